@@ -1,0 +1,1 @@
+//! The server under test: its product, its tables, their starting state and their invariants.

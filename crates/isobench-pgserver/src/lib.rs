@@ -1,0 +1,1 @@
+//! An embedded PostgreSQL: finds or fetches the binaries, starts, stops, cleans up.

@@ -1,0 +1,1 @@
+//! The versioned result document and its renderings.

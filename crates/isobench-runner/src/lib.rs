@@ -1,0 +1,1 @@
+//! Drives the load: clients, retries, pacing, accounting.

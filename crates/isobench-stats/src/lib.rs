@@ -1,0 +1,1 @@
+//! Ledgers of attempts, latency histograms, estimates with intervals.

@@ -1,0 +1,1 @@
+//! Test equipment: simulated and scripted servers, a shared embedded PostgreSQL.
