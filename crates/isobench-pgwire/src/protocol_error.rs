@@ -1,0 +1,64 @@
+//! What can be wrong with bytes that claim to be the PostgreSQL protocol. Errors the server *reports* live in
+//! `server_error.rs`.
+
+use std::fmt;
+
+/// A violation of the message format: the peer doesn't speak the PostgreSQL protocol, or not correctly.
+///
+/// The stream can't be resynchronised after one, so the connection is of no further use.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum ProtocolError {
+    /// The length word of a message is below 4, its own size.
+    #[error("message {} claims an impossible length of {length} bytes", Tag(*.tag))]
+    InvalidLength {
+        /// Type byte of the message (0 for a start-up packet, which has none).
+        tag: u8,
+        /// The length as received.
+        length: i32,
+    },
+    /// The length word of a message is above the limit of the receiving buffer.
+    #[error("message {} claims a length of {length} bytes, more than the limit of {limit}", Tag(*.tag))]
+    TooLong {
+        /// Type byte of the message (0 for a start-up packet, which has none).
+        tag: u8,
+        /// The length as received.
+        length: usize,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The type byte belongs to no message of this direction.
+    #[error("unknown message type {}", Tag(*.tag))]
+    UnknownMessage {
+        /// The type byte.
+        tag: u8,
+    },
+    /// The body doesn't have the format that the type byte promises.
+    #[error("malformed message {}: {problem}", Tag(*.tag))]
+    Malformed {
+        /// Type byte of the message (0 for a start-up packet, which has none).
+        tag: u8,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// A well-formed message at a moment when the protocol doesn't allow it.
+    #[error("message {} is not expected {during}", Tag(*.tag))]
+    Unexpected {
+        /// Type byte of the message.
+        tag: u8,
+        /// The phase, as a phrase such as "during start-up".
+        during: &'static str,
+    },
+}
+
+/// Shows a type byte as `"R"`, or as `0x03` where it is no printable character.
+struct Tag(u8);
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_ascii_graphic() {
+            write!(f, "\"{}\"", char::from(self.0))
+        } else {
+            write!(f, "0x{:02x}", self.0)
+        }
+    }
+}

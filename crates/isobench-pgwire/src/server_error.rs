@@ -1,0 +1,104 @@
+//! An error or notice of the server with all its fields, owned, and its text as libpq shows it.
+
+use std::fmt;
+
+use crate::SqlState;
+
+/// An ErrorResponse or NoticeResponse with all its fields.
+///
+/// `Display` is one line, severity and message. Source: PostgreSQL: Protocol, Error and Notice Message Fields.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ServerError {
+    /// `ERROR`, `FATAL`, `WARNING` …, in the language of the server's messages.
+    pub severity: String,
+    /// The same in English; servers before PostgreSQL 9.6 and some other products leave it out.
+    pub severity_untranslated: Option<String>,
+    /// The error code.
+    pub code: SqlState,
+    /// The primary message, usually one line.
+    pub message: String,
+    /// Details.
+    pub detail: Option<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// Where in the query text, in characters from 1.
+    pub position: Option<u32>,
+    /// Where in `internal_query`, in characters from 1.
+    pub internal_position: Option<u32>,
+    /// The query that the server itself made and that failed.
+    pub internal_query: Option<String>,
+    /// The calls that led there, innermost first, one a line.
+    pub context: Option<String>,
+    /// Schema of the object concerned.
+    pub schema: Option<String>,
+    /// Table concerned.
+    pub table: Option<String>,
+    /// Column concerned.
+    pub column: Option<String>,
+    /// Data type concerned.
+    pub data_type: Option<String>,
+    /// Constraint concerned.
+    pub constraint: Option<String>,
+    /// File of the server's source.
+    pub file: Option<String>,
+    /// Line in that file.
+    pub line: Option<u32>,
+    /// Function in that file.
+    pub routine: Option<String>,
+}
+
+impl ServerError {
+    /// An error of severity `ERROR` with a code and a message.
+    pub fn new(code: SqlState, message: impl Into<String>) -> Self {
+        Self {
+            severity: "ERROR".to_owned(),
+            code,
+            message: message.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Collects the fields of a message; unknown ones are ignored, as the protocol demands.
+    pub fn from_fields<'a>(fields: impl IntoIterator<Item = (u8, &'a [u8])>) -> Self {
+        let mut error = Self::default();
+        for (letter, bytes) in fields {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            match letter {
+                b'S' => error.severity = text,
+                b'V' => error.severity_untranslated = Some(text),
+                b'C' => error.code = SqlState::from_bytes(bytes),
+                b'M' => error.message = text,
+                b'D' => error.detail = Some(text),
+                b'H' => error.hint = Some(text),
+                b'P' => error.position = text.parse().ok(),
+                b'p' => error.internal_position = text.parse().ok(),
+                b'q' => error.internal_query = Some(text),
+                b'W' => error.context = Some(text),
+                b's' => error.schema = Some(text),
+                b't' => error.table = Some(text),
+                b'c' => error.column = Some(text),
+                b'd' => error.data_type = Some(text),
+                b'n' => error.constraint = Some(text),
+                b'F' => error.file = Some(text),
+                b'L' => error.line = text.parse().ok(),
+                b'R' => error.routine = Some(text),
+                _ => {}
+            }
+        }
+        error
+    }
+
+    /// Whether the server ends the session with it.
+    pub fn is_fatal(&self) -> bool {
+        let severity = self.severity_untranslated.as_ref().unwrap_or(&self.severity);
+        matches!(severity.as_str(), "FATAL" | "PANIC")
+    }
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:  {}", self.severity, self.message)
+    }
+}
+
+impl std::error::Error for ServerError {}
