@@ -1,1 +1,52 @@
-//! Ledgers of attempts, latency histograms, estimates with intervals.
+//! Counts, latencies and estimates: what a run has to add up, and what may be concluded from it.
+//!
+//! Pure arithmetic without I/O, clock or threads. It must not know where the numbers come from (no protocol,
+//! no script, no server product) nor where they go (no document, no table): recorders own these types, and
+//! reports read them.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `ledger` | every attempt and every transaction in exactly one bucket, and the identities between them |
+//! | `histogram` | a distribution of latencies that merges without loss |
+//! | `moments` | exact count, mean, standard deviation and maximum |
+//! | `encoding` | the histogram as text that other HdrHistogram libraries read |
+//! | `estimate` | a mean with its interval |
+//! | `ratio` | a ratio of paired measurements with its interval |
+//!
+//! ```
+//! use isobench_stats::{LatencyHistogram, Ledger, mean_interval, paired_ratio};
+//!
+//! let mut ledger = Ledger::default();
+//! ledger.attempts.started = 3;
+//! ledger.attempts.committed = 2;
+//! ledger.attempts.retried = 1;
+//! ledger.transactions.total = 2;
+//! ledger.transactions.committed = 2;
+//! ledger.conflicts = 1;
+//! ledger.retries = 1;
+//! ledger.check().expect("every attempt is accounted for");
+//!
+//! let mut latency = LatencyHistogram::new();
+//! latency.record(1_500_000);
+//! latency.record(2_500_000);
+//! assert_eq!(latency.mean_ms(), Some(2.0));
+//!
+//! let tps = mean_interval(&[410.0, 420.0, 400.0]).expect("three finite samples");
+//! assert!(tps.low < Some(410.0) && Some(410.0) < tps.high);
+//! let ratio = paired_ratio(&[(200.0, 400.0), (210.0, 415.0), (190.0, 390.0)]).expect("positive pairs");
+//! assert!(ratio.significant);
+//! ```
+
+mod encoding;
+mod estimate;
+mod histogram;
+mod ledger;
+mod moments;
+mod ratio;
+
+pub use encoding::HistogramError;
+pub use estimate::{CONFIDENCE, Estimate, mean_interval};
+pub use histogram::LatencyHistogram;
+pub use ledger::{Attempts, Ledger, LedgerError, TimeLedger, Transactions};
+pub use moments::Moments;
+pub use ratio::{Ratio, paired_ratio};
