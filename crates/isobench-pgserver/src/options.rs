@@ -1,0 +1,84 @@
+//! What the caller may choose: which PostgreSQL, with which settings.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Which PostgreSQL to run, and how.
+///
+/// The default takes the newest installed server, else fetches one, and keeps PostgreSQL's own settings.
+#[derive(Clone, Debug, Default)]
+pub struct ServerOptions {
+    /// Folder that holds `initdb` and `postgres` (`--server-bin`).
+    pub bin: Option<PathBuf>,
+    /// Major version to fetch, even if a server is installed (`--server-version`); excludes `bin`.
+    pub version: Option<MajorVersion>,
+    /// Settings as name and value (`--server-setting`), in the order given; the last of a name wins.
+    pub settings: Vec<(String, String)>,
+}
+
+/// A major version of PostgreSQL that can be fetched, 14 to 18.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MajorVersion(u8);
+
+impl MajorVersion {
+    /// The oldest version supported.
+    pub const OLDEST: Self = Self(14);
+    /// The newest version supported, fetched when no server is installed.
+    pub const NEWEST: Self = Self(18);
+
+    /// The version as a number, 14 to 18.
+    pub fn get(self) -> u8 {
+        self.0
+    }
+}
+
+impl fmt::Display for MajorVersion {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// A text that names no supported major version.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "\"{text}\" is not a PostgreSQL version that can be fetched: give a major version from {} to {}",
+    MajorVersion::OLDEST,
+    MajorVersion::NEWEST
+)]
+pub struct MajorVersionError {
+    text: String,
+}
+
+impl FromStr for MajorVersion {
+    type Err = MajorVersionError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits_only = text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse()
+            .ok()
+            .map(Self)
+            .filter(|version| digits_only && (Self::OLDEST..=Self::NEWEST).contains(version))
+            .ok_or_else(|| MajorVersionError { text: text.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_in_range_are_read() {
+        for number in 14..=18 {
+            assert_eq!(number.to_string().parse(), Ok(MajorVersion(number)));
+        }
+    }
+
+    #[test]
+    fn other_versions_are_refused_with_the_range() {
+        for text in ["", "13", "19", "255", "256", "-15", "+15", "15.1", "x"] {
+            let message = text.parse::<MajorVersion>().expect_err(text).to_string();
+            assert!(message.contains("from 14 to 18") && message.contains(text), "{message}");
+        }
+    }
+}
