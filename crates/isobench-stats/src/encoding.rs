@@ -1,4 +1,4 @@
-//! The histogram as text: HdrHistogram's compressed V2 encoding in base64, readable by its other libraries.
+//! The histogram as text: `HdrHistogram`'s compressed V2 encoding in base64, readable by its other libraries.
 //!
 //! What comes in may come from anybody, so it is checked before the decoder sees it: sizes are bounded and the counts
 //! can't overflow. Not here: what the histogram means.
@@ -32,7 +32,7 @@ pub enum HistogramError {
     /// The text isn't base64.
     #[error("the histogram isn't base64: {0}")]
     NotBase64(String),
-    /// The bytes aren't a compressed V2 HdrHistogram.
+    /// The bytes aren't a compressed V2 `HdrHistogram`.
     #[error("the histogram isn't in HdrHistogram's compressed V2 encoding: {0}")]
     NotCompressedV2(String),
     /// The histogram is larger or finer than latencies need.
@@ -41,10 +41,10 @@ pub enum HistogramError {
 }
 
 impl LatencyHistogram {
-    /// The distribution in HdrHistogram's compressed V2 encoding, base64 with padding. Unit of its values:
+    /// The distribution in `HdrHistogram`'s compressed V2 encoding, base64 with padding. Unit of its values:
     /// microseconds.
     ///
-    /// Source: HdrHistogram, `Histogram.encodeIntoCompressedByteBuffer`.
+    /// Source: `HdrHistogram`, `Histogram.encodeIntoCompressedByteBuffer`.
     ///
     /// # Panics
     /// Never: writing to memory can't fail, and all values lie in the encodable range.
@@ -56,7 +56,7 @@ impl LatencyHistogram {
         STANDARD.encode(bytes)
     }
 
-    /// Reads a distribution that [`Self::to_base64`] or another HdrHistogram library wrote, values in
+    /// Reads a distribution that [`Self::to_base64`] or another `HdrHistogram` library wrote, values in
     /// microseconds.
     ///
     /// The encoding has no exact sums: mean, standard deviation, minimum and maximum come from the buckets until
@@ -74,6 +74,7 @@ impl LatencyHistogram {
         let read: Histogram<u64> = Deserializer::new()
             .deserialize(&mut inflated.as_slice())
             .map_err(|error| HistogramError::NotCompressedV2(error.to_string()))?;
+        // Into our own buckets, since another library may use others.
         let mut histogram = LatencyHistogram::new();
         for bucket in read.iter_recorded() {
             let us = bucket.value_iterated_to();
@@ -156,7 +157,7 @@ fn check(inflated: &[u8]) -> Result<(), HistogramError> {
     }
 }
 
-/// One number in HdrHistogram's variant of LEB128: at most nine bytes, the ninth whole.
+/// One number in `HdrHistogram`'s variant of LEB128: at most nine bytes, the ninth whole.
 fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut number = 0;
     for (index, byte) in bytes.iter().take(9).enumerate() {
@@ -198,6 +199,22 @@ mod tests {
         let again = LatencyHistogram::from_base64(&LatencyHistogram::new().to_base64()).unwrap();
         assert!(again.is_empty());
         assert_eq!(again.mean_ms(), None);
+    }
+
+    #[test]
+    fn a_text_of_another_library_is_read() {
+        // Written by HdrHistogram_py 0.10: 0 µs, and 100 to 100,000 µs in steps of 100.
+        let text = "HISTFAAAAFh4nJNpmSzMwMDuzwABzFCaEURcm7yEwf4DRIDpKCP5aCIjUyJRMJ5Jn8pQl0mUSXyQY1EmTjDkHqUpojmZmFEg\
+                    6yh/lD+AfGYmJkYEws4clRiREgDeTD3X";
+        let histogram = LatencyHistogram::from_base64(text).unwrap();
+        assert_eq!((histogram.len(), histogram.min_ms()), (1001, Some(0.0)));
+        for (percent, expected) in [(50.0, 50.0), (99.0, 99.0), (100.0, 100.0)] {
+            let found = histogram.percentile(percent).unwrap();
+            assert!((found - expected).abs() <= expected * 1e-3, "{percent}: {found}");
+        }
+        // And what is written is what that library wrote, but for the range and the deflation.
+        let again = LatencyHistogram::from_base64(&histogram.to_base64()).unwrap();
+        assert!(again.buckets == histogram.buckets);
     }
 
     #[test]

@@ -386,42 +386,30 @@ mod tests {
     }
 
     fn count(ledger: &mut Ledger, end: End, retried: u64) {
-        ledger.transactions.total += 1;
         let (attempts, transactions) = (&mut ledger.attempts, &mut ledger.transactions);
-        if matches!(end, End::Skipped) {
-            transactions.skipped += 1;
-            return;
-        }
-        let last_begun = u64::from(!matches!(end, End::CutOffInBackoff));
-        // A transaction in its backoff has failed at least once.
-        let retried = if last_begun == 0 { retried.max(1) } else { retried };
+        let mut nowhere = 0;
+        let (last_attempt, transaction) = match end {
+            End::Committed => (&mut attempts.committed, &mut transactions.committed),
+            End::GivenUp => (&mut attempts.given_up, &mut transactions.given_up),
+            End::Ambiguous => (&mut attempts.ambiguous, &mut transactions.ambiguous),
+            End::CutOff => (&mut attempts.cut_off, &mut transactions.cut_off),
+            End::CutOffInBackoff => (&mut nowhere, &mut transactions.cut_off),
+            End::Errored => (&mut attempts.errored, &mut transactions.errored),
+            End::Skipped => (&mut nowhere, &mut transactions.skipped),
+        };
+        *last_attempt += 1;
+        *transaction += 1;
+        transactions.total += 1;
+        // A transaction in its backoff has failed at least once, a skipped one never.
+        let (retried, begun) = match end {
+            End::Skipped => return,
+            End::CutOffInBackoff => (retried.max(1), retried.max(1)),
+            _ => (retried, retried + 1),
+        };
         attempts.retried += retried;
-        attempts.started += retried + last_begun;
-        ledger.retries += retried + last_begun - 1;
-        ledger.conflicts += retried;
-        match end {
-            End::Committed => {
-                (attempts.committed, transactions.committed) =
-                    (attempts.committed + 1, transactions.committed + 1)
-            }
-            End::GivenUp => {
-                (attempts.given_up, transactions.given_up) =
-                    (attempts.given_up + 1, transactions.given_up + 1);
-                ledger.conflicts += 1;
-            }
-            End::Ambiguous => {
-                (attempts.ambiguous, transactions.ambiguous) =
-                    (attempts.ambiguous + 1, transactions.ambiguous + 1)
-            }
-            End::CutOff => {
-                (attempts.cut_off, transactions.cut_off) = (attempts.cut_off + 1, transactions.cut_off + 1)
-            }
-            End::CutOffInBackoff => transactions.cut_off += 1,
-            End::Errored => {
-                (attempts.errored, transactions.errored) = (attempts.errored + 1, transactions.errored + 1)
-            }
-            End::Skipped => {}
-        }
+        attempts.started += begun;
+        ledger.retries += begun - 1;
+        ledger.conflicts += retried + u64::from(matches!(end, End::GivenUp));
     }
 
     fn ends() -> impl Strategy<Value = Vec<(End, u64)>> {
@@ -524,17 +512,14 @@ mod tests {
         assert_eq!(ledger.check(), Ok(()));
     }
 
+    fn figures(ledger: &Ledger) -> String {
+        let (conflicts, retries) = (ledger.conflict_ratio(), ledger.retries_per_transaction());
+        format!("{conflicts:.2} {retries:.2} {:.2}", ledger.wasted_share())
+    }
+
     #[test]
     fn shares_of_nothing_are_zero() {
-        let empty = Ledger::default();
-        assert_eq!(
-            [
-                empty.conflict_ratio(),
-                empty.retries_per_transaction(),
-                empty.wasted_share()
-            ],
-            [0.0; 3]
-        );
+        assert_eq!(figures(&Ledger::default()), "0.00 0.00 0.00");
     }
 
     #[test]
@@ -548,14 +533,7 @@ mod tests {
             backoff: 100,
             waiting: 100,
         };
-        assert_eq!(
-            [
-                ledger.conflict_ratio(),
-                ledger.retries_per_transaction(),
-                ledger.wasted_share()
-            ],
-            [0.75, 3.0, 0.75]
-        );
+        assert_eq!(figures(&ledger), "0.75 3.00 0.75");
     }
 
     #[test]
