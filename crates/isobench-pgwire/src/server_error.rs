@@ -88,6 +88,27 @@ impl ServerError {
         error
     }
 
+    /// The whole text that libpq shows by default: severity and message, then DETAIL, HINT and CONTEXT, one a line.
+    ///
+    /// With the text of the query given, the line that `position` points to follows the message.
+    pub fn report(&self, _sql: Option<&str>) -> String {
+        let mut text = self.to_string();
+        let parts = [
+            ("DETAIL", &self.detail),
+            ("HINT", &self.hint),
+            ("CONTEXT", &self.context),
+        ];
+        for (name, part) in parts {
+            if let Some(part) = part {
+                text.push('\n');
+                text.push_str(name);
+                text.push_str(":  ");
+                text.push_str(part);
+            }
+        }
+        text
+    }
+
     /// Whether the server ends the session with it.
     pub fn is_fatal(&self) -> bool {
         let severity = self.severity_untranslated.as_ref().unwrap_or(&self.severity);

@@ -6,9 +6,6 @@ use std::time::Duration;
 
 use super::Secret;
 
-/// The port of a server unless told otherwise.
-pub const DEFAULT_PORT: u16 = 5432;
-
 /// Everything that is needed to open a connection.
 ///
 /// Other crates change single fields, for instance `options` to add a setting for every session. `Debug` doesn't

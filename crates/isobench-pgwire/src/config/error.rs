@@ -1,0 +1,39 @@
+//! What can be wrong with connection options, in libpq's words.
+
+use std::path::PathBuf;
+
+/// Connection options that can't be used.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    /// A keyword that libpq doesn't know either.
+    #[error("invalid connection option \"{0}\"")]
+    UnknownOption(String),
+    /// A query parameter of a URI that libpq doesn't know either.
+    #[error("invalid URI query parameter: \"{0}\"")]
+    UnknownUriParameter(String),
+    /// A connection string that can't be parsed; the text says where.
+    #[error("{0}")]
+    Syntax(String),
+    /// A value outside of what is allowed; the text names option and value.
+    #[error("{0}")]
+    InvalidValue(String),
+    /// Something libpq can do and isobench can't.
+    #[error("connection option \"{option}\": the value \"{value}\" is not supported by isobench{advice}")]
+    NotSupported {
+        /// The keyword.
+        option: &'static str,
+        /// Its value.
+        value: String,
+        /// What to do instead, beginning with a separator; or nothing.
+        advice: &'static str,
+    },
+    /// The service isn't in any service file.
+    #[error("definition of service \"{0}\" not found")]
+    NoService(String),
+    /// The service file that was asked for doesn't exist.
+    #[error("service file \"{}\" not found", .0.display())]
+    NoServiceFile(PathBuf),
+    /// The name of the operating system's user, which is the default role, is not known.
+    #[error("could not look up local user ID {0}: no such user; name a user with -U or PGUSER")]
+    NoUser(u32),
+}

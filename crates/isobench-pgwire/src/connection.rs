@@ -1,0 +1,321 @@
+//! A blocking connection for administrative work: tables, settings, invariants. Not for the measuring path.
+
+mod answer;
+
+use std::io;
+use std::time::Duration;
+
+use self::answer::{Answer, Next};
+pub use self::answer::{Completed, Rows};
+use crate::backend::{self, Message};
+use crate::socket::{Deadline, Socket};
+use crate::startup::Session;
+use crate::{
+    CancelToken, ConnectOptions, Error, Established, FrameBuffer, ServerError, TransactionStatus, connect,
+    frontend,
+};
+
+/// Bytes of COPY data that are collected before they are sent.
+const COPY_CHUNK: usize = 128 * 1024;
+
+/// A blocking connection for administrative work, in the simple protocol.
+///
+/// Dropping it closes the socket, which the server takes for the end of the session, too; [`Connection::close`] is polite.
+#[derive(Debug)]
+pub struct Connection {
+    socket: Socket,
+    frames: FrameBuffer,
+    buffer: Vec<u8>,
+    out: Vec<u8>,
+    status: TransactionStatus,
+    parameters: Vec<(String, String)>,
+    notices: Vec<ServerError>,
+    cancel: CancelToken,
+    timeout: Option<Duration>,
+    /// Set when the session is of no further use.
+    broken: bool,
+}
+
+impl Connection {
+    /// Opens a session.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Connect`].
+    pub fn open(options: &ConnectOptions) -> Result<Self, Error> {
+        Ok(Self::from_established(connect(options)?))
+    }
+
+    /// Goes on with a session that was opened elsewhere and waits for queries outside a transaction.
+    pub fn from_established(session: Established) -> Self {
+        let mut frames = FrameBuffer::new();
+        drop(frames.feed(&session.pending));
+        Self {
+            socket: session.socket,
+            frames,
+            buffer: vec![0; 16 * 1024],
+            out: Vec::new(),
+            status: TransactionStatus::Idle,
+            parameters: session.parameters,
+            notices: session.notices,
+            cancel: session.cancel,
+            timeout: None,
+            broken: false,
+        }
+    }
+
+    /// Runs any number of statements (in one implicit transaction, unless they say otherwise); rows are ignored.
+    ///
+    /// # Errors
+    ///
+    /// The first error the server reported, or the connection is lost.
+    pub fn execute(&mut self, sql: &str) -> Result<Vec<Completed>, Error> {
+        Ok(self.run(sql, false)?.completed)
+    }
+
+    /// Runs statements and returns the rows of the last one that returned any; no columns if none did.
+    ///
+    /// # Errors
+    ///
+    /// The first error the server reported, or the connection is lost.
+    pub fn query(&mut self, sql: &str) -> Result<Rows, Error> {
+        Ok(self.run(sql, true)?.rows)
+    }
+
+    /// The first column of the first row; `None` for NULL and if there is no row.
+    ///
+    /// # Errors
+    ///
+    /// The first error the server reported, or the connection is lost.
+    pub fn value(&mut self, sql: &str) -> Result<Option<String>, Error> {
+        let rows = self.query(sql)?.rows;
+        Ok(rows
+            .into_iter()
+            .next()
+            .and_then(|row| row.into_iter().next())
+            .flatten())
+    }
+
+    /// Runs COPY … FROM STDIN; `fill` appends rows in COPY's text format until it returns false.
+    ///
+    /// Returns the number of rows the server says it took. Filling stops early if the server reports an error meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// The server's error, a lost connection, or [`Error::NotCopyIn`] (the statement was run nevertheless).
+    pub fn copy_in(&mut self, sql: &str, fill: &mut dyn FnMut(&mut Vec<u8>) -> bool) -> Result<u64, Error> {
+        let deadline = Deadline::after(self.timeout);
+        let mut answer = Answer::new(false);
+        self.send_query(sql, deadline)?;
+        if self.receive(&mut answer, deadline)? == Next::Ready {
+            return answer.finish().and(Err(Error::NotCopyIn));
+        }
+        let mut ready = false;
+        let mut more = true;
+        while more && !ready && answer.error.is_none() {
+            let mark = frontend::begin(&mut self.out, backend::tag::COPY_DATA);
+            let start = self.out.len();
+            while more && self.out.len() - start < COPY_CHUNK {
+                more = fill(&mut self.out);
+            }
+            frontend::end(&mut self.out, mark);
+            self.flush(deadline)?;
+            ready = self.receive_arrived(&mut answer, deadline)?;
+        }
+        // After an error the server has left copy mode by itself.
+        if answer.error.is_none() && !ready {
+            frontend::copy_done(&mut self.out);
+            self.flush(deadline)?;
+        }
+        while !ready {
+            ready = self.receive(&mut answer, deadline)? == Next::Ready;
+            if !ready {
+                self.refuse_copy(deadline)?;
+            }
+        }
+        let answer = answer.finish()?;
+        Ok(answer.completed.iter().filter_map(Completed::rows).sum())
+    }
+
+    /// State of the session's transaction after the last statement.
+    pub fn transaction_status(&self) -> TransactionStatus {
+        self.status
+    }
+
+    /// The value of a run-time parameter that the server reports, such as `server_version`.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// The notices since the last call (at most 1,000).
+    pub fn take_notices(&mut self) -> Vec<ServerError> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Cancels what this session is running, from another thread.
+    pub fn cancel_token(&self) -> CancelToken {
+        self.cancel.clone()
+    }
+
+    /// Bounds how long each of the following calls may take; after [`Error::Timeout`] the session is of no further use.
+    pub fn set_timeout(&mut self, limit: Option<Duration>) {
+        self.timeout = limit;
+    }
+
+    /// Whether the session is of no further use.
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// Hands the session on, for instance to an event loop.
+    pub fn into_established(self) -> Established {
+        // Should this fail, the socket is broken, which shows at its first use.
+        let _ = self.socket.set_read_timeout(None);
+        let _ = self.socket.set_write_timeout(None);
+        Established {
+            pending: self.frames.pending().to_vec(),
+            socket: self.socket,
+            parameters: self.parameters,
+            cancel: self.cancel,
+            notices: self.notices,
+        }
+    }
+
+    /// Ends the session politely, as far as that goes without waiting.
+    pub fn close(mut self) {
+        self.out.clear();
+        frontend::terminate(&mut self.out);
+        // Whoever doesn't hear the goodbye sees the socket closed.
+        if !self.broken && self.socket.set_nonblocking(true).is_ok() {
+            let _ = io::Write::write(&mut self.socket, &self.out);
+        }
+    }
+
+    /// Runs statements and reads the whole answer.
+    fn run(&mut self, sql: &str, keep_rows: bool) -> Result<Answer, Error> {
+        let deadline = Deadline::after(self.timeout);
+        let mut answer = Answer::new(keep_rows);
+        self.send_query(sql, deadline)?;
+        while self.receive(&mut answer, deadline)? == Next::CopyIn {
+            self.refuse_copy(deadline)?;
+        }
+        answer.finish()
+    }
+
+    fn send_query(&mut self, sql: &str, deadline: Deadline) -> Result<(), Error> {
+        self.out.clear();
+        frontend::query(&mut self.out, sql.as_bytes());
+        self.flush(deadline)
+    }
+
+    /// Answers a COPY FROM STDIN for which there are no data.
+    fn refuse_copy(&mut self, deadline: Deadline) -> Result<(), Error> {
+        frontend::copy_fail(&mut self.out, "no data are available for COPY FROM STDIN here");
+        self.flush(deadline)
+    }
+
+    fn flush(&mut self, deadline: Deadline) -> Result<(), Error> {
+        let result = if self.broken {
+            Err(io::ErrorKind::NotConnected.into())
+        } else {
+            deadline.write_all(&self.socket, &self.out)
+        };
+        self.out.clear();
+        match result {
+            Ok(()) => Ok(()),
+            // The reason may be waiting in a message of the server.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Err(error) => Err(self.lost(error)),
+        }
+    }
+
+    /// Reads messages up to ReadyForQuery or to the server's wish for COPY data.
+    fn receive(&mut self, answer: &mut Answer, deadline: Deadline) -> Result<Next, Error> {
+        let mut count = 0;
+        loop {
+            if let Some(next) = self.take_frames(count, answer)? {
+                return Ok(next);
+            }
+            count = match self.read(deadline) {
+                Ok(count) => count,
+                // A fatal error, and then the end of the connection: the error says why.
+                Err(error) => return Err(answer.error.take().map_or(error, Error::from)),
+            };
+        }
+    }
+
+    /// Deals with what has arrived already, without waiting. Whether that was the end of the answer.
+    fn receive_arrived(&mut self, answer: &mut Answer, deadline: Deadline) -> Result<bool, Error> {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        while matches!(
+            poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&now)),
+            Ok(1..)
+        ) {
+            let count = self
+                .read(deadline)
+                .map_err(|error| answer.error.take().map_or(error, Error::from))?;
+            if self.take_frames(count, answer)? == Some(Next::Ready) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn read(&mut self, deadline: Deadline) -> Result<usize, Error> {
+        let result = if self.broken {
+            Err(io::ErrorKind::NotConnected.into())
+        } else {
+            deadline.read(&self.socket, &mut self.buffer)
+        };
+        match result {
+            Ok(0) => Err(self.lost(io::ErrorKind::UnexpectedEof.into())),
+            Ok(count) => Ok(count),
+            Err(error) => Err(self.lost(error)),
+        }
+    }
+
+    /// Deals with the messages in the first `count` bytes of the read buffer.
+    fn take_frames(&mut self, count: usize, answer: &mut Answer) -> Result<Option<Next>, Error> {
+        let mut frames = self.frames.feed(&self.buffer[..count]);
+        let result = loop {
+            let frame = match frames.next() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => return Ok(None),
+                Err(error) => break Err(error),
+            };
+            match backend::parse(frame) {
+                Ok(Message::ReadyForQuery(status)) => {
+                    self.status = status;
+                    return Ok(Some(Next::Ready));
+                }
+                Ok(Message::ParameterStatus { name, value }) => {
+                    Session::set_parameter(&mut self.parameters, &name, &value);
+                }
+                Ok(Message::NoticeResponse(notice)) => Session::add_notice(&mut self.notices, notice),
+                Ok(message) => match answer.take(frame.tag, &message) {
+                    Ok(None) => {}
+                    Ok(next) => return Ok(next),
+                    Err(error) => break Err(error),
+                },
+                Err(error) => break Err(error),
+            }
+        };
+        self.broken = true;
+        result.map_err(Error::from)
+    }
+
+    fn lost(&mut self, error: io::Error) -> Error {
+        self.broken = true;
+        match (error.kind(), self.timeout) {
+            (io::ErrorKind::TimedOut, Some(limit)) => Error::Timeout(limit),
+            _ => Error::Lost(error),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What a server answers to one simple query, collected.
+
+use crate::backend::{Message, rows_of_tag};
+use crate::{Error, ProtocolError, ServerError};
+
+/// A statement that has ended successfully.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Completed {
+    /// The server's tag, such as `UPDATE 3`; empty for an empty statement.
+    pub tag: String,
+}
+
+impl Completed {
+    /// The number of rows in the tag, if it has one.
+    pub fn rows(&self) -> Option<u64> {
+        rows_of_tag(&self.tag)
+    }
+}
+
+/// The rows of a result, as text.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Rows {
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// The rows; `None` is NULL. Bytes that aren't UTF-8 are replaced by U+FFFD.
+    pub rows: Vec<Vec<Option<String>>>,
+}
+
+/// Why reading stopped.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Next {
+    /// The server waits for the next query.
+    Ready,
+    /// The server waits for COPY data.
+    CopyIn,
+}
+
+/// The answer so far.
+#[derive(Debug)]
+pub(super) struct Answer {
+    keep_rows: bool,
+    pub(super) completed: Vec<Completed>,
+    pub(super) rows: Rows,
+    pub(super) error: Option<ServerError>,
+}
+
+impl Answer {
+    pub(super) fn new(keep_rows: bool) -> Self {
+        Self {
+            keep_rows,
+
+            completed: Vec::new(),
+            rows: Rows::default(),
+            error: None,
+        }
+    }
+
+    /// Takes one message.
+    pub(super) fn take(&mut self, tag: u8, message: &Message<'_>) -> Result<Option<Next>, ProtocolError> {
+        match message {
+            Message::RowDescription(description) if self.keep_rows => {
+                let columns = description.names().map(std::borrow::Cow::into_owned).collect();
+                self.rows = Rows {
+                    columns,
+                    rows: Vec::new(),
+                };
+            }
+            Message::DataRow(row) if self.keep_rows => {
+                let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+                self.rows
+                    .rows
+                    .push(row.columns().map(|value| value.map(text)).collect());
+            }
+            Message::CommandComplete { tag } => self.completed.push(Completed {
+                tag: (*tag).to_owned(),
+            }),
+            Message::EmptyQueryResponse => self.completed.push(Completed { tag: String::new() }),
+            Message::ErrorResponse(error) => {
+                self.error.get_or_insert_with(|| error.to_error());
+            }
+            Message::CopyInResponse(_) => return Ok(Some(Next::CopyIn)),
+            Message::RowDescription(_)
+            | Message::DataRow(_)
+            | Message::CopyOutResponse(_)
+            | Message::CopyData(_)
+            | Message::CopyDone
+            | Message::NotificationResponse { .. } => {}
+            _ => {
+                return Err(ProtocolError::Unexpected {
+                    tag,
+                    during: "in the answer to a query",
+                });
+            }
+        }
+        Ok(None)
+    }
+
+    /// The answer, or the error in it.
+    pub(super) fn finish(self) -> Result<Self, Error> {
+        match self.error {
+            Some(error) => Err(error.into()),
+            None => Ok(self),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! One place to connect to, with its name looked up: a socket path or an IP address. Used by connecting and by cancelling.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
+
+use crate::config::{Host, Keepalives};
+use crate::socket::Socket;
+
+/// One place to connect to.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Endpoint {
+    /// A Unix-domain socket; a path that begins with `@` is a name in the abstract namespace.
+    Unix(PathBuf),
+    /// An IP address and the name that led to it.
+    Tcp { host: String, address: SocketAddr },
+}
+
+/// The longest path that fits into a socket address.
+const MAX_SOCKET_PATH: usize = 107;
+
+impl Endpoint {
+    /// The places that a host stands for: one, or as many as its name has addresses.
+    pub(crate) fn lookup(host: &Host) -> Result<Vec<Self>, String> {
+        if let Some(path) = host.socket_path() {
+            let length = path.as_os_str().len();
+            if length > MAX_SOCKET_PATH {
+                let path = path.display();
+                return Err(format!(
+                    "Unix-domain socket path \"{path}\" is too long (maximum {MAX_SOCKET_PATH} bytes)"
+                ));
+            }
+            return Ok(vec![Self::Unix(path)]);
+        }
+        let name = host.name();
+        if let Some(numeric) = &host.hostaddr {
+            return match numeric.parse::<IpAddr>() {
+                Ok(ip) => Ok(vec![Self::Tcp {
+                    host: name,
+                    address: SocketAddr::new(ip, host.port),
+                }]),
+                Err(_) => Err(format!(
+                    "could not parse network address \"{numeric}\": Name or service not known"
+                )),
+            };
+        }
+        match (name.as_str(), host.port).to_socket_addrs() {
+            Ok(addresses) => Ok(addresses
+                .map(|address| Self::Tcp {
+                    host: name.clone(),
+                    address,
+                })
+                .collect()),
+            Err(error) => {
+                let text = errno_text(&error);
+                let cause = text.rsplit_once(": ").map_or(text.as_str(), |(_, cause)| cause);
+                Err(format!(
+                    "could not translate host name \"{name}\" to address: {cause}"
+                ))
+            }
+        }
+    }
+
+    /// Opens a blocking socket to it.
+    pub(crate) fn open(&self, limit: Option<Duration>) -> io::Result<Socket> {
+        match self {
+            Self::Unix(path) => open_unix(path, limit).map(Socket::Unix),
+            Self::Tcp { address, .. } => {
+                let stream = match limit {
+                    Some(limit) => TcpStream::connect_timeout(address, limit)?,
+                    None => TcpStream::connect(address)?,
+                };
+                stream.set_nodelay(true)?;
+                Ok(Socket::Tcp(stream))
+            }
+        }
+    }
+
+    /// What to ask when it can't be reached.
+    pub(crate) fn hint(&self) -> &'static str {
+        match self {
+            Self::Unix(_) => "Is the server running locally and accepting connections on that socket?",
+            Self::Tcp { .. } => "Is the server running on that host and accepting TCP/IP connections?",
+        }
+    }
+}
+
+/// As libpq names it.
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unix(path) => write!(f, "on socket \"{}\"", path.display()),
+            Self::Tcp { host, address } => {
+                write!(f, "at \"{host}\"")?;
+                if *host != address.ip().to_string() {
+                    write!(f, " ({})", address.ip())?;
+                }
+                write!(f, ", port {}", address.port())
+            }
+        }
+    }
+}
+
+/// Opens a Unix socket; unlike std it can stop waiting for a server whose queue of connections is full.
+fn open_unix(path: &Path, limit: Option<Duration>) -> io::Result<UnixStream> {
+    let address = match path.as_os_str().as_bytes() {
+        #[cfg(target_os = "linux")]
+        [b'@', name @ ..] => SocketAddrUnix::new_abstract_name(name)?,
+        name => SocketAddrUnix::new(name)?,
+    };
+    let socket: OwnedFd = rustix::net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, limit)?;
+    rustix::net::connect(&socket, &address)?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, None)?;
+    Ok(socket.into())
+}
+
+/// Sets the options of a TCP socket that concern dead peers; Unix sockets need none.
+pub(crate) fn watch_peer(
+    socket: &Socket,
+    keepalives: Keepalives,
+    user_timeout: Option<Duration>,
+) -> io::Result<()> {
+    let Socket::Tcp(stream) = socket else {
+        return Ok(());
+    };
+    if keepalives.enabled {
+        sockopt::set_socket_keepalive(stream, true)?;
+        if let Some(idle) = keepalives.idle {
+            sockopt::set_tcp_keepidle(stream, idle)?;
+        }
+        if let Some(interval) = keepalives.interval {
+            sockopt::set_tcp_keepintvl(stream, interval)?;
+        }
+        if let Some(count) = keepalives.count {
+            sockopt::set_tcp_keepcnt(stream, count)?;
+        }
+    }
+    #[cfg(target_os = "linux")]
+    if let Some(limit) = user_timeout {
+        let milliseconds = u32::try_from(limit.as_millis()).unwrap_or(u32::MAX);
+        sockopt::set_tcp_user_timeout(stream, milliseconds)?;
+    }
+    Ok(())
+}
+
+/// The system's text of an error, without the number that Rust adds.
+pub(crate) fn errno_text(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" (os error ") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}

@@ -1,0 +1,252 @@
+//! Start-up and authentication as a state machine without I/O: frames in, bytes to send out.
+//!
+//! Sockets and the choice of a host are in `connect.rs`.
+
+use postgres_protocol::authentication::md5_hash;
+use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+
+use crate::backend::{self, Authentication, Message, SaslMechanisms};
+use crate::{ConnectOptions, Frame, Host, ProtocolError, Secret, ServerError, frontend};
+
+/// The most notices and parameters that are remembered; a sane server sends under 20.
+const REMEMBERED: usize = 1000;
+
+/// One start-up of a session, from the start-up packet to the first ReadyForQuery.
+///
+/// Source: PostgreSQL: Protocol, Message Flow, Start-up.
+#[derive(Debug)]
+pub struct Startup {
+    user: String,
+    password: Option<Secret>,
+    phase: Phase,
+    session: Session,
+    password_asked: bool,
+}
+
+/// What the state machine waits for.
+enum Phase {
+    /// A request for authentication. Goes to `Scram` (SASL), `Authenticated` (Ok), or stays (passwords).
+    Authentication,
+    /// The server's first SCRAM message (it answers ours). Goes to `ScramFinal`.
+    Scram(Box<ScramSha256>),
+    /// The server's proof. Goes to `ScramDone`.
+    ScramFinal(Box<ScramSha256>),
+    /// Authentication's end after SCRAM. Goes to `Authenticated`.
+    ScramDone,
+    /// Parameters, the cancel key and ReadyForQuery, which is the end.
+    Authenticated,
+}
+
+impl std::fmt::Debug for Phase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Authentication => "Authentication",
+            Self::Scram(_) => "Scram",
+            Self::ScramFinal(_) => "ScramFinal",
+            Self::ScramDone => "ScramDone",
+            Self::Authenticated => "Authenticated",
+        })
+    }
+}
+
+/// What the server has told about a new session.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Session {
+    /// Process id of the session's server process; 0 if the server didn't say.
+    pub pid: i32,
+    /// The secret that a cancel request must show; empty if the server didn't send one.
+    pub key: Vec<u8>,
+    /// The run-time parameters it reported, such as `server_version`.
+    pub parameters: Vec<(String, String)>,
+    /// Notices during start-up.
+    pub notices: Vec<ServerError>,
+}
+
+impl Session {
+    /// Remembers a run-time parameter's new value.
+    pub(crate) fn set_parameter(parameters: &mut Vec<(String, String)>, name: &str, value: &str) {
+        if let Some((_, old)) = parameters.iter_mut().find(|(known, _)| known == name) {
+            value.clone_into(old);
+        } else if parameters.len() < REMEMBERED {
+            parameters.push((name.to_owned(), value.to_owned()));
+        }
+    }
+
+    /// Remembers a notice, unless there are too many already.
+    pub(crate) fn add_notice(notices: &mut Vec<ServerError>, notice: backend::ServerMessage<'_>) {
+        if notices.len() < REMEMBERED {
+            notices.push(notice.to_error());
+        }
+    }
+}
+
+/// What came of one frame.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum StartupProgress {
+    /// Send what was appended to the output, if anything, and go on.
+    Continue,
+    /// The session waits for queries.
+    Ready(Session),
+}
+
+/// Why a session could not be started although the server could be reached.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum StartupError {
+    /// The server refused, for instance because of a wrong password.
+    #[error("{}", .0.report(None))]
+    Server(Box<ServerError>),
+    /// The server asks for a password and none was given.
+    #[error("fe_sendauth: no password supplied")]
+    NoPassword,
+    /// The server asks for a method isobench doesn't have.
+    #[error("{0} authentication not supported")]
+    Unsupported(&'static str),
+    /// The server asks for a method unknown to isobench.
+    #[error("authentication method {0} not supported")]
+    UnknownMethod(i32),
+    /// Of the SASL mechanisms offered isobench has none.
+    #[error("none of the server's SASL authentication mechanisms are supported")]
+    NoMechanism,
+    /// SCRAM failed on the client's side, for instance because the server doesn't know the password itself.
+    #[error("SCRAM authentication failed: {0}")]
+    Scram(String),
+    /// The peer doesn't speak the protocol.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+}
+
+impl Startup {
+    /// Begins a session: appends the start-up packet to `out`.
+    ///
+    /// The password is that of the options, else that of their first host.
+    pub fn new(options: &ConnectOptions, out: &mut Vec<u8>) -> Self {
+        Self::begin(
+            options,
+            options.hosts.first().and_then(|host| host.password.clone()),
+            out,
+        )
+    }
+
+    /// Like [`Startup::new`] for a given host of the options.
+    pub fn for_host(options: &ConnectOptions, host: &Host, out: &mut Vec<u8>) -> Self {
+        Self::begin(options, host.password.clone(), out)
+    }
+
+    fn begin(options: &ConnectOptions, host_password: Option<Secret>, out: &mut Vec<u8>) -> Self {
+        frontend::startup(out, options.startup_parameters());
+        Self {
+            user: options.user.clone(),
+            password: options.password.clone().or(host_password),
+            phase: Phase::Authentication,
+            session: Session::default(),
+            password_asked: false,
+        }
+    }
+
+    /// Whether the server has asked for a password.
+    pub fn password_asked(&self) -> bool {
+        self.password_asked
+    }
+
+    /// Takes the server's next message; appends the answer to `out`, if one is due.
+    ///
+    /// # Errors
+    ///
+    /// The server's refusal, a missing password, or a method that is not supported. The session is lost then.
+    pub fn on_frame(&mut self, frame: Frame<'_>, out: &mut Vec<u8>) -> Result<StartupProgress, StartupError> {
+        let unexpected = ProtocolError::Unexpected {
+            tag: frame.tag,
+            during: "during start-up",
+        };
+        match backend::parse(frame)? {
+            Message::ErrorResponse(error) => return Err(StartupError::Server(Box::new(error.to_error()))),
+            Message::NoticeResponse(notice) => Session::add_notice(&mut self.session.notices, notice),
+            Message::Authentication(request) => self.authenticate(&request, unexpected, out)?,
+            // An older minor version is as good: nothing of a newer one is used.
+            Message::NegotiateProtocolVersion { .. } => {}
+            message if !matches!(self.phase, Phase::Authenticated) => {
+                drop(message);
+                return Err(unexpected.into());
+            }
+            Message::ParameterStatus { name, value } => {
+                Session::set_parameter(&mut self.session.parameters, &name, &value);
+            }
+            Message::BackendKeyData { pid, key } => {
+                self.session.pid = pid;
+                key.clone_into(&mut self.session.key);
+            }
+            Message::ReadyForQuery(_) => {
+                return Ok(StartupProgress::Ready(std::mem::take(&mut self.session)));
+            }
+            _ => return Err(unexpected.into()),
+        }
+        Ok(StartupProgress::Continue)
+    }
+
+    fn authenticate(
+        &mut self,
+        request: &Authentication<'_>,
+        unexpected: ProtocolError,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StartupError> {
+        self.phase = match (std::mem::replace(&mut self.phase, Phase::Authentication), request) {
+            (Phase::Authentication | Phase::ScramDone, Authentication::Ok) => Phase::Authenticated,
+            (Phase::Authentication, Authentication::CleartextPassword) => {
+                frontend::password(out, self.password()?.as_bytes());
+                Phase::Authentication
+            }
+            (Phase::Authentication, Authentication::Md5Password { salt }) => {
+                let user = self.user.clone();
+                let hash = md5_hash(user.as_bytes(), self.password()?.as_bytes(), *salt);
+                frontend::password(out, hash.as_bytes());
+                Phase::Authentication
+            }
+            (Phase::Authentication, Authentication::Sasl(offered)) => self.begin_scram(*offered, out)?,
+            (Phase::Scram(mut scram), Authentication::SaslContinue(message)) => {
+                scram
+                    .update(message)
+                    .map_err(|error| StartupError::Scram(error.to_string()))?;
+                frontend::sasl_response(out, scram.message());
+                Phase::ScramFinal(scram)
+            }
+            (Phase::ScramFinal(mut scram), Authentication::SaslFinal(message)) => {
+                scram
+                    .finish(message)
+                    .map_err(|error| StartupError::Scram(error.to_string()))?;
+                Phase::ScramDone
+            }
+            (Phase::Authentication, Authentication::Other(code)) => return Err(unsupported(*code)),
+            _ => return Err(unexpected.into()),
+        };
+        Ok(())
+    }
+
+    fn begin_scram(&mut self, offered: SaslMechanisms<'_>, out: &mut Vec<u8>) -> Result<Phase, StartupError> {
+        if !offered.iter().any(|name| name == SCRAM_SHA_256.as_bytes()) {
+            return Err(StartupError::NoMechanism);
+        }
+        // Channel binding needs TLS.
+        let scram = ScramSha256::new(self.password()?.as_bytes(), ChannelBinding::unsupported());
+        frontend::sasl_initial(out, SCRAM_SHA_256, scram.message());
+        Ok(Phase::Scram(Box::new(scram)))
+    }
+
+    fn password(&mut self) -> Result<&str, StartupError> {
+        self.password_asked = true;
+        match &self.password {
+            Some(password) if !password.expose().is_empty() => Ok(password.expose()),
+            _ => Err(StartupError::NoPassword),
+        }
+    }
+}
+
+/// Names the methods that the protocol knows and isobench doesn't.
+fn unsupported(code: i32) -> StartupError {
+    match code {
+        2 => StartupError::Unsupported("Kerberos 5"),
+        4 => StartupError::Unsupported("Crypt"),
+        7 | 8 => StartupError::Unsupported("GSSAPI"),
+        9 => StartupError::Unsupported("SSPI"),
+        code => StartupError::UnknownMethod(code),
+    }
+}
