@@ -10,6 +10,7 @@ mod error;
 pub mod frame;
 pub mod frontend;
 mod protocol_error;
+pub mod server;
 mod server_error;
 mod socket;
 mod sqlstate;
