@@ -1,1 +1,48 @@
 //! The server under test: its product, its tables, their starting state and their invariants.
+//!
+//! Everything here is administrative work over one blocking connection, before or after what is measured; nothing
+//! knows about clients, retries of measured transactions, or time. What differs between products stands as
+//! data in `products/`.
+//!
+//! ```
+//! use isobench_database::Database;
+//! use isobench_isolation::Level;
+//!
+//! let database = Database::from_version_text("CockroachDB OSS v20.1.5 (x86_64-linux-gnu, built …)");
+//! assert_eq!(database.product.name, "CockroachDB");
+//! assert_eq!(database.version, "v20.1.5");
+//! assert_eq!(
+//!     database.product.set_level(Level::ReadCommitted),
+//!     "SET default_transaction_isolation = 'read committed'"
+//! );
+//! ```
+
+pub mod conflict;
+pub mod dialect;
+mod error;
+mod init;
+pub mod invariants;
+pub mod level;
+mod load;
+pub mod namespace;
+mod options;
+pub mod product;
+pub mod products;
+mod progress;
+mod reset;
+pub mod settings;
+mod steps;
+pub mod tables;
+
+pub use conflict::Conflict;
+pub use error::Error;
+pub use init::{init, scale_of};
+pub use invariants::{Baseline, Checked, Expectation, Writes, baseline, check};
+pub use level::EffectiveLevelQuery;
+pub use namespace::Namespace;
+pub use options::{InitOptions, PartitionMethod};
+pub use product::{Database, Product, detect};
+pub use progress::{Progress, Timings};
+pub use reset::{ResetNote, reset};
+pub use settings::{Settings, settings};
+pub use steps::{Step, Steps, StepsError};

@@ -1,0 +1,78 @@
+//! The facts about a product that decide how its tables are made, filled and tidied.
+
+/// What a product does its own way when tables are made.
+#[derive(Debug, Clone, Copy)]
+pub struct Dialect {
+    /// Where the primary keys are declared.
+    pub primary_key: PrimaryKey,
+    /// Whether `WITH (fillfactor = …)` means something.
+    pub fillfactor: bool,
+    /// Whether `CREATE UNLOGGED TABLE` is understood.
+    pub unlogged: bool,
+    /// Whether tablespaces and declarative partitions are understood.
+    pub storage: bool,
+    /// How old rows are removed before a load.
+    pub empty: Empty,
+    /// How client-side rows get in.
+    pub load: Load,
+    /// The operator that divides integers and stays an integer.
+    pub integer_division: &'static str,
+    /// Rows per statement of a server-side generation; `None`: all in one transaction.
+    pub series_batch: Option<u64>,
+    /// The command that vacuums and analyses a table, without its name.
+    pub vacuum: Option<&'static str>,
+    /// The command that refreshes a table's statistics where there is no vacuum, without the table's name.
+    pub analyze: Option<&'static str>,
+    /// Whether `CHECKPOINT` exists.
+    pub checkpoint: bool,
+    /// Whether the columns of a foreign key need an index first.
+    pub foreign_key_index: bool,
+    /// How often a statement or batch is tried again after a conflict while tables are made.
+    pub retries: u32,
+}
+
+/// Where primary keys are declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrimaryKey {
+    /// In a step of its own after the load, as pgbench does.
+    AddedLater,
+    /// In `CREATE TABLE`, because adding one later rewrites the table, or can't be done.
+    InCreateTable,
+}
+
+/// How old rows are removed before a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Empty {
+    /// One `TRUNCATE` of all tables.
+    Truncate,
+    /// One `DELETE` per table, those that refer to others first.
+    Delete,
+}
+
+/// How client-side rows get in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Load {
+    /// Truncate and COPY in one transaction, so that `FREEZE` is possible.
+    CopyAtOnce,
+    /// COPY in transactions of this many rows, each tried again on a conflict.
+    CopyBatches(u64),
+    /// `INSERT … VALUES` of this many rows each.
+    Insert(u64),
+}
+
+/// What can be expected of any product that speaks the protocol.
+pub(crate) const CAUTIOUS: Dialect = Dialect {
+    primary_key: PrimaryKey::InCreateTable,
+    fillfactor: false,
+    unlogged: false,
+    storage: false,
+    empty: Empty::Delete,
+    load: Load::Insert(1000),
+    integer_division: "/",
+    series_batch: Some(10_000),
+    vacuum: None,
+    analyze: None,
+    checkpoint: false,
+    foreign_key_index: false,
+    retries: 20,
+};

@@ -1,0 +1,92 @@
+//! What can go wrong between isobench and the server under test while it is prepared or checked.
+
+use isobench_pgwire::{ServerError, SqlState};
+
+/// A failure of administrative work on the server.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The server refused a statement. pgbench prints `query failed: …` and `Query was: …`.
+    #[error("query failed: {source}\nQuery was: {statement}")]
+    Query {
+        /// The statement, as sent; long ones are cut.
+        statement: String,
+        /// What the server said.
+        source: Box<ServerError>,
+    },
+    /// The connection could not be made, was lost, or the server broke the protocol.
+    #[error(transparent)]
+    Connection(#[from] isobench_pgwire::Error),
+    /// The server answered, but not what was asked for.
+    #[error("unexpected answer to \"{statement}\": {got}")]
+    Answer {
+        /// The statement.
+        statement: String,
+        /// What came instead.
+        got: String,
+    },
+    /// A schema or database of our name exists and doesn't bear our mark.
+    #[error(
+        "{what} \"{name}\" exists already and was not made by isobench; it is left alone. Rename or drop it, \
+         or use a database of your own for the benchmark (-d)"
+    )]
+    NotOurs {
+        /// `schema` or `database`.
+        what: &'static str,
+        /// Its name.
+        name: &'static str,
+    },
+    /// Another run of isobench works on this database right now.
+    #[error(
+        "another run of isobench uses {what} \"{name}\" at this moment; wait until it ends, or use another \
+         database (-d)"
+    )]
+    InUse {
+        /// `schema` or `database`.
+        what: &'static str,
+        /// Its name.
+        name: &'static str,
+    },
+    /// The role may not make the schema or database.
+    #[error(
+        "this role may not create {what} \"{name}\": {source}. Ask for the right (GRANT CREATE ON DATABASE … \
+         for a schema, CREATEDB for a database), or use a database of your own (-d)"
+    )]
+    MayNotCreate {
+        /// `schema` or `database`.
+        what: &'static str,
+        /// Its name.
+        name: &'static str,
+        /// What the server said.
+        source: Box<ServerError>,
+    },
+}
+
+impl Error {
+    /// The server's error code, where the server said one.
+    pub fn code(&self) -> Option<SqlState> {
+        match self {
+            Error::Query { source, .. } | Error::MayNotCreate { source, .. } => Some(source.code),
+            Error::Connection(error) => error.code(),
+            Error::Answer { .. } | Error::NotOurs { .. } | Error::InUse { .. } => None,
+        }
+    }
+
+    /// Adds the statement to what the connection reported.
+    pub(crate) fn of(error: isobench_pgwire::Error, statement: &str) -> Self {
+        /// Characters of a statement worth showing: a batch of a thousand rows is not.
+        const SHOWN: usize = 500;
+        match error {
+            isobench_pgwire::Error::Server(source) => {
+                let mut shown: String = statement.chars().take(SHOWN).collect();
+                if shown.len() < statement.len() {
+                    shown.push('…');
+                }
+                Error::Query {
+                    statement: shown,
+                    source,
+                }
+            }
+            other => Error::Connection(other),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! How a product is told the isolation level of a session, and how it is asked which one it runs.
+
+use isobench_isolation::{EffectiveLevel, Level};
+use isobench_pgwire::{Connection, TransactionStatus};
+
+use crate::error::Error;
+use crate::product::Product;
+
+/// How the level of all later transactions of a session is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetLevel {
+    /// `SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL …`, the standard's way.
+    SessionCharacteristics,
+    /// `SET default_transaction_isolation = '…'`.
+    DefaultTransactionIsolation,
+}
+
+/// How the level that really runs is read: commands to send one after the other in a session, and which of them
+/// answers with the level in the first column of its first row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EffectiveLevelQuery {
+    /// The commands; they begin and end their own transaction block, for outside a block the answer could be
+    /// another one.
+    pub steps: &'static [&'static str],
+    /// The index in `steps` of the command that answers.
+    pub answer: usize,
+}
+
+/// PostgreSQL's way, which most products share.
+pub(crate) const SHOW: EffectiveLevelQuery = EffectiveLevelQuery {
+    steps: &["BEGIN", "SHOW transaction_isolation", "COMMIT"],
+    answer: 1,
+};
+
+impl Product {
+    /// The SQL that makes `level` the level of all later transactions of a session; sent once per session.
+    pub fn set_level(&self, level: Level) -> String {
+        match self.set_level {
+            SetLevel::SessionCharacteristics => {
+                format!(
+                    "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {}",
+                    level.sql()
+                )
+            }
+            SetLevel::DefaultTransactionIsolation => {
+                format!("SET default_transaction_isolation = '{level}'")
+            }
+        }
+    }
+
+    /// The commands that read the effective level inside a transaction.
+    pub fn effective_level(&self) -> EffectiveLevelQuery {
+        self.effective_level
+    }
+
+    /// Reads the level that this session's transactions run at.
+    ///
+    /// A server that doesn't understand the question is [`EffectiveLevel::Unknown`], not an error.
+    ///
+    /// # Errors
+    /// The connection is lost, or the server reports something else than an unknown name or syntax.
+    pub fn read_effective(&self, conn: &mut Connection) -> Result<EffectiveLevel, Error> {
+        let query = self.effective_level;
+        let mut level = EffectiveLevel::Unknown;
+        for (index, step) in query.steps.iter().enumerate() {
+            match conn.value(step) {
+                Ok(Some(answer)) if index == query.answer => level = EffectiveLevel::from_setting(&answer),
+                Ok(_) => {}
+                Err(error) => {
+                    // Class 42: syntax, unknown function or parameter; 0A: feature missing.
+                    let unknown = error
+                        .code()
+                        .is_some_and(|code| matches!(code.class(), "42" | "0A"));
+                    if conn.transaction_status() != TransactionStatus::Idle {
+                        conn.execute("ROLLBACK")?;
+                    }
+                    return if unknown {
+                        Ok(EffectiveLevel::Unknown)
+                    } else {
+                        Err(Error::of(error, step))
+                    };
+                }
+            }
+        }
+        Ok(level)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::products::{COCKROACHDB, H2, POSTGRESQL, YUGABYTEDB};
+
+    #[test]
+    fn each_product_sets_levels_its_own_way() {
+        assert_eq!(
+            POSTGRESQL.set_level(Level::RepeatableRead),
+            "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+        );
+        assert_eq!(
+            COCKROACHDB.set_level(Level::ReadCommitted),
+            "SET default_transaction_isolation = 'read committed'"
+        );
+        assert_eq!(
+            YUGABYTEDB.effective_level().steps[YUGABYTEDB.effective_level().answer],
+            "SELECT yb_get_effective_transaction_isolation_level()"
+        );
+        assert!(
+            H2.set_level(Level::Serializable)
+                .starts_with("SET SESSION CHARACTERISTICS")
+        );
+    }
+}

@@ -1,0 +1,18 @@
+//! The table of server products, one file each.
+
+mod cockroachdb;
+mod h2;
+mod postgresql;
+mod unknown;
+mod yugabytedb;
+
+pub use cockroachdb::COCKROACHDB;
+pub use h2::H2;
+pub use postgresql::POSTGRESQL;
+pub use unknown::UNKNOWN;
+pub use yugabytedb::YUGABYTEDB;
+
+use crate::product::Product;
+
+/// Every product that can be recognised. The order matters: the first match wins.
+pub static PRODUCTS: [&Product; 4] = [&COCKROACHDB, &YUGABYTEDB, &H2, &POSTGRESQL];

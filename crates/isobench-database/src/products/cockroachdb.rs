@@ -1,0 +1,95 @@
+//! `CockroachDB`. Facts recorded from v20.1.5, quoted from v23.2, or from its documentation.
+
+use isobench_pgwire::SqlState;
+
+use crate::conflict::{ConflictRule, Reason, rule};
+use crate::dialect::{Dialect, Empty, Load, PrimaryKey};
+use crate::level::{SHOW, SetLevel};
+use crate::namespace::Home;
+use crate::product::{Product, Recognition};
+use crate::settings::SettingsSource;
+
+/// `CockroachDB`.
+///
+/// Without the cluster settings below, weaker levels silently become serializable; `SHOW transaction_isolation`
+/// tells the truth. A failed COMMIT answers the tag `ROLLBACK`, and COMMIT itself may fail with 40001.
+pub static COCKROACHDB: Product = Product {
+    name: "CockroachDB",
+    recognition: Recognition {
+        contains: "CockroachDB",
+        lacks: &[],
+        version_after: "CockroachDB",
+    },
+    set_level: SetLevel::DefaultTransactionIsolation,
+    effective_level: SHOW,
+    conflicts: &CONFLICTS,
+    dialect: Dialect {
+        primary_key: PrimaryKey::InCreateTable,
+        // Ignored with a NOTICE.
+        fillfactor: false,
+        unlogged: false,
+        storage: false,
+        empty: Empty::Truncate,
+        load: Load::CopyBatches(10_000),
+        // `/` makes decimals there, and then: unsupported binary operator: <decimal> + <int>.
+        integer_division: "//",
+        series_batch: Some(10_000),
+        vacuum: None,
+        analyze: Some("analyze"),
+        checkpoint: false,
+        foreign_key_index: true,
+        // One load needed six tries.
+        retries: 20,
+    },
+    // Schemas came with v20.2, comments on them, which mark one as ours, with v21.2.
+    home: Home {
+        schema_since: (21, 2),
+        ..Home::DATABASE
+    },
+    settings: SettingsSource::Commands(&[
+        (
+            "sql.txn.read_committed_isolation.enabled",
+            "SHOW CLUSTER SETTING sql.txn.read_committed_isolation.enabled",
+        ),
+        (
+            "sql.txn.repeatable_read_isolation.enabled",
+            "SHOW CLUSTER SETTING sql.txn.repeatable_read_isolation.enabled",
+        ),
+    ]),
+};
+
+/// Deadlocks arrive as 40001, never as 40P01; 40003 (result is ambiguous) is no conflict.
+static CONFLICTS: [ConflictRule; 8] = [
+    rule(
+        SqlState::SERIALIZATION_FAILURE,
+        "ABORT_REASON_",
+        Reason::Word("ABORT_REASON_"),
+    ),
+    rule(SqlState::SERIALIZATION_FAILURE, "(RETRY_", Reason::Word("RETRY_")),
+    rule(
+        SqlState::SERIALIZATION_FAILURE,
+        "WriteTooOldError",
+        Reason::Named("WriteTooOldError"),
+    ),
+    rule(
+        SqlState::SERIALIZATION_FAILURE,
+        "ReadWithinUncertaintyIntervalError",
+        Reason::Named("ReadWithinUncertaintyIntervalError"),
+    ),
+    rule(
+        SqlState::SERIALIZATION_FAILURE,
+        "TransactionAbortedError",
+        Reason::Named("TransactionAbortedError"),
+    ),
+    rule(
+        SqlState::SERIALIZATION_FAILURE,
+        "TransactionPushError",
+        Reason::Named("TransactionPushError"),
+    ),
+    rule(
+        SqlState::SERIALIZATION_FAILURE,
+        "",
+        Reason::Named("serialization failure"),
+    ),
+    rule(SqlState::DEADLOCK_DETECTED, "", Reason::Named("deadlock")),
+];

@@ -1,0 +1,59 @@
+//! `H2` with its PostgreSQL server. Facts recorded from 2.4.240.
+
+use isobench_pgwire::SqlState;
+
+use crate::conflict::{ConflictRule, Reason, rule};
+use crate::dialect::{CAUTIOUS, Dialect};
+use crate::level::{EffectiveLevelQuery, SetLevel};
+use crate::namespace::Home;
+use crate::product::{Product, Recognition};
+use crate::settings::SettingsSource;
+
+/// `H2`.
+///
+/// Rejects `BEGIN ISOLATION LEVEL …`, `END`, `SHOW transaction_isolation`, `COPY`, `TRUNCATE` of a table that others refer
+/// to. DDL commits.
+pub static H2: Product = Product {
+    name: "H2",
+    recognition: Recognition {
+        contains: "using H2 ",
+        lacks: &[],
+        version_after: "using H2 ",
+    },
+    set_level: SetLevel::SessionCharacteristics,
+    effective_level: EffectiveLevelQuery {
+        steps: &[
+            "BEGIN",
+            "SELECT isolation_level FROM information_schema.sessions WHERE session_id = session_id()",
+            "COMMIT",
+        ],
+        answer: 1,
+    },
+    conflicts: &CONFLICTS,
+    dialect: Dialect {
+        analyze: Some("analyze table"),
+        checkpoint: true,
+        ..CAUTIOUS
+    },
+    home: Home {
+        marked: "SELECT coalesce(remarks, '') FROM information_schema.schemata WHERE schema_name = 'isobench'",
+        session_sql: Some("SET SCHEMA isobench"),
+        advisory_lock: false,
+        ..Home::SCHEMA
+    },
+    settings: SettingsSource::Query(
+        "SELECT setting_name, setting_value FROM information_schema.settings \
+         WHERE setting_name IN ('MODE', 'DEFAULT_LOCK_TIMEOUT', 'LOCK_TIMEOUT', 'WRITE_DELAY', 'RETENTION_TIME')",
+    ),
+};
+
+/// One text stands for deadlocks and for updates of rows changed since the snapshot.
+static CONFLICTS: [ConflictRule; 3] = [
+    rule(
+        SqlState::SERIALIZATION_FAILURE,
+        "",
+        Reason::Named("deadlock or concurrent update"),
+    ),
+    rule(SqlState::DEADLOCK_DETECTED, "", Reason::Named("deadlock")),
+    rule(SqlState(*b"HYT00"), "lock", Reason::Named("lock timeout")),
+];

@@ -1,0 +1,73 @@
+//! PostgreSQL, the reference for everything else.
+
+use isobench_pgwire::SqlState;
+
+use crate::conflict::{ConflictRule, Reason, rule};
+use crate::dialect::{Dialect, Empty, Load, PrimaryKey};
+use crate::level::{SHOW, SetLevel};
+use crate::namespace::Home;
+use crate::product::{Product, Recognition};
+use crate::settings::SettingsSource;
+
+/// PostgreSQL.
+pub static POSTGRESQL: Product = Product {
+    name: "PostgreSQL",
+    recognition: Recognition {
+        contains: "PostgreSQL ",
+        // They took PostgreSQL's text over, but not its storage or its transactions.
+        lacks: &[
+            "Redshift",
+            "RisingWave",
+            "Materialize",
+            "QuestDB",
+            "Greenplum",
+            "server protocol",
+        ],
+        version_after: "PostgreSQL ",
+    },
+    set_level: SetLevel::SessionCharacteristics,
+    effective_level: SHOW,
+    conflicts: &CONFLICTS,
+    dialect: Dialect {
+        primary_key: PrimaryKey::AddedLater,
+        fillfactor: true,
+        unlogged: true,
+        storage: true,
+        empty: Empty::Truncate,
+        load: Load::CopyAtOnce,
+        integer_division: "/",
+        series_batch: None,
+        vacuum: Some("vacuum analyze"),
+        analyze: Some("analyze"),
+        checkpoint: true,
+        foreign_key_index: false,
+        retries: 0,
+    },
+    home: Home::SCHEMA,
+    settings: SettingsSource::PgSettings,
+};
+
+/// Recorded from versions 15 and 18; see the manual, "Serialization Failure Handling".
+static CONFLICTS: [ConflictRule; 5] = [
+    rule(
+        SqlState::SERIALIZATION_FAILURE,
+        "read/write dependencies",
+        Reason::WithReasonCode("read/write dependencies"),
+    ),
+    rule(
+        SqlState::SERIALIZATION_FAILURE,
+        "concurrent update",
+        Reason::Named("concurrent update"),
+    ),
+    rule(
+        SqlState::SERIALIZATION_FAILURE,
+        "concurrent delete",
+        Reason::Named("concurrent delete"),
+    ),
+    rule(
+        SqlState::SERIALIZATION_FAILURE,
+        "",
+        Reason::Named("serialization failure"),
+    ),
+    rule(SqlState::DEADLOCK_DETECTED, "", Reason::Named("deadlock")),
+];

@@ -1,0 +1,27 @@
+//! A product that isn't in the table: only what the standard and the protocol let one hope for.
+
+use crate::conflict::GENERIC;
+use crate::dialect::CAUTIOUS;
+use crate::level::{SHOW, SetLevel};
+use crate::namespace::Home;
+use crate::product::{Product, Recognition};
+use crate::settings::SettingsSource;
+
+/// Any other product.
+pub static UNKNOWN: Product = Product {
+    name: "unknown",
+    recognition: Recognition {
+        contains: "",
+        lacks: &[],
+        version_after: "PostgreSQL ",
+    },
+    set_level: SetLevel::SessionCharacteristics,
+    effective_level: SHOW,
+    conflicts: &GENERIC,
+    dialect: CAUTIOUS,
+    home: Home {
+        advisory_lock: false,
+        ..Home::SCHEMA
+    },
+    settings: SettingsSource::None,
+};

@@ -1,0 +1,98 @@
+//! `YugabyteDB`. Facts from its documentation.
+
+use isobench_pgwire::SqlState;
+
+use crate::conflict::{ConflictRule, Reason, rule};
+use crate::dialect::{Dialect, Empty, Load, PrimaryKey};
+use crate::level::{EffectiveLevelQuery, SetLevel};
+use crate::namespace::Home;
+use crate::product::{Product, Recognition};
+use crate::settings::SettingsSource;
+
+/// `YugabyteDB`.
+///
+/// Read committed is snapshot isolation unless `yb_enable_read_committed_isolation` is on, and `SHOW` doesn't tell;
+/// versions without the function asked here are [`isobench_isolation::EffectiveLevel::Unknown`]. SET TRANSACTION
+/// after BEGIN fails, the session's default works.
+pub static YUGABYTEDB: Product = Product {
+    name: "YugabyteDB",
+    recognition: Recognition {
+        contains: "-YB-",
+        lacks: &[],
+        version_after: "-YB-",
+    },
+    set_level: SetLevel::DefaultTransactionIsolation,
+    effective_level: EffectiveLevelQuery {
+        steps: &[
+            "BEGIN",
+            "SELECT yb_get_effective_transaction_isolation_level()",
+            "COMMIT",
+        ],
+        answer: 1,
+    },
+    conflicts: &CONFLICTS,
+    dialect: Dialect {
+        primary_key: PrimaryKey::InCreateTable,
+        fillfactor: false,
+        unlogged: false,
+        storage: false,
+        empty: Empty::Truncate,
+        load: Load::CopyBatches(10_000),
+        integer_division: "/",
+        series_batch: Some(10_000),
+        vacuum: None,
+        analyze: Some("analyze"),
+        checkpoint: false,
+        foreign_key_index: false,
+        retries: 20,
+    },
+    home: Home::SCHEMA,
+    settings: SettingsSource::PgSettings,
+};
+
+/// Before version 1.2.1 the same texts come with XX000.
+static CONFLICTS: [ConflictRule; 13] = [
+    rule(SqlState::SERIALIZATION_FAILURE, RESTART, Reason::Named(RESTART)),
+    rule(SqlState::SERIALIZATION_FAILURE, PRIORITY, Reason::Named(PRIORITY)),
+    rule(
+        SqlState::SERIALIZATION_FAILURE,
+        "expired or aborted",
+        Reason::Named(ABORTED),
+    ),
+    rule(
+        SqlState::SERIALIZATION_FAILURE,
+        "read/write dependencies",
+        Reason::WithReasonCode("read/write dependencies"),
+    ),
+    rule(SqlState::SERIALIZATION_FAILURE, UPDATE, Reason::Named(UPDATE)),
+    rule(SqlState::SERIALIZATION_FAILURE, DELETE, Reason::Named(DELETE)),
+    rule(
+        SqlState::SERIALIZATION_FAILURE,
+        "",
+        Reason::Named("serialization failure"),
+    ),
+    rule(SqlState::DEADLOCK_DETECTED, "", Reason::Named("deadlock")),
+    rule(SqlState::INTERNAL_ERROR, RESTART, Reason::Named(RESTART)),
+    rule(SqlState::INTERNAL_ERROR, PRIORITY, Reason::Named(PRIORITY)),
+    rule(
+        SqlState::INTERNAL_ERROR,
+        "expired or aborted",
+        Reason::Named(ABORTED),
+    ),
+    rule(
+        SqlState::INTERNAL_ERROR,
+        "could not serialize access due to concurrent update",
+        Reason::Named(UPDATE),
+    ),
+    rule(
+        SqlState::INTERNAL_ERROR,
+        "deadlock detected",
+        Reason::Named("deadlock"),
+    ),
+];
+
+const RESTART: &str = "restart read required";
+const PRIORITY: &str = "conflicts with higher priority transaction";
+const ABORTED: &str = "expired or aborted by a conflict";
+const UPDATE: &str = "concurrent update";
+const DELETE: &str = "concurrent delete";

@@ -1,0 +1,114 @@
+//! The server's settings that a reader of a result must know: those that matter always, and those that differ from the
+//! default.
+
+use std::collections::BTreeMap;
+
+use isobench_pgwire::Connection;
+
+use crate::error::Error;
+use crate::product::Database;
+
+/// Where a product's settings can be read.
+#[derive(Debug, Clone, Copy)]
+pub enum SettingsSource {
+    /// `pg_settings`, with the defaults to compare with.
+    PgSettings,
+    /// One command for each setting: name, command whose first value is its value. An unknown one is left out.
+    Commands(&'static [(&'static str, &'static str)]),
+    /// A query for names and values.
+    Query(&'static str),
+    /// Nowhere.
+    None,
+}
+
+/// The settings found, and why there are none or not all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Name → value with its unit, as `SHOW` prints it.
+    pub values: BTreeMap<String, String>,
+    /// A sentence for people, if something is missing.
+    pub note: Option<String>,
+}
+
+/// Settings that say something about speed or conflicts; told even if they are at their default.
+const ALWAYS: &str = "'autovacuum', 'commit_delay', 'deadlock_timeout', 'default_transaction_isolation', 'fsync', \
+    'full_page_writes', 'max_connections', 'max_pred_locks_per_page', 'max_pred_locks_per_relation', \
+    'max_pred_locks_per_transaction', 'max_wal_size', 'shared_buffers', 'synchronous_commit', 'wal_level', \
+    'yb_enable_read_committed_isolation', 'yb_max_query_layer_retries'";
+
+/// Settings about places, names, languages and logs, or that might hold a secret: never told. `LIKE` patterns.
+const NEVER: &str = "'%\\_file', '%\\_directory', '%\\_directories', '%\\_command', '%conninfo%', '%password%', \
+    '%passphrase%', 'lc\\_%', 'log\\_%', 'ssl%', 'krb%', 'listen\\_addresses', 'port', 'cluster\\_name', '%timezone%', \
+    'datestyle', 'default\\_text\\_search\\_config', 'application\\_name', 'client\\_encoding', \
+    'server\\_encoding', 'search\\_path', 'extra\\_float\\_digits', 'is\\_superuser', 'session\\_authorization', 'event\\_source', \
+    'data\\_%\\_mode', 'unix\\_socket\\_%', 'bonjour%', 'syslog%', 'primary\\_slot\\_name', 'in\\_hot\\_standby', \
+    'server\\_version%', 'external\\_pid\\_file', 'transaction\\_%', 'dynamic\\_library\\_path', '%role%'";
+
+/// Reads the settings of the server.
+///
+/// # Errors
+/// The connection is lost. What the server refuses becomes the note.
+pub fn settings(conn: &mut Connection, db: &Database) -> Result<Settings, Error> {
+    match db.product.settings {
+        SettingsSource::PgSettings => from_query(conn, &pg_settings_query()),
+        SettingsSource::Query(query) => from_query(conn, query),
+        SettingsSource::Commands(commands) => from_commands(conn, commands),
+        SettingsSource::None => Ok(Settings {
+            note: Some(format!(
+                "isobench doesn't know how to read the settings of this product ({})",
+                db.product.name
+            )),
+            ..Settings::default()
+        }),
+    }
+}
+
+fn pg_settings_query() -> String {
+    format!(
+        "select name, current_setting(name) from pg_catalog.pg_settings where name in ({ALWAYS}) or \
+         (source not in ('default', 'override', 'client', 'session') and setting is distinct from boot_val \
+         and context <> 'internal' and not lower(name) like any (array[{NEVER}])) order by name"
+    )
+}
+
+fn from_query(conn: &mut Connection, query: &str) -> Result<Settings, Error> {
+    let rows = match conn.query(query) {
+        Ok(rows) => rows.rows,
+        Err(error) if error.is_connection_lost() => return Err(Error::of(error, query)),
+        Err(error) => {
+            return Ok(Settings {
+                note: Some(format!("the settings can't be read: {error}")),
+                ..Settings::default()
+            });
+        }
+    };
+    let pair = |row: Vec<Option<String>>| {
+        let mut cells = row.into_iter();
+        Some((cells.next()??, cells.next().flatten().unwrap_or_default()))
+    };
+    Ok(Settings {
+        values: rows.into_iter().filter_map(pair).collect(),
+        note: None,
+    })
+}
+
+fn from_commands(conn: &mut Connection, commands: &[(&str, &str)]) -> Result<Settings, Error> {
+    let mut settings = Settings::default();
+    for (name, command) in commands {
+        match conn.value(command) {
+            Ok(value) => {
+                settings
+                    .values
+                    .insert((*name).to_owned(), value.unwrap_or_default());
+            }
+            Err(error) if error.is_connection_lost() => return Err(Error::of(error, command)),
+            // This version doesn't have the setting, or not for this role.
+            Err(error) => {
+                settings
+                    .note
+                    .get_or_insert_with(|| format!("{name} can't be read: {error}"));
+            }
+        }
+    }
+    Ok(settings)
+}

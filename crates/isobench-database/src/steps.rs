@@ -1,0 +1,199 @@
+//! pgbench's initialisation steps and their letters.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// One step of an initialisation (pgbench: `-I`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// `d`: drops the tables.
+    DropTables,
+    /// `t`: creates the tables.
+    CreateTables,
+    /// `g`: fills them with rows made here.
+    ClientGenerate,
+    /// `G`: fills them with rows made by the server.
+    ServerGenerate,
+    /// `v`: vacuums and analyses them.
+    Vacuum,
+    /// `p`: adds the primary keys.
+    PrimaryKeys,
+    /// `f`: adds the foreign keys.
+    ForeignKeys,
+}
+
+/// Step, letter, name in the line of timings, line said when it starts; the words are pgbench's.
+const STEPS: [(Step, char, &str, &str); 7] = [
+    (Step::DropTables, 'd', "drop tables", "dropping old tables..."),
+    (Step::CreateTables, 't', "create tables", "creating tables..."),
+    (
+        Step::ClientGenerate,
+        'g',
+        "client-side generate",
+        "generating data (client-side)...",
+    ),
+    (
+        Step::ServerGenerate,
+        'G',
+        "server-side generate",
+        "generating data (server-side)...",
+    ),
+    (Step::Vacuum, 'v', "vacuum", "vacuuming..."),
+    (Step::PrimaryKeys, 'p', "primary keys", "creating primary keys..."),
+    (Step::ForeignKeys, 'f', "foreign keys", "creating foreign keys..."),
+];
+
+impl Step {
+    fn row(self) -> &'static (Step, char, &'static str, &'static str) {
+        STEPS.iter().find(|row| row.0 == self).unwrap_or(&STEPS[0])
+    }
+
+    /// The letter in `-I`.
+    pub fn letter(self) -> char {
+        self.row().1
+    }
+
+    /// The name in pgbench's line of timings, for example `client-side generate`.
+    pub fn name(self) -> &'static str {
+        self.row().2
+    }
+
+    /// What pgbench says when the step starts, for example `vacuuming...`.
+    pub fn announcement(self) -> &'static str {
+        self.row().3
+    }
+}
+
+/// The steps of an initialisation, in order; steps may repeat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Steps(Vec<Step>);
+
+impl Steps {
+    /// The steps in order.
+    pub fn iter(&self) -> impl Iterator<Item = Step> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// True if the step is among them.
+    pub fn contains(&self, step: Step) -> bool {
+        self.0.contains(&step)
+    }
+
+    /// The steps without `v` (pgbench: `-n` together with `-i`).
+    #[must_use]
+    pub fn without_vacuum(mut self) -> Self {
+        self.0.retain(|step| *step != Step::Vacuum);
+        self
+    }
+
+    /// The steps with `f` at the end unless it is there (pgbench: `--foreign-keys`).
+    #[must_use]
+    pub fn with_foreign_keys(mut self) -> Self {
+        if !self.contains(Step::ForeignKeys) {
+            self.0.push(Step::ForeignKeys);
+        }
+        self
+    }
+}
+
+impl From<Vec<Step>> for Steps {
+    fn from(steps: Vec<Step>) -> Self {
+        Steps(steps)
+    }
+}
+
+impl Default for Steps {
+    /// pgbench's default, `dtgvp`.
+    fn default() -> Self {
+        use Step::{ClientGenerate, CreateTables, DropTables, PrimaryKeys, Vacuum};
+        Steps(vec![
+            DropTables,
+            CreateTables,
+            ClientGenerate,
+            Vacuum,
+            PrimaryKeys,
+        ])
+    }
+}
+
+impl fmt::Display for Steps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.iter().map(Step::letter).collect::<String>())
+    }
+}
+
+/// What is wrong with a text of steps; message and detail are pgbench's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StepsError {
+    /// There is no step in it.
+    #[error("no initialization steps specified")]
+    Empty,
+    /// A letter that is no step.
+    #[error("unrecognized initialization step \"{0}\"")]
+    Unknown(char),
+}
+
+impl StepsError {
+    /// What pgbench adds in its line `detail:`.
+    pub fn detail(&self) -> Option<String> {
+        match self {
+            StepsError::Empty => None,
+            StepsError::Unknown(_) => Some(format!(
+                "Allowed step characters are: \"{}\".",
+                STEPS.iter().map(|row| row.1).collect::<String>()
+            )),
+        }
+    }
+}
+
+impl FromStr for Steps {
+    type Err = StepsError;
+
+    /// Takes letters; blanks between them mean nothing.
+    fn from_str(text: &str) -> Result<Self, StepsError> {
+        if text.is_empty() {
+            return Err(StepsError::Empty);
+        }
+        text.chars()
+            .filter(|letter| *letter != ' ')
+            .map(|letter| {
+                let row = STEPS.iter().find(|row| row.1 == letter);
+                row.map(|row| row.0).ok_or(StepsError::Unknown(letter))
+            })
+            .collect::<Result<_, _>>()
+            .map(Steps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_and_steps() {
+        assert_eq!("dtgvp".parse::<Steps>(), Ok(Steps::default()));
+        assert_eq!("d t\u{20}G p f".parse::<Steps>().unwrap().to_string(), "dtGpf");
+        assert_eq!(
+            Steps::default().without_vacuum().with_foreign_keys().to_string(),
+            "dtgpf"
+        );
+        assert_eq!("f".parse::<Steps>().unwrap().with_foreign_keys().to_string(), "f");
+        for (step, letter, ..) in STEPS {
+            assert_eq!(
+                (step.letter(), letter.to_string().parse()),
+                (letter, Ok(Steps(vec![step])))
+            );
+        }
+    }
+
+    #[test]
+    fn errors_are_in_the_words_of_pgbench() {
+        let error = "dtx".parse::<Steps>().unwrap_err();
+        assert_eq!(error.to_string(), "unrecognized initialization step \"x\"");
+        assert_eq!(
+            error.detail().unwrap(),
+            "Allowed step characters are: \"dtgGvpf\"."
+        );
+        assert_eq!("".parse::<Steps>(), Err(StepsError::Empty));
+    }
+}

@@ -1,0 +1,489 @@
+//! The TPC-B-like tables and, for each product and step, what has to be done: pure, no server needed.
+//!
+//! Names, columns, types and data are those that the manual's page of pgbench and the real `pgbench -i` show. Doing it is
+//! `init`'s part, the text of the rows `load`'s.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use crate::dialect::{Empty, Load, PrimaryKey};
+use crate::options::{InitOptions, PartitionMethod};
+use crate::product::Database;
+use crate::steps::Step;
+
+/// Tellers per branch.
+pub const TELLERS: u64 = 10;
+/// Accounts per branch.
+pub const ACCOUNTS: u64 = 100_000;
+/// From this scale on, account numbers are `bigint`, for they would not fit into `int`.
+const BIG_SCALE: u32 = 20_000;
+
+/// One of the four tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Table {
+    /// `pgbench_history`: one row for each transaction that writes it; starts empty.
+    History,
+    /// `pgbench_tellers`: ten for each branch.
+    Tellers,
+    /// `pgbench_accounts`: 100,000 for each branch.
+    Accounts,
+    /// `pgbench_branches`: as many as the scale.
+    Branches,
+}
+
+/// In the order pgbench creates them.
+const CREATE_ORDER: [Table; 4] = [Table::History, Table::Tellers, Table::Accounts, Table::Branches];
+/// In the order pgbench vacuums them.
+const VACUUM_ORDER: [Table; 4] = [Table::Branches, Table::Tellers, Table::Accounts, Table::History];
+/// Tables before those they refer to; products without multi-table checks need it.
+const REFERRING_FIRST: [Table; 4] = [Table::History, Table::Accounts, Table::Tellers, Table::Branches];
+/// In the order pgbench drops and truncates them, which decides the order of its notices.
+const ALPHABETICAL: [Table; 4] = [Table::Accounts, Table::Branches, Table::History, Table::Tellers];
+/// The tables that start with rows, in the order they are filled.
+const FILLED: [Table; 3] = [Table::Branches, Table::Tellers, Table::Accounts];
+
+/// The foreign keys: table, column, table referred to.
+const FOREIGN_KEYS: [(Table, &str, Table); 5] = [
+    (Table::Tellers, "bid", Table::Branches),
+    (Table::Accounts, "bid", Table::Branches),
+    (Table::History, "bid", Table::Branches),
+    (Table::History, "tid", Table::Tellers),
+    (Table::History, "aid", Table::Accounts),
+];
+
+impl Table {
+    /// The table's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Table::History => "pgbench_history",
+            Table::Tellers => "pgbench_tellers",
+            Table::Accounts => "pgbench_accounts",
+            Table::Branches => "pgbench_branches",
+        }
+    }
+
+    /// The primary key's column; the history has none.
+    const fn key(self) -> Option<&'static str> {
+        match self {
+            Table::History => None,
+            Table::Tellers => Some("tid"),
+            Table::Accounts => Some("aid"),
+            Table::Branches => Some("bid"),
+        }
+    }
+
+    /// Rows at the start.
+    pub(crate) fn rows(self, scale: u32) -> u64 {
+        u64::from(scale)
+            * match self {
+                Table::History => 0,
+                Table::Tellers => TELLERS,
+                Table::Accounts => ACCOUNTS,
+                Table::Branches => 1,
+            }
+    }
+
+    /// The columns that a load fills.
+    pub(crate) const fn loaded_columns(self) -> &'static str {
+        match self {
+            Table::History => "tid,bid,aid,delta,mtime",
+            Table::Tellers => "tid,bid,tbalance",
+            Table::Accounts => "aid,bid,abalance,filler",
+            Table::Branches => "bid,bbalance",
+        }
+    }
+
+    fn columns(self, aid: &str) -> String {
+        match self {
+            Table::History => {
+                format!("tid int,bid int,aid {aid},delta int,mtime timestamp,filler char(22)")
+            }
+            Table::Tellers => "tid int not null,bid int,tbalance int,filler char(84)".to_owned(),
+            Table::Accounts => format!("aid {aid} not null,bid int,abalance int,filler char(84)"),
+            Table::Branches => "bid int not null,bbalance int,filler char(88)".to_owned(),
+        }
+    }
+}
+
+fn names(tables: [Table; 4]) -> String {
+    tables.map(Table::name).join(", ")
+}
+
+/// One thing to do on the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// A command.
+    Run(String),
+    /// Rows made here are sent.
+    Load {
+        /// Where to.
+        table: Table,
+        /// How.
+        how: LoadHow,
+        /// How many rows there are.
+        rows: u64,
+    },
+    /// The partitions of the accounts come next: tell the user.
+    TellPartitions(u32),
+    /// The step needs nothing on this product: tell the user why.
+    Tell(String),
+}
+
+/// How rows made here are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadHow {
+    /// One COPY in the transaction that is open, with `FREEZE` or without.
+    Copy {
+        /// Whether the rows are frozen, which saves the vacuum its work.
+        freeze: bool,
+    },
+    /// A COPY of this many rows in a transaction of its own, again and again.
+    CopyBatches(u64),
+    /// An INSERT of this many rows, again and again.
+    InsertBatches(u64),
+}
+
+impl fmt::Display for Action {
+    /// One line for golden tests and `--debug`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Action::Run(sql) => write!(f, "{sql};"),
+            Action::Load { table, how, rows } => {
+                write!(f, "-- load {rows} rows: {}", how.command(*table))?;
+                match how {
+                    LoadHow::Copy { .. } => Ok(()),
+                    LoadHow::CopyBatches(batch) => write!(f, ", {batch} rows in each transaction"),
+                    LoadHow::InsertBatches(batch) => write!(f, " … ({batch} rows in each command)"),
+                }
+            }
+            Action::TellPartitions(count) => write!(f, "-- creating {count} partitions"),
+            Action::Tell(what) => write!(f, "-- {what}"),
+        }
+    }
+}
+
+impl LoadHow {
+    /// The command that rows belong to, up to where the rows begin.
+    pub(crate) fn command(self, table: Table) -> String {
+        let (name, columns) = (table.name(), table.loaded_columns());
+        match self {
+            LoadHow::Copy { freeze: true } => format!("copy {name}({columns}) from stdin with (freeze on)"),
+            LoadHow::Copy { freeze: false } | LoadHow::CopyBatches(_) => {
+                format!("copy {name}({columns}) from stdin")
+            }
+            LoadHow::InsertBatches(_) => format!("insert into {name}({columns}) values "),
+        }
+    }
+}
+
+/// What a step does on this server.
+pub fn actions(db: &Database, opts: &InitOptions, step: Step) -> Vec<Action> {
+    match step {
+        Step::DropTables => vec![drop_tables(db)],
+        Step::CreateTables => create_tables(db, opts),
+        Step::ClientGenerate => client_generate(db, opts),
+        Step::ServerGenerate => server_generate(db, opts),
+        Step::Vacuum => vacuum(db),
+        Step::PrimaryKeys => primary_keys(db, opts),
+        Step::ForeignKeys => foreign_keys(db),
+    }
+}
+
+fn drop_tables(db: &Database) -> Action {
+    // CockroachDB and H2 check table by table, PostgreSQL all at once.
+    let order = if db.product.dialect.load == Load::CopyAtOnce {
+        ALPHABETICAL
+    } else {
+        REFERRING_FIRST
+    };
+    Action::Run(format!("drop table if exists {}", names(order)))
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn create_tables(db: &Database, opts: &InitOptions) -> Vec<Action> {
+    let dialect = &db.product.dialect;
+    let aid = if opts.scale >= BIG_SCALE { "bigint" } else { "int" };
+    let partitions = if dialect.storage { opts.partitions } else { 0 };
+    let unlogged = if opts.unlogged && dialect.unlogged {
+        "unlogged "
+    } else {
+        ""
+    };
+    let fillfactor = if dialect.fillfactor {
+        format!(" with (fillfactor={})", opts.fillfactor)
+    } else {
+        String::new()
+    };
+    let tablespace = match &opts.tablespace {
+        Some(name) if dialect.storage => format!(" tablespace {}", quoted(name)),
+        _ => String::new(),
+    };
+    let mut actions = Vec::new();
+    if opts.unlogged && !dialect.unlogged {
+        actions.push(Action::Tell(format!(
+            "{} has no unlogged tables; these are logged",
+            db.product.name
+        )));
+    }
+    if opts.fillfactor != 100 && !dialect.fillfactor {
+        actions.push(Action::Tell(format!(
+            "{} has no fill factor; it is ignored",
+            db.product.name
+        )));
+    }
+    let unused = opts.partitions > 0 || opts.tablespace.is_some() || opts.index_tablespace.is_some();
+    if unused && !dialect.storage {
+        actions.push(Action::Tell(format!(
+            "isobench makes no partitions and uses no tablespaces on {}; these options are ignored",
+            db.product.name
+        )));
+    }
+    for table in CREATE_ORDER {
+        let partitioned = table == Table::Accounts && partitions > 0;
+        let key = match table.key() {
+            Some(key) if dialect.primary_key == PrimaryKey::InCreateTable => format!(",primary key ({key})"),
+            _ => String::new(),
+        };
+        let (unlogged, storage) = match (table, opts.partition_method) {
+            // A partitioned table has no storage; since version 18, it can't be unlogged.
+            (Table::Accounts, PartitionMethod::Range) if partitioned => ("", " partition by range (aid)"),
+            (Table::Accounts, PartitionMethod::Hash) if partitioned => ("", " partition by hash (aid)"),
+            (Table::History, _) => (unlogged, ""),
+            _ => (unlogged, fillfactor.as_str()),
+        };
+        actions.push(Action::Run(format!(
+            "create {unlogged}table {}({}{key}){storage}{tablespace}",
+            table.name(),
+            table.columns(aid)
+        )));
+    }
+    if partitions > 0 {
+        actions.push(Action::TellPartitions(partitions));
+        for number in 1..=partitions {
+            actions.push(Action::Run(format!(
+                "create {unlogged}table {name}_{number} partition of {name} for values {}{fillfactor}",
+                partition_bounds(opts, number),
+                name = Table::Accounts.name(),
+            )));
+        }
+    }
+    actions
+}
+
+fn partition_bounds(opts: &InitOptions, number: u32) -> String {
+    let (number, count) = (u64::from(number), u64::from(opts.partitions));
+    if opts.partition_method == PartitionMethod::Hash {
+        return format!("with (modulus {count}, remainder {})", number - 1);
+    }
+    let size = Table::Accounts.rows(opts.scale).div_ceil(count);
+    let from = if number == 1 {
+        "minvalue".to_owned()
+    } else {
+        ((number - 1) * size + 1).to_string()
+    };
+    let to = if number == count {
+        "maxvalue".to_owned()
+    } else {
+        (number * size + 1).to_string()
+    };
+    format!("from ({from}) to ({to})")
+}
+
+fn empty_tables(db: &Database) -> Vec<Action> {
+    match db.product.dialect.empty {
+        Empty::Truncate => vec![Action::Run(format!("truncate table {}", names(ALPHABETICAL)))],
+        Empty::Delete => REFERRING_FIRST
+            .iter()
+            .map(|table| Action::Run(format!("delete from {}", table.name())))
+            .collect(),
+    }
+}
+
+/// Puts actions between `begin` and `commit`.
+fn in_transaction(actions: Vec<Action>) -> Vec<Action> {
+    let (begin, commit) = (Action::Run("begin".to_owned()), Action::Run("commit".to_owned()));
+    std::iter::once(begin)
+        .chain(actions)
+        .chain(std::iter::once(commit))
+        .collect()
+}
+
+fn client_generate(db: &Database, opts: &InitOptions) -> Vec<Action> {
+    let load = db.product.dialect.load;
+    // Before version 14, FREEZE left the visibility map empty; a partitioned table refuses it.
+    let freeze = db.at_least(14, 0);
+    let mut actions = empty_tables(db);
+    for table in FILLED {
+        let how = match load {
+            Load::CopyAtOnce => LoadHow::Copy {
+                freeze: freeze && (table != Table::Accounts || opts.partitions == 0),
+            },
+            Load::CopyBatches(rows) => LoadHow::CopyBatches(rows),
+            Load::Insert(rows) => LoadHow::InsertBatches(rows),
+        };
+        actions.push(Action::Load {
+            table,
+            how,
+            rows: table.rows(opts.scale),
+        });
+    }
+    if load == Load::CopyAtOnce {
+        in_transaction(actions)
+    } else {
+        actions
+    }
+}
+
+fn server_generate(db: &Database, opts: &InitOptions) -> Vec<Action> {
+    let dialect = &db.product.dialect;
+    let mut actions = empty_tables(db);
+    for table in FILLED {
+        let rows = table.rows(opts.scale);
+        for range in batches(rows, dialect.series_batch.unwrap_or(rows)) {
+            actions.push(Action::Run(series_insert(
+                table,
+                &range,
+                dialect.integer_division,
+            )));
+        }
+    }
+    if dialect.series_batch.is_none() {
+        in_transaction(actions)
+    } else {
+        actions
+    }
+}
+
+/// The numbers 1 to `rows` in pieces of at most `size`.
+pub(crate) fn batches(rows: u64, size: u64) -> impl Iterator<Item = RangeInclusive<u64>> {
+    let size = size.max(1);
+    (0..rows.div_ceil(size)).map(move |batch| {
+        let first = batch * size + 1;
+        first..=(first + size - 1).min(rows)
+    })
+}
+
+fn series_insert(table: Table, range: &RangeInclusive<u64>, division: &str) -> String {
+    let values = match table {
+        Table::Branches => "bid, 0".to_owned(),
+        Table::Tellers => format!("tid, (tid - 1) {division} {TELLERS} + 1, 0"),
+        Table::Accounts => format!("aid, (aid - 1) {division} {ACCOUNTS} + 1, 0, ''"),
+        Table::History => String::new(),
+    };
+    format!(
+        "insert into {}({}) select {values} from generate_series({}, {}) as numbers({})",
+        table.name(),
+        table.loaded_columns(),
+        range.start(),
+        range.end(),
+        table.key().unwrap_or("tid")
+    )
+}
+
+fn vacuum(db: &Database) -> Vec<Action> {
+    match db.product.dialect.vacuum {
+        Some(command) => each_table(command),
+        None => vec![Action::Tell(format!(
+            "{} needs no vacuum; step v is left out",
+            db.product.name
+        ))],
+    }
+}
+
+/// A maintenance command for each table, in pgbench's order.
+fn each_table(command: &str) -> Vec<Action> {
+    VACUUM_ORDER
+        .iter()
+        .map(|table| Action::Run(format!("{command} {}", table.name())))
+        .collect()
+}
+
+/// What a reset does about statistics where there is no vacuum.
+pub(crate) fn analyze(db: &Database) -> Vec<Action> {
+    match db.product.dialect {
+        crate::dialect::Dialect {
+            vacuum: None,
+            analyze: Some(command),
+            ..
+        } => each_table(command),
+        _ => Vec::new(),
+    }
+}
+
+fn primary_keys(db: &Database, opts: &InitOptions) -> Vec<Action> {
+    if db.product.dialect.primary_key == PrimaryKey::InCreateTable {
+        let text = format!(
+            "on {} the primary keys are part of step t; step p is left out",
+            db.product.name
+        );
+        return vec![Action::Tell(text)];
+    }
+    let tablespace = match &opts.index_tablespace {
+        Some(name) if db.product.dialect.storage => format!(" using index tablespace {}", quoted(name)),
+        _ => String::new(),
+    };
+    [Table::Branches, Table::Tellers, Table::Accounts]
+        .into_iter()
+        .filter_map(|table| Some((table, table.key()?)))
+        .map(|(table, key)| {
+            Action::Run(format!(
+                "alter table {} add primary key ({key}){tablespace}",
+                table.name()
+            ))
+        })
+        .collect()
+}
+
+fn foreign_keys(db: &Database) -> Vec<Action> {
+    let mut actions = Vec::new();
+    for (table, column, to) in FOREIGN_KEYS {
+        let name = table.name();
+        if db.product.dialect.foreign_key_index {
+            let index = format!("create index if not exists {name}_{column}_idx on {name}({column})");
+            actions.push(Action::Run(index));
+        }
+        actions.push(Action::Run(format!(
+            "alter table {name} add constraint {name}_{column}_fkey foreign key ({column}) references {}",
+            to.name()
+        )));
+    }
+    actions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_cover_every_number_once() {
+        let all = |rows, size| batches(rows, size).flatten().collect::<Vec<_>>();
+        for (rows, size) in [(10, 3), (9, 3), (1, 100), (0, 5), (5, 0)] {
+            assert_eq!(
+                all(rows, size),
+                (1..=rows).collect::<Vec<_>>(),
+                "{rows} by {size}"
+            );
+        }
+    }
+
+    #[test]
+    fn big_scales_use_big_numbers() {
+        let db = Database::from_version_text("PostgreSQL 15.18 on x");
+        let text = |scale| {
+            let opts = InitOptions {
+                scale,
+                ..InitOptions::default()
+            };
+            actions(&db, &opts, Step::CreateTables)
+                .iter()
+                .map(ToString::to_string)
+                .collect::<String>()
+        };
+        assert!(!text(19_999).contains("bigint"));
+        assert!(text(20_000).contains("aid bigint not null"));
+        assert_eq!(Table::Accounts.rows(u32::MAX), 429_496_729_500_000);
+    }
+}
