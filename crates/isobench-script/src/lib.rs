@@ -1,1 +1,58 @@
 //! The pgbench script language: parses scripts, evaluates expressions, draws pgbench's random numbers.
+//!
+//! The crate is pure: it knows nothing of sockets, clocks or processes. It turns a script's text into a
+//! [`Script`] (a flat list of commands with resolved jumps), evaluates its expressions against the
+//! [`Variables`] of one client, and hands out the same pseudorandom numbers that pgbench draws for the same
+//! seed. Who executes the commands, retries them or measures them is not its business.
+//!
+//! Source of the behaviour: the manual page of pgbench 18, and the real program as oracle
+//! (`tests/oracle.rs`).
+//!
+//! ```
+//! use isobench_script::{CommandKind, EvalContext, Prng, Symbols, Value, Variables, parse};
+//!
+//! let mut symbols = Symbols::new();
+//! let script = parse("demo.sql", "\\set aid random(1, 100)\nSELECT :aid;\n", &mut symbols)?;
+//! let CommandKind::Set { slot, expr } = &script.commands[0].kind else { panic!("a \\set") };
+//!
+//! let mut variables = Variables::new(&symbols);
+//! let mut rng = Prng::seed(42);
+//! let value = expr.eval(&mut EvalContext {
+//!     variables: &variables,
+//!     names: &symbols,
+//!     rng: &mut rng,
+//!     debug: &mut |_| {},
+//! })?;
+//! variables.set(*slot, value);
+//! assert!(matches!(value, Value::Int(1..=100)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod builtin;
+mod control;
+mod error;
+mod expr;
+mod mix;
+mod number;
+mod parse;
+mod random;
+mod script;
+mod sql;
+mod symbols;
+mod value;
+mod variables;
+
+pub use builtin::{Builtin, BuiltinError, builtins, find_builtin};
+pub use control::{Step, branch};
+pub use error::{EvalError, ParseError, ParseProblem};
+pub use expr::{EvalContext, Expr, debug_line};
+pub use mix::{Mix, MixError, WeightError, Weighted, split_weight};
+pub use parse::parse;
+pub use random::{Prng, Streams};
+pub use script::{
+    Argument, Branch, Command, CommandKind, Operand, Piece, Script, SleepError, SleepUnit, Sql, Statement,
+    Store,
+};
+pub use symbols::{Slot, Symbols, is_valid_variable_name};
+pub use value::Value;
+pub use variables::{Variable, Variables};

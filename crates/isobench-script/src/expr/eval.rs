@@ -1,0 +1,166 @@
+//! Evaluation of the tree: operators, `CASE`, and calls. This is the hot path: nothing here allocates.
+
+use super::functions::MAX_ARGUMENTS;
+use super::{Binary, EvalContext, Node, Test};
+use crate::error::EvalError;
+use crate::value::Value;
+
+/// Most functions have no more arguments; more room is prepared for the others only.
+const FEW: usize = 3;
+
+impl Node {
+    pub(super) fn eval(&self, ctx: &mut EvalContext<'_>) -> Result<Value, EvalError> {
+        match self {
+            Self::Constant(value) => Ok(*value),
+            Self::Variable(slot) => ctx.variables.value(*slot, ctx.names),
+            Self::Binary(operator, sides) => {
+                let left = sides[0].eval(ctx)?;
+                let right = sides[1].eval(ctx)?;
+                binary(*operator, left, right)
+            }
+            Self::Call(function, args) => {
+                if args.len() <= FEW {
+                    call(function, args, &mut [Value::Null; FEW], ctx)
+                } else {
+                    call(function, args, &mut [Value::Null; MAX_ARGUMENTS], ctx)
+                }
+            }
+            Self::Negate(operand) => binary(Binary::Subtract, Value::Int(0), operand.eval(ctx)?),
+            Self::Not(operand) => match operand.eval(ctx)? {
+                Value::Null => Ok(Value::Null),
+                value => Ok(Value::Bool(!value.as_bool()?)),
+            },
+            Self::And(sides) => logical(sides, false, ctx),
+            Self::Or(sides) => logical(sides, true, ctx),
+            Self::Is {
+                test,
+                negated,
+                operand,
+            } => {
+                let value = operand.eval(ctx)?;
+                let holds = match test {
+                    Test::Null => value.is_null(),
+                    Test::True => value == Value::Bool(true),
+                    Test::False => value == Value::Bool(false),
+                };
+                Ok(Value::Bool(holds != *negated))
+            }
+            Self::Case { arms, otherwise } => {
+                for [condition, result] in arms {
+                    if condition.eval(ctx)?.truth() {
+                        return result.eval(ctx);
+                    }
+                }
+                otherwise.as_ref().map_or(Ok(Value::Null), |node| node.eval(ctx))
+            }
+        }
+    }
+}
+
+/// `AND` and `OR`: `decisive` is the value of the left side that settles the result.
+///
+/// A `NULL` on the left gives `NULL` without a look at the right side (`NULL AND FALSE` too), as pgbench does.
+fn logical(sides: &[Node; 2], decisive: bool, ctx: &mut EvalContext<'_>) -> Result<Value, EvalError> {
+    let left = sides[0].eval(ctx)?;
+    if left.is_null() {
+        return Ok(Value::Null);
+    }
+    if left.as_bool()? == decisive {
+        return Ok(Value::Bool(decisive));
+    }
+    match sides[1].eval(ctx)? {
+        Value::Null => Ok(Value::Null),
+        right => Ok(Value::Bool(right.as_bool()?)),
+    }
+}
+
+/// Evaluates all arguments, even after a `NULL` (they may draw random numbers), then calls the function.
+fn call(
+    function: &super::Function,
+    args: &[Node],
+    room: &mut [Value],
+    ctx: &mut EvalContext<'_>,
+) -> Result<Value, EvalError> {
+    let values = room
+        .get_mut(..args.len())
+        .ok_or(EvalError::TooManyArguments { most: MAX_ARGUMENTS })?;
+    let mut any_null = false;
+    for (value, arg) in values.iter_mut().zip(args) {
+        *value = arg.eval(ctx)?;
+        any_null |= value.is_null();
+    }
+    if any_null && function.strict {
+        return Ok(Value::Null);
+    }
+    (function.eval)(values, ctx)
+}
+
+fn binary(operator: Binary, left: Value, right: Value) -> Result<Value, EvalError> {
+    use Binary as B;
+    if left.is_null() || right.is_null() {
+        return Ok(Value::Null);
+    }
+    let both_int = !matches!((left, right), (Value::Double(_), _) | (_, Value::Double(_)));
+    match operator {
+        B::BitAnd => Ok(Value::Int(left.as_int()? & right.as_int()?)),
+        B::BitOr => Ok(Value::Int(left.as_int()? | right.as_int()?)),
+        B::BitXor => Ok(Value::Int(left.as_int()? ^ right.as_int()?)),
+        B::ShiftLeft => Ok(Value::Int(left.as_int()?.wrapping_shl(shift_count(right)?))),
+        B::ShiftRight => Ok(Value::Int(left.as_int()?.wrapping_shr(shift_count(right)?))),
+        B::Modulo => modulo(left.as_int()?, right.as_int()?),
+        _ if both_int => integer(operator, left.as_int()?, right.as_int()?),
+        _ => Ok(double(operator, left.as_double()?, right.as_double()?)),
+    }
+}
+
+/// The low six bits count, as the processor has it and pgbench thereby too.
+fn shift_count(value: Value) -> Result<u32, EvalError> {
+    Ok(u32::try_from(value.as_int()? & 63).unwrap_or(0))
+}
+
+/// `%` and `mod`: the remainder has the sign of the dividend.
+pub(super) fn modulo(left: i64, right: i64) -> Result<Value, EvalError> {
+    if right == 0 {
+        return Err(EvalError::DivisionByZero);
+    }
+    Ok(Value::Int(left.wrapping_rem(right)))
+}
+
+fn integer(operator: Binary, left: i64, right: i64) -> Result<Value, EvalError> {
+    use Binary as B;
+    let (result, operation) = match operator {
+        B::Add => (left.checked_add(right), "add"),
+        B::Subtract => (left.checked_sub(right), "sub"),
+        B::Multiply => (left.checked_mul(right), "mul"),
+        B::Divide if right == 0 => return Err(EvalError::DivisionByZero),
+        B::Divide => (left.checked_div(right), "div"),
+        B::Equal => return Ok(Value::Bool(left == right)),
+        B::NotEqual => return Ok(Value::Bool(left != right)),
+        B::Less => return Ok(Value::Bool(left < right)),
+        B::LessOrEqual => return Ok(Value::Bool(left <= right)),
+        B::Modulo | B::BitAnd | B::BitOr | B::BitXor | B::ShiftLeft | B::ShiftRight => {
+            return binary(operator, Value::Int(left), Value::Int(right));
+        }
+    };
+    result.map(Value::Int).ok_or(EvalError::IntOverflow { operation })
+}
+
+#[expect(
+    clippy::float_cmp,
+    reason = "= and <> of the language compare doubles exactly"
+)]
+fn double(operator: Binary, left: f64, right: f64) -> Value {
+    use Binary as B;
+    match operator {
+        B::Add => Value::Double(left + right),
+        B::Subtract => Value::Double(left - right),
+        B::Multiply => Value::Double(left * right),
+        B::Divide => Value::Double(left / right),
+        B::Equal => Value::Bool(left == right),
+        B::NotEqual => Value::Bool(left != right),
+        B::Less => Value::Bool(left < right),
+        B::LessOrEqual => Value::Bool(left <= right),
+        // Integer operators never get here; a NULL is the value that can't be mistaken for a result.
+        B::Modulo | B::BitAnd | B::BitOr | B::BitXor | B::ShiftLeft | B::ShiftRight => Value::Null,
+    }
+}

@@ -1,0 +1,196 @@
+//! Expressions of `\set`, `\if` and `\elif`: the tree, how it is printed, and what its evaluation needs.
+//! `lexer` and `parser` build it, `eval` computes it, `functions` is the table of functions.
+
+mod eval;
+mod functions;
+mod lexer;
+mod parser;
+
+use std::fmt;
+
+pub(crate) use parser::{ExprError, parse_expression};
+
+use crate::error::EvalError;
+use crate::random::Prng;
+use crate::symbols::{Slot, Symbols};
+use crate::value::Value;
+use crate::variables::Variables;
+use functions::Function;
+
+/// A parsed expression.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    root: Node,
+}
+
+/// What the evaluation of an expression reads and changes.
+pub struct EvalContext<'a> {
+    /// The client's variables.
+    pub variables: &'a Variables,
+    /// The names of the variables, for messages.
+    pub names: &'a Symbols,
+    /// The client's random stream.
+    pub rng: &'a mut Prng,
+    /// Receives the text of each call of `debug()`, for example `int 5`; see [`debug_line`].
+    pub debug: &'a mut dyn FnMut(&str),
+}
+
+impl Expr {
+    /// Computes the value.
+    ///
+    /// # Errors
+    /// As pgbench: overflows, divisions by zero, wrong types, undefined variables, empty ranges.
+    pub fn eval(&self, ctx: &mut EvalContext<'_>) -> Result<Value, EvalError> {
+        self.root.eval(ctx)
+    }
+
+    /// Shows the expression in full parentheses, so that parsing it again gives the same expression.
+    pub fn display<'a>(&'a self, names: &'a Symbols) -> impl fmt::Display + 'a {
+        Shown {
+            node: &self.root,
+            names,
+        }
+    }
+}
+
+/// The line that pgbench prints to standard error for `debug()`, without a line end.
+///
+/// `script` counts from 0, `command` from 1; `text` is what [`EvalContext::debug`] received.
+pub fn debug_line(script: usize, command: usize, text: &str) -> String {
+    format!("debug(script={script},command={command}): {text}")
+}
+
+/// A node of the tree.
+#[derive(Clone, Debug)]
+enum Node {
+    Constant(Value),
+    Variable(Slot),
+    Negate(Box<Node>),
+    Not(Box<Node>),
+    And(Box<[Node; 2]>),
+    Or(Box<[Node; 2]>),
+    Is {
+        test: Test,
+        negated: bool,
+        operand: Box<Node>,
+    },
+    Binary(Binary, Box<[Node; 2]>),
+    Case {
+        arms: Box<[[Node; 2]]>,
+        otherwise: Option<Box<Node>>,
+    },
+    Call(&'static Function, Box<[Node]>),
+}
+
+/// What `IS` asks.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+enum Test {
+    Null,
+    True,
+    False,
+}
+
+/// An operator that evaluates both operands, left first. There is no `>`: `a > b` is `b < a`, so `b` is evaluated
+/// first, as in pgbench, where the order shows when both draw random numbers. `~a` is `a # -1`.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+enum Binary {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Modulo,
+    BitAnd,
+    BitOr,
+    BitXor,
+    ShiftLeft,
+    ShiftRight,
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+}
+
+impl Binary {
+    fn symbol(self) -> &'static str {
+        match self {
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+            Self::Modulo => "%",
+            Self::BitAnd => "&",
+            Self::BitOr => "|",
+            Self::BitXor => "#",
+            Self::ShiftLeft => "<<",
+            Self::ShiftRight => ">>",
+            Self::Equal => "=",
+            Self::NotEqual => "<>",
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+        }
+    }
+}
+
+struct Shown<'a> {
+    node: &'a Node,
+    names: &'a Symbols,
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let show = |node| Shown {
+            node,
+            names: self.names,
+        };
+        match self.node {
+            Node::Constant(Value::Null) => f.write_str("NULL"),
+            Node::Constant(Value::Bool(value)) => f.write_str(if *value { "TRUE" } else { "FALSE" }),
+            Node::Constant(Value::Int(value)) => write!(f, "{value}"),
+            Node::Constant(Value::Double(value)) => write!(f, "{value:?}"),
+            Node::Variable(slot) => write!(f, ":{}", self.names.name(*slot)),
+            Node::Negate(operand) => write!(f, "(- {})", show(operand)),
+            Node::Not(operand) => write!(f, "(NOT {})", show(operand)),
+            Node::And(sides) => write!(f, "({} AND {})", show(&sides[0]), show(&sides[1])),
+            Node::Or(sides) => write!(f, "({} OR {})", show(&sides[0]), show(&sides[1])),
+            Node::Is {
+                test,
+                negated,
+                operand,
+            } => {
+                let not = if *negated { "NOT " } else { "" };
+                let test = match test {
+                    Test::Null => "NULL",
+                    Test::True => "TRUE",
+                    Test::False => "FALSE",
+                };
+                write!(f, "({} IS {not}{test})", show(operand))
+            }
+            Node::Binary(operator, sides) => {
+                write!(
+                    f,
+                    "({} {} {})",
+                    show(&sides[0]),
+                    operator.symbol(),
+                    show(&sides[1])
+                )
+            }
+            Node::Case { arms, otherwise } => {
+                f.write_str("CASE")?;
+                for [condition, result] in arms {
+                    write!(f, " WHEN {} THEN {}", show(condition), show(result))?;
+                }
+                if let Some(otherwise) = otherwise {
+                    write!(f, " ELSE {}", show(otherwise))?;
+                }
+                f.write_str(" END")
+            }
+            Node::Call(function, args) => {
+                write!(f, "{}(", function.name)?;
+                for (index, arg) in args.iter().enumerate() {
+                    write!(f, "{}{}", if index > 0 { ", " } else { "" }, show(arg))?;
+                }
+                f.write_str(")")
+            }
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Numbers as text: how pgbench prints a double, and how it reads a number from a variable's text.
+
+use std::io::Write as _;
+
+use crate::error::EvalError;
+use crate::value::Value;
+
+/// How many significant digits a double is printed with (`DBL_DIG`).
+const SIGNIFICANT: usize = 15;
+
+/// Appends a double as C's `%.15g` prints it, with PostgreSQL's `NaN` and `Infinity`.
+pub(crate) fn write_double(value: f64, out: &mut Vec<u8>) {
+    if value.is_nan() {
+        out.extend_from_slice(b"NaN");
+        return;
+    }
+    if value.is_sign_negative() {
+        out.push(b'-');
+    }
+    if value.is_infinite() {
+        out.extend_from_slice(b"Infinity");
+        return;
+    }
+    // "d.dddde±x" with the digits rounded correctly; at most 17 + 5 bytes, so this stays on the stack.
+    let mut scratch = [0_u8; 32];
+    let mut cursor = std::io::Cursor::new(&mut scratch[..]);
+    if write!(cursor, "{:.*e}", SIGNIFICANT - 1, value.abs()).is_err() {
+        return;
+    }
+    let length = usize::try_from(cursor.position()).unwrap_or(0);
+    let Some(split) = scratch[..length].iter().position(|byte| *byte == b'e') else {
+        return;
+    };
+    let exponent = std::str::from_utf8(&scratch[split + 1..length])
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0);
+    let mut digits = [0_u8; SIGNIFICANT];
+    for (digit, byte) in digits
+        .iter_mut()
+        .zip(scratch[..split].iter().filter(|byte| **byte != b'.'))
+    {
+        *digit = *byte;
+    }
+    let used = digits
+        .iter()
+        .rposition(|digit| *digit != b'0')
+        .map_or(1, |last| last + 1);
+    write_digits(&digits[..used], exponent, out);
+}
+
+/// Appends significant digits (without trailing zeros) in fixed or scientific notation, whichever `%g` chooses.
+fn write_digits(digits: &[u8], exponent: i32, out: &mut Vec<u8>) {
+    match usize::try_from(exponent) {
+        Ok(exponent) if exponent < SIGNIFICANT => {
+            let whole = exponent + 1;
+            out.extend_from_slice(&digits[..whole.min(digits.len())]);
+            out.extend(std::iter::repeat_n(b'0', whole.saturating_sub(digits.len())));
+            if digits.len() > whole {
+                out.push(b'.');
+                out.extend_from_slice(&digits[whole..]);
+            }
+        }
+        Err(_) if exponent >= -4 => {
+            out.extend_from_slice(b"0.");
+            out.extend(std::iter::repeat_n(b'0', exponent.unsigned_abs() as usize - 1));
+            out.extend_from_slice(digits);
+        }
+        _ => {
+            out.push(digits[0]);
+            if digits.len() > 1 {
+                out.push(b'.');
+                out.extend_from_slice(&digits[1..]);
+            }
+            // Writing to a vector can't fail.
+            let _ = write!(
+                out,
+                "e{}{:02}",
+                if exponent < 0 { '-' } else { '+' },
+                exponent.unsigned_abs()
+            );
+        }
+    }
+}
+
+/// The integer that the text starts with (after blanks and a sign), saturated; none if there is no digit.
+pub(crate) fn leading_int(text: &str) -> Option<i64> {
+    let text = text.trim_start_matches(is_space);
+    let (negative, digits) = match text.as_bytes().first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let mut value: Option<i64> = None;
+    for byte in digits.bytes().take_while(u8::is_ascii_digit) {
+        let digit = i64::from(byte - b'0');
+        let so_far = value.unwrap_or(0).saturating_mul(10);
+        value = Some(if negative {
+            so_far.saturating_sub(digit)
+        } else {
+            so_far.saturating_add(digit)
+        });
+    }
+    value
+}
+
+/// C's `isspace` in the C locale.
+pub(crate) fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\x0b' | '\x0c' | '\r')
+}
+
+/// Reads a variable's text as the value an expression sees.
+///
+/// `null`; a prefix of `true`, `false`, `yes`, `no`, or `on`, `off`, `of`; an integer; a double: tried in this order, in any case.
+/// Found out by running pgbench 15.
+pub(crate) fn classify_text(text: &str, name: impl FnOnce() -> String) -> Result<Value, EvalError> {
+    if text.eq_ignore_ascii_case("null") {
+        return Ok(Value::Null);
+    }
+    if let Some(value) = parse_bool(text) {
+        return Ok(Value::Bool(value));
+    }
+    if looks_like_int(text) {
+        let digits = text.trim_start_matches(is_space);
+        return digits
+            .parse()
+            .map(Value::Int)
+            .map_err(|_| EvalError::VariableOutOfRange {
+                text: text.to_owned(),
+            });
+    }
+    match parse_double(text) {
+        Some(value) => Ok(Value::Double(value)),
+        None => Err(EvalError::MalformedVariable {
+            name: name(),
+            text: text.to_owned(),
+        }),
+    }
+}
+
+fn parse_bool(text: &str) -> Option<bool> {
+    // `o` alone could be either, so `on` and `off` need two letters.
+    const WORDS: [(&str, usize, bool); 6] = [
+        ("true", 1, true),
+        ("false", 1, false),
+        ("yes", 1, true),
+        ("no", 1, false),
+        ("on", 2, true),
+        ("off", 2, false),
+    ];
+    WORDS.iter().find_map(|(word, shortest, value)| {
+        let fits = text.len() >= *shortest
+            && word
+                .get(..text.len())
+                .is_some_and(|prefix| prefix.eq_ignore_ascii_case(text));
+        fits.then_some(*value)
+    })
+}
+
+fn looks_like_int(text: &str) -> bool {
+    let text = text.trim_start_matches(is_space);
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Reads a double as C's `strtod` does, refusing what is left over and what overflows or underflows.
+pub(crate) fn parse_double(text: &str) -> Option<f64> {
+    let text = text.trim_start_matches(is_space);
+    let (negative, magnitude) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let sign = if negative { -1.0 } else { 1.0 };
+    if ["inf", "infinity"]
+        .iter()
+        .any(|word| magnitude.eq_ignore_ascii_case(word))
+    {
+        return Some(sign * f64::INFINITY);
+    }
+    if magnitude.eq_ignore_ascii_case("nan") {
+        return Some(f64::NAN);
+    }
+    if let Some(hex) = magnitude
+        .strip_prefix("0x")
+        .or_else(|| magnitude.strip_prefix("0X"))
+    {
+        return parse_hex(hex).map(|value| sign * value);
+    }
+    if !magnitude.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        return None;
+    }
+    let value: f64 = magnitude.parse().ok()?;
+    let mantissa = magnitude.split(['e', 'E']).next().unwrap_or(magnitude);
+    let zero = !mantissa.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
+    let in_range = value.is_normal() || zero;
+    in_range.then_some(sign * value)
+}
+
+/// Hexadecimal integers, which `strtod` takes too; exact up to 64 bits, enough for what anyone writes.
+fn parse_hex(digits: &str) -> Option<f64> {
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    u64::from_str_radix(digits, 16).ok().map(|value| value as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(value: f64) -> String {
+        let mut out = Vec::new();
+        write_double(value, &mut out);
+        String::from_utf8(out).expect("ASCII")
+    }
+
+    #[test]
+    fn doubles_print_like_percent_15_g() {
+        // Printed by pgbench 15.
+        for (value, text) in [
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (1.0, "1"),
+            (0.1 + 0.2, "0.3"),
+            (1e15, "1e+15"),
+            (1e14, "100000000000000"),
+            (123_456_789.123_456_789, "123456789.123457"),
+            (1e-5, "1e-05"),
+            (0.0001, "0.0001"),
+            (1e100, "1e+100"),
+            (9_223_372_036_854_775_807.0, "9.22337203685478e+18"),
+            (999_999_999_999_999.9, "1e+15"),
+            (f64::from_bits(1), "4.94065645841247e-324"),
+            (f64::INFINITY, "Infinity"),
+            (f64::NEG_INFINITY, "-Infinity"),
+            (f64::NAN, "NaN"),
+        ] {
+            assert_eq!(shown(value), text);
+        }
+    }
+
+    #[test]
+    fn texts_are_read_like_pgbench_reads_them() {
+        let read = |text: &str| classify_text(text, || "v".to_owned());
+        for (text, value) in [
+            ("01", Value::Int(1)),
+            ("+5", Value::Int(5)),
+            (" 5", Value::Int(5)),
+            ("-9223372036854775808", Value::Int(i64::MIN)),
+            ("1e3", Value::Double(1000.0)),
+            ("0x10", Value::Double(16.0)),
+            ("-inf", Value::Double(f64::NEG_INFINITY)),
+            ("NuLl", Value::Null),
+            ("tr", Value::Bool(true)),
+            ("of", Value::Bool(false)),
+            ("ON", Value::Bool(true)),
+            ("n", Value::Bool(false)),
+        ] {
+            assert_eq!(read(text), Ok(value), "{text}");
+        }
+        for text in [
+            "", "5 ", "o", "nu", "1x", "1e400", "1e-400", "truex", "é", "+", "1_000", "infinit",
+        ] {
+            assert!(
+                matches!(read(text), Err(EvalError::MalformedVariable { .. })),
+                "{text}"
+            );
+        }
+        assert!(matches!(
+            read("9223372036854775808"),
+            Err(EvalError::VariableOutOfRange { .. })
+        ));
+    }
+
+    #[test]
+    fn leading_integers() {
+        for (text, value) in [
+            ("12ab", Some(12)),
+            (" -3", Some(-3)),
+            ("+", None),
+            ("x", None),
+            ("", None),
+        ] {
+            assert_eq!(leading_int(text), value, "{text}");
+        }
+        assert_eq!(leading_int("99999999999999999999"), Some(i64::MAX));
+    }
+}

@@ -1,0 +1,99 @@
+//! The logical line of a meta-command: to the end of the line, or further where a backslash ends one.
+
+/// A meta-command's text, from its backslash to the end of the line.
+#[derive(Copy, Clone)]
+pub(super) struct Line<'a> {
+    /// The text without the line's end.
+    pub text: &'a str,
+    /// Whether a line's end follows, rather than the script's.
+    pub terminated: bool,
+    /// Where the script goes on.
+    pub after: usize,
+}
+
+impl<'a> Line<'a> {
+    /// The line whose backslash is at `start`.
+    pub(super) fn at(source: &'a str, start: usize) -> Self {
+        let bytes = source.as_bytes();
+        let mut from = start + 1;
+        while let Some(end) = bytes[from..]
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .map(|offset| from + offset)
+        {
+            // The backslash that starts the command continues nothing.
+            let continued = matches!(&bytes[start + 1..end], [.., b'\\'] | [.., b'\\', b'\r']);
+            if !continued {
+                return Self {
+                    text: &source[start..end],
+                    terminated: true,
+                    after: end + 1,
+                };
+            }
+            from = end + 1;
+        }
+        Self {
+            text: &source[start..],
+            terminated: false,
+            after: source.len(),
+        }
+    }
+
+    /// The text as messages and reports show it.
+    pub(super) fn shown(&self) -> &'a str {
+        self.text.trim_end_matches('\r')
+    }
+
+    /// The words from the one after the backslash on.
+    pub(super) fn words(self) -> Words<'a> {
+        Words {
+            text: self.text,
+            at: 1,
+        }
+    }
+}
+
+/// A word and where it starts.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub(super) struct Word<'a> {
+    pub text: &'a str,
+    pub offset: usize,
+}
+
+/// The words of a line, divided by blanks and continuations; quotes mean nothing here.
+pub(super) struct Words<'a> {
+    text: &'a str,
+    /// Just after the word given last.
+    pub at: usize,
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = Word<'a>;
+
+    fn next(&mut self) -> Option<Word<'a>> {
+        let bytes = self.text.as_bytes();
+        let mut at = self.at;
+        while let blank @ 1.. = blank_length(&bytes[at..]) {
+            at += blank;
+        }
+        let offset = at;
+        while at < bytes.len() && blank_length(&bytes[at..]) == 0 {
+            at += 1;
+        }
+        self.at = at;
+        (at > offset).then(|| Word {
+            text: &self.text[offset..at],
+            offset,
+        })
+    }
+}
+
+/// The length of the blank or continuation that the text starts with.
+fn blank_length(bytes: &[u8]) -> usize {
+    match bytes {
+        [b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c, ..] => 1,
+        [b'\\', b'\n', ..] => 2,
+        [b'\\', b'\r', b'\n', ..] => 3,
+        _ => 0,
+    }
+}

@@ -1,0 +1,142 @@
+//! What kind of statement an SQL text is, by its leading keywords.
+
+use crate::script::Statement;
+
+/// The kind of a statement; none if there is nothing but blanks, comments and semicolons.
+pub(crate) fn classify(text: &str) -> Option<Statement> {
+    let mut words = Words { rest: text };
+    let first = words.next()?;
+    let is = |word: Option<&str>, wanted: &[&str]| {
+        word.is_some_and(|word| wanted.iter().any(|keyword| keyword.eq_ignore_ascii_case(word)))
+    };
+    let first = Some(first);
+    let kind = if is(first, &["begin"]) {
+        Statement::Begin
+    } else if is(first, &["start"]) && is(words.next(), &["transaction"]) {
+        Statement::Begin
+    } else if is(first, &["end"]) {
+        Statement::Commit
+    } else if is(first, &["commit"]) {
+        if is(words.next(), &["prepared"]) {
+            Statement::Other
+        } else {
+            Statement::Commit
+        }
+    } else if is(first, &["prepare"]) && is(words.next(), &["transaction"]) {
+        Statement::Commit
+    } else if is(first, &["rollback", "abort"]) {
+        if words.any(|word| is(Some(word), &["to", "prepared"])) {
+            Statement::Other
+        } else {
+            Statement::Rollback
+        }
+    } else if is(first, &["release"]) {
+        Statement::Release
+    } else if is(first, &["copy"]) && words.any(|word| is(Some(word), &["stdin", "stdout"])) {
+        Statement::Copy
+    } else {
+        Statement::Other
+    };
+    Some(kind)
+}
+
+/// The words and symbols of an SQL text outside of comments; a quoted text counts as one symbol.
+struct Words<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        loop {
+            self.rest = self
+                .rest
+                .trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b' || c == ';');
+            if let Some(comment) = self.rest.strip_prefix("--") {
+                self.rest = comment.find('\n').map_or("", |end| &comment[end..]);
+            } else if self.rest.starts_with("/*") {
+                self.rest = after_comment(self.rest);
+            } else {
+                break;
+            }
+        }
+        let first = self.rest.chars().next()?;
+        let end = if first == '\'' || first == '"' {
+            self.rest[1..].find(first).map_or(self.rest.len(), |end| end + 2)
+        } else {
+            let word = self
+                .rest
+                .find(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && c != '_' && c != '$');
+            match word {
+                Some(0) => first.len_utf8(),
+                Some(end) => end,
+                None => self.rest.len(),
+            }
+        };
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        Some(word)
+    }
+}
+
+/// What follows a block comment, which may nest.
+fn after_comment(text: &str) -> &str {
+    let bytes = text.as_bytes();
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while at + 1 < bytes.len() {
+        match &bytes[at..at + 2] {
+            b"/*" => (depth, at) = (depth + 1, at + 2),
+            b"*/" => {
+                (depth, at) = (depth - 1, at + 2);
+                if depth == 0 {
+                    return &text[at..];
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    ""
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leading_keywords_decide() {
+        for (text, kind) in [
+            ("BEGIN;", Statement::Begin),
+            (
+                "/* a /* b */ */ -- c\n begin isolation level serializable;",
+                Statement::Begin,
+            ),
+            ("Start  Transaction", Statement::Begin),
+            ("start", Statement::Other),
+            ("END;", Statement::Commit),
+            ("commit work", Statement::Commit),
+            ("commit prepared 'x'", Statement::Other),
+            ("prepare transaction 'x'", Statement::Commit),
+            ("prepare p as select 1", Statement::Other),
+            ("ROLLBACK", Statement::Rollback),
+            ("abort;", Statement::Rollback),
+            ("rollback to s", Statement::Other),
+            ("rollback work to savepoint s", Statement::Other),
+            ("rollback prepared 'x'", Statement::Other),
+            ("release savepoint s", Statement::Release),
+            ("copy t from stdin", Statement::Copy),
+            ("copy (select 1) to stdout", Statement::Copy),
+            ("copy t from 'stdin'", Statement::Other),
+            ("beginning", Statement::Other),
+            ("select 1", Statement::Other),
+            ("'begin'", Statement::Other),
+            ("é", Statement::Other),
+        ] {
+            assert_eq!(classify(text), Some(kind), "{text}");
+        }
+        for text in ["", " ; ", "-- x", "/* begin", "/* */ ;"] {
+            assert_eq!(classify(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Values of expressions: the four types, pgbench's coercions between them, and their text.
+
+use std::fmt;
+
+use crate::error::EvalError;
+use crate::number::write_double;
+
+/// The value of an expression.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub enum Value {
+    /// `NULL`
+    Null,
+    /// `TRUE` or `FALSE`
+    Bool(bool),
+    /// A 64-bit integer.
+    Int(i64),
+    /// A double precision number.
+    Double(f64),
+}
+
+impl Value {
+    /// The type's name as pgbench's messages give it.
+    pub fn type_name(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "boolean",
+            Self::Int(_) => "int",
+            Self::Double(_) => "double",
+        }
+    }
+
+    /// Whether the value is `NULL`.
+    pub fn is_null(self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// The value as a condition of `\if`, `CASE` or `IS TRUE`: numbers other than zero are true, `NULL` is false.
+    pub fn truth(self) -> bool {
+        match self {
+            Self::Null => false,
+            Self::Bool(value) => value,
+            Self::Int(value) => value != 0,
+            Self::Double(value) => value != 0.0,
+        }
+    }
+
+    /// The value as an operand of `AND`, `OR`, `NOT`.
+    ///
+    /// # Errors
+    /// If it is no boolean.
+    pub fn as_bool(self) -> Result<bool, EvalError> {
+        match self {
+            Self::Bool(value) => Ok(value),
+            other => Err(EvalError::CannotCoerce {
+                from: other.type_name(),
+                to: "boolean",
+            }),
+        }
+    }
+
+    /// The value as an integer; doubles are rounded to the nearest, ties to even.
+    ///
+    /// # Errors
+    /// If it is `NULL`, a boolean, or a double outside the range.
+    pub fn as_int(self) -> Result<i64, EvalError> {
+        match self {
+            Self::Int(value) => Ok(value),
+            Self::Double(value) => {
+                let rounded = value.round_ties_even();
+                // −2^63 is exact as a double, 2^63 is the first one too large.
+                if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&rounded) {
+                    #[expect(clippy::cast_possible_truncation, reason = "the range was just checked")]
+                    return Ok(rounded as i64);
+                }
+                Err(EvalError::DoubleToIntOverflow { value })
+            }
+            other => Err(EvalError::CannotCoerce {
+                from: other.type_name(),
+                to: "int",
+            }),
+        }
+    }
+
+    /// The value as a double.
+    ///
+    /// # Errors
+    /// If it is `NULL` or a boolean.
+    pub fn as_double(self) -> Result<f64, EvalError> {
+        match self {
+            Self::Int(value) => Ok(value as f64),
+            Self::Double(value) => Ok(value),
+            other => Err(EvalError::CannotCoerce {
+                from: other.type_name(),
+                to: "double",
+            }),
+        }
+    }
+
+    /// Appends the text that pgbench substitutes for a variable of this value.
+    pub fn write_text(self, out: &mut Vec<u8>) {
+        match self {
+            Self::Null => out.extend_from_slice(b"NULL"),
+            Self::Bool(value) => out.extend_from_slice(if value { b"true" } else { b"false" }),
+            Self::Int(value) => write_int(value, out),
+            Self::Double(value) => write_double(value, out),
+        }
+    }
+}
+
+/// Appends the decimal digits, without going through the formatting machinery: this runs once per variable use.
+fn write_int(value: i64, out: &mut Vec<u8>) {
+    let mut digits = [0_u8; 20];
+    let mut start = digits.len();
+    let mut rest = value.unsigned_abs();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = Vec::with_capacity(24);
+        self.write_text(&mut text);
+        f.write_str(&String::from_utf8_lossy(&text))
+    }
+}

@@ -1,0 +1,134 @@
+//! The variables of one client: typed values, or text that is typed when an expression first uses it.
+
+use crate::error::EvalError;
+use crate::number::classify_text;
+use crate::symbols::{Slot, Symbols};
+use crate::value::Value;
+
+/// What a variable holds.
+#[derive(Debug, Default, PartialEq)]
+pub enum Variable {
+    /// Nothing: a reference in SQL stays as written, one in an expression is an error.
+    #[default]
+    Unset,
+    /// A value assigned by `\set`, or an automatic variable.
+    Value(Value),
+    /// Text from `-D`, `\gset`, `\aset` or `\setshell`; substituted as it is.
+    Text(String),
+}
+
+impl Clone for Variable {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Unset => Self::Unset,
+            Self::Value(value) => Self::Value(*value),
+            Self::Text(text) => Self::Text(text.clone()),
+        }
+    }
+
+    // The snapshot taken at the start of each transaction must not allocate: texts keep their buffer.
+    fn clone_from(&mut self, source: &Self) {
+        match (self, source) {
+            (Self::Text(mine), Self::Text(theirs)) => mine.clone_from(theirs),
+            (this, other) => *this = other.clone(),
+        }
+    }
+}
+
+/// The variables of one client, by slot.
+#[derive(Debug, Default)]
+pub struct Variables {
+    slots: Vec<Variable>,
+}
+
+impl Clone for Variables {
+    fn clone(&self) -> Self {
+        Self {
+            slots: self.slots.clone(),
+        }
+    }
+
+    // Takes over the values without allocating unless a text grew: this is the snapshot for retries.
+    fn clone_from(&mut self, source: &Self) {
+        self.slots.clone_from(&source.slots);
+    }
+}
+
+const UNSET: Variable = Variable::Unset;
+
+impl Variables {
+    /// All unset, with room for all names known so far (later names are taken as well).
+    pub fn new(symbols: &Symbols) -> Self {
+        Self {
+            slots: vec![UNSET; symbols.len()],
+        }
+    }
+
+    /// What the variable holds.
+    pub fn get(&self, slot: Slot) -> &Variable {
+        self.slots.get(slot.index()).unwrap_or(&UNSET)
+    }
+
+    /// Assigns a typed value.
+    pub fn set(&mut self, slot: Slot, value: Value) {
+        *self.place(slot) = Variable::Value(value);
+    }
+
+    /// Assigns text, as `-D`, `\gset`, `\aset` and `\setshell` do.
+    pub fn set_text(&mut self, slot: Slot, text: &str) {
+        match self.place(slot) {
+            Variable::Text(old) => {
+                old.clear();
+                old.push_str(text);
+            }
+            other => *other = Variable::Text(text.to_owned()),
+        }
+    }
+
+    /// Forgets the value.
+    pub fn unset(&mut self, slot: Slot) {
+        *self.place(slot) = Variable::Unset;
+    }
+
+    /// Whether the variable has a value (`NULL` is one).
+    pub fn is_set(&self, slot: Slot) -> bool {
+        !matches!(self.get(slot), Variable::Unset)
+    }
+
+    /// Appends exactly the text that pgbench substitutes; false, and nothing appended, if the variable is unset.
+    pub fn write_text(&self, slot: Slot, out: &mut Vec<u8>) -> bool {
+        match self.get(slot) {
+            Variable::Unset => false,
+            Variable::Value(value) => {
+                value.write_text(out);
+                true
+            }
+            Variable::Text(text) => {
+                out.extend_from_slice(text.as_bytes());
+                true
+            }
+        }
+    }
+
+    /// The value as an expression sees it; text is read as `NULL`, a boolean, an integer or a double.
+    ///
+    /// # Errors
+    /// If the variable is unset, or its text is none of these.
+    #[inline]
+    pub fn value(&self, slot: Slot, names: &Symbols) -> Result<Value, EvalError> {
+        match self.slots.get(slot.index()) {
+            Some(Variable::Value(value)) => Ok(*value),
+            Some(Variable::Text(text)) => classify_text(text, || names.name(slot).to_owned()),
+            Some(Variable::Unset) | None => Err(EvalError::UndefinedVariable {
+                name: names.name(slot).to_owned(),
+            }),
+        }
+    }
+
+    fn place(&mut self, slot: Slot) -> &mut Variable {
+        if slot.index() >= self.slots.len() {
+            self.slots.resize(slot.index() + 1, Variable::Unset);
+        }
+        &mut self.slots[slot.index()]
+    }
+}
