@@ -1,1 +1,3 @@
 //! Test equipment: simulated and scripted servers, a shared embedded PostgreSQL.
+
+pub mod scripted;
