@@ -184,7 +184,7 @@ impl Player {
         Err(complaint)
     }
 
-    /// Appends answers, and ReadyForQuery in the simple protocol, unless COPY data have to come first.
+    /// Appends answers, and `ReadyForQuery` in the simple protocol, unless COPY data have to come first.
     fn answer(&mut self, sql: &str, answers: VecDeque<Answer>, simple: bool) {
         let mut answers = answers;
         let mut rows = 0;
