@@ -1,7 +1,17 @@
 //! Measures isobench against pgbench, and both against the physical limit.
 //!
-//! The parts: a [`null_server`] that leaves only the client to measure, a [`raw_loop`] that shows what is left
-//! when the client does nothing, and what runs clients side by side and compares them.
+//! The parts: a [`null_server`] that leaves only the client to measure; a [`raw_loop`] that shows what is left
+//! when the client does nothing; [`case`] (what is measured), [`contender`] (who), [`servers`] (where),
+//! [`client`] (one run), [`mod@rounds`], [`ratio`] and [`table`] (what came out). The program's `main` wires them.
+//! Depends on nothing of isobench but its embedded `PostgreSQL`: isobench is measured as a program.
 
+pub mod case;
+pub mod client;
+pub mod contender;
 pub mod null_server;
+pub mod options;
+pub mod ratio;
 pub mod raw_loop;
+pub mod rounds;
+pub mod servers;
+pub mod table;

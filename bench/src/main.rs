@@ -1,1 +1,113 @@
-fn main() {}
+//! The command `isobench-bench`: compares isobench with pgbench, or runs the null server or the raw loop.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use clap::Parser;
+use isobench_bench::case;
+use isobench_bench::client::{ClientError, INTERRUPTED};
+use isobench_bench::contender::{Contender, find_pgbench};
+use isobench_bench::null_server::{NullServer, raise_file_limit};
+use isobench_bench::options::{Compare, NullOptions, Options, Tool};
+use isobench_bench::raw_loop;
+use isobench_bench::rounds::Rounds;
+use isobench_bench::servers::{ServerPlan, Servers};
+use isobench_bench::table::{self, Places};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    raise_file_limit();
+    let result = match options.tool {
+        Some(Tool::NullServer(options)) => serve(&options),
+        Some(Tool::RawLoop(options)) => raw_loop(options.into()),
+        None => compare(&options.compare),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("isobench-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(options: &NullOptions) -> Result<ExitCode, Failure> {
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    let server = NullServer::start(&options.dir, options.port)?;
+    println!("-h {} -p {}, or -h 127.0.0.1; Ctrl-C stops it", server.directory().display(), server.port());
+    signals.forever().next();
+    server.stop()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn raw_loop(plan: raw_loop::RawPlan) -> Result<ExitCode, Failure> {
+    let outcome = raw_loop::run(&plan)?;
+    let tps = outcome.transactions as f64 / outcome.elapsed.as_secs_f64();
+    println!("number of transactions actually processed: {}", outcome.transactions);
+    println!("tps = {tps:.6} (without initial connection time)");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the chosen cases; one that fails is reported, and the rest still run.
+fn compare(options: &Compare) -> Result<ExitCode, Failure> {
+    let cases = case::select(&options.cases, options.quick)?;
+    let (contenders, places, pgbench) = contenders(options)?;
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&INTERRUPTED))?;
+    }
+    let seconds: u64 = cases.iter().map(|case| options.time(case.clients).as_secs()).sum();
+    let seconds = seconds * u64::from(options.rounds()) * contenders.len() as u64;
+    eprintln!("{} cases, at least {} min {} s", cases.len(), seconds / 60, seconds % 60);
+    let mut servers = Servers::new(ServerPlan {
+        postgres: options.address(),
+        scale: options.scale(),
+        server_bin: options.server_bin.clone(),
+    });
+    println!("{}", table::heading());
+    let mut code = ExitCode::SUCCESS;
+    for case in cases {
+        let time = options.time(case.clients);
+        let result = servers
+            .address(case.target, &pgbench)
+            .map_err(Failure::from)
+            .and_then(|address| Ok(Rounds::run(&contenders, case, &address, options.rounds(), time)?));
+        if INTERRUPTED.load(Ordering::Relaxed) {
+            return Err(ClientError::Interrupted.into());
+        }
+        match result {
+            Ok(rounds) => println!("{}", table::line(case, &rounds, places)),
+            Err(error) => {
+                println!("{case}: failed, see the message");
+                eprintln!("isobench-bench: {case}: {error}");
+                code = ExitCode::FAILURE;
+            }
+        }
+    }
+    Ok(code)
+}
+
+/// Who runs, in this order, and the pgbench that also fills tables.
+fn contenders(options: &Compare) -> Result<(Vec<Contender>, Places, PathBuf), Failure> {
+    let own = std::env::current_exe()?;
+    let isobench = options.isobench.clone().unwrap_or_else(|| own.with_file_name("isobench"));
+    if !isobench.is_file() {
+        let path = isobench.display();
+        return Err(format!(
+            "there is no {path}; run `cargo build --release -p isobench`, or say --isobench FILE"
+        )
+        .into());
+    }
+    let pgbench = options.pgbench.clone().or_else(find_pgbench);
+    let pgbench = pgbench.ok_or("pgbench is not installed, or not found; say --pgbench FILE")?;
+    let mut contenders = vec![Contender::Isobench(isobench), Contender::Pgbench(pgbench.clone())];
+    let raw = (!options.no_raw).then_some(contenders.len());
+    if raw.is_some() {
+        contenders.push(Contender::Raw(own));
+    }
+    Ok((contenders, Places { isobench: 0, pgbench: 1, raw }, pgbench))
+}

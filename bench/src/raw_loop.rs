@@ -290,7 +290,8 @@ mod tests {
 
     #[test]
     fn an_error_ends_the_run_with_its_message() {
-        let error = Frames::default().ready_after(b"E\0\0\0\x20SERROR\0C42P01\0Mno such table\0\0").unwrap_err();
+        let error =
+            Frames::default().ready_after(b"E\0\0\0\x20SERROR\0C42P01\0Mno such table\0\0").unwrap_err();
         assert!(matches!(error, RawError::Server(text) if text == "no such table"));
         let error = Frames::default().ready_after(b"R\0\0\0\x08\0\0\0\x03").unwrap_err();
         assert!(matches!(error, RawError::Password));

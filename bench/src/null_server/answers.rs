@@ -151,7 +151,10 @@ const QUERIES: &[(&str, Answer)] = &[
         }]),
     ),
     ("current_setting('transaction_isolation')", Answer::Show("current_setting", Shown::Level)),
-    ("current_setting('default_transaction_isolation')", Answer::Show("current_setting", Shown::SessionLevel)),
+    (
+        "current_setting('default_transaction_isolation')",
+        Answer::Show("current_setting", Shown::SessionLevel),
+    ),
 ];
 
 /// Settings that `SHOW` knows; the first of them are also reported at start-up.
@@ -183,13 +186,18 @@ pub fn answer(statement: &[u8]) -> Answer {
     match kind {
         Some((_, Kind::Answer(answer))) => *answer,
         Some((_, Kind::Begin(tag))) => Answer::Begin(tag, Level::find_in(&lower(rest))),
-        Some((_, Kind::Rollback)) if lower(rest).split(' ').any(|word| word == "to") => Answer::Tag("ROLLBACK"),
+        Some((_, Kind::Rollback)) if lower(rest).split(' ').any(|word| word == "to") => {
+            Answer::Tag("ROLLBACK")
+        }
         Some((_, Kind::Rollback)) => Answer::Rollback,
         Some((_, Kind::Select)) => select(rest),
         Some((_, Kind::Set)) => set(&lower(rest)),
         Some((_, Kind::Show)) => show(&lower(rest)),
         None if statement.is_empty() => Answer::Empty,
-        None => Answer::Refused(SqlError { sqlstate: "42601", message: "the null server does not know this command" }),
+        None => Answer::Refused(SqlError {
+            sqlstate: "42601",
+            message: "the null server does not know this command",
+        }),
     }
 }
 
@@ -216,7 +224,9 @@ fn set(text: &str) -> Answer {
 /// A setting the null server never heard of shows as empty, so that a client may record any setting.
 fn show(text: &str) -> Answer {
     match text.trim() {
-        "transaction_isolation" | "transaction isolation level" => Answer::Show("transaction_isolation", Shown::Level),
+        "transaction_isolation" | "transaction isolation level" => {
+            Answer::Show("transaction_isolation", Shown::Level)
+        }
         "default_transaction_isolation" => Answer::Show("default_transaction_isolation", Shown::SessionLevel),
         name => SETTINGS
             .iter()

@@ -188,7 +188,13 @@ impl From<Errno> for Over {
 }
 
 impl Connection {
-    fn step(&mut self, epoll: &OwnedFd, data: u64, input: &mut [u8], output: &mut Vec<u8>) -> Result<(), Over> {
+    fn step(
+        &mut self,
+        epoll: &OwnedFd,
+        data: u64,
+        input: &mut [u8],
+        output: &mut Vec<u8>,
+    ) -> Result<(), Over> {
         if self.pending.is_empty() {
             let count = match rustix::io::read(&self.socket, &mut *input) {
                 Ok(0) => return Err(Over),

@@ -150,7 +150,9 @@ impl Session {
                 return Ok(Next::Continue);
             }
             CANCEL_REQUEST => return Ok(Next::Close),
-            version if version >> 16 != PROTOCOL_MAJOR => return Ok(fatal(out, "protocol version 3 is required")),
+            version if version >> 16 != PROTOCOL_MAJOR => {
+                return Ok(fatal(out, "protocol version 3 is required"));
+            }
             _ => {}
         }
         loop {
@@ -238,7 +240,11 @@ impl Session {
         wire::ready_for_query(out, self.status as u8);
     }
 
-    fn parse(&mut self, mut fields: Fields<'_>, out: &mut Vec<u8>) -> Result<Result<(), SqlError>, Malformed> {
+    fn parse(
+        &mut self,
+        mut fields: Fields<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Result<(), SqlError>, Malformed> {
         let name = fields.string()?;
         let (statement, next) = split_statement(fields.string()?);
         if next.is_some_and(|next| answer(next) != Answer::Empty) {
@@ -284,7 +290,11 @@ impl Session {
         Ok(Ok(()))
     }
 
-    fn describe(&mut self, mut fields: Fields<'_>, out: &mut Vec<u8>) -> Result<Result<(), SqlError>, Malformed> {
+    fn describe(
+        &mut self,
+        mut fields: Fields<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Result<(), SqlError>, Malformed> {
         let of_statement = fields.byte()? == b'S';
         let name = fields.string()?;
         let answer = if of_statement {
@@ -486,7 +496,10 @@ mod tests {
         let sync = packet(b"S", b"");
         for (messages, expected) in [
             (packet(b"P", b"\0select 1; select 2\0\0\0"), "E(42601) Z(I)"),
-            ([packet(b"P", b"\0select $1\0\0\0"), packet(b"B", b"\0\0\0\0\0\0\0\0")].concat(), "1 E(08P01) Z(I)"),
+            (
+                [packet(b"P", b"\0select $1\0\0\0"), packet(b"B", b"\0\0\0\0\0\0\0\0")].concat(),
+                "1 E(08P01) Z(I)",
+            ),
             (
                 [packet(b"P", b"\0select 1\0\0\0"), packet(b"B", b"\0\0\0\0\0\0\0\x01\0\x01")].concat(),
                 "1 E(0A000) Z(I)",
@@ -517,7 +530,8 @@ mod tests {
         let parse = packet(b"P", b"\0select abalance from t where aid = $1\0\0\0");
         let bind = packet(b"B", b"\0\0\0\0\0\x01\0\0\0\x0212\0\0");
         let stream =
-            [start_up(""), query("begin; end"), parse, bind, packet(b"E", b"\0\0\0\0\0"), packet(b"S", b"")].concat();
+            [start_up(""), query("begin; end"), parse, bind, packet(b"E", b"\0\0\0\0\0"), packet(b"S", b"")]
+                .concat();
         let mut whole = Vec::new();
         Session::new(1).on_bytes(&stream, &mut whole);
         for size in 1..stream.len() {
@@ -533,7 +547,9 @@ mod tests {
 
     #[test]
     fn nonsense_closes_the_connection_and_never_panics() {
-        for bytes in [&b"\0\0\0\0"[..], b"\xff\xff\xff\xff", b"\0\0\0\x08\0\x02\0\0", b"GET / HTTP/1.1\r\n\r\n"] {
+        for bytes in
+            [&b"\0\0\0\0"[..], b"\xff\xff\xff\xff", b"\0\0\0\x08\0\x02\0\0", b"GET / HTTP/1.1\r\n\r\n"]
+        {
             let mut out = Vec::new();
             assert_eq!(Session::new(1).on_bytes(bytes, &mut out), Next::Close);
         }

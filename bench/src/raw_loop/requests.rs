@@ -205,7 +205,8 @@ fn parts(statement: &str) -> Vec<Part<'_>> {
     let mut pieces = statement.split(':');
     let mut parts = vec![Part::Text(pieces.next().unwrap_or_default())];
     for piece in pieces {
-        let known = VARIABLES.iter().find_map(|(name, variable, ..)| Some((piece.strip_prefix(name)?, *variable)));
+        let known =
+            VARIABLES.iter().find_map(|(name, variable, ..)| Some((piece.strip_prefix(name)?, *variable)));
         let (rest, variable) = known.map_or((piece, None), |(rest, variable)| (rest, Some(variable)));
         parts.extend(variable.map(Part::Variable));
         parts.push(Part::Text(rest));

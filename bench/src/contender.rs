@@ -1,0 +1,118 @@
+//! Who is measured, and the command line each gets for a case.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::case::Case;
+use crate::raw_loop::requests::Workload;
+
+/// Where a server is reached.
+#[derive(Clone, Debug)]
+pub struct Address {
+    /// Folder of the Unix socket, or a host.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// User.
+    pub user: String,
+    /// Database.
+    pub database: String,
+    /// Scale of its tables.
+    pub scale: u32,
+}
+
+/// A program that is measured.
+#[derive(Clone, Debug)]
+pub enum Contender {
+    /// isobench (`isobench run`, or without `run` if the file is called pgbench: the drop-in, or the real one).
+    Isobench(PathBuf),
+    /// pgbench.
+    Pgbench(PathBuf),
+    /// This program's own raw loop.
+    Raw(PathBuf),
+}
+
+impl Contender {
+    /// The command that runs a case for this time.
+    pub fn command(&self, case: Case, address: &Address, time: Duration) -> Command {
+        let seconds = time.as_secs().max(1).to_string();
+        let mut command = Command::new(self.program());
+        match self {
+            Contender::Isobench(path) if !is_pgbench(path) => {
+                command.arg("run");
+            }
+            Contender::Raw(_) => {
+                command.args(["raw-loop", "-s", &address.scale.to_string()]);
+            }
+            _ => {}
+        }
+        command.args(["-h", &address.host, "-p", &address.port.to_string()]);
+        command.args(["-U", &address.user, "-d", &address.database]);
+        command.args(["-c", &case.clients.to_string(), "-T", &seconds, "-M", case.mode.name()]);
+        if !matches!(self, Contender::Raw(_)) {
+            command.args(["-j", "1", "-n"]);
+        }
+        if case.workload == Workload::SelectOnly {
+            command.arg("-S");
+        }
+        command
+    }
+
+    /// The program's file.
+    pub fn program(&self) -> &Path {
+        match self {
+            Contender::Isobench(path) | Contender::Pgbench(path) | Contender::Raw(path) => path,
+        }
+    }
+}
+
+/// Whether a program goes by pgbench's name and so takes pgbench's command line as it is.
+fn is_pgbench(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "pgbench")
+}
+
+/// Finds the installed pgbench: in `PATH`, else where `pg_config --bindir` points.
+pub fn find_pgbench() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join("pgbench")).find(|file| file.is_file());
+    found.or_else(|| {
+        let output = Command::new("pg_config").arg("--bindir").output().ok()?;
+        let file = Path::new(String::from_utf8(output.stdout).ok()?.trim()).join("pgbench");
+        file.is_file().then_some(file)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::select;
+    use crate::client::shown;
+
+    fn line(contender: &Contender, case: &str) -> String {
+        let case = select(&[case.to_string()], false).unwrap()[0];
+        let address =
+            Address { host: "/s".into(), port: 7, user: "x".into(), database: "y".into(), scale: 3 };
+        shown(&contender.command(case, &address, Duration::from_secs(2)))
+    }
+
+    #[test]
+    fn isobench_and_pgbench_get_the_same_options() {
+        let options = "-h /s -p 7 -U x -d y -c 8 -T 2 -M prepared -j 1 -n -S";
+        let case = "unix/select-only/prepared/8";
+        assert_eq!(
+            line(&Contender::Isobench("/b/isobench".into()), case),
+            format!("/b/isobench run {options}")
+        );
+        assert_eq!(line(&Contender::Pgbench("/b/pgbench".into()), case), format!("/b/pgbench {options}"));
+        assert_eq!(line(&Contender::Isobench("/c/pgbench".into()), case), format!("/c/pgbench {options}"));
+    }
+
+    #[test]
+    fn the_raw_loop_is_told_the_scale() {
+        assert_eq!(
+            line(&Contender::Raw("/b/me".into()), "tcp/tpcb-like/simple/1"),
+            "/b/me raw-loop -s 3 -h /s -p 7 -U x -d y -c 1 -T 2 -M simple"
+        );
+    }
+}

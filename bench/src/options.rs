@@ -1,0 +1,200 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::contender::Address;
+use crate::raw_loop::RawPlan;
+use crate::raw_loop::requests::{Mode, Workload};
+
+/// Runs isobench, pgbench and a raw loop side by side, A B C A B C, against a null server and against
+/// PostgreSQL, and prints client CPU per transaction and tps as ratios.
+#[derive(Debug, Parser)]
+#[command(name = "isobench-bench", args_conflicts_with_subcommands = true)]
+pub struct Options {
+    /// What to do instead of comparing.
+    #[command(subcommand)]
+    pub tool: Option<Tool>,
+    /// Options of the comparison.
+    #[command(flatten)]
+    pub compare: Compare,
+}
+
+/// The parts that run on their own.
+#[derive(Debug, Subcommand)]
+pub enum Tool {
+    /// Runs the null server until Ctrl-C.
+    NullServer(NullOptions),
+    /// Runs the raw loop once and prints pgbench's summary lines.
+    RawLoop(RawOptions),
+}
+
+/// Options of the comparison.
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// Only the cases with these parts, such as unix/select-only/prepared/8 or postgres/64 (repeatable).
+    #[arg(long = "case", value_name = "PARTS")]
+    pub cases: Vec<String>,
+    /// 8 and 64 clients, 3 rounds of 1 s, scale 8.
+    #[arg(long)]
+    pub quick: bool,
+    /// Rounds; each runs every contender once [default: 5].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: Option<u32>,
+    /// Seconds of each run [default: 2; 512 clients and more: 5].
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub time: Option<u64>,
+    /// Scale of PostgreSQL's tables [default: 64].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub scale: Option<u32>,
+    /// isobench to measure; a file called pgbench is given pgbench's command line [default: the one beside this
+    /// program].
+    #[arg(long, value_name = "FILE")]
+    pub isobench: Option<PathBuf>,
+    /// pgbench to measure against [default: the installed one].
+    #[arg(long, value_name = "FILE")]
+    pub pgbench: Option<PathBuf>,
+    /// Leave the raw loop out.
+    #[arg(long)]
+    pub no_raw: bool,
+    /// Folder with initdb and postgres for the embedded server [default: the newest installed].
+    #[arg(long, value_name = "FOLDER")]
+    pub server_bin: Option<PathBuf>,
+    /// A running PostgreSQL to use instead of an embedded one: host or socket folder. pgbench's tables are
+    /// dropped and made anew there.
+    #[arg(long, value_name = "HOST")]
+    pub host: Option<String>,
+    /// Its port.
+    #[arg(long, default_value_t = 5432, requires = "host")]
+    pub port: u16,
+    /// Its user.
+    #[arg(long, default_value = "postgres", requires = "host")]
+    pub user: String,
+    /// Its database.
+    #[arg(long, default_value = "postgres", requires = "host")]
+    pub dbname: String,
+}
+
+impl Compare {
+    /// Rounds.
+    pub fn rounds(&self) -> u32 {
+        self.rounds.unwrap_or(if self.quick { 3 } else { 5 })
+    }
+
+    /// Time of a run with this many clients; many need longer, because pgbench's clock runs while they connect.
+    pub fn time(&self, clients: u16) -> Duration {
+        let default = match (self.quick, clients) {
+            (_, 512..) => 5,
+            (true, _) => 1,
+            (false, _) => 2,
+        };
+        Duration::from_secs(self.time.unwrap_or(default))
+    }
+
+    /// Scale of the tables.
+    pub fn scale(&self) -> u32 {
+        self.scale.unwrap_or(if self.quick { 8 } else { 64 })
+    }
+
+    /// The running server to use, if one is given.
+    pub fn address(&self) -> Option<Address> {
+        let host = self.host.clone()?;
+        let (user, database) = (self.user.clone(), self.dbname.clone());
+        Some(Address { host, port: self.port, user, database, scale: self.scale() })
+    }
+}
+
+/// Options of the null server.
+#[derive(Debug, Args)]
+pub struct NullOptions {
+    /// Folder of the Unix socket.
+    #[arg(long, default_value = "/tmp", value_name = "FOLDER")]
+    pub dir: PathBuf,
+    /// Port of both sockets; 0 takes a free one.
+    #[arg(short, long, default_value_t = 0)]
+    pub port: u16,
+}
+
+/// Options of the raw loop, with pgbench's letters.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub struct RawOptions {
+    /// Host, or folder of the Unix socket.
+    #[arg(short = 'h', long, default_value = "/tmp")]
+    host: String,
+    /// Port.
+    #[arg(short, long, default_value_t = 5432)]
+    port: u16,
+    /// User.
+    #[arg(short = 'U', long = "username", default_value = "postgres")]
+    user: String,
+    /// Database.
+    #[arg(short, long, default_value = "postgres")]
+    dbname: String,
+    /// Clients.
+    #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    clients: u32,
+    /// Seconds.
+    #[arg(short = 'T', long, default_value_t = 1)]
+    time: u64,
+    /// Scale of the tables.
+    #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    scale: u32,
+    /// How statements are sent.
+    #[arg(short = 'M', long, value_enum, default_value_t = Mode::Simple)]
+    protocol: Mode,
+    /// The select-only script instead of the TPC-B-like one.
+    #[arg(short = 'S', long)]
+    select_only: bool,
+    /// Print help.
+    #[arg(long, action = clap::ArgAction::HelpLong)]
+    help: Option<bool>,
+}
+
+impl From<RawOptions> for RawPlan {
+    fn from(options: RawOptions) -> RawPlan {
+        RawPlan {
+            host: options.host,
+            port: options.port,
+            user: options.user,
+            database: options.dbname,
+            clients: options.clients as usize,
+            time: Duration::from_secs(options.time),
+            scale: options.scale,
+            mode: options.protocol,
+            workload: if options.select_only { Workload::SelectOnly } else { Workload::TpcbLike },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn comparing_needs_no_subcommand() {
+        let options = Options::try_parse_from(["bench", "--quick", "--case", "unix/8"]).unwrap();
+        assert!(options.tool.is_none());
+        assert_eq!((options.compare.rounds(), options.compare.scale()), (3, 8));
+        let raw = Options::try_parse_from(["bench", "raw-loop", "-h", "/s", "-c", "3", "-S"]).unwrap();
+        assert!(matches!(raw.tool, Some(Tool::RawLoop(_))));
+        assert!(Options::try_parse_from(["bench", "--quick", "raw-loop"]).is_err());
+    }
+
+    #[test]
+    fn many_clients_get_more_time() {
+        let options = Options::try_parse_from(["bench"]).unwrap().compare;
+        assert_eq!([options.time(8).as_secs(), options.time(512).as_secs()], [2, 5]);
+        let options = Options::try_parse_from(["bench", "--time", "7"]).unwrap().compare;
+        assert_eq!(options.time(512).as_secs(), 7);
+    }
+}

@@ -1,0 +1,95 @@
+//! Rounds of a case: every contender once per round, in the same order, and what they add up to.
+
+use std::time::Duration;
+
+use crate::case::Case;
+use crate::client::{ClientError, Sample, run};
+use crate::contender::{Address, Contender};
+use crate::ratio::{Ratio, median};
+
+/// How long a client may take beyond its time: it connects, and finishes its last transactions.
+const GRACE: Duration = Duration::from_secs(90);
+
+/// The samples of a case, one per round and contender, in the order of the contenders.
+#[derive(Clone, Debug)]
+pub struct Rounds {
+    samples: Vec<Vec<Sample>>,
+}
+
+/// One contender's medians, and its ratios to the reference.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Standing {
+    /// Client CPU per transaction, in microseconds: user and system.
+    pub cpu: f64,
+    /// The user part.
+    pub user: f64,
+    /// The system part.
+    pub system: f64,
+    /// How many times less CPU per transaction than the reference's (its CPU / this one's).
+    pub less_cpu: Option<Ratio>,
+    /// tps / the reference's tps.
+    pub tps: Option<Ratio>,
+}
+
+impl Rounds {
+    /// Runs a case.
+    ///
+    /// # Errors
+    /// A client failed; the rounds before are lost.
+    pub fn run(
+        contenders: &[Contender],
+        case: Case,
+        address: &Address,
+        rounds: u32,
+        time: Duration,
+    ) -> Result<Rounds, ClientError> {
+        let round = |_| {
+            let run = |contender: &Contender| run(&mut contender.command(case, address, time), time + GRACE);
+            contenders.iter().map(run).collect()
+        };
+        Ok(Rounds { samples: (0..rounds).map(round).collect::<Result<_, _>>()? })
+    }
+
+    /// What a contender did, compared with a reference; both by their place among the contenders.
+    pub fn standing(&self, contender: usize, reference: usize) -> Option<Standing> {
+        let pairs: Vec<(&Sample, &Sample)> = self
+            .samples
+            .iter()
+            .map(|round| Some((round.get(contender)?, round.get(reference)?)))
+            .collect::<Option<_>>()?;
+        let middle = |value: fn(&Sample) -> f64| median(pairs.iter().map(|(own, _)| value(own)));
+        Some(Standing {
+            cpu: middle(Sample::cpu),
+            user: middle(Sample::user_cpu),
+            system: middle(Sample::system_cpu),
+            less_cpu: Ratio::of(pairs.iter().map(|(own, reference)| (reference.cpu(), own.cpu()))),
+            tps: Ratio::of(pairs.iter().map(|(own, reference)| (own.tps, reference.tps))),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(micros: u64, tps: f64) -> Sample {
+        let user = Duration::from_micros(micros);
+        Sample { transactions: 1, tps, user, system: user }
+    }
+
+    #[test]
+    fn ratios_pair_the_rounds() {
+        // The second round is slow for both: the ratio stays.
+        let samples = vec![vec![sample(1, 20.0), sample(2, 10.0)], vec![sample(10, 2.0), sample(20, 1.0)]];
+        let standing = Rounds { samples }.standing(0, 1).unwrap();
+        assert_eq!(standing.less_cpu.unwrap().to_string(), "2.00 (2.00..2.00)");
+        assert_eq!(standing.tps.unwrap().to_string(), "2.00 (2.00..2.00)");
+        assert_eq!([standing.user, standing.system, standing.cpu], [5.5, 5.5, 11.0]);
+    }
+
+    #[test]
+    fn who_did_not_run_has_no_standing() {
+        let samples = vec![vec![sample(1, 1.0)]];
+        assert_eq!(Rounds { samples }.standing(1, 0), None);
+    }
+}

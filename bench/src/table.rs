@@ -1,0 +1,62 @@
+//! The printed table: a heading and one line per case.
+
+use std::fmt::Write;
+
+use crate::case::Case;
+use crate::rounds::{Rounds, Standing};
+
+/// Width of the case's name, of a CPU column and of a ratio column.
+const WIDTHS: (usize, usize, usize) = (34, 20, 20);
+
+/// Which contender stands where in a round.
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
+    /// isobench.
+    pub isobench: usize,
+    /// pgbench, the reference.
+    pub pgbench: usize,
+    /// The raw loop, if it ran.
+    pub raw: Option<usize>,
+}
+
+/// The two lines above the table.
+pub fn heading() -> String {
+    let (name, cpu, ratio) = WIDTHS;
+    let (cpus, ratios) = (3 * cpu + 2, 2 * ratio + 1);
+    let groups = format!(
+        "{:name$} {:cpus$} {:ratios$} {}",
+        "",
+        "client CPU, µs/transaction: sum (user+system)",
+        "times less CPU than pgbench",
+        "tps, times pgbench's"
+    );
+    let columns = format!(
+        "{:name$} {:cpu$} {:cpu$} {:cpu$} {:ratio$} {:ratio$} {:ratio$} raw loop",
+        "case", "isobench", "pgbench", "raw loop", "isobench", "raw loop", "isobench"
+    );
+    format!("{groups}\n{columns}")
+}
+
+/// The line of a case.
+pub fn line(case: Case, rounds: &Rounds, places: Places) -> String {
+    let (name, cpu, ratio) = WIDTHS;
+    let standing = |place: usize| rounds.standing(place, places.pgbench);
+    let isobench = standing(places.isobench);
+    let raw = places.raw.and_then(standing);
+    let mut line = format!("{case:name$}");
+    for one in [isobench, standing(places.pgbench), raw] {
+        let text = one.map_or("-".to_string(), cpu_text);
+        let _ = write!(line, " {text:cpu$}");
+    }
+    for part in [|one: Standing| one.less_cpu, |one: Standing| one.tps] {
+        for one in [isobench, raw] {
+            let text = one.and_then(part).map_or("-".to_string(), |ratio| ratio.to_string());
+            let _ = write!(line, " {text:ratio$}");
+        }
+    }
+    line.trim_end().to_string()
+}
+
+fn cpu_text(standing: Standing) -> String {
+    format!("{:.2} ({:.2}+{:.2})", standing.cpu, standing.user, standing.system)
+}
