@@ -1,1 +1,46 @@
 //! Drives the load: clients, retries, pacing, accounting.
+//!
+//! A [`Job`] is a workload with its settings; a [`Fleet`] is its clients with their sessions; [`Fleet::run`] makes an
+//! [`Outcome`] of them, in which every attempt lies in exactly one bucket. The runner knows neither server products
+//! nor SQL dialects: how a session is set up, and which errors are conflicts, are handed in.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `spec`, `retry` | what a run is asked to do, as values |
+//! | `program` | scripts made ready to send |
+//! | `job` | what all workers share |
+//! | `client` | the state machine of one simulated user, without I/O |
+//! | `worker` | the event loop over the clients of one thread |
+//! | `fleet` | threads, connecting, adding up |
+//! | `transport`, `epoll` | the network as a trait, and for real |
+//! | `time`, `timers`, `schedule` | clock, timers, due times |
+//! | `recorder` | counters of one worker |
+//! | `control` | stopping a run and watching it |
+//! | `simulation` | running a crew on another transport and clock |
+
+mod client;
+mod control;
+mod epoll;
+mod fleet;
+mod job;
+mod program;
+mod recorder;
+mod retry;
+mod schedule;
+mod simulation;
+mod spec;
+mod time;
+mod timers;
+mod transport;
+mod worker;
+
+pub use control::{Control, Progress, Urgency};
+pub use fleet::{AccountingError, Connect, Fleet, OpenError, Outcome};
+pub use job::{Event, Job, Report};
+pub use program::{Classify, ErrorClass, Workload, commit_points};
+pub use recorder::{CommandRecord, ConflictCount, ScriptRecord};
+pub use retry::{Backoff, BackoffError, Jitter, RetryPolicy};
+pub use simulation::Simulation;
+pub use spec::{OnError, Pacing, Protocol, RunSpec, Stop};
+pub use time::{Clock, Nanos, SystemClock};
+pub use transport::{Received, Transport};

@@ -1,0 +1,361 @@
+//! One simulated user: the state machine that walks through transactions, attempts and commands.
+//!
+//! It has no socket and no clock: it is called with the bytes that arrived, or because its timer fired, and leaves
+//! bytes to send and one [`Action`]. `commands.rs` executes a script's commands, `replies.rs` understands what the
+//! server sends, `ending.rs` decides which bucket an attempt lands in.
+
+mod commands;
+mod ending;
+mod pipeline;
+mod replies;
+mod store;
+
+use std::time::Duration;
+
+use isobench_pgwire::{FrameBuffer, ServerError, TransactionStatus};
+use isobench_script::{Prng, Variables};
+
+use crate::job::{Event, Job, Report};
+use crate::recorder::{Recorder, ScriptRecord};
+use crate::schedule::Schedule;
+use crate::spec::{Pacing, Stop};
+use crate::time::{Clock, Nanos, nanos};
+use pipeline::Pipeline;
+
+/// What a client is doing.
+///
+/// ```text
+///          ┌────────────────────────────────────────────────────────────────────┐
+///          ▼                                                                    │ committed, given up,
+///        Idle ──► Waiting ──► (attempt begins) ──► Replying ◄─► Sleeping ───────┤ ambiguous, cut off
+///          │         │            ▲                   │                         │
+///          │         │            │                   ▼ conflict or error       │
+///          │         │        BackingOff ◄──── RollingBack ─────────────────────┘
+///          ▼         ▼            ▼                   │
+///       Finished  Finished    Finished                └──► Aborted (also from anywhere when the connection is lost)
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Between two transactions; never left standing, except before the start.
+    Idle,
+    /// Waits for the instant at which its next transaction is due. Then begins it; at the end of the run: `Finished`.
+    Waiting {
+        /// When the waiting began.
+        since: Nanos,
+    },
+    /// Waits for the server's reply to the last request. Then goes on with the script, or rolls back.
+    Replying,
+    /// Waits in a `\sleep`, or lets other clients have a turn. Then goes on with the script.
+    Sleeping,
+    /// Waits for the reply to ROLLBACK after a failed attempt. Then retries, gives up, or aborts.
+    RollingBack,
+    /// Waits before the next attempt. Then begins it; at the end of the run the transaction is cut off: `Finished`.
+    BackingOff {
+        /// When the failed attempt ended.
+        since: Nanos,
+    },
+    /// Has done its work; may be started again with the same session.
+    Finished,
+    /// Ended by an error or a lost connection, for good.
+    Aborted,
+}
+
+/// What the client needs next. Bytes that it left in [`Context::out`] are to be sent in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// To be called when the server has sent something.
+    Receive,
+    /// To be called at this instant (and when the server has sent something).
+    Wake(Nanos),
+    /// Nothing: it has finished.
+    Finish,
+    /// The connection is to be closed: it has aborted.
+    Close,
+}
+
+/// What a client may use while it is called.
+pub(crate) struct Context<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) stop: Stop,
+    pub(crate) recorder: &'a mut Recorder,
+    pub(crate) schedule: Option<&'a mut Schedule>,
+    /// Bytes to send, appended.
+    pub(crate) out: &'a mut Vec<u8>,
+    pub(crate) clock: &'a dyn Clock,
+    /// The instant of this call.
+    pub(crate) now: Nanos,
+    /// The run is over: begin nothing new.
+    pub(crate) stopping: bool,
+    /// What is under way is being cancelled.
+    pub(crate) cancelling: bool,
+    pub(crate) report: &'a Report,
+}
+
+/// One simulated user and its session with the server.
+pub(crate) struct Client {
+    id: usize,
+    state: State,
+
+    // The session.
+    status: TransactionStatus,
+    frames: FrameBuffer,
+    /// Which statements the session knows, one bit each.
+    prepared: Box<[u64]>,
+
+    // The transaction.
+    script: usize,
+    /// The command that is being executed.
+    command: usize,
+    tries: u32,
+    /// Latency counts from here: the scheduled start, or the begin of the first attempt.
+    since: Nanos,
+    attempt_began: Nanos,
+    variables: Variables,
+    functions: Prng,
+    /// Variables and random state at the begin of the transaction, for a retry.
+    saved: (Variables, Prng),
+    /// Transactions begun or skipped in this run.
+    done: u64,
+    /// A request was sent or a pause made since the transaction began.
+    yielded: bool,
+
+    // The outstanding request.
+    /// `ReadyForQuery` messages that are still to come.
+    outstanding: u32,
+    /// Statements of the request that have been answered.
+    answered: u32,
+    command_began: Nanos,
+    /// The server may commit while it works on what is outstanding.
+    may_commit: bool,
+    /// The first error of the attempt and the command it belongs to.
+    failure: Option<Box<(ServerError, usize)>>,
+    pipeline: Option<Box<Pipeline>>,
+    /// Statements whose `ParseComplete` is still to come, in order.
+    parsing: Vec<usize>,
+    stored: Option<Box<store::Rows>>,
+
+    choices: Prng,
+    backoffs: Prng,
+}
+
+impl Client {
+    /// A client that isn't started, with its streams for expressions, choice of scripts and backoff.
+    pub(crate) fn new(id: usize, variables: Variables, streams: [Prng; 3], statements: usize) -> Client {
+        let [functions, choices, backoffs] = streams;
+        Client {
+            id,
+            state: State::Idle,
+            status: TransactionStatus::Idle,
+            frames: FrameBuffer::new(),
+            prepared: vec![0; statements.div_ceil(64)].into_boxed_slice(),
+            script: 0,
+            command: 0,
+            tries: 0,
+            since: Nanos(0),
+            attempt_began: Nanos(0),
+            saved: (variables.clone(), functions.clone()),
+            variables,
+            functions,
+            done: 0,
+            yielded: false,
+            outstanding: 0,
+            answered: 0,
+            command_began: Nanos(0),
+            may_commit: false,
+            failure: None,
+            pipeline: None,
+            parsing: Vec::new(),
+            stored: None,
+            choices,
+            backoffs,
+        }
+    }
+
+    /// True while the client still wants to be called.
+    pub(crate) fn is_live(&self) -> bool {
+        !matches!(self.state, State::Finished | State::Aborted)
+    }
+
+    /// True if the client can never run again.
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.state == State::Aborted
+    }
+
+    /// True if the server owes it a reply.
+    pub(crate) fn awaits_reply(&self) -> bool {
+        self.outstanding > 0
+    }
+
+    /// Makes the client ready for a run, in which its first call is [`Client::on_timer`]; false if it has aborted.
+    pub(crate) fn ready(&mut self) -> bool {
+        self.done = 0;
+        if self.state == State::Finished {
+            self.state = State::Idle;
+        }
+        self.is_live()
+    }
+
+    /// The instant asked for has come.
+    pub(crate) fn on_timer(&mut self, ctx: &mut Context<'_>) -> Action {
+        match self.state {
+            State::Idle => self.next_transaction(ctx),
+            State::Waiting { since } => {
+                let waited = ctx.now.since(since);
+                self.record(ctx).ledger.time.waiting += waited;
+                self.begin_transaction(ctx)
+            }
+            State::Sleeping => {
+                self.end_command(ctx);
+                self.command += 1;
+                self.run_commands(ctx)
+            }
+            State::BackingOff { since } => {
+                let paused = ctx.now.since(since);
+                self.record(ctx).ledger.time.backoff += paused;
+                self.begin_attempt(ctx)
+            }
+            State::Replying | State::RollingBack => Action::Receive,
+            State::Finished => Action::Finish,
+            State::Aborted => Action::Close,
+        }
+    }
+
+    /// The run is over: what hasn't begun doesn't begin, and what is under way goes on to its end.
+    pub(crate) fn on_stop(&mut self, ctx: &mut Context<'_>) -> Action {
+        match self.state {
+            State::Idle => self.finish(),
+            State::Waiting { since } => {
+                let waited = ctx.now.since(since);
+                self.record(ctx).ledger.time.waiting += waited;
+                self.finish()
+            }
+            State::BackingOff { since } => {
+                let paused = ctx.now.since(since);
+                let ledger = &mut self.record(ctx).ledger;
+                ledger.time.backoff += paused;
+                ledger.transactions.cut_off += 1;
+                self.finish()
+            }
+            State::Replying | State::Sleeping | State::RollingBack => Action::Receive,
+            State::Finished => Action::Finish,
+            State::Aborted => Action::Close,
+        }
+    }
+
+    fn finish(&mut self) -> Action {
+        self.state = State::Finished;
+        Action::Finish
+    }
+
+    fn record<'c>(&self, ctx: &'c mut Context<'_>) -> &'c mut ScriptRecord {
+        &mut ctx.recorder.scripts[self.script]
+    }
+
+    /// Decides what comes after the end of a transaction.
+    fn next_transaction(&mut self, ctx: &mut Context<'_>) -> Action {
+        let first = self.done == 0;
+        self.state = State::Idle;
+        if self.is_over(ctx) {
+            return self.finish();
+        }
+        self.script = ctx.job.workload.mix.choose(&mut self.choices);
+        match ctx.job.spec.pacing {
+            Pacing::ThinkTime(pause) if !first => {
+                self.since = ctx.now.after(pause);
+                self.wait(ctx)
+            }
+            Pacing::Unpaced | Pacing::ThinkTime(_) => {
+                self.since = ctx.now;
+                self.begin_transaction(ctx)
+            }
+            Pacing::Rate(_) => self.next_scheduled(ctx),
+        }
+    }
+
+    /// True if the client is to begin no further transaction.
+    fn is_over(&self, ctx: &Context<'_>) -> bool {
+        ctx.stopping || matches!(ctx.stop, Stop::Transactions(most) if self.done >= most)
+    }
+
+    /// Takes the next due time from the schedule, past those that are too late already.
+    fn next_scheduled(&mut self, ctx: &mut Context<'_>) -> Action {
+        loop {
+            let Some(schedule) = ctx.schedule.as_deref_mut() else {
+                return self.finish();
+            };
+            self.since = schedule.next();
+            let late =
+                ctx.job.spec.latency_limit.is_some_and(|limit| ctx.now.since(self.since) > nanos(limit));
+            if !late {
+                return if self.since > ctx.now { self.wait(ctx) } else { self.begin_transaction(ctx) };
+            }
+            self.done += 1;
+            let transactions = &mut self.record(ctx).ledger.transactions;
+            transactions.total += 1;
+            transactions.skipped += 1;
+            if self.is_over(ctx) {
+                return self.finish();
+            }
+        }
+    }
+
+    fn wait(&mut self, ctx: &Context<'_>) -> Action {
+        self.state = State::Waiting { since: ctx.now };
+        Action::Wake(self.since)
+    }
+
+    fn begin_transaction(&mut self, ctx: &mut Context<'_>) -> Action {
+        self.done += 1;
+        self.tries = 0;
+        self.yielded = false;
+        if matches!(ctx.job.spec.pacing, Pacing::Rate(_)) {
+            let lag = ctx.now.since(self.since);
+            self.record(ctx).lag.record(lag);
+        } else {
+            self.since = ctx.now;
+        }
+        if ctx.job.spec.retry.allows_another(1) {
+            self.saved.0.clone_from(&self.variables);
+            self.saved.1.clone_from(&self.functions);
+        }
+        self.record(ctx).ledger.transactions.total += 1;
+        self.begin_attempt(ctx)
+    }
+
+    fn begin_attempt(&mut self, ctx: &mut Context<'_>) -> Action {
+        self.tries += 1;
+        self.command = 0;
+        self.attempt_began = ctx.now;
+        self.failure = None;
+        let ledger = &mut self.record(ctx).ledger;
+        ledger.attempts.started += 1;
+        ledger.retries += u64::from(self.tries > 1);
+        self.run_commands(ctx)
+    }
+
+    /// Ends the client for good, with a message for the user.
+    fn abort(&mut self, ctx: &Context<'_>, message: String) -> Action {
+        self.state = State::Aborted;
+        self.outstanding = 0;
+        (ctx.report)(Event::Aborted(message));
+        Action::Close
+    }
+
+    /// True if the transaction has taken longer than the latency limit.
+    fn exceeds_limit(&self, limit: Option<Duration>, now: Nanos) -> bool {
+        limit.is_some_and(|limit| now.since(self.since) > nanos(limit))
+    }
+
+    fn is_prepared(&self, statement: usize) -> bool {
+        self.prepared[statement / 64] >> (statement % 64) & 1 == 1
+    }
+
+    fn set_prepared(&mut self, statement: usize, known: bool) {
+        let bit = 1 << (statement % 64);
+        if known {
+            self.prepared[statement / 64] |= bit;
+        } else {
+            self.prepared[statement / 64] &= !bit;
+        }
+    }
+}

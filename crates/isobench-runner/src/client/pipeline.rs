@@ -1,0 +1,77 @@
+//! Which commands a pipeline's replies belong to.
+
+use std::collections::VecDeque;
+
+/// What a pipeline has sent and not yet got the reply to.
+#[derive(Debug, Default)]
+pub(super) struct Pipeline {
+    sent: VecDeque<Sent>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    Command(usize),
+    Sync,
+}
+
+impl Pipeline {
+    pub(super) fn new() -> Pipeline {
+        Pipeline::default()
+    }
+
+    pub(super) fn push(&mut self, command: usize) {
+        self.sent.push_back(Sent::Command(command));
+    }
+
+    pub(super) fn push_sync(&mut self) {
+        self.sent.push_back(Sent::Sync);
+    }
+
+    /// The command whose reply comes next.
+    pub(super) fn current(&self) -> Option<usize> {
+        match self.sent.front() {
+            Some(Sent::Command(command)) => Some(*command),
+            _ => None,
+        }
+    }
+
+    /// The command whose reply comes next has been answered.
+    pub(super) fn completed(&mut self) {
+        if self.current().is_some() {
+            self.sent.pop_front();
+        }
+    }
+
+    /// `ReadyForQuery` has come: the server has skipped whatever stands before the synchronisation point.
+    pub(super) fn synchronised(&mut self) {
+        while let Some(sent) = self.sent.pop_front() {
+            if sent == Sent::Sync {
+                break;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_skips_to_the_synchronisation_point() {
+        let mut pipeline = Pipeline::new();
+        pipeline.push(1);
+        pipeline.push(2);
+        pipeline.push_sync();
+        pipeline.push(4);
+        pipeline.push_sync();
+        pipeline.completed();
+        assert_eq!(pipeline.current(), Some(2));
+        pipeline.synchronised();
+        assert_eq!(pipeline.current(), Some(4));
+        pipeline.completed();
+        assert_eq!(pipeline.current(), None);
+        pipeline.completed();
+        pipeline.synchronised();
+        assert_eq!(pipeline.current(), None);
+    }
+}

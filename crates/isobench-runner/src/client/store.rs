@@ -1,0 +1,75 @@
+//! Results that a script keeps in variables: `\gset` and `\aset`.
+
+use isobench_pgwire::backend::{DataRow, RowDescription};
+use isobench_script::{Store, Variables, is_valid_variable_name};
+
+use crate::job::Job;
+
+/// The results of one request, statement by statement.
+#[derive(Debug)]
+pub(super) struct Rows {
+    store: Store,
+    columns: Vec<String>,
+    /// The last row of the statement that is being answered; NULL is the empty text, as in pgbench.
+    row: Vec<String>,
+    count: u64,
+    /// What the finished statements brought: columns, last row, number of rows.
+    finished: Vec<(Vec<String>, Vec<String>, u64)>,
+}
+
+impl Rows {
+    pub(super) fn new(store: Store) -> Rows {
+        Rows { store, columns: Vec::new(), row: Vec::new(), count: 0, finished: Vec::new() }
+    }
+
+    pub(super) fn describe(&mut self, description: RowDescription<'_>) {
+        self.columns = description.names().map(std::borrow::Cow::into_owned).collect();
+    }
+
+    pub(super) fn add(&mut self, row: DataRow<'_>) {
+        let text = |value: Option<&[u8]>| String::from_utf8_lossy(value.unwrap_or_default()).into_owned();
+        self.row = row.columns().map(text).collect();
+        self.count += 1;
+    }
+
+    /// The statement has been answered.
+    pub(super) fn complete(&mut self) {
+        let columns = std::mem::take(&mut self.columns);
+        let row = std::mem::take(&mut self.row);
+        self.finished.push((columns, row, std::mem::take(&mut self.count)));
+    }
+
+    /// Puts the results into the variables.
+    ///
+    /// `\gset` wants exactly one row from the last statement; `\aset` takes the last row of every statement that has one.
+    ///
+    /// # Errors
+    /// In words: the number of rows is not one, or a column's name makes no variable name.
+    pub(super) fn store(&self, job: &Job, variables: &mut Variables) -> Result<(), String> {
+        let (prefix, results) = match &self.store {
+            Store::None => return Ok(()),
+            Store::Gset { prefix } => {
+                let last = self.finished.len().saturating_sub(1);
+                let count = self.finished.last().map_or(0, |(_, _, count)| *count);
+                if count != 1 {
+                    return Err(format!("expected one row, got {count}"));
+                }
+                (prefix, &self.finished[last..])
+            }
+            Store::Aset { prefix } => (prefix, &self.finished[..]),
+        };
+        for (columns, row, _) in results.iter().filter(|(_, _, count)| *count > 0) {
+            for (column, value) in columns.iter().zip(row) {
+                let name = format!("{prefix}{column}");
+                if !is_valid_variable_name(&name) {
+                    return Err(format!("error storing into variable {name}"));
+                }
+                // A name that no script mentions has no slot, and nobody could read it.
+                if let Some(slot) = job.workload.symbols.lookup(&name) {
+                    variables.set_text(slot, value);
+                }
+            }
+        }
+        Ok(())
+    }
+}

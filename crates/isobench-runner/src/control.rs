@@ -1,0 +1,154 @@
+//! The way in from outside while a run is under way: a request to stop, and the progress it publishes.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+/// A request to end the run before its time, shared with signal handling.
+#[derive(Debug, Default)]
+pub struct Control {
+    urgency: AtomicU8,
+}
+
+/// How urgently the run is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// Go on.
+    None,
+    /// Begin nothing new, finish what is under way.
+    Soon,
+    /// Cancel what is under way.
+    Now,
+}
+
+impl Control {
+    /// A control that lets the run go on.
+    pub const fn new() -> Self {
+        Control { urgency: AtomicU8::new(0) }
+    }
+
+    /// Asks the run to end; never makes an earlier request less urgent.
+    pub fn request(&self, urgency: Urgency) {
+        self.urgency.fetch_max(urgency as u8, Ordering::Relaxed);
+    }
+
+    /// What has been asked so far.
+    pub fn urgency(&self) -> Urgency {
+        match self.urgency.load(Ordering::Relaxed) {
+            0 => Urgency::None,
+            1 => Urgency::Soon,
+            _ => Urgency::Now,
+        }
+    }
+}
+
+/// One worker's figures since the start of the run, published a few times per wake-up for whoever shows progress.
+///
+/// Each worker writes its own; the alignment keeps two workers off the same cache line.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Published {
+    committed: AtomicU64,
+    given_up: AtomicU64,
+    errored: AtomicU64,
+    skipped: AtomicU64,
+    retried: AtomicU64,
+    retries: AtomicU64,
+    conflicts: AtomicU64,
+    latency_sum: AtomicU64,
+    latency_squares: AtomicU64,
+    lag_sum: AtomicU64,
+}
+
+/// A reading of the progress of all workers since the start of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Progress {
+    /// Committed transactions.
+    pub committed: u64,
+    /// Transactions given up after conflicts.
+    pub given_up: u64,
+    /// Transactions ended by another error.
+    pub errored: u64,
+    /// Transactions skipped because they were too late to begin.
+    pub skipped: u64,
+    /// Committed transactions that took more than one attempt.
+    pub retried: u64,
+    /// Attempts after the first.
+    pub retries: u64,
+    /// Attempts that ended in a conflict.
+    pub conflicts: u64,
+    /// Sum of the latencies of committed transactions, ms.
+    pub latency_sum_ms: f64,
+    /// Sum of the squared latencies of committed transactions, ms².
+    pub latency_squares_ms: f64,
+    /// Sum of the lags behind the schedule of transactions that began, ms.
+    pub lag_sum_ms: f64,
+}
+
+impl Published {
+    /// Replaces the figures. Readers may see some fields a moment before others.
+    pub(crate) fn store(&self, now: &Progress) {
+        let pairs = [
+            (&self.committed, now.committed),
+            (&self.given_up, now.given_up),
+            (&self.errored, now.errored),
+            (&self.skipped, now.skipped),
+            (&self.retried, now.retried),
+            (&self.retries, now.retries),
+            (&self.conflicts, now.conflicts),
+            (&self.latency_sum, now.latency_sum_ms.to_bits()),
+            (&self.latency_squares, now.latency_squares_ms.to_bits()),
+            (&self.lag_sum, now.lag_sum_ms.to_bits()),
+        ];
+        for (cell, value) in pairs {
+            cell.store(value, Ordering::Relaxed);
+        }
+    }
+
+    fn add_to(&self, sum: &mut Progress) {
+        let count = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
+        let real = |cell: &AtomicU64| f64::from_bits(cell.load(Ordering::Relaxed));
+        sum.committed += count(&self.committed);
+        sum.given_up += count(&self.given_up);
+        sum.errored += count(&self.errored);
+        sum.skipped += count(&self.skipped);
+        sum.retried += count(&self.retried);
+        sum.retries += count(&self.retries);
+        sum.conflicts += count(&self.conflicts);
+        sum.latency_sum_ms += real(&self.latency_sum);
+        sum.latency_squares_ms += real(&self.latency_squares);
+        sum.lag_sum_ms += real(&self.lag_sum);
+    }
+}
+
+impl Progress {
+    /// Adds up what the workers have published.
+    pub fn read(workers: &[Published]) -> Progress {
+        let mut sum = Progress::default();
+        for worker in workers {
+            worker.add_to(&mut sum);
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_never_taken_back() {
+        let control = Control::new();
+        assert_eq!(control.urgency(), Urgency::None);
+        control.request(Urgency::Now);
+        control.request(Urgency::Soon);
+        assert_eq!(control.urgency(), Urgency::Now);
+    }
+
+    #[test]
+    fn progress_adds_up_over_workers() {
+        let workers = [Published::default(), Published::default()];
+        workers[0].store(&Progress { committed: 3, latency_sum_ms: 1.5, ..Progress::default() });
+        workers[1].store(&Progress { committed: 4, latency_sum_ms: 0.5, ..Progress::default() });
+        let sum = Progress::read(&workers);
+        assert_eq!((sum.committed, sum.latency_sum_ms), (7, 2.0));
+    }
+}

@@ -1,0 +1,130 @@
+//! The real transport: non-blocking sockets behind one epoll instance per worker, edge-triggered.
+//!
+//! Waits are as fine as the clock (`epoll_pwait2`); where the kernel lacks that, rustix rounds them to milliseconds.
+
+use std::io::{self, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use isobench_pgwire::{CancelToken, Established, Socket};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+
+use crate::time::{Clock, Nanos, SystemClock};
+use crate::transport::{Received, Transport};
+
+/// The most events taken from the kernel at once.
+const EVENTS: usize = 256;
+
+/// One worker's sockets.
+pub(crate) struct Epoll {
+    poller: OwnedFd,
+    sockets: Vec<Option<Socket>>,
+    cancels: Vec<CancelToken>,
+    canceller: Option<Sender<CancelToken>>,
+    clock: SystemClock,
+}
+
+impl Epoll {
+    /// Takes over connections that have been set up.
+    ///
+    /// # Errors
+    /// The operating system refuses another epoll instance, or to watch a socket.
+    pub(crate) fn new(connections: Vec<Established>, clock: SystemClock) -> io::Result<Epoll> {
+        let poller = epoll::create(CreateFlags::CLOEXEC)?;
+        let mut sockets = Vec::with_capacity(connections.len());
+        let mut cancels = Vec::with_capacity(connections.len());
+        for (index, connection) in connections.into_iter().enumerate() {
+            connection.socket.set_nonblocking(true)?;
+            epoll::add(&poller, &connection.socket, EventData::new_u64(index as u64), Self::flags(false))?;
+            sockets.push(Some(connection.socket));
+            cancels.push(connection.cancel);
+        }
+        Ok(Epoll { poller, sockets, cancels, canceller: None, clock })
+    }
+
+    fn flags(writable: bool) -> EventFlags {
+        let readable = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
+        if writable { readable | EventFlags::OUT } else { readable }
+    }
+
+    fn socket(&mut self, connection: usize) -> io::Result<&mut Socket> {
+        self.sockets[connection].as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+}
+
+impl Transport for Epoll {
+    fn send(&mut self, connection: usize, bytes: &[u8]) -> io::Result<usize> {
+        let socket = self.socket(connection)?;
+        loop {
+            match socket.write(bytes) {
+                Ok(0) if !bytes.is_empty() => return Err(io::ErrorKind::WriteZero.into()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn receive(&mut self, connection: usize, buffer: &mut [u8]) -> io::Result<Received> {
+        let socket = self.socket(connection)?;
+        loop {
+            match socket.read(buffer) {
+                Ok(0) => return Ok(Received::Closed),
+                Ok(count) => return Ok(Received::Bytes(count)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Received::Nothing),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn watch_writable(&mut self, connection: usize, on: bool) -> io::Result<()> {
+        if let Some(socket) = &self.sockets[connection] {
+            let data = EventData::new_u64(connection as u64);
+            epoll::modify(&self.poller, socket, data, Self::flags(on))?;
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, until: Nanos, ready: &mut Vec<usize>) -> io::Result<()> {
+        let left = until.duration_since(self.clock.now());
+        let timeout = Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        let mut events = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
+        let (events, _) = match epoll::wait(&self.poller, &mut events, Some(&timeout)) {
+            Ok(events) => events,
+            Err(Errno::INTR) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        ready.extend(events.iter().filter_map(|event| {
+            let data = event.data;
+            usize::try_from(data.u64()).ok()
+        }));
+        Ok(())
+    }
+
+    fn cancel(&mut self, connection: usize) {
+        // Cancelling opens a connection, which may block; so a thread of its own does it, one after the other.
+        let canceller = self.canceller.get_or_insert_with(|| {
+            let (sender, tokens) = channel::<CancelToken>();
+            thread::spawn(move || {
+                for token in tokens {
+                    // Best effort: if the server can't be reached, the connection is closed soon.
+                    let _ = token.cancel();
+                }
+            });
+            sender
+        });
+        let _ = canceller.send(self.cancels[connection].clone());
+    }
+
+    fn close(&mut self, connection: usize) {
+        self.sockets[connection] = None;
+    }
+}

@@ -1,0 +1,243 @@
+//! All clients of a run with their sessions, spread over worker threads, and what they bring home.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use isobench_pgwire::{Connection, Established};
+use isobench_script::Prng;
+use isobench_stats::{LatencyHistogram, Ledger, LedgerError};
+
+use crate::client::Client;
+use crate::control::{Control, Progress, Published};
+use crate::epoll::Epoll;
+use crate::job::{Job, Report};
+use crate::recorder::{ConflictCount, Recorder, ScriptRecord};
+use crate::spec::Stop;
+use crate::time::{Clock, Nanos, SystemClock};
+use crate::worker::{Account, Crew, Order};
+
+/// How often a watcher is shown the progress.
+const WATCH_EVERY: Duration = Duration::from_millis(100);
+
+/// The clients couldn't be connected. `E` is what `connect` of [`Fleet::open`] returns.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError<E> {
+    /// A session couldn't be set up.
+    #[error("{0}")]
+    Session(E),
+    /// The operating system refuses what the event loop needs.
+    #[error("could not set up the event loop for {0} connections: {1}")]
+    EventLoop(usize, #[source] std::io::Error),
+}
+
+/// Opens a session and sets it up; returns whatever the caller wants to know of each session.
+pub type Connect<P, E> = dyn Fn() -> Result<(Connection, P), E> + Sync;
+
+/// The clients of a job, connected, and kept connected from one run to the next (warm-up, measurement).
+pub struct Fleet {
+    crews: Vec<Crew<Epoll>>,
+    schedules: Vec<Prng>,
+    clock: SystemClock,
+    connecting: Duration,
+}
+
+/// What a run brought.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// From the instant when all clients could begin to the instant when the last one had finished.
+    pub elapsed: Duration,
+    /// For each script, in the order of the mix.
+    pub scripts: Vec<ScriptRecord>,
+    /// Conflicts by code, script, command and reason.
+    pub conflicts: Vec<ConflictCount>,
+    /// Clients that ended before their time.
+    pub aborted: usize,
+    /// The run was ended by a request from outside.
+    pub interrupted: bool,
+}
+
+impl Fleet {
+    /// Connects every client, the workers at the same time. Returns what `connect` told of each session.
+    ///
+    /// # Errors
+    /// The first session that can't be set up; the others are closed.
+    pub fn open<P: Send, E: Send>(
+        job: &Job,
+        connect: &Connect<P, E>,
+    ) -> Result<(Fleet, Vec<P>), OpenError<E>> {
+        let began = Instant::now();
+        let clock = SystemClock::start();
+        let (mut clients, schedules) = job.cast();
+        let mut groups: Vec<Vec<Client>> = Vec::new();
+        let workers = job.spec.workers.clamp(1, clients.len().max(1));
+        for worker in (1..=workers).rev() {
+            let rest = clients.split_off(clients.len().div_ceil(worker));
+            groups.push(std::mem::replace(&mut clients, rest));
+        }
+        let opened: Vec<Result<_, OpenError<E>>> = thread::scope(|scope| {
+            let threads: Vec<_> = groups
+                .into_iter()
+                .map(|clients| scope.spawn(move || open_crew(clients, connect, clock)))
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        });
+        let mut crews = Vec::new();
+        let mut prepared = Vec::new();
+        for outcome in opened {
+            let (crew, values) = outcome?;
+            crews.push(crew);
+            prepared.extend(values);
+        }
+        Ok((Fleet { crews, schedules, clock, connecting: began.elapsed() }, prepared))
+    }
+
+    /// How long connecting and preparing all sessions took.
+    pub fn connecting(&self) -> Duration {
+        self.connecting
+    }
+
+    /// Runs until `stop`, or until `control` asks to end. `watch` is called about ten times a second with the time and
+    /// the progress since the start of this run; `report` hears of events, from the workers' threads.
+    pub fn run(
+        &mut self,
+        job: &Job,
+        stop: Stop,
+        control: &Control,
+        report: &Report,
+        watch: &mut dyn FnMut(Duration, Progress),
+    ) -> Outcome {
+        let published: Vec<Published> = self.crews.iter().map(|_| Published::default()).collect();
+        let began = self.clock.now();
+        let clock = self.clock;
+        let accounts: Vec<Account> = thread::scope(|scope| {
+            let (done, all_done) = channel::<()>();
+            let threads: Vec<_> = self
+                .crews
+                .iter_mut()
+                .zip(&published)
+                .zip(&self.schedules)
+                .map(|((crew, published), schedule)| {
+                    let done = done.clone();
+                    scope.spawn(move || {
+                        let schedule = schedule.clone();
+                        let order = Order { job, stop, clock: &clock, control, published, report, schedule };
+                        let account = crew.run(&order);
+                        drop(done);
+                        account
+                    })
+                })
+                .collect();
+            drop(done);
+            // The channel carries nothing; it closes when the last worker is done.
+            while all_done.recv_timeout(WATCH_EVERY) == Err(RecvTimeoutError::Timeout) {
+                watch(clock.now().duration_since(began), Progress::read(&published));
+            }
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        });
+        Outcome::from_accounts(job, began, &accounts)
+    }
+}
+
+fn open_crew<P, E>(
+    clients: Vec<Client>,
+    connect: &Connect<P, E>,
+    clock: SystemClock,
+) -> Result<(Crew<Epoll>, Vec<P>), OpenError<E>> {
+    let mut sessions: Vec<Established> = Vec::with_capacity(clients.len());
+    let mut prepared = Vec::with_capacity(clients.len());
+    for _ in &clients {
+        let (connection, told) = connect().map_err(OpenError::Session)?;
+        prepared.push(told);
+        sessions.push(connection.into_established());
+    }
+    let count = sessions.len();
+    let transport = Epoll::new(sessions, clock).map_err(|error| OpenError::EventLoop(count, error))?;
+    Ok((Crew::new(clients, transport), prepared))
+}
+
+impl Outcome {
+    /// Adds up what the workers brought.
+    pub(crate) fn from_accounts(job: &Job, began: Nanos, accounts: &[Account]) -> Outcome {
+        let mut sum = Recorder::new(job.command_counts(), job.spec.per_command);
+        for account in accounts {
+            sum.merge(&account.recorder);
+        }
+        let ended = accounts.iter().map(|account| account.ended).max().unwrap_or(began);
+        Outcome {
+            elapsed: ended.duration_since(began),
+            scripts: sum.scripts,
+            conflicts: sum.conflicts,
+            aborted: accounts.iter().map(|account| account.aborted).sum(),
+            interrupted: accounts.iter().any(|account| account.interrupted),
+        }
+    }
+
+    /// The account of all scripts together.
+    pub fn ledger(&self) -> Ledger {
+        self.scripts.iter().map(|script| &script.ledger).sum()
+    }
+
+    /// The latencies of all scripts together.
+    pub fn latency(&self) -> LatencyHistogram {
+        let mut all = LatencyHistogram::new();
+        for script in &self.scripts {
+            all.merge(&script.latency);
+        }
+        all
+    }
+
+    /// True if every client did what was planned.
+    pub fn is_complete(&self) -> bool {
+        self.aborted == 0 && !self.interrupted
+    }
+
+    /// Checks the accounting rules: every attempt and every transaction in exactly one bucket, and as many conflicts by
+    /// kind as in all.
+    ///
+    /// # Errors
+    /// The identity that doesn't hold. That is a defect of the program, never of the server.
+    pub fn check(&self) -> Result<(), AccountingError> {
+        let ledger = self.ledger();
+        ledger.check()?;
+        let by_kind: u64 = self.conflicts.iter().map(|conflict| conflict.count).sum();
+        if by_kind != ledger.conflicts {
+            return Err(AccountingError::Conflicts { by_kind, counted: ledger.conflicts });
+        }
+        let latencies = self.latency().len();
+        if latencies != ledger.transactions.committed {
+            return Err(AccountingError::Latencies { latencies, committed: ledger.transactions.committed });
+        }
+        Ok(())
+    }
+}
+
+/// The accounts of a run contradict each other: a defect of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AccountingError {
+    /// An identity of the ledger is broken.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The table of conflicts and the ledger differ.
+    #[error("{by_kind} conflicts by kind, but {counted} in all; please report this")]
+    Conflicts {
+        /// Sum over the table.
+        by_kind: u64,
+        /// Count in the ledger.
+        counted: u64,
+    },
+    /// The histogram and the ledger differ.
+    #[error("{latencies} latencies of {committed} committed transactions; please report this")]
+    Latencies {
+        /// Entries of the histogram.
+        latencies: u64,
+        /// Count in the ledger.
+        committed: u64,
+    },
+}

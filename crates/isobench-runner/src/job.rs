@@ -1,0 +1,97 @@
+//! What all workers share while a run goes on: the settings, the scripts, and who hears of events.
+
+use isobench_script::{CommandKind, Prng, Streams};
+
+use crate::client::Client;
+use crate::program::{Classify, Program, Workload};
+use crate::spec::RunSpec;
+
+/// A workload with the settings it is to run under, ready to run any number of times.
+pub struct Job {
+    pub(crate) spec: RunSpec,
+    pub(crate) workload: Workload,
+    pub(crate) program: Program,
+    pub(crate) classify: Box<Classify>,
+    /// What introduces pgbench's messages names the client by number; scripts with pipelines need the flag.
+    client_id: Option<isobench_script::Slot>,
+}
+
+/// Something that happened to one client and that a user wants to hear of at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The client ended before its time. The text is a whole sentence that names client, script and command.
+    Aborted(String),
+    /// The server sent a notice to a client.
+    Notice(String),
+    /// The output of `debug()`.
+    Debug(String),
+}
+
+/// Receives events, from any worker thread.
+pub type Report = dyn Fn(Event) + Sync;
+
+impl Job {
+    /// Makes the workload ready.
+    pub fn new(spec: RunSpec, workload: Workload, classify: Box<Classify>) -> Job {
+        let program = Program::new(&workload.mix, spec.protocol);
+        let client_id = workload.symbols.lookup("client_id");
+        Job { spec, workload, program, classify, client_id }
+    }
+
+    /// The settings.
+    pub fn spec(&self) -> &RunSpec {
+        &self.spec
+    }
+
+    /// The workload.
+    pub fn workload(&self) -> &Workload {
+        &self.workload
+    }
+
+    /// How a report names a command: its number and its first line.
+    pub fn command_label(&self, script: usize, command: usize) -> String {
+        let commands = &self.workload.mix.scripts()[script].script.commands;
+        format!("{command}: {}", commands[command].text)
+    }
+
+    /// The clients of a run with their random streams, split from the seed in a fixed order: first what each client's
+    /// expressions draw, then what each client's choice of scripts draws. So a client's transactions depend on the seed
+    /// and its number only, never on the number of workers; with one client they are pgbench's.
+    ///
+    /// Also returns one stream for each worker's schedule.
+    pub(crate) fn cast(&self) -> (Vec<Client>, Vec<Prng>) {
+        let mut streams = Streams::new(self.spec.seed);
+        let functions: Vec<Prng> = (0..self.spec.clients).map(|_| streams.split()).collect();
+        let choices: Vec<Prng> = (0..self.spec.clients).map(|_| streams.split()).collect();
+        let schedules = (0..self.spec.workers).map(|_| streams.split()).collect();
+        // Backoff draws from a seed of its own, so that a retry policy never changes the transactions.
+        let mut backoffs = Streams::new(!self.spec.seed);
+        let clients = functions
+            .into_iter()
+            .zip(choices)
+            .enumerate()
+            .map(|(id, (function, choice))| {
+                let mut variables = self.workload.variables.clone();
+                if let Some(slot) = self.client_id {
+                    variables.set(slot, isobench_script::Value::Int(i64::try_from(id).unwrap_or(i64::MAX)));
+                }
+                Client::new(id, variables, [function, choice, backoffs.split()], self.program.statements)
+            })
+            .collect();
+        (clients, schedules)
+    }
+
+    /// The numbers of commands of the scripts.
+    pub(crate) fn command_counts(&self) -> impl Iterator<Item = usize> {
+        self.workload.mix.scripts().iter().map(|weighted| weighted.script.commands.len())
+    }
+
+    pub(crate) fn commands(&self, script: usize) -> &[isobench_script::Command] {
+        &self.workload.mix.scripts()[script].script.commands
+    }
+
+    /// pgbench's word for the kind of a command: `SQL`, or the meta-command's name.
+    pub(crate) fn command_kind(&self, script: usize, command: usize) -> &'static str {
+        self.commands(script).get(command).map_or("end", |command| CommandKind::name(&command.kind))
+    }
+}

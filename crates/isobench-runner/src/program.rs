@@ -1,0 +1,276 @@
+//! A workload made ready to send: every SQL command with its messages encoded as far as they don't depend on variables.
+//!
+//! Not here: when a command is sent and what the reply means for the client.
+
+use std::borrow::Cow;
+
+use isobench_pgwire::{ServerError, TransactionStatus, frontend};
+use isobench_script::{
+    Command, CommandKind, Mix, Piece, Script, Slot, Sql, Statement, Store, Symbols, Variables,
+};
+
+use crate::spec::Protocol;
+
+/// The scripts of a run, their shared variable names and the variables' first values.
+pub struct Workload {
+    /// The weighted scripts.
+    pub mix: Mix,
+    /// The names of the variables.
+    pub symbols: Symbols,
+    /// What every client's variables hold at the start (pgbench: `-D`, `scale`, …).
+    pub variables: Variables,
+}
+
+/// What an error of the server means for the attempt that met it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ErrorClass {
+    /// A conflict between transactions; the attempt may be repeated. Carries the reason in the words of the report.
+    Conflict(Cow<'static, str>),
+    /// The server doesn't know whether it committed (SQLSTATE 40003); never repeated.
+    Ambiguous,
+    /// Anything else.
+    Other,
+}
+
+/// Tells what an error means; a property of the server product.
+pub type Classify = dyn Fn(&ServerError) -> ErrorClass + Send + Sync;
+
+/// One SQL command, ready to send.
+pub(crate) struct Request {
+    /// Index among all SQL commands of the program: which prepared statement it is.
+    pub(crate) number: usize,
+    encoding: Encoding,
+    /// Its place in the commit structure: may the server commit while it executes this?
+    commits: Commits,
+    pub(crate) store: Store,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Commits {
+    in_block: bool,
+    outside: bool,
+}
+
+enum Encoding {
+    Simple(Vec<Piece>),
+    Extended { parse: Vec<u8>, statement: String, params: Vec<Slot>, describe: bool, keep: bool },
+}
+
+impl Request {
+    fn new(number: usize, sql: &Sql, protocol: Protocol) -> Request {
+        let encoding = match protocol {
+            Protocol::Simple => Encoding::Simple(sql.pieces.clone()),
+            Protocol::Extended | Protocol::Prepared => {
+                let keep = protocol == Protocol::Prepared;
+                let statement = if keep { format!("P{number}") } else { String::new() };
+                let mut parse = Vec::new();
+                frontend::parse(&mut parse, &statement, &sql.parameterized);
+                let describe = sql.store != Store::None;
+                Encoding::Extended { parse, statement, params: sql.params.clone(), describe, keep }
+            }
+        };
+        Request { number, encoding, commits: Commits::of(&sql.statements), store: sql.store.clone() }
+    }
+
+    /// True if the statement stays prepared in the session after its first use.
+    pub(crate) fn stays_prepared(&self) -> bool {
+        matches!(self.encoding, Encoding::Extended { keep: true, .. })
+    }
+
+    /// True if the request itself ends with a Sync, as a Query message does.
+    pub(crate) fn is_simple(&self) -> bool {
+        matches!(self.encoding, Encoding::Simple(_))
+    }
+
+    /// True if the server may commit while it works on this, given the block it is in.
+    pub(crate) fn may_commit(&self, status: TransactionStatus) -> bool {
+        if status == TransactionStatus::Idle { self.commits.outside } else { self.commits.in_block }
+    }
+
+    /// True if one of its statements ends a transaction block by committing it.
+    pub(crate) fn is_commit(&self) -> bool {
+        self.commits.in_block
+    }
+
+    /// Appends the messages, without a Sync. `prepared` says whether the session knows the statement already.
+    pub(crate) fn encode(&self, variables: &Variables, prepared: bool, out: &mut Vec<u8>) {
+        match &self.encoding {
+            Encoding::Simple(pieces) => {
+                let mark = frontend::begin_query(out);
+                for piece in pieces {
+                    match piece {
+                        Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
+                        Piece::Variable { slot, written } => {
+                            if !variables.write_text(*slot, out) {
+                                out.extend_from_slice(written.as_bytes());
+                            }
+                        }
+                    }
+                }
+                frontend::finish(out, mark);
+            }
+            Encoding::Extended { parse, statement, params, describe, .. } => {
+                if !prepared {
+                    out.extend_from_slice(parse);
+                }
+                let count = u16::try_from(params.len()).unwrap_or(u16::MAX);
+                let mark = frontend::begin_bind(out, statement, count);
+                for slot in params {
+                    if variables.is_set(*slot) {
+                        frontend::param(out, |out| {
+                            variables.write_text(*slot, out);
+                        });
+                    } else {
+                        frontend::null_param(out);
+                    }
+                }
+                frontend::finish_bind(out, mark);
+                if *describe {
+                    frontend::describe_portal(out, "");
+                }
+                frontend::execute(out);
+            }
+        }
+    }
+}
+
+impl Commits {
+    /// Follows the statements of one request through the blocks that they open and close. A statement outside any
+    /// block commits by itself. RELEASE counts as a commit, because with CockroachDB's retry savepoint it is one.
+    fn of(statements: &[Statement]) -> Commits {
+        let follow = |mut in_block: bool| {
+            let mut commits = false;
+            for statement in statements {
+                match statement {
+                    Statement::Begin => in_block = true,
+                    Statement::Commit => {
+                        commits |= in_block;
+                        in_block = false;
+                    }
+                    Statement::Rollback => in_block = false,
+                    Statement::Release => commits = true,
+                    _ => commits |= !in_block,
+                }
+            }
+            commits
+        };
+        Commits { in_block: follow(true), outside: follow(false) }
+    }
+}
+
+/// The scripts of a run with their SQL commands encoded.
+pub(crate) struct Program {
+    /// For each script and command: the request, if it is SQL.
+    requests: Vec<Vec<Option<Request>>>,
+    /// How many SQL commands there are.
+    pub(crate) statements: usize,
+}
+
+impl Program {
+    pub(crate) fn new(mix: &Mix, protocol: Protocol) -> Program {
+        let mut statements = 0;
+        let mut encode = |command: &Command| match &command.kind {
+            CommandKind::Sql(sql) => {
+                statements += 1;
+                Some(Request::new(statements - 1, sql, protocol))
+            }
+            _ => None,
+        };
+        let requests = mix
+            .scripts()
+            .iter()
+            .map(|weighted| weighted.script.commands.iter().map(&mut encode).collect())
+            .collect();
+        Program { requests, statements }
+    }
+
+    pub(crate) fn request(&self, script: usize, command: usize) -> Option<&Request> {
+        self.requests[script][command].as_ref()
+    }
+}
+
+/// How often a script commits when it runs from its first to its last command, counting every branch.
+///
+/// A conflict makes the *script* begin again, so one that commits more than once repeats work that is already
+/// committed (pgbench: "it is assumed that one transaction script contains only one transaction").
+pub fn commit_points(script: &Script) -> usize {
+    let mut in_block = false;
+    let mut points = 0;
+    let statements = script.commands.iter().filter_map(|command| match &command.kind {
+        CommandKind::Sql(sql) => Some(&sql.statements),
+        _ => None,
+    });
+    for statement in statements.flatten() {
+        match statement {
+            Statement::Begin => in_block = true,
+            Statement::Rollback => in_block = false,
+            Statement::Commit => {
+                points += usize::from(in_block);
+                in_block = false;
+            }
+            _ => points += usize::from(!in_block),
+        }
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isobench_script::{Weighted, parse};
+
+    fn workload(text: &str) -> (Mix, Symbols) {
+        let mut symbols = Symbols::new();
+        let script = parse("test.sql", text, &mut symbols).unwrap();
+        (Mix::new(vec![Weighted { script, weight: 1 }]).unwrap(), symbols)
+    }
+
+    fn commits(text: &str) -> (bool, bool) {
+        let (mix, _) = workload(text);
+        let program = Program::new(&mix, Protocol::Simple);
+        let request = program.request(0, 0).unwrap();
+        (request.may_commit(TransactionStatus::InTransaction), request.may_commit(TransactionStatus::Idle))
+    }
+
+    #[test]
+    fn a_commit_depends_on_the_block_it_is_in() {
+        assert_eq!(commits("BEGIN;"), (false, false));
+        assert_eq!(commits("UPDATE t SET v = 1;"), (false, true));
+        assert_eq!(commits("END;"), (true, false));
+        assert_eq!(commits("BEGIN\\; UPDATE t SET v = 1;"), (false, false));
+        assert_eq!(commits("BEGIN\\; UPDATE t SET v = 1\\; COMMIT;"), (true, true));
+        assert_eq!(commits("ROLLBACK;"), (false, false));
+    }
+
+    #[test]
+    fn commit_points_are_counted_over_the_script() {
+        let points = |text: &str| commit_points(&workload(text).0.scripts()[0].script);
+        assert_eq!(points("BEGIN;\nUPDATE t SET v = 1;\nUPDATE t SET v = 2;\nEND;"), 1);
+        assert_eq!(points("UPDATE t SET v = 1;\nUPDATE t SET v = 2;"), 2);
+    }
+
+    #[test]
+    fn simple_requests_hold_the_text_and_leave_unset_variables() {
+        let (mix, symbols) = workload("SELECT :a, :b;");
+        let program = Program::new(&mix, Protocol::Simple);
+        let mut variables = Variables::new(&symbols);
+        variables.set(symbols.lookup("a").unwrap(), isobench_script::Value::Int(7));
+        let mut out = Vec::new();
+        program.request(0, 0).unwrap().encode(&variables, false, &mut out);
+        assert_eq!(out[0], b'Q');
+        assert!(out.ends_with(b"SELECT 7, :b\0"), "{}", String::from_utf8_lossy(&out));
+    }
+
+    #[test]
+    fn prepared_requests_send_parse_once() {
+        let (mix, symbols) = workload("SELECT :a;");
+        let program = Program::new(&mix, Protocol::Prepared);
+        let variables = Variables::new(&symbols);
+        let (mut first, mut later) = (Vec::new(), Vec::new());
+        program.request(0, 0).unwrap().encode(&variables, false, &mut first);
+        program.request(0, 0).unwrap().encode(&variables, true, &mut later);
+        assert_eq!(first[0], b'P');
+        assert_eq!(later[0], b'B');
+        assert!(first.ends_with(&later));
+    }
+}

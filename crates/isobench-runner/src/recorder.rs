@@ -1,0 +1,154 @@
+//! What one worker writes down: ledgers, latencies and conflicts. No lock; workers' recorders are merged at the end.
+//!
+//! Not here: when an attempt ends in which bucket (`client/ending.rs`).
+
+use std::borrow::Cow;
+
+use isobench_pgwire::SqlState;
+use isobench_stats::{LatencyHistogram, Ledger, Moments};
+
+use crate::control::Progress;
+
+/// Everything that is counted for one script.
+#[derive(Debug, Clone, Default)]
+pub struct ScriptRecord {
+    /// Attempts, transactions and time.
+    pub ledger: Ledger,
+    /// Latency of the committed transactions: from the scheduled start (unpaced: the begin of the first attempt) to
+    /// the last reply, all attempts and backoff included.
+    pub latency: LatencyHistogram,
+    /// Committed transactions that took more than one attempt (pgbench: "transactions retried").
+    pub retried_transactions: u64,
+    /// How far behind their scheduled start transactions began; empty in an unpaced run (pgbench: schedule lag).
+    pub lag: Moments,
+    /// For each command of the script; empty unless asked for.
+    pub commands: Vec<CommandRecord>,
+}
+
+/// What is counted for one command (pgbench: `-r`).
+#[derive(Debug, Clone, Default)]
+pub struct CommandRecord {
+    /// Time from sending the command (meta-commands: from beginning it) to the end of its reply, failed executions excluded.
+    pub latency: Moments,
+    /// Executions whose error ended the transaction.
+    pub failures: u64,
+    /// Executions whose error was followed by a retry.
+    pub retries: u64,
+}
+
+/// How often attempts ended in one kind of conflict at one command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConflictCount {
+    /// The server's code.
+    pub sqlstate: SqlState,
+    /// Index of the script.
+    pub script: usize,
+    /// Index of the command in the script.
+    pub command: usize,
+    /// The reason, in the words of the server's product.
+    pub reason: Cow<'static, str>,
+    /// Number of attempts.
+    pub count: u64,
+}
+
+/// One worker's record of a run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Recorder {
+    pub(crate) scripts: Vec<ScriptRecord>,
+    pub(crate) conflicts: Vec<ConflictCount>,
+}
+
+impl ScriptRecord {
+    fn merge(&mut self, other: &ScriptRecord) {
+        self.ledger.merge(&other.ledger);
+        self.latency.merge(&other.latency);
+        self.retried_transactions += other.retried_transactions;
+        self.lag.merge(&other.lag);
+        for (mine, theirs) in self.commands.iter_mut().zip(&other.commands) {
+            mine.latency.merge(&theirs.latency);
+            mine.failures += theirs.failures;
+            mine.retries += theirs.retries;
+        }
+    }
+}
+
+impl Recorder {
+    /// An empty record for scripts with these numbers of commands; `per_command` asks for the commands' figures.
+    pub(crate) fn new(commands: impl Iterator<Item = usize>, per_command: bool) -> Recorder {
+        let scripts = commands
+            .map(|count| ScriptRecord {
+                commands: vec![CommandRecord::default(); if per_command { count } else { 0 }],
+                ..ScriptRecord::default()
+            })
+            .collect();
+        Recorder { scripts, conflicts: Vec::new() }
+    }
+
+    /// Counts an attempt that ended in a conflict.
+    pub(crate) fn conflict(&mut self, at: (usize, usize), sqlstate: SqlState, reason: Cow<'static, str>) {
+        let (script, command) = at;
+        self.scripts[script].ledger.conflicts += 1;
+        self.add_conflict(&ConflictCount { sqlstate, script, command, reason, count: 1 });
+    }
+
+    fn add_conflict(&mut self, new: &ConflictCount) {
+        let same = |old: &&mut ConflictCount| {
+            (old.sqlstate, old.script, old.command) == (new.sqlstate, new.script, new.command)
+                && old.reason == new.reason
+        };
+        match self.conflicts.iter_mut().find(same) {
+            Some(old) => old.count += new.count,
+            None => self.conflicts.push(new.clone()),
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Recorder) {
+        for (mine, theirs) in self.scripts.iter_mut().zip(&other.scripts) {
+            mine.merge(theirs);
+        }
+        for conflict in &other.conflicts {
+            self.add_conflict(conflict);
+        }
+    }
+
+    /// The figures that are shown while the run goes on.
+    pub(crate) fn progress(&self) -> Progress {
+        let mut sum = Progress::default();
+        for script in &self.scripts {
+            let transactions = &script.ledger.transactions;
+            sum.committed += transactions.committed;
+            sum.given_up += transactions.given_up;
+            sum.errored += transactions.errored;
+            sum.skipped += transactions.skipped;
+            sum.retried += script.retried_transactions;
+            sum.retries += script.ledger.retries;
+            sum.conflicts += script.ledger.conflicts;
+            let count = script.latency.len() as f64;
+            let (mean, stddev) =
+                (script.latency.mean_ms().unwrap_or(0.0), script.latency.stddev_ms().unwrap_or(0.0));
+            sum.latency_sum_ms += mean * count;
+            sum.latency_squares_ms += (stddev * stddev + mean * mean) * count;
+            sum.lag_sum_ms += script.lag.mean_ms().unwrap_or(0.0) * script.lag.count() as f64;
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_conflicts_are_counted_together() {
+        let mut recorder = Recorder::new([3].into_iter(), false);
+        let mut other = recorder.clone();
+        let reason = Cow::Borrowed("concurrent update");
+        recorder.conflict((0, 1), SqlState::SERIALIZATION_FAILURE, reason.clone());
+        other.conflict((0, 1), SqlState::SERIALIZATION_FAILURE, reason.clone());
+        other.conflict((0, 2), SqlState::DEADLOCK_DETECTED, Cow::Borrowed("deadlock"));
+        recorder.merge(&other);
+        let counts: Vec<u64> = recorder.conflicts.iter().map(|conflict| conflict.count).collect();
+        assert_eq!(counts, [2, 1]);
+        assert_eq!(recorder.progress().conflicts, 3);
+    }
+}

@@ -1,0 +1,60 @@
+//! Instants and the clock: one reading is nanoseconds since the run's own origin.
+//!
+//! The runner never asks the operating system for the time itself, so a simulation can supply it.
+
+use std::time::{Duration, Instant};
+
+/// An instant, in nanoseconds since the clock's origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// An instant that is never reached (584 years after the origin).
+    pub const NEVER: Nanos = Nanos(u64::MAX);
+
+    /// The instant `duration` later; never beyond [`Nanos::NEVER`].
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Nanos {
+        Nanos(self.0.saturating_add(nanos(duration)))
+    }
+
+    /// Nanoseconds from `earlier` to this instant; 0 if it is not earlier.
+    pub fn since(self, earlier: Nanos) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// The distance from `earlier` as a duration; zero if it is not earlier.
+    pub fn duration_since(self, earlier: Nanos) -> Duration {
+        Duration::from_nanos(self.since(earlier))
+    }
+}
+
+/// A duration in nanoseconds, capped at 584 years.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Tells the time. Implemented by [`SystemClock`] and by the simulation.
+pub trait Clock {
+    /// The present instant. Never goes backwards.
+    fn now(&self) -> Nanos;
+}
+
+/// The operating system's monotonic clock, counted from the moment it was made.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemClock {
+    origin: Instant,
+}
+
+impl SystemClock {
+    /// A clock whose origin is now.
+    pub fn start() -> Self {
+        SystemClock { origin: Instant::now() }
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Nanos {
+        Nanos(nanos(self.origin.elapsed()))
+    }
+}

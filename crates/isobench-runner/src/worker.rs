@@ -1,0 +1,310 @@
+//! One worker: the event loop over its clients. Stop condition, pacing, retries and protocol are values in it.
+//!
+//! Not here: what a client does when it is called (`client.rs`), and the threads that workers run on (`fleet.rs`).
+
+use std::io;
+use std::time::Duration;
+
+use crate::client::{Action, Client, Context};
+use crate::control::{Control, Published, Urgency};
+use crate::job::{Event, Job, Report};
+use crate::recorder::Recorder;
+use crate::schedule::Schedule;
+use crate::spec::{Pacing, Stop};
+use crate::time::{Clock, Nanos};
+use crate::timers::Timers;
+use crate::transport::{Received, Transport};
+
+/// Bytes received at once.
+const BUFFER: usize = 64 * 1024;
+
+/// The longest sleep of the loop, so that a request to stop is seen soon.
+const LONGEST_WAIT: Duration = Duration::from_millis(50);
+
+/// How often progress is published.
+const PUBLISH_EVERY: Duration = Duration::from_millis(10);
+
+/// How long the server has for answering a cancel request before the connection is given up.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// A worker's clients with their connections. Stays together from warm-up to measurement.
+pub(crate) struct Crew<T> {
+    pub(crate) clients: Vec<Client>,
+    pub(crate) transport: T,
+    /// What a connection hasn't taken yet.
+    unsent: Vec<Vec<u8>>,
+}
+
+/// How a run was cut short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// Transactions begin.
+    Running,
+    /// None begins; those under way go on until this instant at most.
+    Stopping(Nanos),
+    /// The server was asked to cancel; whatever is left at this instant is closed.
+    Cancelling(Nanos),
+}
+
+/// What one worker brings home from a run.
+pub(crate) struct Account {
+    pub(crate) recorder: Recorder,
+    /// The instant at which its last client finished.
+    pub(crate) ended: Nanos,
+    /// The run was ended by a request from outside.
+    pub(crate) interrupted: bool,
+    /// Clients that can never run again.
+    pub(crate) aborted: usize,
+}
+
+impl<T: Transport> Crew<T> {
+    pub(crate) fn new(clients: Vec<Client>, transport: T) -> Crew<T> {
+        let unsent = clients.iter().map(|_| Vec::new()).collect();
+        Crew { clients, transport, unsent }
+    }
+
+    /// Runs all clients until they have finished.
+    pub(crate) fn run(&mut self, order: &Order<'_>) -> Account {
+        let began = order.clock.now();
+        let share = self.clients.len() as f64 / order.job.spec.clients.max(1) as f64;
+        let schedule = match order.job.spec.pacing {
+            Pacing::Rate(rate) => Some(Schedule::new(rate, share, began, order.schedule.clone())),
+            Pacing::Unpaced | Pacing::ThinkTime(_) => None,
+        };
+        let mut shift = Shift {
+            order,
+            live: 0,
+            recorder: Recorder::new(order.job.command_counts(), order.job.spec.per_command),
+            schedule,
+            timers: Timers::default(),
+            out: Vec::new(),
+            now: began,
+            phase: Phase::Running,
+            interrupted: false,
+            published: Nanos(0),
+            crew: self,
+        };
+        shift.work(began);
+        Account {
+            ended: shift.now,
+            interrupted: shift.interrupted,
+            recorder: shift.recorder,
+            aborted: self.clients.iter().filter(|client| client.is_aborted()).count(),
+        }
+    }
+}
+
+/// What a worker is told to do.
+pub(crate) struct Order<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) stop: Stop,
+    pub(crate) clock: &'a dyn Clock,
+    pub(crate) control: &'a Control,
+    pub(crate) published: &'a Published,
+    pub(crate) report: &'a Report,
+    /// The random stream of its schedule.
+    pub(crate) schedule: isobench_script::Prng,
+}
+
+/// The state of one run of a crew.
+struct Shift<'a, T> {
+    order: &'a Order<'a>,
+    crew: &'a mut Crew<T>,
+    /// Clients that haven't finished.
+    live: usize,
+    recorder: Recorder,
+    schedule: Option<Schedule>,
+    timers: Timers,
+    out: Vec<u8>,
+    now: Nanos,
+    phase: Phase,
+    interrupted: bool,
+    published: Nanos,
+}
+
+impl<T: Transport> Shift<'_, T> {
+    fn work(&mut self, began: Nanos) {
+        let deadline = match self.order.stop {
+            Stop::Time(time) => began.after(time),
+            Stop::Transactions(_) => Nanos::NEVER,
+        };
+        for client in 0..self.crew.clients.len() {
+            if self.crew.clients[client].ready() {
+                self.live += 1;
+                self.now = self.order.clock.now();
+                self.call(client, Client::on_timer);
+            }
+        }
+        let mut buffer = vec![0; BUFFER];
+        let mut ready = Vec::new();
+        while self.live > 0 {
+            let until = self
+                .timers
+                .next()
+                .unwrap_or(Nanos::NEVER)
+                .min(self.now.after(LONGEST_WAIT))
+                .min(if self.phase == Phase::Running { deadline } else { Nanos::NEVER });
+            if let Err(error) = self.crew.transport.wait(until, &mut ready) {
+                self.give_up(&error);
+                break;
+            }
+            for client in ready.drain(..) {
+                self.serve(client, &mut buffer);
+            }
+            self.now = self.order.clock.now();
+            while let Some(client) = self.timers.due(self.now) {
+                self.call(client, Client::on_timer);
+            }
+            self.watch_the_end(deadline);
+            self.publish(false);
+        }
+        self.publish(true);
+    }
+
+    /// Calls a client and does what it asks for.
+    fn call(&mut self, client: usize, step: impl FnOnce(&mut Client, &mut Context<'_>) -> Action) {
+        let was_live = self.crew.clients[client].is_live();
+        self.out.clear();
+        let mut ctx = Context {
+            job: self.order.job,
+            stop: self.order.stop,
+            recorder: &mut self.recorder,
+            schedule: self.schedule.as_mut(),
+            out: &mut self.out,
+            clock: self.order.clock,
+            now: self.now,
+            stopping: self.phase != Phase::Running,
+            cancelling: matches!(self.phase, Phase::Cancelling(_)),
+            report: self.order.report,
+        };
+        let action = step(&mut self.crew.clients[client], &mut ctx);
+        self.now = ctx.now;
+        if let Action::Wake(at) = action {
+            self.timers.set(at, client);
+        }
+        if was_live && !self.crew.clients[client].is_live() {
+            self.live -= 1;
+        }
+        if action == Action::Close {
+            self.crew.transport.close(client);
+            self.crew.unsent[client] = Vec::new();
+        } else if !self.out.is_empty() {
+            self.send(client);
+        }
+    }
+
+    /// Sends what the client has left; keeps what the connection doesn't take at once.
+    fn send(&mut self, client: usize) {
+        let unsent = &mut self.crew.unsent[client];
+        let waiting = !unsent.is_empty();
+        let sent = if waiting { Ok(0) } else { self.crew.transport.send(client, &self.out) };
+        let outcome = sent.and_then(|sent| {
+            if sent == self.out.len() {
+                return Ok(());
+            }
+            unsent.extend_from_slice(&self.out[sent..]);
+            if waiting { Ok(()) } else { self.crew.transport.watch_writable(client, true) }
+        });
+        if let Err(error) = outcome {
+            self.lose(client, &error);
+        }
+    }
+
+    /// Sends what was kept back.
+    fn send_rest(&mut self, client: usize) -> io::Result<()> {
+        let unsent = &mut self.crew.unsent[client];
+        let sent = self.crew.transport.send(client, unsent)?;
+        unsent.drain(..sent);
+        if unsent.is_empty() {
+            *unsent = Vec::new();
+            self.crew.transport.watch_writable(client, false)?;
+        }
+        Ok(())
+    }
+
+    /// A connection has news: takes all of it.
+    fn serve(&mut self, client: usize, buffer: &mut [u8]) {
+        if self.crew.clients[client].is_aborted() {
+            return;
+        }
+        if !self.crew.unsent[client].is_empty()
+            && let Err(error) = self.send_rest(client)
+        {
+            self.lose(client, &error);
+            return;
+        }
+        loop {
+            let received = self.crew.transport.receive(client, buffer);
+            self.now = self.order.clock.now();
+            match received {
+                Ok(Received::Bytes(count)) => {
+                    self.call(client, |client, ctx| client.on_bytes(ctx, &buffer[..count]));
+                    if count < buffer.len() || self.crew.clients[client].is_aborted() {
+                        return;
+                    }
+                }
+                Ok(Received::Nothing) => return,
+                Ok(Received::Closed) => {
+                    let error = io::Error::new(
+                        io::ErrorKind::UnexpectedEof,
+                        "server closed the connection unexpectedly",
+                    );
+                    return self.lose(client, &error);
+                }
+                Err(error) => return self.lose(client, &error),
+            }
+        }
+    }
+
+    fn lose(&mut self, client: usize, error: &io::Error) {
+        self.call(client, |client, ctx| {
+            if client.is_aborted() { Action::Close } else { client.on_lost(ctx, &error.to_string()) }
+        });
+    }
+
+    /// Ends the run when its time has come or somebody asks for it, first gently, then not.
+    fn watch_the_end(&mut self, deadline: Nanos) {
+        let urgency = self.order.control.urgency();
+        let grace = self.order.job.spec.grace;
+        match self.phase {
+            Phase::Running if urgency > Urgency::None || self.now >= deadline => {
+                self.interrupted = urgency > Urgency::None;
+                self.phase = Phase::Stopping(self.now.after(grace));
+                self.for_live(Client::on_stop);
+            }
+            Phase::Stopping(until) if urgency == Urgency::Now || self.now >= until => {
+                self.interrupted |= urgency > Urgency::None;
+                self.phase = Phase::Cancelling(self.now.after(CANCEL_PATIENCE));
+                for client in 0..self.crew.clients.len() {
+                    if self.crew.clients[client].is_live() && self.crew.clients[client].awaits_reply() {
+                        self.crew.transport.cancel(client);
+                    }
+                }
+            }
+            Phase::Cancelling(until) if self.now >= until => self.for_live(Client::on_kill),
+            _ => {}
+        }
+    }
+
+    fn for_live(&mut self, step: impl Fn(&mut Client, &mut Context<'_>) -> Action) {
+        for client in 0..self.crew.clients.len() {
+            if self.crew.clients[client].is_live() {
+                self.call(client, &step);
+            }
+        }
+    }
+
+    /// The operating system doesn't let the worker go on.
+    fn give_up(&mut self, error: &io::Error) {
+        (self.order.report)(Event::Aborted(format!("a worker can't wait for its connections: {error}")));
+        self.interrupted = true;
+        self.for_live(Client::on_kill);
+    }
+
+    fn publish(&mut self, last: bool) {
+        if last || self.now >= self.published.after(PUBLISH_EVERY) {
+            self.published = self.now;
+            self.order.published.store(&self.recorder.progress());
+        }
+    }
+}
