@@ -68,14 +68,9 @@ pub fn find_builtin(prefix: &str) -> Result<&'static Builtin, BuiltinError> {
         (Some(builtin), None) => Ok(builtin),
         (Some(_), Some(_)) => Err(BuiltinError::Ambiguous {
             prefix: prefix.to_owned(),
-            count: BUILTINS
-                .iter()
-                .filter(|builtin| builtin.name.starts_with(prefix))
-                .count(),
+            count: BUILTINS.iter().filter(|builtin| builtin.name.starts_with(prefix)).count(),
         }),
-        (None, _) => Err(BuiltinError::Unknown {
-            prefix: prefix.to_owned(),
-        }),
+        (None, _) => Err(BuiltinError::Unknown { prefix: prefix.to_owned() }),
     }
 }
 
@@ -101,10 +96,7 @@ impl fmt::Display for BuiltinError {
         match self {
             Self::Unknown { prefix } => write!(f, "no builtin script found for name \"{prefix}\""),
             Self::Ambiguous { prefix, count } => {
-                write!(
-                    f,
-                    "ambiguous builtin name: {count} builtin scripts found for prefix \"{prefix}\""
-                )
+                write!(f, "ambiguous builtin name: {count} builtin scripts found for prefix \"{prefix}\"")
             }
         }
     }

@@ -41,9 +41,5 @@ pub fn branch(
         Some(cond) => cond.eval(ctx)?.truth(),
         None => true,
     };
-    Ok(Some(if taken {
-        (pc + 1, Step::Next)
-    } else {
-        (arm.next, Step::Jump)
-    }))
+    Ok(Some(if taken { (pc + 1, Step::Next) } else { (arm.next, Step::Jump) }))
 }

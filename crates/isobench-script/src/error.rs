@@ -27,9 +27,9 @@ pub enum ParseProblem {
         /// What was found or expected.
         message: &'static str,
         /// The offending piece of text, where there is one.
-        detail: Option<String>,
+        detail: Option<Box<str>>,
         /// The meta-command without backslash, where the error is within one.
-        command: Option<String>,
+        command: Option<Box<str>>,
     },
     /// `\if`, `\elif`, `\else` and `\endif` don't match.
     Condition {
@@ -47,17 +47,9 @@ impl fmt::Display for ParseError {
         match &self.problem {
             ParseProblem::Empty => write!(f, "empty command list for script \"{}\"", self.file),
             ParseProblem::Condition { number, message } => {
-                write!(
-                    f,
-                    "condition error in script \"{}\" command {number}: {message}",
-                    self.file
-                )
+                write!(f, "condition error in script \"{}\" command {number}: {message}", self.file)
             }
-            ParseProblem::Syntax {
-                message,
-                detail,
-                command,
-            } => {
+            ParseProblem::Syntax { message, detail, command } => {
                 write!(f, "{}:{}: {message}", self.file, self.line)?;
                 if let Some(detail) = detail {
                     write!(f, " ({detail})")?;
@@ -166,25 +158,13 @@ impl fmt::Display for EvalError {
             Self::EmptyRange => f.write_str("empty range given to random"),
             Self::RangeTooLarge => f.write_str("random range is too large"),
             Self::GaussianParameter { value } => {
-                write!(
-                    f,
-                    "gaussian parameter must be at least 2.000000 (not {})",
-                    Fixed(*value)
-                )
+                write!(f, "gaussian parameter must be at least 2.000000 (not {})", Fixed(*value))
             }
             Self::ExponentialParameter { value } => {
-                write!(
-                    f,
-                    "exponential parameter must be greater than zero (not {})",
-                    Fixed(*value)
-                )
+                write!(f, "exponential parameter must be greater than zero (not {})", Fixed(*value))
             }
             Self::ZipfianParameter { value } => {
-                write!(
-                    f,
-                    "zipfian parameter must be in range [1.001, 1000] (not {})",
-                    Fixed(*value)
-                )
+                write!(f, "zipfian parameter must be in range [1.001, 1000] (not {})", Fixed(*value))
             }
             Self::PermuteSize => f.write_str("permute size parameter must be greater than zero"),
         }

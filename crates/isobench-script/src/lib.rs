@@ -37,6 +37,7 @@ mod number;
 mod parse;
 mod random;
 mod script;
+mod shell;
 mod sql;
 mod symbols;
 mod value;
@@ -53,6 +54,7 @@ pub use script::{
     Argument, Branch, Command, CommandKind, Operand, Piece, Script, SleepError, SleepUnit, Sql, Statement,
     Store,
 };
+pub use shell::{ShellError, shell_command_line};
 pub use symbols::{Slot, Symbols, is_valid_variable_name};
 pub use value::Value;
 pub use variables::{Variable, Variables};

@@ -41,9 +41,7 @@ impl Mix {
         let total = scripts
             .iter()
             .try_fold(0_i64, |sum, weighted| {
-                i64::try_from(weighted.weight)
-                    .ok()
-                    .and_then(|weight| sum.checked_add(weight))
+                i64::try_from(weighted.weight).ok().and_then(|weight| sum.checked_add(weight))
             })
             .ok_or(MixError::TooHeavy)?;
         if total == 0 {
@@ -113,9 +111,7 @@ pub fn split_weight(arg: &str) -> Result<(&str, u64), WeightError> {
         return Ok((arg, 1));
     };
     let number = weight.trim_start_matches(crate::number::is_space);
-    let invalid = || WeightError::Invalid {
-        text: weight.to_owned(),
-    };
+    let invalid = || WeightError::Invalid { text: weight.to_owned() };
     let number: i64 = number.parse().map_err(|_| invalid())?;
     if !(0..=MAX_WEIGHT).contains(&number) {
         return Err(WeightError::OutOfRange { weight: number });
@@ -143,10 +139,7 @@ impl fmt::Display for WeightError {
         match self {
             Self::Invalid { text } => write!(f, "invalid weight specification: @{text}"),
             Self::OutOfRange { weight } => {
-                write!(
-                    f,
-                    "weight specification out of range (0 .. {MAX_WEIGHT}): {weight}"
-                )
+                write!(f, "weight specification out of range (0 .. {MAX_WEIGHT}): {weight}")
             }
         }
     }
@@ -159,13 +152,7 @@ mod tests {
     use super::*;
 
     fn weighted(weight: u64) -> Weighted {
-        Weighted {
-            script: Script {
-                name: "x".to_owned(),
-                commands: Vec::new(),
-            },
-            weight,
-        }
+        Weighted { script: Script { name: "x".to_owned(), commands: Vec::new() }, weight }
     }
 
     #[test]
@@ -184,15 +171,9 @@ mod tests {
             ("x@", "invalid weight specification: @"),
             ("x@2 ", "invalid weight specification: @2 "),
             ("x@1.5", "invalid weight specification: @1.5"),
-            (
-                "x@9223372036854775808",
-                "invalid weight specification: @9223372036854775808",
-            ),
+            ("x@9223372036854775808", "invalid weight specification: @9223372036854775808"),
             ("x@-1", "weight specification out of range (0 .. 2147483647): -1"),
-            (
-                "x@2147483648",
-                "weight specification out of range (0 .. 2147483647): 2147483648",
-            ),
+            ("x@2147483648", "weight specification out of range (0 .. 2147483647): 2147483648"),
         ] {
             assert_eq!(
                 split_weight(arg).map_err(|error| error.to_string()),
@@ -226,10 +207,7 @@ mod tests {
     fn bad_mixes_are_refused() {
         assert_eq!(Mix::new(Vec::new()).unwrap_err(), MixError::NoScript);
         assert_eq!(Mix::new(vec![weighted(0)]).unwrap_err(), MixError::NoWeight);
-        assert_eq!(
-            Mix::new(vec![weighted(u64::MAX)]).unwrap_err(),
-            MixError::TooHeavy
-        );
+        assert_eq!(Mix::new(vec![weighted(u64::MAX)]).unwrap_err(), MixError::TooHeavy);
         assert_eq!(Mix::new(vec![weighted(1); 129]).unwrap_err(), MixError::TooMany);
     }
 }

@@ -264,9 +264,7 @@ impl Operand {
             Self::Variable(slot) => {
                 let mut bytes = Vec::new();
                 if !variables.write_text(slot, &mut bytes) {
-                    return Err(SleepError::Undefined {
-                        name: names.name(slot).to_owned(),
-                    });
+                    return Err(SleepError::Undefined { name: names.name(slot).to_owned() });
                 }
                 let text = String::from_utf8_lossy(&bytes);
                 leading_int(&text).ok_or_else(|| SleepError::NotANumber {

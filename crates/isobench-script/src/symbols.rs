@@ -44,10 +44,7 @@ impl Symbols {
             return *slot;
         }
         let slot = Slot(u32::try_from(self.names.len()).expect("fewer than 2^32 variable names"));
-        self.names.push(Entry {
-            name: name.into(),
-            assignable: is_valid_variable_name(name),
-        });
+        self.names.push(Entry { name: name.into(), assignable: is_valid_variable_name(name) });
         self.slots.insert(name.into(), slot);
         slot
     }

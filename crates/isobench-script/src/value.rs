@@ -51,10 +51,7 @@ impl Value {
     pub fn as_bool(self) -> Result<bool, EvalError> {
         match self {
             Self::Bool(value) => Ok(value),
-            other => Err(EvalError::CannotCoerce {
-                from: other.type_name(),
-                to: "boolean",
-            }),
+            other => Err(EvalError::CannotCoerce { from: other.type_name(), to: "boolean" }),
         }
     }
 
@@ -74,10 +71,7 @@ impl Value {
                 }
                 Err(EvalError::DoubleToIntOverflow { value })
             }
-            other => Err(EvalError::CannotCoerce {
-                from: other.type_name(),
-                to: "int",
-            }),
+            other => Err(EvalError::CannotCoerce { from: other.type_name(), to: "int" }),
         }
     }
 
@@ -89,10 +83,7 @@ impl Value {
         match self {
             Self::Int(value) => Ok(value as f64),
             Self::Double(value) => Ok(value),
-            other => Err(EvalError::CannotCoerce {
-                from: other.type_name(),
-                to: "double",
-            }),
+            other => Err(EvalError::CannotCoerce { from: other.type_name(), to: "double" }),
         }
     }
 

@@ -43,9 +43,7 @@ pub struct Variables {
 
 impl Clone for Variables {
     fn clone(&self) -> Self {
-        Self {
-            slots: self.slots.clone(),
-        }
+        Self { slots: self.slots.clone() }
     }
 
     // Takes over the values without allocating unless a text grew: this is the snapshot for retries.
@@ -59,9 +57,7 @@ const UNSET: Variable = Variable::Unset;
 impl Variables {
     /// All unset, with room for all names known so far (later names are taken as well).
     pub fn new(symbols: &Symbols) -> Self {
-        Self {
-            slots: vec![UNSET; symbols.len()],
-        }
+        Self { slots: vec![UNSET; symbols.len()] }
     }
 
     /// What the variable holds.
@@ -119,9 +115,9 @@ impl Variables {
         match self.slots.get(slot.index()) {
             Some(Variable::Value(value)) => Ok(*value),
             Some(Variable::Text(text)) => classify_text(text, || names.name(slot).to_owned()),
-            Some(Variable::Unset) | None => Err(EvalError::UndefinedVariable {
-                name: names.name(slot).to_owned(),
-            }),
+            Some(Variable::Unset) | None => {
+                Err(EvalError::UndefinedVariable { name: names.name(slot).to_owned() })
+            }
         }
     }
 

@@ -32,11 +32,7 @@ impl Node {
             },
             Self::And(sides) => logical(sides, false, ctx),
             Self::Or(sides) => logical(sides, true, ctx),
-            Self::Is {
-                test,
-                negated,
-                operand,
-            } => {
+            Self::Is { test, negated, operand } => {
                 let value = operand.eval(ctx)?;
                 let holds = match test {
                     Test::Null => value.is_null(),
@@ -81,9 +77,7 @@ fn call(
     room: &mut [Value],
     ctx: &mut EvalContext<'_>,
 ) -> Result<Value, EvalError> {
-    let values = room
-        .get_mut(..args.len())
-        .ok_or(EvalError::TooManyArguments { most: MAX_ARGUMENTS })?;
+    let values = room.get_mut(..args.len()).ok_or(EvalError::TooManyArguments { most: MAX_ARGUMENTS })?;
     let mut any_null = false;
     for (value, arg) in values.iter_mut().zip(args) {
         *value = arg.eval(ctx)?;
@@ -145,10 +139,7 @@ fn integer(operator: Binary, left: i64, right: i64) -> Result<Value, EvalError> 
     result.map(Value::Int).ok_or(EvalError::IntOverflow { operation })
 }
 
-#[expect(
-    clippy::float_cmp,
-    reason = "= and <> of the language compare doubles exactly"
-)]
+#[expect(clippy::float_cmp, reason = "= and <> of the language compare doubles exactly")]
 fn double(operator: Binary, left: f64, right: f64) -> Value {
     use Binary as B;
     match operator {

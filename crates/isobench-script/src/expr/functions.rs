@@ -32,12 +32,7 @@ pub(super) enum Arity {
 type Eval = fn(&[Value], &mut EvalContext<'_>) -> Result<Value, EvalError>;
 
 const fn row(name: &'static str, arity: Arity, eval: Eval) -> Function {
-    Function {
-        name,
-        arity,
-        strict: true,
-        eval,
-    }
+    Function { name, arity, strict: true, eval }
 }
 
 use Arity::{AtLeastOne, Exactly, Seeded};
@@ -51,36 +46,27 @@ static FUNCTIONS: [Function; 21] = [
         name: "debug",
         arity: Exactly(1),
         strict: false,
-        eval: debug,
+        eval: |args, ctx| {
+            let value = args[0];
+            let text =
+                if value.is_null() { "null".to_owned() } else { format!("{} {value}", value.type_name()) };
+            (ctx.debug)(&text);
+            Ok(value)
+        },
     },
-    row("double", Exactly(1), |args, _| {
-        args[0].as_double().map(Value::Double)
-    }),
-    row("exp", Exactly(1), |args, _| {
-        Ok(Value::Double(args[0].as_double()?.exp()))
-    }),
-    row("greatest", AtLeastOne, |args, _| {
-        extreme(args, |new, old| new > old, |new, old| new > old)
-    }),
+    row("double", Exactly(1), |args, _| args[0].as_double().map(Value::Double)),
+    row("exp", Exactly(1), |args, _| Ok(Value::Double(args[0].as_double()?.exp()))),
+    row("greatest", AtLeastOne, |args, _| extreme(args, |new, old| new > old, |new, old| new > old)),
     row("hash", Seeded(1), |args, _| hash(args, murmur2)),
     row("hash_fnv1a", Seeded(1), |args, _| hash(args, fnv1a)),
     row("hash_murmur2", Seeded(1), |args, _| hash(args, murmur2)),
     row("int", Exactly(1), |args, _| args[0].as_int().map(Value::Int)),
-    row("least", AtLeastOne, |args, _| {
-        extreme(args, |new, old| new < old, |new, old| new < old)
-    }),
-    row("ln", Exactly(1), |args, _| {
-        Ok(Value::Double(args[0].as_double()?.ln()))
-    }),
-    row("mod", Exactly(2), |args, _| {
-        modulo(args[0].as_int()?, args[1].as_int()?)
-    }),
+    row("least", AtLeastOne, |args, _| extreme(args, |new, old| new < old, |new, old| new < old)),
+    row("ln", Exactly(1), |args, _| Ok(Value::Double(args[0].as_double()?.ln()))),
+    row("mod", Exactly(2), |args, _| modulo(args[0].as_int()?, args[1].as_int()?)),
     row("permute", Seeded(2), |args, _| {
         let (value, size, seed) = (args[0].as_int()?, args[1].as_int()?, args[2].as_int()?);
-        let size = u64::try_from(size)
-            .ok()
-            .filter(|size| *size > 0)
-            .ok_or(EvalError::PermuteSize)?;
+        let size = u64::try_from(size).ok().filter(|size| *size > 0).ok_or(EvalError::PermuteSize)?;
         Ok(Value::Int(permute(value, size, seed.cast_unsigned())))
     }),
     row("pi", Exactly(0), |_, _| Ok(Value::Double(std::f64::consts::PI))),
@@ -92,9 +78,7 @@ static FUNCTIONS: [Function; 21] = [
     }),
     row("random_exponential", Exactly(3), |args, ctx| {
         let (min, max) = range(args)?;
-        ctx.rng
-            .exponential(min, max, args[2].as_double()?)
-            .map(Value::Int)
+        ctx.rng.exponential(min, max, args[2].as_double()?).map(Value::Int)
     }),
     row("random_gaussian", Exactly(3), |args, ctx| {
         let (min, max) = range(args)?;
@@ -104,27 +88,12 @@ static FUNCTIONS: [Function; 21] = [
         let (min, max) = range(args)?;
         ctx.rng.zipfian(min, max, args[2].as_double()?).map(Value::Int)
     }),
-    row("sqrt", Exactly(1), |args, _| {
-        Ok(Value::Double(args[0].as_double()?.sqrt()))
-    }),
+    row("sqrt", Exactly(1), |args, _| Ok(Value::Double(args[0].as_double()?.sqrt()))),
 ];
 
 /// Finds a function by its name in any case.
 pub(super) fn find(name: &str) -> Option<&'static Function> {
-    FUNCTIONS
-        .iter()
-        .find(|function| function.name.eq_ignore_ascii_case(name))
-}
-
-fn debug(args: &[Value], ctx: &mut EvalContext<'_>) -> Result<Value, EvalError> {
-    let value = args[0];
-    let text = if value.is_null() {
-        "null".to_owned()
-    } else {
-        format!("{} {value}", value.type_name())
-    };
-    (ctx.debug)(&text);
-    Ok(value)
+    FUNCTIONS.iter().find(|function| function.name.eq_ignore_ascii_case(name))
 }
 
 fn power(args: &[Value], _: &mut EvalContext<'_>) -> Result<Value, EvalError> {
@@ -139,9 +108,7 @@ fn range(args: &[Value]) -> Result<(i64, i64), EvalError> {
 
 fn hash(args: &[Value], function: fn(u64, u64) -> u64) -> Result<Value, EvalError> {
     let (value, seed) = (args[0].as_int()?, args[1].as_int()?);
-    Ok(Value::Int(
-        function(value.cast_unsigned(), seed.cast_unsigned()).cast_signed(),
-    ))
+    Ok(Value::Int(function(value.cast_unsigned(), seed.cast_unsigned()).cast_signed()))
 }
 
 /// `greatest` and `least`: doubles if any argument is one, else integers.

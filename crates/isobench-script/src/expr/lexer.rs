@@ -106,10 +106,7 @@ impl<'a> Lexer<'a> {
             return Ok(Token::Symbol(symbol));
         }
         self.offset += first.len_utf8();
-        Err(LexError {
-            message: "unexpected character",
-            detail: first.to_string(),
-        })
+        Err(LexError { message: "unexpected character", detail: first.to_string() })
     }
 
     fn skip_blanks(&mut self) {
@@ -126,12 +123,7 @@ impl<'a> Lexer<'a> {
 
     fn number(&mut self, rest: &'a str) -> Result<Token<'a>, LexError> {
         let bytes = rest.as_bytes();
-        let digits = |from: usize| {
-            bytes[from..]
-                .iter()
-                .take_while(|byte| byte.is_ascii_digit())
-                .count()
-        };
+        let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         let mut end = digits(0);
         let mut double = false;
         if bytes.get(end) == Some(&b'.') {
@@ -149,10 +141,7 @@ impl<'a> Lexer<'a> {
         }
         let text = &rest[..end];
         self.offset += end;
-        let overflow = |message| LexError {
-            message,
-            detail: text.to_owned(),
-        };
+        let overflow = |message| LexError { message, detail: text.to_owned() };
         if double {
             return crate::number::parse_double(text)
                 .map(Token::Double)
@@ -161,9 +150,7 @@ impl<'a> Lexer<'a> {
         if text == "9223372036854775808" {
             return Ok(Token::MinMagnitude);
         }
-        text.parse()
-            .map(Token::Int)
-            .map_err(|_| overflow("bigint constant overflow"))
+        text.parse().map(Token::Int).map_err(|_| overflow("bigint constant overflow"))
     }
 }
 

@@ -8,7 +8,7 @@ mod parser;
 
 use std::fmt;
 
-pub(crate) use parser::{ExprError, parse_expression};
+pub(crate) use parser::parse_expression;
 
 use crate::error::EvalError;
 use crate::random::Prng;
@@ -46,10 +46,7 @@ impl Expr {
 
     /// Shows the expression in full parentheses, so that parsing it again gives the same expression.
     pub fn display<'a>(&'a self, names: &'a Symbols) -> impl fmt::Display + 'a {
-        Shown {
-            node: &self.root,
-            names,
-        }
+        Shown { node: &self.root, names }
     }
 }
 
@@ -69,16 +66,9 @@ enum Node {
     Not(Box<Node>),
     And(Box<[Node; 2]>),
     Or(Box<[Node; 2]>),
-    Is {
-        test: Test,
-        negated: bool,
-        operand: Box<Node>,
-    },
+    Is { test: Test, negated: bool, operand: Box<Node> },
     Binary(Binary, Box<[Node; 2]>),
-    Case {
-        arms: Box<[[Node; 2]]>,
-        otherwise: Option<Box<Node>>,
-    },
+    Case { arms: Box<[[Node; 2]]>, otherwise: Option<Box<Node>> },
     Call(&'static Function, Box<[Node]>),
 }
 
@@ -138,10 +128,7 @@ struct Shown<'a> {
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let show = |node| Shown {
-            node,
-            names: self.names,
-        };
+        let show = |node| Shown { node, names: self.names };
         match self.node {
             Node::Constant(Value::Null) => f.write_str("NULL"),
             Node::Constant(Value::Bool(value)) => f.write_str(if *value { "TRUE" } else { "FALSE" }),
@@ -152,11 +139,7 @@ impl fmt::Display for Shown<'_> {
             Node::Not(operand) => write!(f, "(NOT {})", show(operand)),
             Node::And(sides) => write!(f, "({} AND {})", show(&sides[0]), show(&sides[1])),
             Node::Or(sides) => write!(f, "({} OR {})", show(&sides[0]), show(&sides[1])),
-            Node::Is {
-                test,
-                negated,
-                operand,
-            } => {
+            Node::Is { test, negated, operand } => {
                 let not = if *negated { "NOT " } else { "" };
                 let test = match test {
                     Test::Null => "NULL",
@@ -166,13 +149,7 @@ impl fmt::Display for Shown<'_> {
                 write!(f, "({} IS {not}{test})", show(operand))
             }
             Node::Binary(operator, sides) => {
-                write!(
-                    f,
-                    "({} {} {})",
-                    show(&sides[0]),
-                    operator.symbol(),
-                    show(&sides[1])
-                )
+                write!(f, "({} {} {})", show(&sides[0]), operator.symbol(), show(&sides[1]))
             }
             Node::Case { arms, otherwise } => {
                 f.write_str("CASE")?;

@@ -42,13 +42,8 @@ pub(crate) fn parse_expression(
     offset: usize,
     symbols: &mut Symbols,
 ) -> Result<Expr, ExprError> {
-    let mut parser = Parser {
-        lexer: Lexer::new(source, offset),
-        peeked: None,
-        last_is_end: false,
-        nesting: 0,
-        symbols,
-    };
+    let mut parser =
+        Parser { lexer: Lexer::new(source, offset), peeked: None, last_is_end: false, nesting: 0, symbols };
     let tree = parser.expression(OR)?;
     match parser.peek()? {
         Token::End => Ok(Expr { root: tree.node }),
@@ -151,21 +146,14 @@ impl<'a> Parser<'a> {
     }
 
     fn expect(&mut self, wanted: Token<'_>) -> Result<(), ExprError> {
-        if self.take()? == wanted {
-            Ok(())
-        } else {
-            Err(self.syntax_error())
-        }
+        if self.take()? == wanted { Ok(()) } else { Err(self.syntax_error()) }
     }
 
     fn deepen(&self, node: Node, below: usize) -> Result<Tree, ExprError> {
         if below >= MAX_DEPTH {
             return Err(self.error("expression is nested too deeply", None));
         }
-        Ok(Tree {
-            node,
-            depth: below + 1,
-        })
+        Ok(Tree { node, depth: below + 1 })
     }
 
     /// An expression whose operators bind at least as tightly as `level`.
@@ -204,14 +192,7 @@ impl<'a> Parser<'a> {
                 return self.deepen(node, depth);
             }
         };
-        self.deepen(
-            Node::Is {
-                test,
-                negated,
-                operand: Box::new(left.node),
-            },
-            left.depth,
-        )
+        self.deepen(Node::Is { test, negated, operand: Box::new(left.node) }, left.depth)
     }
 
     /// What follows `IS`.
@@ -243,10 +224,7 @@ impl<'a> Parser<'a> {
             Token::Symbol("~") => {
                 let operand = self.expression(BITS + 1)?;
                 let ones = Node::Constant(Value::Int(-1));
-                self.deepen(
-                    Node::Binary(Binary::BitXor, Box::new([operand.node, ones])),
-                    operand.depth,
-                )
+                self.deepen(Node::Binary(Binary::BitXor, Box::new([operand.node, ones])), operand.depth)
             }
             Token::Keyword(Keyword::Not) => {
                 let operand = self.expression(NOT)?;
@@ -300,13 +278,7 @@ impl<'a> Parser<'a> {
                 _ => return Err(self.syntax_error()),
             }
         }
-        self.deepen(
-            Node::Case {
-                arms: arms.into(),
-                otherwise,
-            },
-            depth,
-        )
+        self.deepen(Node::Case { arms: arms.into(), otherwise }, depth)
     }
 
     fn call(&mut self, name: &str) -> Result<Tree, ExprError> {

@@ -14,10 +14,7 @@ pub(super) fn resolve(commands: &mut [Command], file: &str) -> Result<(), ParseE
     for index in 0..commands.len() {
         let problem = match (&commands[index].kind, open.last_mut()) {
             (CommandKind::If(_), _) => {
-                open.push(Block {
-                    arms: vec![index],
-                    has_else: false,
-                });
+                open.push(Block { arms: vec![index], has_else: false });
                 None
             }
             (CommandKind::Elif(_), None) => Some("\\elif without matching \\if"),
@@ -62,11 +59,7 @@ fn close(commands: &mut [Command], arms: &[usize], end: usize) {
         if let CommandKind::If(branch) | CommandKind::Elif(branch) | CommandKind::Else(branch) =
             &mut commands[*arm].kind
         {
-            *branch = Branch {
-                cond: branch.cond.take(),
-                next: target,
-                end,
-            };
+            *branch = Branch { cond: branch.cond.take(), next: target, end };
         }
     }
 }

@@ -16,27 +16,16 @@ impl<'a> Line<'a> {
     pub(super) fn at(source: &'a str, start: usize) -> Self {
         let bytes = source.as_bytes();
         let mut from = start + 1;
-        while let Some(end) = bytes[from..]
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .map(|offset| from + offset)
+        while let Some(end) = bytes[from..].iter().position(|byte| *byte == b'\n').map(|offset| from + offset)
         {
             // The backslash that starts the command continues nothing.
             let continued = matches!(&bytes[start + 1..end], [.., b'\\'] | [.., b'\\', b'\r']);
             if !continued {
-                return Self {
-                    text: &source[start..end],
-                    terminated: true,
-                    after: end + 1,
-                };
+                return Self { text: &source[start..end], terminated: true, after: end + 1 };
             }
             from = end + 1;
         }
-        Self {
-            text: &source[start..],
-            terminated: false,
-            after: source.len(),
-        }
+        Self { text: &source[start..], terminated: false, after: source.len() }
     }
 
     /// The text as messages and reports show it.
@@ -46,10 +35,7 @@ impl<'a> Line<'a> {
 
     /// The words from the one after the backslash on.
     pub(super) fn words(self) -> Words<'a> {
-        Words {
-            text: self.text,
-            at: 1,
-        }
+        Words { text: self.text, at: 1 }
     }
 }
 
@@ -81,10 +67,7 @@ impl<'a> Iterator for Words<'a> {
             at += 1;
         }
         self.at = at;
-        (at > offset).then(|| Word {
-            text: &self.text[offset..at],
-            offset,
-        })
+        (at > offset).then(|| Word { text: &self.text[offset..at], offset })
     }
 }
 

@@ -24,39 +24,17 @@ type Parse = fn(&Reader<'_>, &mut Symbols) -> Result<Meta, ParseError>;
 
 const COMMANDS: [(&str, Parse); 14] = [
     ("set", set),
-    ("if", |reader, symbols| {
-        Ok(Meta::Command(CommandKind::If(reader.arm(symbols)?)))
-    }),
-    ("elif", |reader, symbols| {
-        Ok(Meta::Command(CommandKind::Elif(reader.arm(symbols)?)))
-    }),
-    ("else", |reader, _| {
-        reader.alone(CommandKind::Else(Branch {
-            cond: None,
-            next: 0,
-            end: 0,
-        }))
-    }),
+    ("if", |reader, symbols| Ok(Meta::Command(CommandKind::If(reader.arm(symbols)?)))),
+    ("elif", |reader, symbols| Ok(Meta::Command(CommandKind::Elif(reader.arm(symbols)?)))),
+    ("else", |reader, _| reader.alone(CommandKind::Else(Branch { cond: None, next: 0, end: 0 }))),
     ("endif", |reader, _| reader.alone(CommandKind::Endif)),
     ("sleep", sleep),
     ("shell", shell),
     ("setshell", setshell),
-    ("gset", |reader, _| {
-        Ok(Meta::Store(Store::Gset {
-            prefix: reader.prefix()?,
-        }))
-    }),
-    ("aset", |reader, _| {
-        Ok(Meta::Store(Store::Aset {
-            prefix: reader.prefix()?,
-        }))
-    }),
-    ("startpipeline", |reader, _| {
-        reader.alone(CommandKind::StartPipeline)
-    }),
-    ("syncpipeline", |reader, _| {
-        reader.alone(CommandKind::SyncPipeline)
-    }),
+    ("gset", |reader, _| Ok(Meta::Store(Store::Gset { prefix: reader.prefix()? }))),
+    ("aset", |reader, _| Ok(Meta::Store(Store::Aset { prefix: reader.prefix()? }))),
+    ("startpipeline", |reader, _| reader.alone(CommandKind::StartPipeline)),
+    ("syncpipeline", |reader, _| reader.alone(CommandKind::SyncPipeline)),
     ("endpipeline", |reader, _| reader.alone(CommandKind::EndPipeline)),
     ("", |reader, _| Err(reader.error("invalid command", None, None))),
 ];
@@ -80,21 +58,12 @@ pub(super) fn parse_meta(
     let Some(command) = words.next() else {
         return Ok(None);
     };
-    let reader = Reader {
-        line,
-        place,
-        command: command.text,
-        words: words.collect(),
-    };
-    let takes_expression = ["set", "if", "elif"]
-        .iter()
-        .any(|name| name.eq_ignore_ascii_case(command.text));
+    let reader = Reader { line, place, command: command.text, words: words.collect() };
+    let takes_expression = ["set", "if", "elif"].iter().any(|name| name.eq_ignore_ascii_case(command.text));
     if !takes_expression && reader.words.len() >= MAX_WORDS {
         return Err(reader.error("too many arguments", None, None));
     }
-    let found = COMMANDS
-        .iter()
-        .find(|(name, _)| name.is_empty() || name.eq_ignore_ascii_case(command.text));
+    let found = COMMANDS.iter().find(|(name, _)| name.is_empty() || name.eq_ignore_ascii_case(command.text));
     match found {
         Some((_, parse)) => parse(&reader, symbols).map(Some),
         None => Ok(None),
@@ -109,8 +78,8 @@ impl<'a> Reader<'a> {
             source: self.line.shown().to_owned(),
             ..self.place.error(ParseProblem::Syntax {
                 message,
-                detail: detail.map(str::to_owned),
-                command: Some(self.command.to_owned()),
+                detail: detail.map(Into::into),
+                command: Some(self.command.into()),
             })
         }
     }
@@ -127,11 +96,7 @@ impl<'a> Reader<'a> {
 
     fn arm(&self, symbols: &mut Symbols) -> Result<Branch, ParseError> {
         let start = self.end_of_command();
-        Ok(Branch {
-            cond: Some(self.expression(start, symbols)?),
-            next: 0,
-            end: 0,
-        })
+        Ok(Branch { cond: Some(self.expression(start, symbols)?), next: 0, end: 0 })
     }
 
     fn end_of_command(&self) -> usize {
@@ -166,19 +131,14 @@ fn set(reader: &Reader<'_>, symbols: &mut Symbols) -> Result<Meta, ParseError> {
         return Err(reader.error("missing argument", None, None));
     };
     let expr = reader.expression(name.offset + name.text.len(), symbols)?;
-    Ok(Meta::Command(CommandKind::Set {
-        slot: symbols.intern(name.text),
-        expr,
-    }))
+    Ok(Meta::Command(CommandKind::Set { slot: symbols.intern(name.text), expr }))
 }
 
 fn shell(reader: &Reader<'_>, symbols: &mut Symbols) -> Result<Meta, ParseError> {
     if reader.words.is_empty() {
         return Err(reader.error("missing command", None, None));
     }
-    Ok(Meta::Command(CommandKind::Shell {
-        args: Reader::arguments(&reader.words, symbols),
-    }))
+    Ok(Meta::Command(CommandKind::Shell { args: Reader::arguments(&reader.words, symbols) }))
 }
 
 fn setshell(reader: &Reader<'_>, symbols: &mut Symbols) -> Result<Meta, ParseError> {
@@ -189,10 +149,7 @@ fn setshell(reader: &Reader<'_>, symbols: &mut Symbols) -> Result<Meta, ParseErr
         return Err(reader.error("missing argument", None, None));
     }
     let args = Reader::arguments(command, symbols);
-    Ok(Meta::Command(CommandKind::SetShell {
-        slot: symbols.intern(name.text),
-        args,
-    }))
+    Ok(Meta::Command(CommandKind::SetShell { slot: symbols.intern(name.text), args }))
 }
 
 /// `:name` is a variable, `::text` the text `:text`.
@@ -214,20 +171,14 @@ fn sleep(reader: &Reader<'_>, symbols: &mut Symbols) -> Result<Meta, ParseError>
         Operand::Variable(symbols.intern(name))
     } else {
         let signed = usize::from(number.text.starts_with(['+', '-']));
-        let digits = number.text[signed..]
-            .bytes()
-            .take_while(u8::is_ascii_digit)
-            .count();
+        let digits = number.text[signed..].bytes().take_while(u8::is_ascii_digit).count();
         let end = signed + digits;
         if end < number.text.len() {
             if digits == 0 || unit.is_some() {
                 let message = "invalid sleep time, must be an integer";
                 return Err(reader.error(message, Some(number.text), Some(number.offset)));
             }
-            unit = Some(Word {
-                text: &number.text[end..],
-                offset: number.offset + end,
-            });
+            unit = Some(Word { text: &number.text[end..], offset: number.offset + end });
         }
         Operand::Number(leading_int(&number.text[..end]).unwrap_or(0))
     };
@@ -236,21 +187,19 @@ fn sleep(reader: &Reader<'_>, symbols: &mut Symbols) -> Result<Meta, ParseError>
     }
     let unit = match unit {
         None => SleepUnit::Seconds,
-        Some(word) => [
-            ("us", SleepUnit::Microseconds),
-            ("ms", SleepUnit::Milliseconds),
-            ("s", SleepUnit::Seconds),
-        ]
-        .iter()
-        .find(|(name, _)| name.eq_ignore_ascii_case(word.text))
-        .map(|(_, unit)| *unit)
-        .ok_or_else(|| {
-            reader.error(
-                "unrecognized time unit, must be us, ms or s",
-                Some(word.text),
-                Some(word.offset),
-            )
-        })?,
+        Some(word) => {
+            [("us", SleepUnit::Microseconds), ("ms", SleepUnit::Milliseconds), ("s", SleepUnit::Seconds)]
+                .iter()
+                .find(|(name, _)| name.eq_ignore_ascii_case(word.text))
+                .map(|(_, unit)| *unit)
+                .ok_or_else(|| {
+                    reader.error(
+                        "unrecognized time unit, must be us, ms or s",
+                        Some(word.text),
+                        Some(word.offset),
+                    )
+                })?
+        }
     };
     Ok(Meta::Command(CommandKind::Sleep { duration, unit }))
 }

@@ -23,10 +23,10 @@ pub fn parse(name: &str, text: &str, symbols: &mut Symbols) -> Result<Script, Pa
     let mut scanner = Scanner::new(text);
     let mut commands: Vec<Command> = Vec::new();
     loop {
-        let (scanned, end) = scanner.command();
-        if !scanned.text.is_empty() {
-            let line = lines.line_of(scanned.start);
-            commands.push(sql_command(&scanned, line, symbols));
+        let (found, end) = scanner.command();
+        if !found.text.is_empty() {
+            let line = lines.line_of(found.start);
+            commands.push(sql_command(&found, line, symbols));
         }
         match end {
             End::Semicolon => {}
@@ -39,11 +39,7 @@ pub fn parse(name: &str, text: &str, symbols: &mut Symbols) -> Result<Script, Pa
                 match meta::parse_meta(&meta_line, place, symbols)? {
                     None => {}
                     Some(Meta::Command(kind)) => {
-                        commands.push(Command {
-                            line,
-                            text: meta_line.shown().to_owned(),
-                            kind,
-                        });
+                        commands.push(Command { line, text: meta_line.shown().to_owned(), kind });
                     }
                     Some(Meta::Store(store)) => attach(&mut commands, store, place)?,
                 }
@@ -55,10 +51,7 @@ pub fn parse(name: &str, text: &str, symbols: &mut Symbols) -> Result<Script, Pa
         return Err(place.error(ParseProblem::Empty));
     }
     conditions::resolve(&mut commands, name)?;
-    Ok(Script {
-        name: name.to_owned(),
-        commands,
-    })
+    Ok(Script { name: name.to_owned(), commands })
 }
 
 /// Where a command stands, for errors.
@@ -90,13 +83,8 @@ struct LineCounter<'a> {
 impl LineCounter<'_> {
     fn line_of(&mut self, place: usize) -> u32 {
         if place > self.at {
-            let passed = self.text.as_bytes()[self.at..place]
-                .iter()
-                .filter(|byte| **byte == b'\n')
-                .count();
-            self.line = self
-                .line
-                .saturating_add(u32::try_from(passed).unwrap_or(u32::MAX));
+            let passed = self.text[self.at..place].matches('\n').count();
+            self.line = self.line.saturating_add(u32::try_from(passed).unwrap_or(u32::MAX));
             self.at = place;
         }
         self.line
@@ -120,30 +108,19 @@ fn sql_command(scanned: &Scanned, line: u32, symbols: &mut Symbols) -> Command {
         statements,
         store: Store::None,
     });
-    Command {
-        line,
-        text: first_line.to_owned(),
-        kind,
-    }
+    Command { line, text: first_line.to_owned(), kind }
 }
 
 /// `\gset` and `\aset` are part of the SQL command before them.
 fn attach(commands: &mut [Command], store: Store, place: Place<'_>) -> Result<(), ParseError> {
     let detail = match commands.last_mut() {
-        Some(Command {
-            kind: CommandKind::Sql(sql),
-            ..
-        }) if sql.store == Store::None => {
+        Some(Command { kind: CommandKind::Sql(sql), .. }) if sql.store == Store::None => {
             sql.store = store;
             return Ok(());
         }
-        Some(other) => Some(other.text.clone()),
+        Some(other) => Some(other.text.as_str().into()),
         None => None,
     };
     let message = "\\gset must follow an SQL command";
-    Err(place.error(ParseProblem::Syntax {
-        message,
-        detail,
-        command: None,
-    }))
+    Err(place.error(ParseProblem::Syntax { message, detail, command: None }))
 }

@@ -29,10 +29,7 @@ fn count(min: i64, max: i64) -> f64 {
 }
 
 /// The value at `fraction`, from 0 to below 1, of the way from `min` to `max`.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "cutting off the fraction is the definition"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "cutting off the fraction is the definition")]
 fn scaled(min: i64, max: i64, fraction: f64) -> i64 {
     min.wrapping_add((count(min, max) * fraction) as i64)
 }
@@ -118,10 +115,7 @@ impl Prng {
     ///
     /// pgbench: the interval between scheduled transactions of `--rate`, in microseconds.
     pub fn poisson(&mut self, mean: f64) -> i64 {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "rounding by adding a half is the definition"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "rounding by adding a half is the definition")]
         let wait = (-self.positive().ln() * mean + 0.5) as i64;
         wait
     }

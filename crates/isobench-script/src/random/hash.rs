@@ -9,9 +9,7 @@ pub(crate) fn fnv1a(value: u64, seed: u64) -> u64 {
     value
         .to_le_bytes()
         .into_iter()
-        .fold(OFFSET_BASIS ^ seed, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(PRIME)
-        })
+        .fold(OFFSET_BASIS ^ seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }
 
 /// `MurmurHash64A` of one eight-byte block.

@@ -16,8 +16,8 @@ pub(crate) fn permute(value: i64, size: u64, seed: u64) -> i64 {
     let mut rng = Prng::seed(seed);
     let bits = size.ilog2();
     let mask = (1_u64 << bits) - 1;
-    // A negative value counts from the end, as Euclid's remainder has it; the size is below 2^63.
-    let mut place = value.rem_euclid(size.cast_signed()).cast_unsigned();
+    // pgbench takes a negative value as unsigned here, so -5 is not "5 from the end".
+    let mut place = value.cast_unsigned() % size;
     for _ in 0..ROUNDS {
         let mut block = Block::draw(&mut rng, mask, bits);
         if place <= mask {
@@ -44,12 +44,7 @@ struct Block {
 impl Block {
     fn draw(rng: &mut Prng, mask: u64, bits: u32) -> Self {
         let multiplier = (rng.next_u64() & mask) | 1;
-        Self {
-            multiplier,
-            flips: rng.next_u64() & mask,
-            mask,
-            bits,
-        }
+        Self { multiplier, flips: rng.next_u64() & mask, mask, bits }
     }
 
     fn scramble(&self, place: u64) -> u64 {
@@ -67,10 +62,7 @@ mod tests {
     fn values_that_pgbench_printed() {
         assert_eq!(permute(5, 10, 5432), 7);
         assert_eq!(permute(-5, 10, 5432), 5);
-        assert_eq!(
-            permute(123_456_789, 9_223_372_036_854_775_807, 7),
-            8_625_716_259_475_274_070
-        );
+        assert_eq!(permute(123_456_789, 9_223_372_036_854_775_807, 7), 8_625_716_259_475_274_070);
     }
 
     proptest! {

@@ -13,9 +13,7 @@ impl Prng {
     /// The stream of a seed.
     pub fn seed(seed: u64) -> Self {
         let mut counter = seed;
-        Self {
-            state: [splitmix64(&mut counter), splitmix64(&mut counter)],
-        }
+        Self { state: [splitmix64(&mut counter), splitmix64(&mut counter)] }
     }
 
     /// The next 64 random bits.
@@ -24,10 +22,7 @@ impl Prng {
         let [first, mut second] = self.state;
         let result = first.wrapping_mul(5).rotate_left(7).wrapping_mul(9);
         second ^= first;
-        self.state = [
-            first.rotate_left(24) ^ second ^ (second << 16),
-            second.rotate_left(37),
-        ];
+        self.state = [first.rotate_left(24) ^ second ^ (second << 16), second.rotate_left(37)];
         result
     }
 
@@ -85,11 +80,7 @@ mod tests {
         let numbers: Vec<u64> = (0..3).map(|_| splitmix64(&mut counter)).collect();
         assert_eq!(
             numbers,
-            [
-                6_457_827_717_110_365_317,
-                3_203_168_211_198_807_973,
-                9_817_491_932_198_370_423
-            ]
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
         );
     }
 

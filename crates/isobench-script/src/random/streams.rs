@@ -15,9 +15,7 @@ pub struct Streams {
 impl Streams {
     /// The streams of a run's seed (`--random-seed`).
     pub fn new(seed: u64) -> Self {
-        Self {
-            base: Prng::seed(seed),
-        }
+        Self { base: Prng::seed(seed) }
     }
 
     /// The next stream.

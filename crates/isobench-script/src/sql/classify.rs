@@ -6,36 +6,18 @@ use crate::script::Statement;
 pub(crate) fn classify(text: &str) -> Option<Statement> {
     let mut words = Words { rest: text };
     let first = words.next()?;
-    let is = |word: Option<&str>, wanted: &[&str]| {
-        word.is_some_and(|word| wanted.iter().any(|keyword| keyword.eq_ignore_ascii_case(word)))
-    };
-    let first = Some(first);
-    let kind = if is(first, &["begin"]) {
-        Statement::Begin
-    } else if is(first, &["start"]) && is(words.next(), &["transaction"]) {
-        Statement::Begin
-    } else if is(first, &["end"]) {
-        Statement::Commit
-    } else if is(first, &["commit"]) {
-        if is(words.next(), &["prepared"]) {
-            Statement::Other
-        } else {
-            Statement::Commit
-        }
-    } else if is(first, &["prepare"]) && is(words.next(), &["transaction"]) {
-        Statement::Commit
-    } else if is(first, &["rollback", "abort"]) {
-        if words.any(|word| is(Some(word), &["to", "prepared"])) {
-            Statement::Other
-        } else {
-            Statement::Rollback
-        }
-    } else if is(first, &["release"]) {
-        Statement::Release
-    } else if is(first, &["copy"]) && words.any(|word| is(Some(word), &["stdin", "stdout"])) {
-        Statement::Copy
-    } else {
-        Statement::Other
+    let is = |word: &str, wanted: &[&str]| wanted.iter().any(|keyword| keyword.eq_ignore_ascii_case(word));
+    let mut second = || words.next().unwrap_or("");
+    let kind = match first.to_ascii_lowercase().as_str() {
+        "begin" => Statement::Begin,
+        "start" if is(second(), &["transaction"]) => Statement::Begin,
+        "end" => Statement::Commit,
+        "commit" if !is(second(), &["prepared"]) => Statement::Commit,
+        "prepare" if is(second(), &["transaction"]) => Statement::Commit,
+        "rollback" | "abort" if !words.any(|word| is(word, &["to", "prepared"])) => Statement::Rollback,
+        "release" => Statement::Release,
+        "copy" if words.any(|word| is(word, &["stdin", "stdout"])) => Statement::Copy,
+        _ => Statement::Other,
     };
     Some(kind)
 }
@@ -50,9 +32,8 @@ impl<'a> Iterator for Words<'a> {
 
     fn next(&mut self) -> Option<&'a str> {
         loop {
-            self.rest = self
-                .rest
-                .trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b' || c == ';');
+            self.rest =
+                self.rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b' || c == ';');
             if let Some(comment) = self.rest.strip_prefix("--") {
                 self.rest = comment.find('\n').map_or("", |end| &comment[end..]);
             } else if self.rest.starts_with("/*") {
@@ -65,9 +46,8 @@ impl<'a> Iterator for Words<'a> {
         let end = if first == '\'' || first == '"' {
             self.rest[1..].find(first).map_or(self.rest.len(), |end| end + 2)
         } else {
-            let word = self
-                .rest
-                .find(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && c != '_' && c != '$');
+            let word =
+                self.rest.find(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && c != '_' && c != '$');
             match word {
                 Some(0) => first.len_utf8(),
                 Some(end) => end,
@@ -108,10 +88,7 @@ mod tests {
     fn leading_keywords_decide() {
         for (text, kind) in [
             ("BEGIN;", Statement::Begin),
-            (
-                "/* a /* b */ */ -- c\n begin isolation level serializable;",
-                Statement::Begin,
-            ),
+            ("/* a /* b */ */ -- c\n begin isolation level serializable;", Statement::Begin),
             ("Start  Transaction", Statement::Begin),
             ("start", Statement::Other),
             ("END;", Statement::Commit),

@@ -36,22 +36,13 @@ pub(crate) struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     pub(crate) fn new(source: &'a str) -> Self {
-        Self {
-            source,
-            at: 0,
-            parentheses: 0,
-            blocks: 0,
-            words: LeadingWords::default(),
-        }
+        Self { source, at: 0, parentheses: 0, blocks: 0, words: LeadingWords::default() }
     }
 
     /// Scans one command from the current place.
     pub(crate) fn command(&mut self) -> (Scanned, End) {
         let bytes = self.source.as_bytes();
-        let mut scanned = Scanned {
-            start: self.at,
-            ..Scanned::default()
-        };
+        let mut scanned = Scanned { start: self.at, ..Scanned::default() };
         while let Some(byte) = bytes.get(self.at) {
             let from = self.at;
             match byte {
@@ -106,10 +97,8 @@ impl<'a> Scanner<'a> {
     /// psql's `:{?name}` asks whether a variable is set. pgbench answers FALSE to all of them; the colon has been passed.
     fn test_variable(&mut self, scanned: &mut Scanned) -> bool {
         let from = self.at - 1;
-        let name = self.source[from + 3..]
-            .bytes()
-            .take_while(|byte| crate::symbols::is_name_byte(*byte))
-            .count();
+        let name =
+            self.source[from + 3..].bytes().take_while(|byte| crate::symbols::is_name_byte(*byte)).count();
         let end = from + 3 + name;
         if name == 0 || self.source.as_bytes().get(end) != Some(&b'}') {
             return false;
@@ -141,12 +130,8 @@ impl<'a> Scanner<'a> {
             }
             b'0'..=b'9' => {
                 let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-                self.at += digits
-                    + if starts_word(&rest[digits..]) {
-                        word_length(&rest[digits..])
-                    } else {
-                        0
-                    };
+                self.at +=
+                    digits + if starts_word(&rest[digits..]) { word_length(&rest[digits..]) } else { 0 };
             }
             _ if starts_word(rest) => self.word(rest),
             _ => self.at += rest.chars().next().map_or(1, char::len_utf8),
@@ -164,9 +149,8 @@ impl<'a> Scanner<'a> {
         }
         self.words.note(word);
         if self.words.define_routine() && self.parentheses == 0 {
-            if word.eq_ignore_ascii_case("begin") {
-                self.blocks += 1;
-            } else if word.eq_ignore_ascii_case("case") && self.blocks > 0 {
+            let case = word.eq_ignore_ascii_case("case") && self.blocks > 0;
+            if case || word.eq_ignore_ascii_case("begin") {
                 self.blocks += 1;
             } else if word.eq_ignore_ascii_case("end") {
                 self.blocks = self.blocks.saturating_sub(1);
@@ -184,13 +168,8 @@ struct LeadingWords {
 
 impl LeadingWords {
     fn note(&mut self, word: &str) {
-        const WORDS: [(&str, u8); 5] = [
-            ("create", b'c'),
-            ("or", b'o'),
-            ("replace", b'r'),
-            ("function", b'f'),
-            ("procedure", b'p'),
-        ];
+        const WORDS: [(&str, u8); 5] =
+            [("create", b'c'), ("or", b'o'), ("replace", b'r'), ("function", b'f'), ("procedure", b'p')];
         if let Some(place) = self.initials.get_mut(self.count) {
             *place = WORDS
                 .iter()
@@ -201,23 +180,16 @@ impl LeadingWords {
     }
 
     fn define_routine(&self) -> bool {
-        matches!(
-            self.initials,
-            [b'c', b'f' | b'p', ..] | [b'c', b'o', b'r', b'f' | b'p']
-        )
+        matches!(self.initials, [b'c', b'f' | b'p', ..] | [b'c', b'o', b'r', b'f' | b'p'])
     }
 }
 
 fn starts_word(text: &str) -> bool {
-    text.bytes()
-        .next()
-        .is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80)
+    text.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80)
 }
 
 fn word_length(text: &str) -> usize {
-    text.bytes()
-        .take_while(|byte| crate::symbols::is_name_byte(*byte) || *byte == b'$')
-        .count()
+    text.bytes().take_while(|byte| crate::symbols::is_name_byte(*byte) || *byte == b'$').count()
 }
 
 /// The length of a string in single quotes, of which another may follow after a line's end.
@@ -241,10 +213,7 @@ fn quoted(text: &str, escapes: bool) -> usize {
 
 /// How far behind a closing quote the string goes on: after blanks with at least one line's end among them.
 fn continuation(bytes: &[u8]) -> Option<usize> {
-    let blanks = bytes
-        .iter()
-        .take_while(|byte| byte.is_ascii_whitespace() || **byte == 0x0b)
-        .count();
+    let blanks = bytes.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == 0x0b).count();
     let goes_on =
         bytes.get(blanks) == Some(&b'\'') && bytes[..blanks].iter().any(|byte| matches!(byte, b'\n' | b'\r'));
     goes_on.then_some(blanks + 1)
@@ -274,15 +243,10 @@ fn dollar(text: &str) -> usize {
         let word = &text[1 + digits..];
         return 1 + digits + if starts_word(word) { word_length(word) } else { 0 };
     }
-    let tag = 1 + bytes[1..]
-        .iter()
-        .take_while(|byte| crate::symbols::is_name_byte(**byte))
-        .count();
+    let tag = 1 + bytes[1..].iter().take_while(|byte| crate::symbols::is_name_byte(**byte)).count();
     if bytes.get(tag) != Some(&b'$') {
         return 1;
     }
     let delimiter = &text[..=tag];
-    text[tag + 1..]
-        .find(delimiter)
-        .map_or(text.len(), |end| tag + 1 + end + delimiter.len())
+    text[tag + 1..].find(delimiter).map_or(text.len(), |end| tag + 1 + end + delimiter.len())
 }

@@ -21,24 +21,14 @@ pub(crate) fn substitute(text: &str, symbols: &mut Symbols) -> Substituted {
     };
     let mut done = 0;
     let mut at = 0;
-    while let Some(colon) = bytes[at..]
-        .iter()
-        .position(|byte| *byte == b':')
-        .map(|offset| at + offset)
-    {
+    while let Some(colon) = bytes[at..].iter().position(|byte| *byte == b':').map(|offset| at + offset) {
         let name = colon + 1;
-        let starts = bytes
-            .get(name)
-            .is_some_and(|byte| is_name_byte(*byte) && !byte.is_ascii_digit());
+        let starts = bytes.get(name).is_some_and(|byte| is_name_byte(*byte) && !byte.is_ascii_digit());
         if !starts {
             at = name + bytes[name..].iter().take_while(|byte| **byte == b':').count();
             continue;
         }
-        let end = name
-            + bytes[name..]
-                .iter()
-                .take_while(|byte| is_name_byte(**byte))
-                .count();
+        let end = name + bytes[name..].iter().take_while(|byte| is_name_byte(**byte)).count();
         result.text(&text[done..colon]);
         result.variable(symbols.intern(&text[name..end]), &text[colon..end]);
         done = end;
@@ -60,10 +50,7 @@ impl Substituted {
         self.params.push(slot);
         self.parameterized.push('$');
         self.parameterized.push_str(&self.params.len().to_string());
-        self.pieces.push(Piece::Variable {
-            slot,
-            written: written.to_owned(),
-        });
+        self.pieces.push(Piece::Variable { slot, written: written.to_owned() });
     }
 }
 
@@ -79,10 +66,7 @@ mod tests {
             &mut symbols,
         );
         // Logged by a server that pgbench 15 sent it to.
-        assert_eq!(
-            result.parameterized,
-            "select 1/$1/$2, $3::text, ::aid, $4$5, 12:30, '$6' :::a : b :"
-        );
+        assert_eq!(result.parameterized, "select 1/$1/$2, $3::text, ::aid, $4$5, 12:30, '$6' :::a : b :");
         let names: Vec<&str> = result.params.iter().map(|slot| symbols.name(*slot)).collect();
         assert_eq!(names, ["aid", "x", "aid", "aid", "aid", "aid"]);
     }
