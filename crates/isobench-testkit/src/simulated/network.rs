@@ -1,0 +1,289 @@
+//! Events in time, and what is on its way between clients and the server.
+//!
+//! News are edge-triggered, as epoll tells them: each arrival is told once, however much of it is read.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use isobench_runner::{Nanos, Received};
+
+use super::dice::Dice;
+use super::faults::Loss;
+use super::session::{Order, Scene, Session};
+use super::settings::Settings;
+use super::truth::Truth;
+
+/// Between two pieces of a reply, and from a short write until the connection takes more.
+const HOP: Duration = Duration::from_micros(10);
+
+/// A wait takes at least this long, or a loop that never waits for anything would stop the time.
+const SHORTEST_WAIT: Duration = Duration::from_micros(1);
+
+/// So many waits mean that whoever waits makes no headway.
+const MOST_WAITS: u64 = 20_000_000;
+
+/// Something that happens at an instant.
+enum Event {
+    Arrive(usize, Vec<u8>),
+    End(usize, Loss),
+    Wake(usize, u64),
+    Writable(usize),
+    Call(Box<dyn FnOnce()>),
+}
+
+/// One connection.
+struct Wire {
+    session: Session,
+    /// What has arrived at the client and wasn't received.
+    arrived: VecDeque<u8>,
+    /// The end has arrived at the client.
+    ended: Option<Loss>,
+    /// The last piece that is on its way arrives then.
+    last_arrival: Nanos,
+    /// It took only a part of the last send.
+    full: bool,
+    watched: bool,
+    closed_by_client: bool,
+}
+
+/// The whole simulation.
+pub(super) struct Network {
+    settings: Settings,
+    dice: Dice,
+    now: Nanos,
+    truth: Truth,
+    /// By instant, and then in the order in which they were planned.
+    events: BTreeMap<(Nanos, u64), Event>,
+    planned: u64,
+    wires: Vec<Wire>,
+    news: Vec<usize>,
+    waits: u64,
+}
+
+impl Network {
+    pub(super) fn new(settings: Settings) -> Network {
+        Network {
+            dice: Dice::new(settings.seed),
+            settings,
+            now: Nanos(0),
+            truth: Truth::default(),
+            events: BTreeMap::new(),
+            planned: 0,
+            wires: Vec::new(),
+            news: Vec::new(),
+            waits: 0,
+        }
+    }
+
+    pub(super) fn now(&self) -> Nanos {
+        self.now
+    }
+
+    pub(super) fn truth(&self) -> Truth {
+        self.truth.clone()
+    }
+
+    pub(super) fn call_at(&mut self, when: Nanos, action: Box<dyn FnOnce()>) {
+        self.plan(when, Event::Call(action));
+    }
+
+    /// Lets the server finish what it has begun, when nobody listens any more.
+    pub(super) fn settle(&mut self) {
+        while let Some(((at, _), event)) = self.events.pop_first() {
+            self.now = self.now.max(at);
+            if matches!(event, Event::Wake(..)) {
+                self.happen(event);
+            }
+        }
+        for wire in &mut self.wires {
+            wire.session.vanish();
+        }
+    }
+
+    pub(super) fn send(&mut self, connection: usize, bytes: &[u8]) -> io::Result<usize> {
+        let most = self.settings.short_writes;
+        let wire = self.wire(connection);
+        if wire.closed_by_client {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        match wire.ended {
+            Some(Loss::Reset) => return Err(io::ErrorKind::BrokenPipe.into()),
+            Some(Loss::Closed) => return Ok(bytes.len()),
+            None => {}
+        }
+        if wire.full {
+            return Ok(0);
+        }
+        let count = most.map_or(bytes.len(), |most| self.draw(&(0..=most as u64)).min(bytes.len()));
+        if count < bytes.len() {
+            self.wires[connection].full = true;
+            self.plan(self.now.after(HOP), Event::Writable(connection));
+        }
+        self.with_session(connection, |session, scene| {
+            if !session.is_gone() {
+                session.on_bytes(scene, &bytes[..count]);
+            }
+        });
+        Ok(count)
+    }
+
+    pub(super) fn receive(&mut self, connection: usize, buffer: &mut [u8]) -> io::Result<Received> {
+        let wire = self.wire(connection);
+        if wire.closed_by_client {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        let count = wire.arrived.len().min(buffer.len());
+        if count > 0 {
+            for (place, byte) in buffer.iter_mut().zip(wire.arrived.drain(..count)) {
+                *place = byte;
+            }
+            return Ok(Received::Bytes(count));
+        }
+        match wire.ended {
+            Some(Loss::Closed) => Ok(Received::Closed),
+            Some(Loss::Reset) => Err(io::ErrorKind::ConnectionReset.into()),
+            None => Ok(Received::Nothing),
+        }
+    }
+
+    pub(super) fn watch_writable(&mut self, connection: usize, on: bool) {
+        let wire = self.wire(connection);
+        wire.watched = on;
+        if on && !wire.full {
+            self.news.push(connection);
+        }
+    }
+
+    pub(super) fn cancel(&mut self, connection: usize) {
+        self.truth.cancels += 1;
+        self.wire(connection);
+        self.with_session(connection, Session::on_cancel);
+    }
+
+    /// The client goes; the server still works on what it has got.
+    pub(super) fn close(&mut self, connection: usize) {
+        self.wire(connection).closed_by_client = true;
+    }
+
+    pub(super) fn wait(&mut self, until: Nanos, ready: &mut Vec<usize>) -> io::Result<()> {
+        self.waits += 1;
+        let limit = Nanos(0).after(self.settings.time_limit);
+        if self.now > limit || self.waits > MOST_WAITS {
+            self.truth.ran_out_of_time = true;
+            return Err(io::Error::other("the simulation's time is over"));
+        }
+        let until = until.max(self.now.after(SHORTEST_WAIT));
+        while self.news.is_empty() {
+            match self.events.first_key_value() {
+                Some((&(at, _), _)) if at <= until => self.pass_to(at),
+                // Nothing can happen any more: the run hangs, which the limit tells.
+                _ if until == Nanos::NEVER => self.now = limit.after(SHORTEST_WAIT),
+                _ => self.now = until,
+            }
+            if self.now >= until || self.now > limit {
+                break;
+            }
+        }
+        ready.append(&mut self.news);
+        Ok(())
+    }
+
+    /// Moves the clock to an instant and lets happen everything that is due then.
+    fn pass_to(&mut self, instant: Nanos) {
+        self.now = self.now.max(instant);
+        while let Some(entry) = self.events.first_entry().filter(|entry| entry.key().0 <= self.now) {
+            let event = entry.remove();
+            self.happen(event);
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Arrive(connection, bytes) => {
+                self.wires[connection].arrived.extend(bytes);
+                if !self.news.contains(&connection) {
+                    self.news.push(connection);
+                }
+            }
+            Event::End(connection, loss) => {
+                self.wires[connection].ended = Some(loss);
+                self.wires[connection].session.vanish();
+                self.news.push(connection);
+            }
+            Event::Wake(connection, wake) => {
+                self.with_session(connection, |session, scene| session.on_wake(scene, wake));
+            }
+            Event::Writable(connection) => {
+                self.wires[connection].full = false;
+                if self.wires[connection].watched {
+                    self.news.push(connection);
+                }
+            }
+            Event::Call(action) => action(),
+        }
+    }
+
+    /// Lets a session work and does what it orders.
+    fn with_session(&mut self, connection: usize, work: impl FnOnce(&mut Session, &mut Scene<'_>)) {
+        let session = &mut self.wires[connection].session;
+        let mut scene =
+            Scene { now: self.now, dice: &mut self.dice, settings: &self.settings, truth: &mut self.truth };
+        work(session, &mut scene);
+        for order in session.take_orders() {
+            match order {
+                Order::Send(bytes) => self.deliver(connection, bytes),
+                Order::Wake(at, wake) => self.plan(at, Event::Wake(connection, wake)),
+                Order::Lose(after, loss) => {
+                    let at = self.now.after(after).max(self.wires[connection].last_arrival);
+                    self.plan(at, Event::End(connection, loss));
+                }
+            }
+        }
+    }
+
+    /// Puts bytes on their way to the client, in pieces if the settings want it.
+    fn deliver(&mut self, connection: usize, mut bytes: Vec<u8>) {
+        let mut at = self.now.max(self.wires[connection].last_arrival);
+        if let Some(longest) = self.settings.pieces {
+            while !bytes.is_empty() {
+                let count = self.draw(&(1..=longest.max(1) as u64)).min(bytes.len());
+                let rest = bytes.split_off(count);
+                at = at.after(HOP);
+                self.plan(at, Event::Arrive(connection, bytes));
+                bytes = rest;
+            }
+        } else {
+            self.plan(at, Event::Arrive(connection, bytes));
+        }
+        self.wires[connection].last_arrival = at;
+    }
+
+    fn plan(&mut self, at: Nanos, event: Event) {
+        self.planned += 1;
+        self.events.insert((at, self.planned), event);
+    }
+
+    fn draw(&mut self, range: &RangeInclusive<u64>) -> usize {
+        usize::try_from(self.dice.between(range)).unwrap_or(usize::MAX)
+    }
+
+    /// The connection, made if it is new.
+    fn wire(&mut self, connection: usize) -> &mut Wire {
+        while self.wires.len() <= connection {
+            self.wires.push(Wire {
+                session: Session::new(self.wires.len()),
+                arrived: VecDeque::new(),
+                ended: None,
+                last_arrival: Nanos(0),
+                full: false,
+                watched: false,
+                closed_by_client: false,
+            });
+            self.truth.parses.push(0);
+            self.truth.statements.push(Vec::new());
+        }
+        &mut self.wires[connection]
+    }
+}

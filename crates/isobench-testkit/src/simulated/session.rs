@@ -1,0 +1,452 @@
+//! One connection's server side: takes messages in order, executes statements, and answers.
+//!
+//! Source: PostgreSQL: Protocol, Message Flow. Not here: time passing and bytes travelling (`network.rs`).
+
+mod reply;
+mod request;
+
+use std::collections::{HashMap, VecDeque};
+use std::mem;
+use std::time::Duration;
+
+use isobench_pgwire::{FrameBuffer, SqlState, server};
+use isobench_runner::Nanos;
+
+use super::block::Block;
+use super::dice::Dice;
+use super::faults::{Fault, Loss, On};
+use super::settings::Settings;
+use super::statement::{Kind, split, with_values};
+use super::truth::{End, Executed, Truth};
+use request::Request;
+
+const DUPLICATE_STATEMENT: SqlState = SqlState(*b"42P05");
+const UNKNOWN_STATEMENT: SqlState = SqlState(*b"26000");
+const UNKNOWN_PORTAL: SqlState = SqlState(*b"34000");
+
+/// What a session may use while it works.
+pub(super) struct Scene<'a> {
+    pub(super) now: Nanos,
+    pub(super) dice: &'a mut Dice,
+    pub(super) settings: &'a Settings,
+    pub(super) truth: &'a mut Truth,
+}
+
+/// What the network is to do for a session.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// Bring these bytes to the client.
+    Send(Vec<u8>),
+    /// Call [`Session::on_wake`] at this instant, with this number.
+    Wake(Nanos, u64),
+    /// Cut the connection after this time.
+    Lose(Duration, Loss),
+}
+
+/// One connection's server side.
+#[derive(Default)]
+pub(super) struct Session {
+    number: usize,
+    frames: FrameBuffer,
+    requests: VecDeque<Request>,
+    block: Block,
+    prepared: HashMap<String, String>,
+    /// The unnamed portal: its statement with the values in their places.
+    portal: Option<String>,
+    /// The statements of a simple query that are still to be executed.
+    query: Option<VecDeque<String>>,
+    running: Option<Running>,
+    /// An error has occurred: everything up to Sync is skipped.
+    skipping: bool,
+    /// COPY FROM STDIN waits for data.
+    copying: bool,
+    /// Occasions of each rule of faults.
+    seen: Vec<u64>,
+    /// Which wake-up is meant; a cancelled statement leaves a stale one behind.
+    wake: u64,
+    /// What is to happen to the connection right after the next reply.
+    farewell: Option<Farewell>,
+    out: Vec<u8>,
+    orders: Vec<Order>,
+    gone: bool,
+}
+
+/// A statement that is being executed.
+struct Running {
+    kind: Kind,
+    sql: String,
+    fault: Option<Fault>,
+    /// Its place in the truth.
+    index: usize,
+}
+
+enum Farewell {
+    Terminated,
+    Lost(Duration, Loss),
+}
+
+impl Session {
+    pub(super) fn new(number: usize) -> Session {
+        Session { number, ..Session::default() }
+    }
+
+    /// True when the server's side of the connection is closed.
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// Takes the orders that have gathered.
+    pub(super) fn take_orders(&mut self) -> Vec<Order> {
+        mem::take(&mut self.orders)
+    }
+
+    /// Bytes have arrived from the client.
+    pub(super) fn on_bytes(&mut self, scene: &mut Scene<'_>, bytes: &[u8]) {
+        let mut frames = self.frames.feed(bytes);
+        loop {
+            match frames.next() {
+                Ok(Some(frame)) => self.requests.push_back(Request::of(frame)),
+                Ok(None) => break,
+                Err(_) => {
+                    self.requests.push_back(Request::Nonsense);
+                    break;
+                }
+            }
+        }
+        drop(frames);
+        self.advance(scene);
+    }
+
+    /// A statement has taken its time.
+    pub(super) fn on_wake(&mut self, scene: &mut Scene<'_>, wake: u64) {
+        if wake != self.wake {
+            return;
+        }
+        if let Some(running) = self.running.take() {
+            self.complete(scene, running);
+            self.advance(scene);
+        }
+    }
+
+    /// A cancel request has come.
+    pub(super) fn on_cancel(&mut self, scene: &mut Scene<'_>) {
+        let obeys = |running: &mut Running| {
+            running.kind != Kind::Rollback && running.fault != Some(Fault::Hang { cancellable: false })
+        };
+        if let Some(running) = self.running.take_if(obeys) {
+            self.wake += 1;
+            self.end(scene, &running, End::Failed(SqlState::QUERY_CANCELED));
+            self.fail(running.kind, SqlState::QUERY_CANCELED);
+            self.advance(scene);
+        }
+    }
+
+    /// Works until there is nothing to do, or a statement takes time.
+    fn advance(&mut self, scene: &mut Scene<'_>) {
+        while !self.gone && self.running.is_none() {
+            if let Some(query) = self.query.as_mut().filter(|_| !self.copying) {
+                match query.pop_front() {
+                    Some(sql) => self.begin(scene, sql),
+                    None => {
+                        self.query = None;
+                        self.synchronise(scene);
+                    }
+                }
+            } else if let Some(request) = self.requests.pop_front() {
+                self.handle(scene, request);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn handle(&mut self, scene: &mut Scene<'_>, request: Request) {
+        if self.copying {
+            return self.copy(request);
+        }
+        match request {
+            Request::Query(sql) => self.query = Some(split(&sql).into()),
+            Request::Sync => {
+                self.skipping = false;
+                self.synchronise(scene);
+            }
+            Request::Terminate => self.vanish(),
+            Request::Nonsense => self.terminate(SqlState::PROTOCOL_VIOLATION),
+            _ if self.skipping => {}
+            Request::Parse { name, sql } => self.parse(scene, name, sql),
+            Request::Bind { name, values } => self.bind(&name, &values),
+            Request::DescribePortal => {
+                let sql = self.portal.clone().unwrap_or_default();
+                self.describe(scene.settings, &sql);
+            }
+            Request::Execute => match self.portal.clone() {
+                Some(sql) => self.begin(scene, sql),
+                None => self.fail(Kind::Unknown, UNKNOWN_PORTAL),
+            },
+            Request::Close(name) => {
+                self.prepared.remove(&name);
+                server::close_complete(&mut self.out);
+            }
+            Request::Flush => self.flush(),
+            Request::CopyData | Request::CopyDone | Request::CopyFail => {}
+        }
+    }
+
+    /// A message while COPY waits for data. Sync and Flush are ignored then.
+    fn copy(&mut self, request: Request) {
+        match request {
+            Request::CopyData | Request::Sync | Request::Flush => {}
+            Request::CopyDone => {
+                self.copying = false;
+                server::command_complete(&mut self.out, "COPY 0");
+            }
+            Request::Terminate => self.vanish(),
+            Request::CopyFail => {
+                self.copying = false;
+                self.fail(Kind::CopyIn, SqlState::QUERY_CANCELED);
+            }
+            _ => {
+                self.copying = false;
+                self.fail(Kind::CopyIn, SqlState::PROTOCOL_VIOLATION);
+            }
+        }
+    }
+
+    fn parse(&mut self, scene: &mut Scene<'_>, name: String, sql: String) {
+        scene.truth.parses[self.number] += 1;
+        let fault =
+            scene.settings.faults.strike(self.number, |on| on == On::Parse, &mut self.seen, scene.dice);
+        let statements = split(&sql);
+        let kind = Kind::of(&statements[0]);
+        let problem = match fault {
+            Some(Fault::Lost(loss)) => return self.lose(loss),
+            Some(Fault::Error(code)) => Some(code),
+            _ if self.block.is_failed() && !kind.leaves_failed_block() => {
+                Some(SqlState::IN_FAILED_SQL_TRANSACTION)
+            }
+            _ if statements.len() > 1 || kind == Kind::Unknown => Some(SqlState::SYNTAX_ERROR),
+            _ if !name.is_empty() && self.prepared.contains_key(&name) => Some(DUPLICATE_STATEMENT),
+            _ => None,
+        };
+        match problem {
+            Some(code) => self.fail(Kind::Unknown, code),
+            None => {
+                self.prepared.insert(name, sql);
+                server::parse_complete(&mut self.out);
+            }
+        }
+    }
+
+    fn bind(&mut self, name: &str, values: &[Option<String>]) {
+        let Some(sql) = self.prepared.get(name) else { return self.fail(Kind::Unknown, UNKNOWN_STATEMENT) };
+        if self.block.is_failed() && !Kind::of(sql).leaves_failed_block() {
+            return self.fail(Kind::Unknown, SqlState::IN_FAILED_SQL_TRANSACTION);
+        }
+        self.portal = Some(with_values(sql, values));
+        server::bind_complete(&mut self.out);
+    }
+
+    /// Begins to execute a statement.
+    fn begin(&mut self, scene: &mut Scene<'_>, sql: String) {
+        let kind = Kind::of(&sql);
+        if kind == Kind::Empty {
+            server::empty_query_response(&mut self.out);
+            return;
+        }
+        let open = self.block.is_open();
+        let fault = if self.block.is_failed() && kind != Kind::Rollback {
+            None
+        } else {
+            let applies = |on: On| on.is_statement(&kind, open);
+            scene.settings.faults.strike(self.number, applies, &mut self.seen, scene.dice)
+        };
+        let statements = &mut scene.truth.statements[self.number];
+        let index = statements.len();
+        statements.push(Executed { sql: sql.clone(), began: scene.now, ended: scene.now, end: End::Lost });
+        self.wake += 1;
+        if !matches!(fault, Some(Fault::Hang { .. })) {
+            let takes = Duration::from_nanos(scene.dice.between(&scene.settings.latency));
+            self.orders.push(Order::Wake(scene.now.after(takes), self.wake));
+        }
+        self.running = Some(Running { kind, sql, fault, index });
+    }
+
+    /// Ends the execution of a statement in the way its fault wants.
+    fn complete(&mut self, scene: &mut Scene<'_>, running: Running) {
+        let open = self.block.is_open();
+        match running.fault {
+            Some(Fault::Error(code)) => return self.fail_running(scene, &running, code),
+            Some(Fault::Unknown { committed }) => {
+                if committed && running.kind == Kind::Commit {
+                    scene.truth.committed_rows += self.block.commit();
+                }
+                return self.fail_running(scene, &running, SqlState::STATEMENT_COMPLETION_UNKNOWN);
+            }
+            Some(Fault::AnsweredWithRollback) if running.kind == Kind::Commit && open => {
+                self.block.roll_back();
+                self.end(scene, &running, End::Done);
+                return server::command_complete(&mut self.out, "ROLLBACK");
+            }
+            Some(Fault::Terminated) => {
+                self.end(scene, &running, End::Failed(SqlState::ADMIN_SHUTDOWN));
+                return self.terminate(SqlState::ADMIN_SHUTDOWN);
+            }
+            Some(Fault::Lost(loss)) => return self.lose(loss),
+            Some(Fault::Notice) => reply::notice(&mut self.out),
+            Some(Fault::ParameterStatus) => server::parameter_status(&mut self.out, "application_name", "x"),
+            Some(Fault::TerminatedAfterReply) => self.farewell = Some(Farewell::Terminated),
+            Some(Fault::LostWhenIdle(after, loss)) => self.farewell = Some(Farewell::Lost(after, loss)),
+            _ => {}
+        }
+        match self.execute(scene, &running) {
+            Ok(()) => self.end(scene, &running, End::Done),
+            Err(code) => return self.fail_running(scene, &running, code),
+        }
+        if let Some(Fault::LostAfter(loss)) = running.fault {
+            let last = match &self.query {
+                Some(rest) => rest.is_empty(),
+                None => self.requests.front() == Some(&Request::Sync),
+            };
+            if last {
+                scene.truth.committed_rows += self.block.synchronise();
+            }
+            self.lose(loss);
+        }
+    }
+
+    /// Does what a statement says, and answers it.
+    fn execute(&mut self, scene: &mut Scene<'_>, running: &Running) -> Result<(), SqlState> {
+        let kind = running.kind;
+        if self.block.is_failed() && !kind.leaves_failed_block() {
+            return Err(SqlState::IN_FAILED_SQL_TRANSACTION);
+        }
+        let tag = match kind {
+            Kind::Begin => {
+                scene.truth.blocks += u64::from(self.block.begin());
+                "BEGIN"
+            }
+            Kind::Commit => {
+                let undone = self.block.is_failed();
+                scene.truth.committed_rows += self.block.commit();
+                if undone { "ROLLBACK" } else { "COMMIT" }
+            }
+            Kind::Rollback => {
+                self.block.roll_back();
+                "ROLLBACK"
+            }
+            Kind::Insert => {
+                self.block.work(1);
+                "INSERT 0 1"
+            }
+            Kind::Update => {
+                self.block.work(0);
+                "UPDATE 1"
+            }
+            Kind::Set => {
+                self.block.work(0);
+                "SET"
+            }
+            Kind::Select | Kind::Show => {
+                self.block.work(0);
+                let answer = reply::answer(scene.settings, &running.sql);
+                if self.query.is_some() {
+                    reply::columns(&mut self.out, &answer);
+                }
+                reply::rows(&mut self.out, &answer);
+                let count = answer.rows.len();
+                server::command_complete(&mut self.out, &format!("SELECT {count}"));
+                return Ok(());
+            }
+            Kind::CopyIn => {
+                self.block.work(0);
+                self.copying = true;
+                server::copy_in_response(&mut self.out, 1);
+                self.flush();
+                return Ok(());
+            }
+            Kind::CopyOut => {
+                self.block.work(0);
+                server::copy_out_response(&mut self.out, 1);
+                server::copy_data(&mut self.out, b"1\n");
+                server::copy_done(&mut self.out);
+                "COPY 1"
+            }
+            Kind::Empty | Kind::Unknown => return Err(SqlState::SYNTAX_ERROR),
+        };
+        server::command_complete(&mut self.out, tag);
+        Ok(())
+    }
+
+    fn end(&self, scene: &mut Scene<'_>, running: &Running, end: End) {
+        let record = &mut scene.truth.statements[self.number][running.index];
+        record.ended = scene.now;
+        record.end = end;
+    }
+
+    fn fail_running(&mut self, scene: &mut Scene<'_>, running: &Running, code: SqlState) {
+        self.end(scene, running, End::Failed(code));
+        self.fail(running.kind, code);
+    }
+
+    /// Reports an error. A failed COMMIT leaves no block behind.
+    fn fail(&mut self, kind: Kind, code: SqlState) {
+        if kind == Kind::Commit {
+            self.block.roll_back();
+        } else {
+            self.block.fail();
+        }
+        reply::error(&mut self.out, "ERROR", code);
+        match &mut self.query {
+            Some(rest) => rest.clear(),
+            None => self.skipping = true,
+        }
+    }
+
+    fn describe(&mut self, settings: &Settings, sql: &str) {
+        if Kind::of(sql).has_columns() {
+            reply::columns(&mut self.out, &reply::answer(settings, sql));
+        } else {
+            server::no_data(&mut self.out);
+        }
+    }
+
+    /// The end of a simple query, or Sync.
+    fn synchronise(&mut self, scene: &mut Scene<'_>) {
+        scene.truth.committed_rows += self.block.synchronise();
+        server::ready_for_query(&mut self.out, self.block.status());
+        match self.farewell.take() {
+            None => self.flush(),
+            Some(Farewell::Terminated) => self.terminate(SqlState::ADMIN_SHUTDOWN),
+            Some(Farewell::Lost(after, loss)) => {
+                self.flush();
+                self.orders.push(Order::Lose(after, loss));
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        if !self.out.is_empty() {
+            self.orders.push(Order::Send(mem::take(&mut self.out)));
+        }
+    }
+
+    fn terminate(&mut self, code: SqlState) {
+        reply::error(&mut self.out, "FATAL", code);
+        self.flush();
+        self.lose(Loss::Closed);
+    }
+
+    fn lose(&mut self, loss: Loss) {
+        self.vanish();
+        self.orders.push(Order::Lose(Duration::ZERO, loss));
+    }
+
+    /// The session ends, and its open block with it.
+    pub(super) fn vanish(&mut self) {
+        self.gone = true;
+        self.running = None;
+        self.block = Block::default();
+        self.out.clear();
+        self.requests.clear();
+    }
+}

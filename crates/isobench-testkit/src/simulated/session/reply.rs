@@ -1,0 +1,56 @@
+//! The texts and results that the simulated server answers with.
+
+use isobench_pgwire::{SqlState, server};
+
+use crate::simulated::settings::{Answer, Settings};
+
+/// The object id of the type text.
+const TEXT: u32 = 25;
+
+/// Messages by code, as PostgreSQL words them.
+const MESSAGES: [(SqlState, &str); 8] = [
+    (SqlState::SERIALIZATION_FAILURE, "could not serialize access due to concurrent update"),
+    (SqlState::DEADLOCK_DETECTED, "deadlock detected"),
+    (SqlState::STATEMENT_COMPLETION_UNKNOWN, "result is ambiguous"),
+    (SqlState::UNDEFINED_TABLE, "relation \"t\" does not exist"),
+    (SqlState::SYNTAX_ERROR, "syntax error"),
+    (SqlState::QUERY_CANCELED, "canceling statement due to user request"),
+    (SqlState::ADMIN_SHUTDOWN, "terminating connection due to administrator command"),
+    (
+        SqlState::IN_FAILED_SQL_TRANSACTION,
+        "current transaction is aborted, commands ignored until end of transaction block",
+    ),
+];
+
+pub(super) fn error(out: &mut Vec<u8>, severity: &str, code: SqlState) {
+    let message = MESSAGES.iter().find(|row| row.0 == code).map_or("simulated error", |row| row.1);
+    server::error_response(
+        out,
+        &[(b'S', severity), (b'V', severity), (b'C', code.as_str()), (b'M', message)],
+    );
+}
+
+pub(super) fn notice(out: &mut Vec<u8>) {
+    server::notice_response(
+        out,
+        &[(b'S', "NOTICE"), (b'V', "NOTICE"), (b'C', "00000"), (b'M', "by the way")],
+    );
+}
+
+/// The result of a SELECT or SHOW.
+pub(super) fn answer(settings: &Settings, sql: &str) -> Answer {
+    let known = settings.answers.iter().find(|(part, _)| sql.contains(part));
+    known.map_or_else(|| Answer::column("v", &["1"]), |(_, answer)| answer.clone())
+}
+
+pub(super) fn columns(out: &mut Vec<u8>, answer: &Answer) {
+    let columns: Vec<(&str, u32)> = answer.columns.iter().map(|name| (*name, TEXT)).collect();
+    server::row_description(out, &columns);
+}
+
+pub(super) fn rows(out: &mut Vec<u8>, answer: &Answer) {
+    for row in &answer.rows {
+        let values: Vec<Option<&[u8]>> = row.iter().map(|value| value.map(str::as_bytes)).collect();
+        server::data_row(out, &values);
+    }
+}
