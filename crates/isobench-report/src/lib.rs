@@ -1,1 +1,54 @@
-//! The versioned result document and its renderings.
+//! The versioned result document and everything that is made from it.
+//!
+//! Knows no runner, no options and no server: whoever measured fills a [`Document`], and any saved document
+//! renders again, years later and on another machine. Summaries are computed here from the rounds, so they can
+//! be computed anew.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `document` | what is saved: server, client, plan, cells, rounds, summaries; its JSON and its schema |
+//! | `summarise` | a cell's summary from its rounds, its ratio to the first level |
+//! | `text` | the table of `isobench compare` and the sentences below it |
+//! | `csv` | one line per round |
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use isobench_isolation::{EffectiveLevel, Level};
+//! use isobench_report::{Cell, CellLevel, Client, Document, Plan, Round, Server, render, summarise};
+//! use isobench_stats::{LatencyHistogram, Ledger};
+//!
+//! let mut document = Document::new(Server::default(), Client::default(), Plan::default());
+//! let level = CellLevel::new(Some(Level::ReadCommitted), EffectiveLevel::from_setting("read committed"));
+//! let mut cell = Cell::new("tpcb-like", level);
+//! cell.rounds.push(Round::from_ledger(
+//!     1,
+//!     &Ledger::default(),
+//!     &LatencyHistogram::new(),
+//!     Duration::from_secs(5),
+//!     Vec::new(),
+//! ));
+//! document.cells.push(cell);
+//! document.complete = true;
+//! summarise(&mut document);
+//!
+//! let saved = document.to_json();
+//! let again = Document::from_json(&saved).expect("what was written can be read");
+//! assert!(render(&again, 100).contains("no transaction committed"));
+//! ```
+
+mod csv;
+mod document;
+mod level_name;
+mod numbers;
+mod summarise;
+mod text;
+
+pub use csv::to_csv;
+pub use document::{
+    Attempts, Cell, CellLevel, Client, Conflict, Document, DocumentError, FORMAT, FORMAT_VERSION, Interval,
+    Invariant, Latency, MEASUREMENT_VERSION, Plan, PlannedScript, RatioToFirst, Round, RoundError, Server,
+    Summary, TimeSpent, Transactions, Warmup, json_schema,
+};
+pub use summarise::summarise;
+pub use text::render;

@@ -1,0 +1,158 @@
+//! What is saved about a comparison or a run: the document, its JSON, its versions.
+//!
+//! The names of the fields are the names in the JSON. Nothing here depends on the command line's options, so
+//! renaming an option breaks no saved result. Not here: how a summary is computed.
+
+mod cell;
+mod environment;
+mod plan;
+mod round;
+mod summary;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::{Deserialize, Serialize};
+
+pub use cell::{Cell, CellLevel};
+pub use environment::{Client, Server};
+pub use plan::{Plan, PlannedScript};
+pub use round::{Attempts, Conflict, Invariant, Latency, Round, RoundError, TimeSpent, Transactions, Warmup};
+pub use summary::{Interval, RatioToFirst, Summary};
+
+/// The value of `format` in every result document.
+pub const FORMAT: &str = "isobench/result";
+
+/// The version of the document's shape. Rises when a field changes its name or type, not when one is added.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// The version of what the numbers mean. Rises when the same field measures something else.
+pub const MEASUREMENT_VERSION: u32 = 1;
+
+/// The result of a comparison or a run, complete or not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "isobench result")]
+pub struct Document {
+    /// Always "isobench/result".
+    #[schemars(extend("const" = FORMAT))]
+    pub format: String,
+    /// The version of the document's shape. Readers refuse newer ones; added fields don't raise it.
+    pub format_version: u32,
+    /// The version of what the numbers mean. Documents of different versions must not be compared.
+    pub measurement_version: u32,
+    /// True if everything planned was measured.
+    pub complete: bool,
+    /// Why the document isn't complete, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incomplete_reason: Option<String>,
+    /// When measuring began, RFC 3339 with time zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    /// What a reader has to know before trusting the numbers, a sentence each.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// The server under test.
+    pub server: Server,
+    /// The machine and the program that measured.
+    pub client: Client,
+    /// What was asked for.
+    pub plan: Plan,
+    /// One cell for each combination of workload, level, clients and retry policy, in the plan's order.
+    pub cells: Vec<Cell>,
+}
+
+/// A text that is no result document, or none that this version understands.
+#[derive(Debug, thiserror::Error)]
+pub enum DocumentError {
+    /// The text isn't JSON, or a field is missing or has the wrong type.
+    #[error("this is not a readable isobench result: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// The JSON is something else.
+    #[error(
+        "this is not an isobench result: \"format\" is {found}, expected \"{FORMAT}\"; \
+         use a file that --json wrote"
+    )]
+    NotAResult {
+        /// What stands in `format`, as JSON, or "missing".
+        found: String,
+    },
+    /// A later version of isobench wrote it.
+    #[error(
+        "this result has format version {found}, but this isobench reads versions up to {FORMAT_VERSION}; \
+         use the isobench that wrote it or a newer one"
+    )]
+    Newer {
+        /// The version that the document has.
+        found: u64,
+    },
+}
+
+impl Document {
+    /// A document without cells, not complete yet.
+    pub fn new(server: Server, client: Client, plan: Plan) -> Self {
+        Document {
+            format: FORMAT.to_owned(),
+            format_version: FORMAT_VERSION,
+            measurement_version: MEASUREMENT_VERSION,
+            complete: false,
+            incomplete_reason: None,
+            started_at: None,
+            warnings: Vec::new(),
+            server,
+            client,
+            plan,
+            cells: Vec::new(),
+        }
+    }
+
+    /// Reads a document. Unknown fields are ignored, since newer versions may add some.
+    ///
+    /// # Errors
+    /// [`DocumentError`], if the text is no result or a result of a newer format.
+    pub fn from_json(text: &str) -> Result<Self, DocumentError> {
+        let value: serde_json::Value = serde_json::from_str(text)?;
+        let format = value.get("format");
+        if format.and_then(serde_json::Value::as_str) != Some(FORMAT) {
+            let found = format.map_or_else(|| "missing".to_owned(), ToString::to_string);
+            return Err(DocumentError::NotAResult { found });
+        }
+        match value.get("format_version").and_then(serde_json::Value::as_u64) {
+            Some(found) if found > u64::from(FORMAT_VERSION) => Err(DocumentError::Newer { found }),
+            _ => Ok(serde_json::from_value(value)?),
+        }
+    }
+
+    /// The document as indented JSON with a newline at the end. Numbers that aren't finite become null.
+    ///
+    /// # Panics
+    /// Never: every key is a string and nothing refuses to be written.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("a document is plain data");
+        text.push('\n');
+        text
+    }
+
+    /// True if an invariant of the workload was found broken in any round of any cell.
+    pub fn has_violations(&self) -> bool {
+        self.cells
+            .iter()
+            .flat_map(|cell| &cell.rounds)
+            .any(Round::is_violated)
+    }
+
+    /// True if any cell ran at another level than the one asked for.
+    pub fn has_level_mismatch(&self) -> bool {
+        self.cells.iter().any(|cell| cell.level.differs())
+    }
+}
+
+/// The JSON schema of the result document (draft 2020-12), indented, with a newline at the end.
+///
+/// # Panics
+/// Never: a schema is plain data.
+pub fn json_schema() -> String {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let schema = settings.into_generator().into_root_schema_for::<Document>();
+    let mut text = serde_json::to_string_pretty(&schema).expect("a schema is plain data");
+    text.push('\n');
+    text
+}

@@ -1,0 +1,84 @@
+//! One combination of workload, level, clients and retry policy, with its rounds.
+//!
+//! Not here: which cell is compared with which.
+
+use isobench_isolation::{EffectiveLevel, Level};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Round, Summary};
+use crate::level_name;
+
+/// The isolation level of a cell: asked for, and what the server says it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CellLevel {
+    /// The level asked for; null if the server's default was left in place.
+    #[serde(with = "level_name::optional")]
+    #[schemars(schema_with = "level_name::optional_schema")]
+    pub requested: Option<Level>,
+    /// The level that the server names inside a transaction of every session, read before measuring; "unknown"
+    /// if it can't tell. This is the server's word, not a proof.
+    #[serde(with = "level_name::effective")]
+    #[schemars(with = "String")]
+    pub effective: EffectiveLevel,
+}
+
+impl CellLevel {
+    /// A level asked for, and what the server answers.
+    pub fn new(requested: Option<Level>, effective: EffectiveLevel) -> Self {
+        CellLevel { requested, effective }
+    }
+
+    /// True if the server runs another level than the one asked for, or can't tell.
+    pub fn differs(&self) -> bool {
+        self.requested
+            .is_some_and(|level| self.effective.differs_from(level))
+    }
+
+    /// The name to call the cell by: the level asked for, else the one in effect.
+    pub fn name(&self) -> String {
+        self.requested
+            .map_or_else(|| self.effective.to_string(), |level| level.name().to_owned())
+    }
+}
+
+/// One combination of the plan's factors.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cell {
+    /// The name of the workload: its script or scripts.
+    pub workload: String,
+    /// Scale of the tables.
+    pub scale: u32,
+    /// Number of simulated users, all of which stay alive through conflicts.
+    pub clients: u32,
+    /// Number of worker threads.
+    pub jobs: u32,
+    /// The query protocol: simple, extended or prepared.
+    pub protocol: String,
+    /// The retry policy: how long a client waits before it tries again.
+    pub backoff: String,
+    /// The isolation level.
+    pub level: CellLevel,
+    /// The measurements, in the order in which they were made.
+    pub rounds: Vec<Round>,
+    /// What follows from the rounds. Computed, so it can be computed again.
+    #[serde(default)]
+    pub summary: Summary,
+}
+
+impl Cell {
+    /// A cell without rounds: one client, one worker, scale 1, simple protocol, no backoff. Set what differs.
+    pub fn new(workload: impl Into<String>, level: CellLevel) -> Self {
+        Cell {
+            workload: workload.into(),
+            scale: 1,
+            clients: 1,
+            jobs: 1,
+            protocol: "simple".to_owned(),
+            backoff: "none".to_owned(),
+            level,
+            rounds: Vec::new(),
+            summary: Summary::default(),
+        }
+    }
+}

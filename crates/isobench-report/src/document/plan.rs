@@ -1,0 +1,67 @@
+//! What was asked for, in words that outlive the options of the command line.
+//!
+//! Not here: options, defaults, the order of the cells.
+
+use std::collections::BTreeMap;
+
+use isobench_isolation::Level;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::level_name;
+
+/// One script of a workload.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlannedScript {
+    /// The name of the built-in script, or the name of its file.
+    pub name: String,
+    /// How often it is chosen, relative to the other scripts.
+    pub weight: u32,
+    /// The script's text, so that the run can be repeated.
+    #[serde(default)]
+    pub text: String,
+}
+
+/// Everything that decides what was measured.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Plan {
+    /// The isolation levels asked for; the first is the one that the others are compared with.
+    #[serde(with = "level_name::list")]
+    #[schemars(schema_with = "level_name::list_schema")]
+    pub levels: Vec<Level>,
+    /// The scripts, with their weights and texts.
+    pub workload: Vec<PlannedScript>,
+    /// Numbers of simulated users.
+    pub clients: Vec<u32>,
+    /// Number of worker threads.
+    pub jobs: u32,
+    /// Scale of the tables: branches of the TPC-B-like tables. pgbench: -s.
+    pub scale: u32,
+    /// Measured time of each cell and round in seconds; null if transactions were counted instead.
+    pub time_s: Option<f64>,
+    /// Transactions of each client; null if the run was limited by time. pgbench: -t.
+    pub transactions: Option<u64>,
+    /// Time before each measurement in which transactions run but aren't counted, in seconds.
+    pub warmup_s: f64,
+    /// How often every cell was to be measured.
+    pub rounds: u32,
+    /// The most attempts a transaction gets, null: unlimited within the time. pgbench: --max-tries.
+    pub max_tries: Option<u32>,
+    /// The retry policies: how long a client waits before it tries again.
+    pub backoff: Vec<String>,
+    /// The query protocol: simple, extended or prepared. pgbench: -M.
+    pub protocol: String,
+    /// The seed of all random numbers. pgbench: --random-seed.
+    pub seed: Option<u64>,
+    /// True if a level that the server doesn't run was to be refused.
+    pub strict_levels: bool,
+    /// Transactions per second that were to be started, over all clients; null: as many as possible. pgbench: -R.
+    pub rate: Option<f64>,
+    /// Latency in milliseconds beyond which a transaction is late; null: none. pgbench: -L.
+    pub latency_limit_ms: Option<f64>,
+    /// Pause of a client between two transactions in milliseconds; null: none.
+    pub think_time_ms: Option<f64>,
+    /// Settings that the server was started with.
+    pub server_settings: BTreeMap<String, String>,
+}

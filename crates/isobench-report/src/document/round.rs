@@ -1,0 +1,374 @@
+//! One measurement of a cell: its ledger, its conflicts, its latencies, its invariants.
+//!
+//! The counts are those of `isobench_stats`, with the descriptions that go into the schema. Not here:
+//! conclusions from several rounds.
+
+use std::time::Duration;
+
+use isobench_stats::{LatencyHistogram, Ledger, LedgerError, TimeLedger};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::numbers::finite;
+
+/// What became of the attempts of a round. `started` is the sum of the others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Attempts {
+    /// Attempts started after the warm-up: executions of a script from its first command on. pgbench: tries.
+    pub started: u64,
+    /// Attempts whose COMMIT the server acknowledged.
+    pub committed: u64,
+    /// Attempts that failed with a retryable error and whose transaction was to be tried again.
+    pub retried: u64,
+    /// Attempts that failed with a retryable error when tries or latency limit were exhausted.
+    pub given_up: u64,
+    /// Attempts of which nobody knows whether they committed (40003, or connection lost during COMMIT).
+    pub ambiguous: u64,
+    /// Attempts that the end of the run interrupted.
+    pub cut_off: u64,
+    /// Attempts that ended with an error that is never retried.
+    pub errored: u64,
+}
+
+/// What became of the transactions of a round. `total` is the sum of the others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Transactions {
+    /// Transactions that were begun or skipped after the warm-up, however many attempts each took.
+    pub total: u64,
+    /// Transactions that committed; the only ones that `tps` counts. pgbench: "number of transactions actually
+    /// processed".
+    pub committed: u64,
+    /// Transactions given up after a retryable error. pgbench: "number of failed transactions".
+    pub given_up: u64,
+    /// Transactions of which nobody knows whether they committed.
+    pub ambiguous: u64,
+    /// Transactions that the end of the run interrupted, in an attempt or before the next one.
+    pub cut_off: u64,
+    /// Transactions that ended with an error that is never retried.
+    pub errored: u64,
+    /// Transactions never begun, since their scheduled start was too late already. pgbench: "number of
+    /// transactions skipped".
+    pub skipped: u64,
+}
+
+/// Attempts that ended with the same conflict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Conflict {
+    /// The server's error code: 40001 (serialization failure), 40P01 (deadlock) or the product's own.
+    pub sqlstate: String,
+    /// The command of the script that failed, COMMIT included.
+    pub command: String,
+    /// The server's reason, without what differs from case to case.
+    pub reason: String,
+    /// How many attempts ended this way.
+    pub count: u64,
+}
+
+/// Where the clients' time went, in seconds summed over all clients.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimeSpent {
+    /// Time of attempts that committed, from begin to the reply to COMMIT.
+    pub useful: f64,
+    /// Time of all other attempts, from begin to end, ROLLBACK included.
+    pub wasted: f64,
+    /// Time between a failed attempt and the next one.
+    pub backoff: f64,
+    /// Time in which a client waited for its schedule (rate, think time).
+    pub waiting: f64,
+}
+
+/// Latency of committed transactions in milliseconds, from the scheduled start (from the begin of the first
+/// attempt when unpaced) to the reply to COMMIT, all attempts and backoffs included.
+///
+/// A percentile is null unless at least one transaction is expected beyond it: p99 needs 100 transactions.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Latency {
+    /// Exact arithmetic mean. pgbench: "latency average".
+    pub mean: Option<f64>,
+    /// Exact standard deviation of the population. pgbench: "latency stddev".
+    pub stddev: Option<f64>,
+    /// Half of the transactions took no longer.
+    pub p50: Option<f64>,
+    /// 90 % took no longer.
+    pub p90: Option<f64>,
+    /// 95 % took no longer.
+    pub p95: Option<f64>,
+    /// 99 % took no longer.
+    pub p99: Option<f64>,
+    /// 99.9 % took no longer.
+    pub p999: Option<f64>,
+    /// The exact longest one.
+    pub max: Option<f64>,
+    /// The whole distribution in microseconds: `HdrHistogram`, compressed V2 encoding, base64.
+    pub histogram: Option<String>,
+}
+
+/// A statement about the database that must be true after the round.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Invariant {
+    /// What was checked.
+    pub name: String,
+    /// Whether it held; null if it couldn't be checked.
+    pub held: Option<bool>,
+    /// The numbers found, or why it couldn't be checked.
+    #[serde(default)]
+    pub detail: String,
+}
+
+/// What happened in the warm-up before a round. Nothing of it is in the round's counts, but it is in the tables.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Warmup {
+    /// Duration in seconds.
+    pub seconds: f64,
+    /// Attempts started.
+    pub attempts: u64,
+    /// Transactions committed.
+    pub committed: u64,
+    /// Transactions of which nobody knows whether they committed.
+    pub ambiguous: u64,
+}
+
+/// One measurement of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Round {
+    /// Number of the round, from 1. Cells of the same round are compared with one another.
+    #[serde(default)]
+    pub round: u32,
+    /// Position of this measurement within the round, from 1; cells are shuffled in every round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<u32>,
+    /// False if the measurement ended before its time or number of transactions was reached.
+    #[serde(default = "yes")]
+    pub complete: bool,
+    /// Duration in seconds, from the moment when all clients are connected and warmed up to the end of the last
+    /// one's work.
+    pub seconds: f64,
+    /// What became of the attempts.
+    pub attempts: Attempts,
+    /// What became of the transactions.
+    pub transactions: Transactions,
+    /// Attempts ended by a conflict, by error code, command and reason.
+    #[serde(default)]
+    pub conflicts: Vec<Conflict>,
+    /// Where the clients' time went.
+    pub time_s: TimeSpent,
+    /// Latency of the committed transactions.
+    pub latency_ms: Latency,
+    /// What was checked in the database afterwards.
+    #[serde(default)]
+    pub invariants: Vec<Invariant>,
+    /// Committed transactions ÷ seconds; null if no time passed.
+    pub tps: Option<f64>,
+    /// Transactions above the latency limit; null without one. pgbench: "number of transactions above the … latency
+    /// limit".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<u64>,
+    /// What ended clients or the measurement before their time, a text each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<String>,
+    /// User and system time of the measuring process during the measurement, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_cpu_s: Option<f64>,
+    /// Time from the first connection's start to the last one's readiness, in seconds. Not part of `seconds`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect_s: Option<f64>,
+    /// What happened before the clock started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warmup: Option<Warmup>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A round whose counts contradict one another.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("round {round}: {cause}")]
+pub struct RoundError {
+    /// The number of the round.
+    pub round: u32,
+    /// What doesn't add up.
+    pub cause: LedgerError,
+}
+
+impl Round {
+    /// A complete measurement from what the recorders hold. Set the optional fields afterwards.
+    ///
+    /// `conflicts` must account for every one of `ledger.conflicts`; [`Round::check`] tells. Documents keep no
+    /// `ledger.retries` and `ledger.late` is kept only if the caller sets [`Round::late`].
+    pub fn from_ledger(
+        round: u32,
+        ledger: &Ledger,
+        latency: &LatencyHistogram,
+        duration: Duration,
+        conflicts: Vec<Conflict>,
+    ) -> Self {
+        let seconds = duration.as_secs_f64();
+        Round {
+            round,
+            order: None,
+            complete: true,
+            seconds,
+            attempts: ledger.attempts.into(),
+            transactions: ledger.transactions.into(),
+            conflicts,
+            time_s: ledger.time.into(),
+            latency_ms: Latency::from(latency),
+            invariants: Vec::new(),
+            tps: finite(ledger.transactions.committed as f64 / seconds),
+            late: None,
+            errors: Vec::new(),
+            client_cpu_s: None,
+            connect_s: None,
+            warmup: None,
+        }
+    }
+
+    /// The account of the round, as the recorders had it. Retries follow from the identities.
+    pub fn ledger(&self) -> Ledger {
+        let ran = self.transactions.total.saturating_sub(self.transactions.skipped);
+        Ledger {
+            attempts: self.attempts.into(),
+            transactions: self.transactions.into(),
+            time: self.time_s.into(),
+            conflicts: self
+                .conflicts
+                .iter()
+                .fold(0, |sum, conflict| sum.saturating_add(conflict.count)),
+            retries: self.attempts.started.saturating_sub(ran),
+            late: self.late.unwrap_or(0),
+        }
+    }
+
+    /// Checks the accounting rules on what the document holds.
+    ///
+    /// # Errors
+    /// [`RoundError`] with the first identity that doesn't hold.
+    pub fn check(&self) -> Result<(), RoundError> {
+        self.ledger().check().map_err(|cause| RoundError {
+            round: self.round,
+            cause,
+        })
+    }
+
+    /// True if an invariant was found broken.
+    pub fn is_violated(&self) -> bool {
+        self.invariants
+            .iter()
+            .any(|invariant| invariant.held == Some(false))
+    }
+}
+
+impl Invariant {
+    /// An invariant that was checked.
+    pub fn checked(name: impl Into<String>, held: bool, detail: impl Into<String>) -> Self {
+        Invariant {
+            name: name.into(),
+            held: Some(held),
+            detail: detail.into(),
+        }
+    }
+
+    /// An invariant that couldn't be checked, and why.
+    pub fn unchecked(name: impl Into<String>, why: impl Into<String>) -> Self {
+        Invariant {
+            name: name.into(),
+            held: None,
+            detail: why.into(),
+        }
+    }
+}
+
+impl Latency {
+    /// The figures without the encoded distribution.
+    pub fn figures(histogram: &LatencyHistogram) -> Self {
+        Latency {
+            mean: histogram.mean_ms(),
+            stddev: histogram.stddev_ms(),
+            p50: histogram.percentile(50.0),
+            p90: histogram.percentile(90.0),
+            p95: histogram.percentile(95.0),
+            p99: histogram.percentile(99.0),
+            p999: histogram.percentile(99.9),
+            max: histogram.max_ms(),
+            histogram: None,
+        }
+    }
+
+    /// The distribution with its exact mean, deviation and maximum; `None` if there is none or it is damaged.
+    pub fn distribution(&self) -> Option<LatencyHistogram> {
+        let histogram = LatencyHistogram::from_base64(self.histogram.as_deref()?).ok()?;
+        Some(histogram.with_figures(self.mean, self.stddev, self.max))
+    }
+}
+
+impl From<&LatencyHistogram> for Latency {
+    fn from(histogram: &LatencyHistogram) -> Self {
+        Latency {
+            histogram: Some(histogram.to_base64()),
+            ..Latency::figures(histogram)
+        }
+    }
+}
+
+/// Copies counts between the document's struct and the recorders' one, which have the same fields.
+macro_rules! same_counts {
+    ($name:ident, $($field:ident),+) => {
+        impl From<isobench_stats::$name> for $name {
+            fn from(counts: isobench_stats::$name) -> Self {
+                $name { $($field: counts.$field),+ }
+            }
+        }
+
+        impl From<$name> for isobench_stats::$name {
+            fn from(counts: $name) -> Self {
+                isobench_stats::$name { $($field: counts.$field),+ }
+            }
+        }
+    };
+}
+
+same_counts!(
+    Attempts, started, committed, retried, given_up, ambiguous, cut_off, errored
+);
+same_counts!(
+    Transactions,
+    total,
+    committed,
+    given_up,
+    ambiguous,
+    cut_off,
+    errored,
+    skipped
+);
+
+impl From<TimeLedger> for TimeSpent {
+    fn from(time: TimeLedger) -> Self {
+        let seconds = |ns: u64| Duration::from_nanos(ns).as_secs_f64();
+        TimeSpent {
+            useful: seconds(time.useful),
+            wasted: seconds(time.wasted),
+            backoff: seconds(time.backoff),
+            waiting: seconds(time.waiting),
+        }
+    }
+}
+
+impl From<TimeSpent> for TimeLedger {
+    fn from(time: TimeSpent) -> Self {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "`as` saturates, and NaN becomes 0"
+        )]
+        let ns = |seconds: f64| (seconds * 1e9).round() as u64;
+        TimeLedger {
+            useful: ns(time.useful),
+            wasted: ns(time.wasted),
+            backoff: ns(time.backoff),
+            waiting: ns(time.waiting),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The report that people read in a terminal: what was measured, the table, what it means, what the columns count.
+//!
+//! Readable without colour. Not here: the computation of what is shown.
+
+mod columns;
+mod header;
+mod layout;
+mod sentences;
+
+use crate::document::{Cell, Document};
+use crate::summarise::{same_factors, summarise};
+use columns::{Column, FACTORS, FIGURES, LEVEL};
+use layout::{Row, Table, wrap};
+
+/// Narrower than this no table is readable; the lines then run over.
+const LEAST_WIDTH: usize = 60;
+
+/// Renders the table of a comparison and the sentences below it, for a terminal of `width` columns.
+///
+/// Summaries are computed from the rounds, whatever the document says. One row per cell, grouped so that the
+/// levels of a combination stand together. With intervals in a second line a comparison of levels fits into 100
+/// columns; factors that vary get a column each, or a line above their rows where that would be too wide.
+pub fn render(document: &Document, width: usize) -> String {
+    let width = width.max(LEAST_WIDTH);
+    let mut document = document.clone();
+    summarise(&mut document);
+    let mut lines = header::lines(&document, width);
+    if document.cells.is_empty() {
+        lines.push("Nothing was measured.".to_owned());
+    } else {
+        let shown = Shown::choose(&document, width);
+        lines.push(String::new());
+        lines.extend(shown.table.lines(width));
+        lines.push(String::new());
+        lines.extend(sentences::lines(&document, width));
+        lines.push(String::new());
+        lines.extend(legend(&shown.columns, width));
+    }
+    for warning in &document.warnings {
+        lines.extend(wrap(&format!("Warning: {warning}"), width, 2));
+    }
+    let mut text = lines
+        .iter()
+        .map(|line| line.trim_end())
+        .collect::<Vec<_>>()
+        .join("\n");
+    text.push('\n');
+    text
+}
+
+/// The columns that were chosen, and the table they make.
+struct Shown {
+    columns: Vec<&'static Column>,
+    table: Table,
+}
+
+impl Shown {
+    /// Gives every factor that varies a column, unless the table then gets too wide.
+    fn choose(document: &Document, width: usize) -> Shown {
+        let vary: Vec<&'static Column> = FACTORS.iter().filter(|factor| varies(document, factor)).collect();
+        let with_factors = Shown::new(document, vary.clone(), &[]);
+        if vary.is_empty() || with_factors.table.least_width() <= width {
+            return with_factors;
+        }
+        Shown::new(document, Vec::new(), &vary)
+    }
+
+    fn new(document: &Document, factors: Vec<&'static Column>, headings: &[&'static Column]) -> Shown {
+        let mut columns = factors;
+        columns.push(&LEVEL);
+        columns.extend(FIGURES.iter());
+        let mut rows = Vec::new();
+        for group in groups(document) {
+            if !headings.is_empty() {
+                let factor = |column: &&Column| {
+                    format!("{} {}", column.title, (column.show)(document, group[0]).join(""))
+                };
+                rows.push(Row::Heading(
+                    headings.iter().map(factor).collect::<Vec<_>>().join(", "),
+                ));
+            }
+            rows.extend(group.iter().map(|cell| {
+                Row::Cells(
+                    columns
+                        .iter()
+                        .map(|column| (column.show)(document, cell))
+                        .collect(),
+                )
+            }));
+        }
+        let titles = columns
+            .iter()
+            .map(|column| (column.title, column.unit, column.right))
+            .collect();
+        Shown {
+            columns,
+            table: Table { titles, rows },
+        }
+    }
+}
+
+/// The cells, those together that differ in nothing but their levels, otherwise in the document's order.
+fn groups(document: &Document) -> Vec<Vec<&Cell>> {
+    let mut groups: Vec<Vec<&Cell>> = Vec::new();
+    for cell in &document.cells {
+        match groups.iter_mut().find(|group| same_factors(group[0], cell)) {
+            Some(group) => group.push(cell),
+            None => groups.push(vec![cell]),
+        }
+    }
+    groups
+}
+
+fn varies(document: &Document, factor: &Column) -> bool {
+    let mut values = document.cells.iter().map(|cell| (factor.show)(document, cell));
+    let first = values.next();
+    values.any(|value| Some(value) != first)
+}
+
+fn legend(columns: &[&Column], width: usize) -> Vec<String> {
+    let name = |column: &Column| column.legend.0;
+    let longest = columns
+        .iter()
+        .map(|column| name(column).chars().count())
+        .max()
+        .unwrap_or(0);
+    columns
+        .iter()
+        .flat_map(|column| {
+            let line = format!("{:longest$}  {}", name(column), column.legend.1);
+            wrap(&line, width, longest + 2)
+        })
+        .collect()
+}

@@ -1,0 +1,131 @@
+//! What was measured, in the lines above the table.
+//!
+//! Not here: factors that vary; they are in the table.
+
+use std::collections::BTreeMap;
+
+use super::layout::wrap;
+use crate::document::{Cell, Document, Plan, Server};
+use crate::numbers::{count, counted, short};
+
+/// The lines above the table.
+pub fn lines(document: &Document, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !document.complete {
+        let reason = document
+            .incomplete_reason
+            .as_deref()
+            .unwrap_or("it ended before everything was measured");
+        lines.extend(wrap(&format!("INCOMPLETE: {reason}"), width, 2));
+    }
+    let texts = [
+        Some(server(&document.server)),
+        settings(&document.server.settings),
+        Some(client(document)),
+        Some(plan(document)),
+    ];
+    lines.extend(texts.into_iter().flatten().flat_map(|text| wrap(&text, width, 2)));
+    lines
+}
+
+fn server(server: &Server) -> String {
+    let product = if server.product.is_empty() {
+        "unknown product"
+    } else {
+        &server.product
+    };
+    let started = if server.embedded {
+        " (started by isobench)"
+    } else {
+        ""
+    };
+    format!("Server: {}{started}", join(&[product, &server.version], " "))
+}
+
+fn settings(settings: &BTreeMap<String, String>) -> Option<String> {
+    let settings: Vec<String> = settings
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    (!settings.is_empty()).then(|| format!("Settings: {}", settings.join(", ")))
+}
+
+fn client(document: &Document) -> String {
+    let client = &document.client;
+    let cores = if client.cores > 0 {
+        counted(client.cores.into(), "core")
+    } else {
+        String::new()
+    };
+    let version = join(&["isobench", &client.version], " ");
+    format!(
+        "Client: {}",
+        join(&[&version, &client.cpu, &cores, &client.os], ", ")
+    )
+}
+
+fn plan(document: &Document) -> String {
+    let plan = &document.plan;
+    let mut parts = Vec::new();
+    if let Some(first) = document.cells.first() {
+        let same = |get: fn(&Cell) -> String| {
+            let value = get(first);
+            document
+                .cells
+                .iter()
+                .all(|cell| get(cell) == value)
+                .then_some(value)
+        };
+        parts.extend(same(|cell| cell.workload.clone()));
+        parts.extend(same(|cell| format!("scale {}", count(cell.scale.into()))));
+        parts.extend(same(|cell| counted(cell.clients.into(), "client")));
+        parts.extend(same(|cell| counted(cell.jobs.into(), "worker")));
+        parts.extend(same(|cell| format!("{} protocol", cell.protocol)));
+        parts.extend(same(|cell| format!("backoff {}", cell.backoff)));
+    }
+    parts.extend(length(plan));
+    parts.push(plan.max_tries.map_or_else(
+        || "unlimited attempts".to_owned(),
+        |tries| format!("at most {}", counted(tries.into(), "attempt")),
+    ));
+    parts.extend(
+        plan.rate
+            .map(|rate| format!("{} transactions per second wanted", short(rate))),
+    );
+    parts.extend(
+        plan.latency_limit_ms
+            .map(|limit| format!("latency limit {} ms", short(limit))),
+    );
+    parts.extend(
+        plan.think_time_ms
+            .map(|pause| format!("think time {} ms", short(pause))),
+    );
+    parts.extend(plan.seed.map(|seed| format!("seed {seed}")));
+    format!("Measured: {}", parts.join(", "))
+}
+
+fn length(plan: &Plan) -> Vec<String> {
+    let rounds = counted(plan.rounds.into(), "round");
+    let mut parts = Vec::new();
+    if let Some(seconds) = plan.time_s {
+        parts.push(format!("{rounds} of {seconds} s"));
+    } else if let Some(transactions) = plan.transactions {
+        parts.push(format!(
+            "{rounds} of {} per client",
+            counted(transactions, "transaction")
+        ));
+    }
+    if plan.warmup_s > 0.0 {
+        parts.push(format!("{} s warm-up", plan.warmup_s));
+    }
+    parts
+}
+
+fn join(parts: &[&str], between: &str) -> String {
+    parts
+        .iter()
+        .filter(|part| !part.is_empty())
+        .copied()
+        .collect::<Vec<_>>()
+        .join(between)
+}

@@ -1,0 +1,256 @@
+//! What the rows mean: one plain sentence per level, and what must be known before believing it.
+//!
+//! Not here: the table.
+
+use super::columns::{errored, is_incomplete};
+use super::layout::wrap;
+use crate::document::{Cell, CellLevel, Document, RatioToFirst, Round};
+use crate::numbers::{counted, percent, short};
+use crate::summarise::counted_ledger;
+use isobench_isolation::EffectiveLevel;
+
+/// The paragraphs below the table, wrapped.
+pub fn lines(document: &Document, width: usize) -> Vec<String> {
+    let mut paragraphs: Vec<String> = levels(document)
+        .iter()
+        .map(|cells| about_level(document, cells))
+        .collect();
+    if document.cells.iter().all(|cell| cell.summary.tps.low.is_none()) {
+        paragraphs.push(
+            "No intervals: they need two complete rounds or more. Whether a difference is more than noise is unknown."
+                .to_owned(),
+        );
+    }
+    if document.cells.iter().any(proves_nothing) {
+        paragraphs.push(
+            "Note: the TPC-B-like script can't lose an update at read committed, because it adds its amounts in SQL \
+             (balance = balance + :delta). Invariants that held there prove nothing about the level."
+                .to_owned(),
+        );
+    }
+    paragraphs
+        .iter()
+        .flat_map(|paragraph| wrap(paragraph, width, 2))
+        .collect()
+}
+
+/// The cells of each level, in the document's order.
+fn levels(document: &Document) -> Vec<Vec<&Cell>> {
+    let mut levels: Vec<Vec<&Cell>> = Vec::new();
+    for cell in &document.cells {
+        match levels.iter_mut().find(|cells| cells[0].level == cell.level) {
+            Some(cells) => cells.push(cell),
+            None => levels.push(vec![cell]),
+        }
+    }
+    levels
+}
+
+fn about_level(document: &Document, cells: &[&Cell]) -> String {
+    let mut parts = vec![throughput(cells)];
+    parts.extend(conflicts(cells));
+    parts.push(invariants(cells));
+    let mut sentences = vec![format!("{}: {}.", level_name(&cells[0].level), parts.join("; "))];
+    sentences.extend(incomplete(document, cells));
+    sentences.extend(not_retried(cells));
+    sentences.extend(left_over(cells));
+    sentences.join(" ")
+}
+
+fn level_name(level: &CellLevel) -> String {
+    let name = level.name();
+    match &level.effective {
+        _ if !level.differs() => name,
+        EffectiveLevel::Unknown => format!("{name} (ASKED FOR; the server can't tell what it runs)"),
+        effective => format!("{name} (ASKED FOR; the server says it runs {effective})"),
+    }
+}
+
+fn throughput(cells: &[&Cell]) -> String {
+    let tps: Vec<f64> = cells.iter().filter_map(|cell| cell.summary.tps.mean).collect();
+    let Some(range) = range(&tps, short) else {
+        return "nothing was measured".to_owned();
+    };
+    if tps.iter().all(|tps| *tps == 0.0) {
+        return "no transaction committed".to_owned();
+    }
+    let mut text = format!("{range} committed transactions per second");
+    if let [cell] = cells
+        && let (Some(low), Some(high)) = (cell.summary.tps.low, cell.summary.tps.high)
+    {
+        text = format!("{text} ({} to {})", short(low), short(high));
+    }
+    match compared(cells) {
+        Some(compared) => format!("{text}, {compared}"),
+        None => text,
+    }
+}
+
+/// How the level compares with the first one, unless it is the first one.
+fn compared(cells: &[&Cell]) -> Option<String> {
+    let ratios: Vec<&RatioToFirst> = cells
+        .iter()
+        .filter_map(|cell| cell.summary.ratio.as_ref())
+        .collect();
+    let first = ratios.first()?;
+    if first.to == cells[0].level.name() {
+        return None;
+    }
+    let means: Vec<f64> = ratios.iter().map(|ratio| ratio.mean).collect();
+    let times = format!("{} times {}", range(&means, short)?, first.to);
+    if let [ratio] = ratios.as_slice() {
+        return Some(format!("{times} ({})", certainty(ratio)));
+    }
+    let significant = ratios.iter().filter(|ratio| ratio.significant).count();
+    Some(format!(
+        "{times} (more than noise in {significant} of {} rows)",
+        ratios.len()
+    ))
+}
+
+fn certainty(ratio: &RatioToFirst) -> String {
+    match (ratio.low, ratio.high) {
+        (Some(low), Some(high)) => {
+            let noise = if ratio.significant {
+                "more than noise"
+            } else {
+                "no more than noise"
+            };
+            format!("{} to {}, {noise}", short(low), short(high))
+        }
+        _ => "the rounds don't tell whether this is more than noise".to_owned(),
+    }
+}
+
+fn conflicts(cells: &[&Cell]) -> Option<String> {
+    let ran: Vec<&&Cell> = cells
+        .iter()
+        .filter(|cell| counted_ledger(cell).attempts.started > 0)
+        .collect();
+    let conflicts: Vec<f64> = ran.iter().map(|cell| cell.summary.conflict_ratio).collect();
+    let wasted: Vec<f64> = ran.iter().map(|cell| cell.summary.wasted_share).collect();
+    let (conflicts, wasted) = (range(&conflicts, percent)?, range(&wasted, percent)?);
+    Some(format!(
+        "{conflicts} of attempts ended in a conflict and {wasted} of the clients' busy time was thrown away"
+    ))
+}
+
+fn invariants(cells: &[&Cell]) -> String {
+    let violated = |round: &&Round| round.is_violated();
+    let rounds = || cells.iter().flat_map(|cell| &cell.rounds);
+    if let Some(round) = rounds().find(violated) {
+        let broken = round
+            .invariants
+            .iter()
+            .find(|invariant| invariant.held == Some(false));
+        let example = broken.map_or_else(String::new, |broken| match broken.detail.as_str() {
+            "" => format!(" ({})", broken.name),
+            detail => format!(" ({}: {detail})", broken.name),
+        });
+        let (wrong, all) = (rounds().filter(violated).count(), rounds().count());
+        return format!(
+            "the database was WRONG after {wrong} of {}{example}",
+            counted(all as u64, "round")
+        );
+    }
+    if rounds().all(|round| round.invariants.is_empty()) {
+        "the workload has no invariants to check".to_owned()
+    } else if cells
+        .iter()
+        .all(|cell| cell.summary.invariants_held == Some(true))
+    {
+        "every invariant held".to_owned()
+    } else {
+        "not every invariant could be checked".to_owned()
+    }
+}
+
+fn incomplete(document: &Document, cells: &[&Cell]) -> Option<String> {
+    let lacking: Vec<&&Cell> = cells
+        .iter()
+        .filter(|cell| is_incomplete(document, cell))
+        .collect();
+    if lacking.is_empty() {
+        return None;
+    }
+    let rounds: u64 = cells.iter().map(|cell| u64::from(cell.summary.rounds)).sum();
+    let planned = u64::from(document.plan.rounds) * cells.len() as u64;
+    let mut text = format!(
+        "INCOMPLETE: {rounds} of {} measured to the end",
+        counted(planned, "round")
+    );
+    if lacking
+        .iter()
+        .any(|cell| cell.summary.rounds == 0 && !cell.rounds.is_empty())
+    {
+        text.push_str("; where there is none, the numbers come from what was interrupted");
+    }
+    Some(text + ".")
+}
+
+fn not_retried(cells: &[&Cell]) -> Option<String> {
+    let errored = cells
+        .iter()
+        .fold(0, |sum: u64, cell| sum.saturating_add(errored(cell)));
+    let mut errors = cells
+        .iter()
+        .flat_map(|cell| &cell.rounds)
+        .flat_map(|round| &round.errors);
+    let first = errors.next().map(|error| error.trim().trim_end_matches('.'));
+    match (errored, first) {
+        (0, None) => None,
+        (0, Some(first)) => Some(format!("Not everything went well: {first}.")),
+        (_, first) => {
+            let example = first.map_or_else(String::new, |first| format!(" (the first: {first})"));
+            Some(format!(
+                "ERRORED: {} ended with an error that isn't retried{example}, so fewer clients may have worked than \
+                 the row says.",
+                counted(errored, "transaction")
+            ))
+        }
+    }
+}
+
+/// What became of transactions that neither committed nor are mentioned elsewhere.
+fn left_over(cells: &[&Cell]) -> Option<String> {
+    let sum = |get: fn(&Round) -> u64| {
+        cells
+            .iter()
+            .flat_map(|cell| &cell.rounds)
+            .fold(0_u64, |sum, round| sum.saturating_add(get(round)))
+    };
+    let parts: Vec<String> = [
+        (
+            sum(|round| round.transactions.given_up),
+            "given up after the last attempt allowed",
+        ),
+        (sum(|round| round.transactions.ambiguous), "of unknown outcome"),
+        (
+            sum(|round| round.transactions.skipped),
+            "skipped because they were late already",
+        ),
+    ]
+    .into_iter()
+    .filter(|(number, _)| *number > 0)
+    .map(|(number, what)| format!("{} {what}", counted(number, "transaction")))
+    .collect();
+    (!parts.is_empty()).then(|| format!("Not counted as throughput: {}.", parts.join(", ")))
+}
+
+/// TPC-B-like at read committed: correct whatever the level does.
+fn proves_nothing(cell: &Cell) -> bool {
+    let name = cell.workload.to_lowercase().replace(['-', ' ', '_'], "");
+    name.contains("tpcb") && cell.summary.invariants_held == Some(true)
+}
+
+/// "12", or "12 to 34"; `None` of nothing.
+fn range(values: &[f64], show: fn(f64) -> String) -> Option<String> {
+    let low = values.iter().copied().reduce(f64::min)?;
+    let high = values.iter().copied().reduce(f64::max)?;
+    let (low, high) = (show(low), show(high));
+    Some(if low == high {
+        low
+    } else {
+        format!("{low} to {high}")
+    })
+}
