@@ -17,10 +17,24 @@
 //! the command line turns Ctrl-C into a normal end of the program, which drops the server. What a
 //! killed program leaves behind is removed by the next [`Server::start`] ([`sweep_leftovers`]).
 
+mod access;
+mod account;
+mod binaries;
+mod cache;
+mod copy;
 mod error;
+mod fetch;
+mod folder;
+mod log;
 mod options;
+mod pidfile;
+mod postmaster;
+mod process;
 mod server;
+mod settings;
 mod sweep;
+mod template;
+mod version;
 
 pub use error::ServerError;
 pub use options::{MajorVersion, MajorVersionError, ServerOptions};

@@ -1,0 +1,273 @@
+//! Finds the server's programs: those given, installed, or fetched.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::account::Account;
+use crate::cache::Cache;
+use crate::fetch::fetch;
+use crate::version::Version;
+use crate::{MajorVersion, ServerError, ServerOptions};
+
+/// The oldest major version that writes "ready" into `postmaster.pid`.
+const OLDEST_MAJOR: u32 = 10;
+/// Programs that a folder must hold.
+const PROGRAMS: [&str; 2] = ["postgres", "initdb"];
+/// Folders of well-known packages; a star stands for any name: Debian, Red Hat, Homebrew, source.
+const KNOWN_FOLDERS: [&str; 9] = [
+    "/usr/lib/postgresql/*/bin",
+    "/usr/lib/postgresql*/bin",
+    "/usr/libexec/postgresql*",
+    "/usr/pgsql-*/bin",
+    "/opt/homebrew/opt/postgresql*/bin",
+    "/usr/local/opt/postgresql*/bin",
+    "/Applications/Postgres.app/Contents/Versions/*/bin",
+    "/usr/local/pgsql/bin",
+    "/usr/local/pgsql-*/bin",
+];
+
+/// A server's programs.
+#[derive(Clone, Debug)]
+pub(crate) struct Binaries {
+    /// The folder they are in.
+    pub(crate) folder: PathBuf,
+    /// Their version.
+    pub(crate) version: Version,
+    /// The whole line they state.
+    pub(crate) version_line: String,
+    /// Where they come from, for people.
+    pub(crate) origin: String,
+    /// Whether they were fetched.
+    pub(crate) fetched: bool,
+}
+
+impl Binaries {
+    /// Path of a program.
+    pub(crate) fn program(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Looks into a folder and asks the server for its version.
+    fn open(folder: &Path, account: &Account, origin: &str) -> Result<Self, ServerError> {
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        account.check_reach(&folder)?;
+        if let Some(program) = PROGRAMS.into_iter().find(|program| !folder.join(program).is_file()) {
+            return Err(ServerError::MissingProgram { folder, program });
+        }
+        let program = folder.join("postgres");
+        let wont_run = |message: String| ServerError::WontRun { program: program.clone(), message };
+        let output = account.command(&program).arg("--version").output();
+        let output = output.map_err(|error| wont_run(explain(&error, account)))?;
+        let line = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let Some(version) = Version::parse(&line).filter(|_| output.status.success()) else {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            return Err(wont_run(format!("{} ({})", errors.trim(), output.status)));
+        };
+        if version.major < OLDEST_MAJOR {
+            return Err(ServerError::TooOld { program, version: version.text });
+        }
+        Ok(Self { folder, version, version_line: line, origin: origin.to_owned(), fetched: false })
+    }
+}
+
+/// Finds the programs to use: the folder given, else the version to fetch, else the newest installed of
+/// the supported versions, else the newest supported one, fetched.
+pub(crate) fn find(
+    options: &ServerOptions,
+    account: &Account,
+    cache: &Cache,
+    note: &mut dyn FnMut(&str),
+) -> Result<Binaries, ServerError> {
+    match (&options.bin, options.version) {
+        (Some(_), Some(_)) => Err(ServerError::BinAndVersion),
+        (Some(folder), None) => Binaries::open(folder, account, "--server-bin"),
+        (None, Some(version)) => fetched(version, account, cache, note),
+        (None, None) => match newest(&candidates(), account) {
+            Some(binaries) => Ok(binaries),
+            None => fetched(MajorVersion::NEWEST, account, cache, note),
+        },
+    }
+}
+
+fn fetched(
+    version: MajorVersion,
+    account: &Account,
+    cache: &Cache,
+    note: &mut dyn FnMut(&str),
+) -> Result<Binaries, ServerError> {
+    let folder = fetch(version, cache, note)?;
+    Binaries::open(&folder, account, "fetched").map(|binaries| Binaries { fetched: true, ..binaries })
+}
+
+/// Picks the newest server of those that work and whose version is supported.
+fn newest(folders: &[PathBuf], account: &Account) -> Option<Binaries> {
+    let oldest = u32::from(MajorVersion::OLDEST.get());
+    folders
+        .iter()
+        .filter_map(|folder| {
+            Binaries::open(folder, account, &format!("installed at {}", folder.display())).ok()
+        })
+        .filter(|binaries| binaries.version.major >= oldest)
+        // The first of equals: what stands in PATH goes before the rest.
+        .reduce(|best, next| if next.version.compare(&best.version).is_gt() { next } else { best })
+}
+
+/// Lists the folders in which a server may be installed, each once, without looking closer.
+fn candidates() -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> =
+        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
+    folders.extend(pg_config_folder());
+    folders.extend(KNOWN_FOLDERS.iter().flat_map(|pattern| expand(pattern)));
+    folders.retain(|folder| folder.is_absolute() && folder.join("postgres").is_file());
+    let mut seen = Vec::new();
+    folders.retain(|folder| {
+        let real = fs::canonicalize(folder.join("postgres")).unwrap_or_default();
+        let new = !seen.contains(&real);
+        seen.push(real);
+        new
+    });
+    folders
+}
+
+fn pg_config_folder() -> Option<PathBuf> {
+    let output = Command::new("pg_config").arg("--bindir").output().ok()?;
+    let folder = String::from_utf8(output.stdout).ok()?;
+    Some(folder.trim().into())
+}
+
+/// Lists the paths that match a pattern, in which a star stands for any letters of one name.
+fn expand(pattern: &str) -> Vec<PathBuf> {
+    pattern.split('/').skip(1).fold(vec![PathBuf::from("/")], |folders, part| match part.split_once('*') {
+        None => folders.into_iter().map(|folder| folder.join(part)).collect(),
+        Some((start, end)) => folders.iter().flat_map(|folder| matching(folder, start, end)).collect(),
+    })
+}
+
+fn matching(folder: &Path, start: &str, end: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let fits = |name: &OsStr| {
+        name.to_str().is_some_and(|name| {
+            name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+        })
+    };
+    let mut found: Vec<PathBuf> =
+        entries.filter(|entry| fits(&entry.file_name())).map(|entry| entry.path()).collect();
+    found.sort();
+    found
+}
+
+/// Says why a program can't be executed, with what the system's few words don't say.
+fn explain(error: &io::Error, account: &Account) -> String {
+    use rustix::io::Errno;
+    let hint = match Errno::from_io_error(error) {
+        Some(Errno::NOEXEC) => "; it is built for another kind of machine",
+        Some(Errno::NOENT) => {
+            "; the file is there, so its dynamic loader isn't: it is built for another system"
+        }
+        Some(Errno::PERM | Errno::INVAL) if account.is_other() => {
+            let user = account.other_name().unwrap_or_default();
+            return format!("{error}; root may not become the user \"{user}\" here");
+        }
+        _ => "",
+    };
+    format!("{error}{hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// Makes a folder with programs that state a version.
+    fn fake(top: &Path, name: &str, script: &str) -> PathBuf {
+        let folder = top.join(name);
+        fs::create_dir_all(&folder).expect("create");
+        for program in PROGRAMS {
+            fs::write(folder.join(program), script).expect("write");
+            fs::set_permissions(folder.join(program), fs::Permissions::from_mode(0o755)).expect("chmod");
+        }
+        folder
+    }
+
+    fn stating(version: &str) -> String {
+        format!("#!/bin/sh\necho 'postgres (PostgreSQL) {version}'\n")
+    }
+
+    fn top() -> tempfile::TempDir {
+        let top = tempfile::tempdir().expect("folder");
+        fs::set_permissions(top.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
+        top
+    }
+
+    fn open(folder: &Path) -> Result<Binaries, ServerError> {
+        Binaries::open(folder, &Account::for_server().expect("account"), "--server-bin")
+    }
+
+    #[test]
+    fn the_newest_supported_server_that_runs_wins() {
+        let top = top();
+        let folders = [
+            fake(top.path(), "old", &stating("13.1")),
+            fake(top.path(), "a", &stating("16.9")),
+            fake(top.path(), "b", &stating("16.10")),
+            fake(top.path(), "same", &stating("16.10")),
+            fake(top.path(), "broken", "#!/bin/sh\nexit 1\n"),
+            top.path().join("missing"),
+        ];
+        let account = Account::for_server().expect("account");
+        let found = newest(&folders, &account).expect("one");
+        assert_eq!((found.version.text.as_str(), found.folder), ("16.10", top.path().join("b")));
+        assert!(found.origin.starts_with("installed at /"));
+        assert!(newest(&folders[..1], &account).is_none());
+    }
+
+    #[test]
+    fn what_is_missing_or_broken_is_named() {
+        let top = top();
+        let folder = fake(top.path(), "no-initdb", &stating("18.1"));
+        fs::remove_file(folder.join("initdb")).expect("remove");
+        let message = open(&folder).expect_err("no initdb").to_string();
+        assert!(message.contains("there is no initdb") && message.contains("no-initdb"), "{message}");
+        let message = open(Path::new("/nonexistent")).expect_err("no folder").to_string();
+        assert!(message.contains("there is no postgres in /nonexistent"), "{message}");
+
+        let noise = "#!/bin/sh\necho 'libfoo.so.1: cannot open shared object file' >&2\nexit 127\n";
+        let message = open(&fake(top.path(), "library", noise)).expect_err("a library").to_string();
+        assert!(message.contains("libfoo.so.1") && message.contains("127"), "{message}");
+        let message =
+            open(&fake(top.path(), "loader", "#!/nonexistent/sh\n")).expect_err("loader").to_string();
+        assert!(message.contains("dynamic loader"), "{message}");
+        let message = open(&fake(top.path(), "arch", "\u{7f}ELF\u{2}\0")).expect_err("arch").to_string();
+        assert!(message.contains("another kind of machine"), "{message}");
+        let message = open(&fake(top.path(), "ancient", &stating("9.6.1"))).expect_err("old").to_string();
+        assert!(message.contains("9.6.1"), "{message}");
+    }
+
+    #[test]
+    fn a_folder_and_a_version_exclude_each_other() {
+        let options = ServerOptions {
+            bin: Some("/x".into()),
+            version: Some(MajorVersion::NEWEST),
+            ..ServerOptions::default()
+        };
+        let account = Account::for_server().expect("account");
+        let cache = Cache { folder: "/nonexistent".into(), is_temporary: false };
+        let result = find(&options, &account, &cache, &mut |_| ());
+        assert!(matches!(result, Err(ServerError::BinAndVersion)));
+    }
+
+    #[test]
+    fn patterns_are_expanded() {
+        let top = top();
+        for name in ["pgsql-9/bin", "pgsql-18/bin", "other/bin"] {
+            fs::create_dir_all(top.path().join(name)).expect("create");
+        }
+        let pattern = format!("{}/pgsql-*/bin", top.path().display());
+        let found = expand(&pattern);
+        assert_eq!(found, [top.path().join("pgsql-18/bin"), top.path().join("pgsql-9/bin")]);
+        assert_eq!(expand("/nonexistent-*/bin"), Vec::<PathBuf>::new());
+    }
+}

@@ -1,0 +1,200 @@
+//! The folder of one run: its name, its place, and the lock that tells that its owner lives.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::ServerError;
+use crate::account::Account;
+
+/// How the name of every run's folder begins.
+pub(crate) const PREFIX: &str = "isobench-pg-";
+/// File that its owner keeps locked while it lives, with the path of the server's program in it.
+pub(crate) const OWNER_FILE: &str = "owner";
+/// Longest path of a Unix socket, in bytes (`sun_path` without its final zero).
+const SOCKET_PATH_LIMIT: usize = 107;
+/// The longest name of a socket file.
+const SOCKET_NAME: &str = "/.s.PGSQL.65535";
+/// Random letters in the name.
+const RANDOM_LETTERS: usize = 8;
+
+/// A folder of mode 0700 under the temporary folder; dropping it removes it.
+#[derive(Debug)]
+pub(crate) struct RunFolder {
+    path: PathBuf,
+    /// Whether the data lies in memory.
+    pub(crate) in_memory: bool,
+    /// Locked; closing it (also by dying) releases the lock.
+    _owner: File,
+}
+
+impl RunFolder {
+    /// Makes a folder in the best place there is, for a server of `program`.
+    ///
+    /// # Errors
+    /// [`ServerError::NoPlace`] says what is wrong with each place.
+    pub(crate) fn create(
+        account: &Account,
+        program: &Path,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Self, ServerError> {
+        let mut tried = Vec::new();
+        for place in places() {
+            match Self::create_in(&place, account, program) {
+                Ok(folder) => {
+                    if !tried.is_empty() {
+                        note(&format!(
+                            "using {} for the data, because {}",
+                            place.display(),
+                            tried.join(", ")
+                        ));
+                    }
+                    return Ok(folder);
+                }
+                Err(error @ ServerError::NoSpace { .. }) => return Err(error),
+                Err(ServerError::Io { path, source, .. }) => {
+                    tried.push(format!("{}: {source}", path.display()));
+                }
+                Err(error) => tried.push(error.to_string()),
+            }
+        }
+        Err(ServerError::NoPlace { tried: tried.join(", ") })
+    }
+
+    fn create_in(place: &Path, account: &Account, program: &Path) -> Result<Self, ServerError> {
+        let unusable = |reason: &str| {
+            let source = io::Error::other(reason.to_owned());
+            ServerError::Io { action: "use", path: place.to_owned(), source }
+        };
+        // Real paths, because the server's processes are known by theirs.
+        let place = &fs::canonicalize(place).map_err(|source| ServerError::io("use", place, source))?;
+        let length = place.as_os_str().len() + 1 + PREFIX.len() + RANDOM_LETTERS + SOCKET_NAME.len();
+        if length > SOCKET_PATH_LIMIT {
+            return Err(unusable("the path is too long for a socket"));
+        }
+        // unix_socket_directories is a list in which these separate and quote.
+        if place.to_str().is_none_or(|path| path.contains([',', '"', '\n'])) {
+            return Err(unusable("the path has letters that PostgreSQL can't take"));
+        }
+        account.check_reach(place)?;
+        loop {
+            let made = tempfile::Builder::new().prefix(PREFIX).rand_bytes(RANDOM_LETTERS).tempdir_in(place);
+            let made = made.map_err(|source| ServerError::io("create a folder in", place, source))?;
+            if let Some(owner) = own(made.path(), program)
+                .map_err(|source| ServerError::io("write in", made.path(), source))?
+            {
+                let path = made.keep();
+                let in_memory = is_in_memory(&path);
+                return Ok(Self { path, in_memory, _owner: owner });
+            }
+        }
+    }
+
+    /// The folder.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes the folder with everything in it.
+    pub(crate) fn remove(&self) -> Result<(), ServerError> {
+        remove(&self.path)
+    }
+}
+
+impl Drop for RunFolder {
+    fn drop(&mut self) {
+        let _ = self.remove();
+    }
+}
+
+/// Removes a folder with everything in it, never following links; it may be gone already.
+pub(crate) fn remove(path: &Path) -> Result<(), ServerError> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ServerError::io("remove", path, error)),
+        _ => Ok(()),
+    }
+}
+
+/// Writes and locks the owner file. `None` if a sweep took the folder in that very moment.
+fn own(folder: &Path, program: &Path) -> io::Result<Option<File>> {
+    let path = folder.join(OWNER_FILE);
+    let mut file = File::create_new(&path)?;
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    if file.try_lock().is_err() {
+        return Ok(None);
+    }
+    file.write_all(program.as_os_str().as_encoded_bytes())?;
+    let same = fs::metadata(&path).is_ok_and(|there| {
+        file.metadata().is_ok_and(|ours| (there.dev(), there.ino()) == (ours.dev(), ours.ino()))
+    });
+    Ok(same.then_some(file))
+}
+
+/// Lists the folders under which runs may live, best first.
+///
+/// `TMPDIR` if it is set. Then `/tmp` and `/var/tmp`; one on a disk comes first, because in memory
+/// (where many systems have `/tmp`) a commit costs no disk write, and a benchmark would flatter.
+pub(crate) fn places() -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = ["/tmp", "/var/tmp"].map(PathBuf::from).into();
+    places.sort_by_key(|place| is_in_memory(place));
+    if let Some(chosen) = std::env::var_os("TMPDIR").filter(|chosen| chosen != OsStr::new("")) {
+        places.insert(0, chosen.into());
+    }
+    places
+}
+
+#[cfg(target_os = "linux")]
+fn is_in_memory(path: &Path) -> bool {
+    /// `TMPFS_MAGIC` and `RAMFS_MAGIC` of statfs(2).
+    const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
+    rustix::fs::statfs(path)
+        .is_ok_and(|stat| u32::try_from(stat.f_type).is_ok_and(|magic| IN_MEMORY.contains(&magic)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_in_memory(_path: &Path) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account() -> Account {
+        Account::for_server().expect("an account")
+    }
+
+    #[test]
+    fn a_folder_is_private_and_goes_with_its_value() {
+        let folder = RunFolder::create(&account(), Path::new("/bin/x"), &mut |_| ()).expect("folder");
+        let path = folder.path().to_owned();
+        assert_eq!(fs::metadata(&path).expect("metadata").mode() & 0o777, 0o700);
+        assert_eq!(fs::read_to_string(path.join(OWNER_FILE)).expect("read"), "/bin/x");
+        assert!(File::open(path.join(OWNER_FILE)).expect("open").try_lock().is_err());
+        fs::write(path.join("file"), "x").expect("write");
+        drop(folder);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn long_odd_and_missing_places_are_refused_with_the_reason() {
+        let top = tempfile::tempdir().expect("folder");
+        let long = top.path().join("x".repeat(80));
+        let comma = top.path().join("a,b");
+        fs::create_dir(&long).expect("create");
+        fs::create_dir(&comma).expect("create");
+        for (place, reason) in [
+            (long, "too long"),
+            (comma, "letters"),
+            (top.path().join("missing"), "No such file"),
+            (Path::new("/proc").to_owned(), "/proc"),
+        ] {
+            let error = RunFolder::create_in(&place, &account(), Path::new("/bin/x"))
+                .expect_err("refused")
+                .to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+}

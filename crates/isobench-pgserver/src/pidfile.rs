@@ -1,0 +1,70 @@
+//! Reads `postmaster.pid`, in which a server tells its process id and whether it is ready.
+//!
+//! One item a line: process id, data folder, start time, port, socket folder, listen address, shared
+//! memory, status (PostgreSQL: Database File Layout; `pg_ctl -w` waits for the same status).
+
+use std::fs;
+use std::path::Path;
+
+/// Line of the status, from 0.
+const STATUS_LINE: usize = 7;
+
+/// What `postmaster.pid` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PidFile {
+    /// The server's main process.
+    pub(crate) pid: i32,
+    /// How far it is.
+    pub(crate) status: Status,
+}
+
+/// A server's state as it writes it itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// Not written yet: shared memory isn't set up.
+    Unknown,
+    /// Shared memory is set up; "starting", "stopping" or "standby".
+    Busy,
+    /// Accepts connections.
+    Ready,
+}
+
+impl PidFile {
+    /// Reads the file in a data folder; `None` if there is none or it isn't complete yet.
+    pub(crate) fn read(data: &Path) -> Option<Self> {
+        Self::parse(&fs::read_to_string(data.join("postmaster.pid")).ok()?)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut lines = text.lines();
+        // A stand-alone backend writes its number negated.
+        let pid = lines.next()?.trim().parse::<i32>().ok().filter(|pid| *pid > 0)?;
+        let status = match lines.nth(STATUS_LINE - 1).map(str::trim) {
+            None | Some("") => Status::Unknown,
+            Some("ready") => Status::Ready,
+            Some(_) => Status::Busy,
+        };
+        Some(Self { pid, status })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_running_servers_file_is_read() {
+        let text = "4711\n/tmp/x/data\n1700000000\n5432\n/tmp/x\n\n  1234567   8\nready   \n";
+        assert_eq!(PidFile::parse(text), Some(PidFile { pid: 4711, status: Status::Ready }));
+        let starting = text.replace("ready   ", "starting");
+        assert_eq!(PidFile::parse(&starting).map(|file| file.status), Some(Status::Busy));
+    }
+
+    #[test]
+    fn unfinished_files_are_not_ready() {
+        assert_eq!(PidFile::parse("4711\n/tmp/x"), Some(PidFile { pid: 4711, status: Status::Unknown }));
+        for text in ["", "\n", "x", "-5\n/tmp", "0\n", "99999999999\n"] {
+            assert_eq!(PidFile::parse(text), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The server's main process: start it, wait until it is ready, end it.
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+use crate::account::Account;
+use crate::pidfile::{PidFile, Status};
+use crate::settings::Settings;
+use crate::{ServerError, log, process};
+
+/// How long a server may take to get ready. A fresh one takes a tenth of a second.
+const READY_TIMEOUT: Duration = Duration::from_mins(1);
+/// How long a server may take to get to its shared memory.
+const SHARED_MEMORY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Where one server lives and who runs it.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// The program `postgres`.
+    pub(crate) program: PathBuf,
+    /// Who runs it.
+    pub(crate) account: Account,
+    /// The folder of the socket, with the data folder and the log in it.
+    pub(crate) folder: PathBuf,
+}
+
+impl Place {
+    /// The data folder.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    /// The log.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.folder.join("server.log")
+    }
+
+    /// Starts the program with output to the log.
+    pub(crate) fn spawn(&self, arguments: &[OsString], stdin: Stdio) -> Result<Child, ServerError> {
+        let path = self.log();
+        let log = OpenOptions::new().create(true).append(true).open(&path);
+        let log = log.map_err(|source| ServerError::io("write", &path, source))?;
+        let errors = log.try_clone().map_err(|source| ServerError::io("write", &path, source))?;
+        let mut command = self.account.command(&self.program);
+        command.args(arguments).stdin(stdin).stdout(log).stderr(errors);
+        command.spawn().map_err(|source| ServerError::io("run", &self.program, source))
+    }
+
+    fn arguments(&self, settings: &Settings) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = ["-D".into(), self.data().into()].into();
+        arguments.extend(["-k".into(), self.folder.clone().into()]);
+        arguments.extend(["-p".into(), settings.port().to_string().into()]);
+        let listen = format!("listen_addresses={}", settings.listen.join(","));
+        arguments.extend(["-c".into(), listen.into()]);
+        for (name, value) in &settings.plain {
+            arguments.extend(["-c".into(), format!("{name}={value}").into()]);
+        }
+        arguments
+    }
+}
+
+/// A running main process; dropping it ends the server.
+#[derive(Debug)]
+pub(crate) struct Postmaster {
+    child: Child,
+    place: Place,
+    /// Set once the server was ended, so that it is done once.
+    ended: bool,
+}
+
+impl Postmaster {
+    /// Starts a server and waits until it accepts connections. `version` is for messages.
+    ///
+    /// # Errors
+    /// The server's own reason, attributed to a setting if it names one.
+    pub(crate) fn start(place: Place, settings: &Settings, version: &str) -> Result<Self, ServerError> {
+        let child = place.spawn(&place.arguments(settings), Stdio::null())?;
+        let mut postmaster = Self { child, place, ended: false };
+        let ready =
+            process::poll(READY_TIMEOUT, || postmaster.has_status(Status::Ready) || !postmaster.is_running());
+        if postmaster.is_running() && ready {
+            return Ok(postmaster);
+        }
+        let died = !postmaster.is_running();
+        let tail = log::tail(&postmaster.place.log());
+        // Ended before the error is returned, as its folder is about to be removed.
+        let _ = postmaster.end();
+        if !died {
+            let seconds = READY_TIMEOUT.as_secs();
+            return Err(ServerError::Timeout { version: version.to_owned(), seconds, message: tail });
+        }
+        Err(start_error(&postmaster.place, settings, version, &tail))
+    }
+
+    /// Process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether the process is alive. It stays to be reaped by [`end`](Self::end).
+    pub(crate) fn is_running(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        !self.ended && matches!(waitid(WaitId::Pid(Pid::from_child(&self.child)), options), Ok(None))
+    }
+
+    /// Ends the server at once, and what it holds outside its folder.
+    ///
+    /// # Errors
+    /// [`ServerError::Stop`] if a process remains.
+    pub(crate) fn end(&mut self) -> Result<(), ServerError> {
+        if self.ended {
+            return Ok(());
+        }
+        self.ended = true;
+        let gone = process::end_server(&self.place.data(), Some(&mut self.child));
+        release_shared_memory(&self.place);
+        if gone { Ok(()) } else { Err(ServerError::Stop { pid: self.child.id() }) }
+    }
+
+    fn has_status(&self, status: Status) -> bool {
+        let file = PidFile::read(&self.place.data());
+        file.is_some_and(|file| u32::try_from(file.pid) == Ok(self.child.id()) && file.status == status)
+    }
+}
+
+impl Drop for Postmaster {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+/// Removes the shared memory of a server that was killed.
+///
+/// A killed server can't remove its segments (`/dev/shm/PostgreSQL.*` and a System V one), and its
+/// `postmaster.pid` stays. The next start in the same folder removes them: so start it and stop it again.
+pub(crate) fn release_shared_memory(place: &Place) {
+    let data = place.data();
+    if !data.join("postmaster.pid").exists() {
+        return;
+    }
+    let arguments = place.arguments(&Settings::default());
+    let Ok(mut child) = place.spawn(&arguments, Stdio::null()) else {
+        return;
+    };
+    process::poll(SHARED_MEMORY_TIMEOUT, || {
+        let file = PidFile::read(&data).filter(|file| u32::try_from(file.pid) == Ok(child.id()));
+        let has_it = file.is_some_and(|file| file.status != Status::Unknown);
+        has_it || !matches!(child.try_wait(), Ok(None))
+    });
+    process::end_server(&data, Some(&mut child));
+}
+
+/// Makes the error for a server that ended before it was ready.
+fn start_error(place: &Place, settings: &Settings, version: &str, log: &str) -> ServerError {
+    if log.contains("No space left on device") && !log.contains("/dev/shm") {
+        return ServerError::NoSpace { folder: place.folder.clone() };
+    }
+    let message = log::reason(log).unwrap_or_else(|| no_reason(log));
+    let named = settings.plain.iter().rev().find(|(name, _)| message.contains(&format!("\"{name}\"")));
+    match named {
+        Some((name, value)) => ServerError::Setting {
+            name: name.clone(),
+            value: value.clone(),
+            reason: format!("PostgreSQL {version} refuses it: {message}"),
+        },
+        None => ServerError::Start { version: version.to_owned(), message },
+    }
+}
+
+fn no_reason(log: &str) -> String {
+    if log.is_empty() { "it ended without a word in its log".to_owned() } else { log.to_owned() }
+}

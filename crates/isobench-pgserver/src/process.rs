@@ -1,0 +1,135 @@
+//! Ends a server's processes, whoever started them, and nobody else's.
+//!
+//! Every process of a PostgreSQL server works in its data folder (`/proc/PID/cwd`), and no two of our
+//! servers share one. So a process id read from a file is never trusted: what works in the folder
+//! belongs to the server, whatever has become of the number.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, ExitStatus};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::pidfile::PidFile;
+
+/// How long an immediate shutdown may take. The server itself kills what is left after 5 s.
+const STOP_TIMEOUT: Duration = Duration::from_secs(8);
+/// How long processes may take to vanish after SIGKILL (they may hang in the disk).
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+/// Pause between two looks.
+const PAUSE: Duration = Duration::from_millis(4);
+
+/// Stops the server that works in `data` by an immediate shutdown, then kills what is left.
+///
+/// `child` is its main process if we started it; it is reaped. Returns whether nothing is left.
+pub(crate) fn end_server(data: &Path, child: Option<&mut Child>) -> bool {
+    let stopped = match child {
+        Some(child) => stop_child(child),
+        None => stop_stranger(data),
+    };
+    stopped & kill_rest(data)
+}
+
+/// Waits for a process of ours to end; `None` if it doesn't in time.
+pub(crate) fn wait_for(child: &mut Child, timeout: Duration) -> Option<ExitStatus> {
+    let mut status = None;
+    poll(timeout, || {
+        status = child.try_wait().ok().flatten();
+        status.is_some()
+    });
+    status
+}
+
+/// Looks every few milliseconds until `done` or the time is over; returns whether it was done.
+pub(crate) fn poll(timeout: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + timeout;
+    loop {
+        if done() {
+            return true;
+        }
+        if Instant::now() >= end {
+            return false;
+        }
+        sleep(PAUSE);
+    }
+}
+
+fn stop_child(child: &mut Child) -> bool {
+    if matches!(child.try_wait(), Ok(None)) {
+        // SIGQUIT is PostgreSQL's immediate shutdown: no checkpoint, as the data is thrown away.
+        // A failure means that the process just ended, which the wait sees.
+        let _ = kill_process(Pid::from_child(child), Signal::QUIT);
+    }
+    if wait_for(child, STOP_TIMEOUT).is_some() {
+        return true;
+    }
+    let _ = child.kill();
+    wait_for(child, KILL_TIMEOUT).is_some()
+}
+
+fn stop_stranger(data: &Path) -> bool {
+    let running = working_in(data);
+    let main = PidFile::read(data).and_then(|file| Pid::from_raw(file.pid));
+    if let Some(main) = main.filter(|main| running.contains(main)) {
+        let _ = kill_process(main, Signal::QUIT);
+        poll(STOP_TIMEOUT, || working_in(data).is_empty());
+    }
+    true
+}
+
+fn kill_rest(data: &Path) -> bool {
+    poll(KILL_TIMEOUT, || {
+        let rest = working_in(data);
+        for pid in &rest {
+            let _ = kill_process(*pid, Signal::KILL);
+        }
+        rest.is_empty()
+    })
+}
+
+/// Finds the processes that work in a folder; those we may not look at are not ours.
+fn working_in(folder: &Path) -> Vec<Pid> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == folder))
+        .filter_map(Pid::from_raw)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn only_what_works_in_the_folder_is_ended() {
+        let top = tempfile::tempdir().expect("folder");
+        let top = top.path().canonicalize().expect("path");
+        let sleeper = |folder: &Path| {
+            fs::create_dir_all(folder).expect("create");
+            Command::new("sleep").arg("100").current_dir(folder).spawn().expect("sleep")
+        };
+        let (ours, theirs) = (top.join("ours"), top.join("theirs"));
+        let mut in_ours = sleeper(&ours);
+        let mut in_theirs = sleeper(&theirs);
+        // The number in the file is somebody else's by now: it must not be believed.
+        fs::write(ours.join("postmaster.pid"), format!("{}\n", in_theirs.id())).expect("write");
+        let reaper = std::thread::spawn(move || in_ours.wait());
+        assert!(end_server(&ours, None));
+        assert!(!reaper.join().expect("thread").expect("wait").success());
+        assert!(matches!(in_theirs.try_wait(), Ok(None)));
+        in_theirs.kill().expect("kill");
+        in_theirs.wait().expect("wait");
+    }
+
+    #[test]
+    fn a_server_that_is_gone_is_ended() {
+        assert!(end_server(Path::new("/nonexistent"), None));
+    }
+}
