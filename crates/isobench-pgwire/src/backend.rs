@@ -158,9 +158,7 @@ pub struct SaslMechanisms<'a>(&'a [u8]);
 impl<'a> SaslMechanisms<'a> {
     /// The names.
     pub fn iter(self) -> impl Iterator<Item = &'a [u8]> {
-        self.0
-            .split(|&byte| byte == 0)
-            .take_while(|name| !name.is_empty())
+        self.0.split(|&byte| byte == 0).take_while(|name| !name.is_empty())
     }
 }
 
@@ -214,25 +212,15 @@ pub fn parse(frame: Frame<'_>) -> Result<Message<'_>, ProtocolError> {
 fn rare<'a>(tag: u8, body: &mut Body<'a>) -> Result<Message<'a>, ProtocolError> {
     Ok(match tag {
         tag::AUTHENTICATION => Message::Authentication(authentication(body)?),
-        tag::BACKEND_KEY_DATA => Message::BackendKeyData {
-            pid: body.i32()?,
-            key: body.rest(),
-        },
-        tag::PARAMETER_STATUS => Message::ParameterStatus {
-            name: body.lossy()?,
-            value: body.lossy()?,
-        },
-        tag::NOTIFICATION_RESPONSE => Message::NotificationResponse {
-            pid: body.i32()?,
-            channel: body.lossy()?,
-            payload: body.lossy()?,
-        },
+        tag::BACKEND_KEY_DATA => Message::BackendKeyData { pid: body.i32()?, key: body.rest() },
+        tag::PARAMETER_STATUS => Message::ParameterStatus { name: body.lossy()?, value: body.lossy()? },
+        tag::NOTIFICATION_RESPONSE => {
+            Message::NotificationResponse { pid: body.i32()?, channel: body.lossy()?, payload: body.lossy()? }
+        }
         tag::FUNCTION_CALL_RESPONSE => Message::FunctionCallResponse { value: body.value()? },
         tag::NEGOTIATE_PROTOCOL_VERSION => {
-            let message = Message::NegotiateProtocolVersion {
-                minor: body.i32()?,
-                unknown_options: body.i32()?,
-            };
+            let message =
+                Message::NegotiateProtocolVersion { minor: body.i32()?, unknown_options: body.i32()? };
             while !body.is_empty() {
                 body.c_string()?;
             }
@@ -307,22 +295,12 @@ mod tests {
 
     #[test]
     fn surplus_and_missing_bytes_are_malformed() {
-        for (tag, body) in [
-            (b'1', &b"x"[..]),
-            (b'Z', b"X"),
-            (b'Z', b"II"),
-            (b'C', b"BEGIN"),
-            (b'K', b"\0\0\0"),
-        ] {
-            assert!(
-                matches!(parsed(tag, body), Err(ProtocolError::Malformed { .. })),
-                "{tag} {body:?}"
-            );
+        for (tag, body) in
+            [(b'1', &b"x"[..]), (b'Z', b"X"), (b'Z', b"II"), (b'C', b"BEGIN"), (b'K', b"\0\0\0")]
+        {
+            assert!(matches!(parsed(tag, body), Err(ProtocolError::Malformed { .. })), "{tag} {body:?}");
         }
-        assert_eq!(
-            parsed(b'?', b""),
-            Err(ProtocolError::UnknownMessage { tag: b'?' })
-        );
+        assert_eq!(parsed(b'?', b""), Err(ProtocolError::UnknownMessage { tag: b'?' }));
     }
 
     #[test]
@@ -331,10 +309,7 @@ mod tests {
         let Ok(Message::Authentication(Authentication::Sasl(list))) = sasl else {
             panic!("{sasl:?}");
         };
-        assert_eq!(
-            list.iter().collect::<Vec<_>>(),
-            [&b"SCRAM-SHA-256-PLUS"[..], b"SCRAM-SHA-256"]
-        );
+        assert_eq!(list.iter().collect::<Vec<_>>(), [&b"SCRAM-SHA-256-PLUS"[..], b"SCRAM-SHA-256"]);
         let gss = parsed(b'R', b"\0\0\0\x08anything");
         assert_eq!(gss, Ok(Message::Authentication(Authentication::Other(8))));
     }

@@ -22,12 +22,7 @@ pub struct CancelToken {
 
 impl CancelToken {
     pub(crate) fn new(endpoint: Endpoint, pid: i32, key: Vec<u8>, limit: Option<Duration>) -> Self {
-        Self {
-            endpoint,
-            pid,
-            key,
-            limit: limit.unwrap_or(DEFAULT_LIMIT),
-        }
+        Self { endpoint, pid, key, limit: limit.unwrap_or(DEFAULT_LIMIT) }
     }
 
     /// Process id of the session's server process; 0 if the server didn't say.

@@ -3,12 +3,19 @@
 //!
 //! Source: PostgreSQL: libpq, Database Connection Control Functions, Environment Variables.
 
+mod account;
+mod conninfo;
 mod error;
+mod keywords;
 mod options;
+mod passfile;
 mod resolve;
 mod secret;
+mod service;
+mod uri;
+mod values;
 
 pub use self::error::ConfigError;
 pub use self::options::{Address, ConnectOptions, Host, Keepalives, SslMode, TargetSessionAttrs};
-pub use self::resolve::{Env, Given, process_environment};
+pub use self::resolve::{Env, Given, is_connection_string, parse_connection_string, process_environment};
 pub use self::secret::Secret;

@@ -36,10 +36,7 @@ pub struct Established {
 impl Established {
     /// The value of a run-time parameter that the server reports, such as `server_version`.
     pub fn parameter(&self, name: &str) -> Option<&str> {
-        self.parameters
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value.as_str())
+        self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 
@@ -76,10 +73,7 @@ fn connect_any(
         let endpoints = match Endpoint::lookup(host) {
             Ok(endpoints) => endpoints,
             Err(text) => {
-                attempts.push(FailedAttempt {
-                    place: None,
-                    problem: ConnectProblem::Address(text),
-                });
+                attempts.push(FailedAttempt { place: None, problem: ConnectProblem::Address(text) });
                 continue;
             }
         };
@@ -90,9 +84,7 @@ fn connect_any(
                     let is_final = problem.is_final();
                     attempts.push(FailedAttempt::new(&endpoint, problem));
                     if is_final {
-                        return Err(ConnectError {
-                            attempts: std::mem::take(attempts),
-                        });
+                        return Err(ConnectError { attempts: std::mem::take(attempts) });
                     }
                 }
             }
@@ -108,33 +100,21 @@ fn connect_endpoint(
     kind: TargetSessionAttrs,
 ) -> Result<Established, ConnectProblem> {
     let deadline = Deadline::after(options.connect_timeout);
-    let socket = endpoint
-        .open(options.connect_timeout)
-        .map_err(|error| match error.kind() {
-            // A Unix socket says WouldBlock when its limit is over.
-            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock if options.connect_timeout.is_some() => {
-                ConnectProblem::Timeout
-            }
-            _ => ConnectProblem::Unreachable(error),
-        })?;
+    let socket = endpoint.open(options.connect_timeout).map_err(|error| match error.kind() {
+        // A Unix socket says WouldBlock when its limit is over.
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock if options.connect_timeout.is_some() => {
+            ConnectProblem::Timeout
+        }
+        _ => ConnectProblem::Unreachable(error),
+    })?;
     watch_peer(&socket, options.keepalives, options.tcp_user_timeout).map_err(ConnectProblem::Lost)?;
     let socket = encrypt(socket, options.ssl_mode, endpoint)?;
     let (session, pending) = start(&socket, options, host, deadline)?;
     socket.set_read_timeout(None).map_err(ConnectProblem::Lost)?;
     socket.set_write_timeout(None).map_err(ConnectProblem::Lost)?;
-    let cancel = CancelToken::new(
-        endpoint.clone(),
-        session.pid,
-        session.key,
-        options.connect_timeout,
-    );
-    let established = Established {
-        socket,
-        parameters: session.parameters,
-        cancel,
-        notices: session.notices,
-        pending,
-    };
+    let cancel = CancelToken::new(endpoint.clone(), session.pid, session.key, options.connect_timeout);
+    let established =
+        Established { socket, parameters: session.parameters, cancel, notices: session.notices, pending };
     check_kind(established, kind, deadline)
 }
 
@@ -163,17 +143,12 @@ fn start(
     loop {
         deadline.write_all(socket, &out).or_else(prefer_answer)?;
         out.clear();
-        let count = deadline
-            .read(socket, &mut buffer)
-            .map_err(ConnectProblem::from_io)?;
+        let count = deadline.read(socket, &mut buffer).map_err(ConnectProblem::from_io)?;
         if count == 0 {
             return Err(ConnectProblem::Closed);
         }
         let mut arrived = frames.feed(&buffer[..count]);
-        while let Some(frame) = arrived
-            .next()
-            .map_err(|error| ConnectProblem::Startup(error.into()))?
-        {
+        while let Some(frame) = arrived.next().map_err(|error| ConnectProblem::Startup(error.into()))? {
             match startup.on_frame(frame, &mut out) {
                 Ok(StartupProgress::Continue) => {}
                 Ok(StartupProgress::Ready(session)) => {
@@ -207,30 +182,18 @@ fn check_kind(
     let primary = ["in_hot_standby"];
     let (reported, query, wanted, complaint): (&[&str], _, _, _) = match kind {
         TargetSessionAttrs::Any | TargetSessionAttrs::PreferStandby => return Ok(session),
-        TargetSessionAttrs::ReadWrite => (
-            &writable,
-            "SHOW transaction_read_only",
-            false,
-            "session is read-only",
-        ),
-        TargetSessionAttrs::ReadOnly => (
-            &writable,
-            "SHOW transaction_read_only",
-            true,
-            "session is not read-only",
-        ),
-        TargetSessionAttrs::Primary => (
-            &primary,
-            "SELECT pg_catalog.pg_is_in_recovery()",
-            false,
-            "server is in hot standby mode",
-        ),
-        TargetSessionAttrs::Standby => (
-            &primary,
-            "SELECT pg_catalog.pg_is_in_recovery()",
-            true,
-            "server is not in hot standby mode",
-        ),
+        TargetSessionAttrs::ReadWrite => {
+            (&writable, "SHOW transaction_read_only", false, "session is read-only")
+        }
+        TargetSessionAttrs::ReadOnly => {
+            (&writable, "SHOW transaction_read_only", true, "session is not read-only")
+        }
+        TargetSessionAttrs::Primary => {
+            (&primary, "SELECT pg_catalog.pg_is_in_recovery()", false, "server is in hot standby mode")
+        }
+        TargetSessionAttrs::Standby => {
+            (&primary, "SELECT pg_catalog.pg_is_in_recovery()", true, "server is not in hot standby mode")
+        }
     };
     let (session, found) = if reported.iter().all(|name| session.parameter(name).is_some()) {
         let found = reported.iter().any(|name| session.parameter(name) == Some("on"));
@@ -238,18 +201,9 @@ fn check_kind(
     } else {
         let mut connection = Connection::from_established(session);
         connection.set_timeout(deadline.left().map_err(ConnectProblem::from_io)?);
-        let answer = connection
-            .value(query)
-            .map_err(|error| ConnectProblem::Check(error.to_string()))?;
+        let answer = connection.value(query).map_err(|error| ConnectProblem::Check(error.to_string()))?;
         connection.set_timeout(None);
-        (
-            connection.into_established(),
-            matches!(answer.as_deref(), Some("on" | "t")),
-        )
+        (connection.into_established(), matches!(answer.as_deref(), Some("on" | "t")))
     };
-    if found == wanted {
-        Ok(session)
-    } else {
-        Err(ConnectProblem::Unsuitable(complaint))
-    }
+    if found == wanted { Ok(session) } else { Err(ConnectProblem::Unsuitable(complaint)) }
 }

@@ -89,11 +89,7 @@ impl Connection {
     /// The first error the server reported, or the connection is lost.
     pub fn value(&mut self, sql: &str) -> Result<Option<String>, Error> {
         let rows = self.query(sql)?.rows;
-        Ok(rows
-            .into_iter()
-            .next()
-            .and_then(|row| row.into_iter().next())
-            .flatten())
+        Ok(rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
     }
 
     /// Runs COPY … FROM STDIN; `fill` appends rows in COPY's text format until it returns false.
@@ -144,10 +140,7 @@ impl Connection {
 
     /// The value of a run-time parameter that the server reports, such as `server_version`.
     pub fn parameter(&self, name: &str) -> Option<&str> {
-        self.parameters
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value.as_str())
+        self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// The notices since the last call (at most 1,000).
@@ -250,17 +243,10 @@ impl Connection {
     /// Deals with what has arrived already, without waiting. Whether that was the end of the answer.
     fn receive_arrived(&mut self, answer: &mut Answer, deadline: Deadline) -> Result<bool, Error> {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        while matches!(
-            poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&now)),
-            Ok(1..)
-        ) {
-            let count = self
-                .read(deadline)
-                .map_err(|error| answer.error.take().map_or(error, Error::from))?;
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        while matches!(poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&now)), Ok(1..)) {
+            let count =
+                self.read(deadline).map_err(|error| answer.error.take().map_or(error, Error::from))?;
             if self.take_frames(count, answer)? == Some(Next::Ready) {
                 return Ok(true);
             }

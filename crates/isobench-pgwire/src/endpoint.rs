@@ -42,28 +42,19 @@ impl Endpoint {
         let name = host.name();
         if let Some(numeric) = &host.hostaddr {
             return match numeric.parse::<IpAddr>() {
-                Ok(ip) => Ok(vec![Self::Tcp {
-                    host: name,
-                    address: SocketAddr::new(ip, host.port),
-                }]),
-                Err(_) => Err(format!(
-                    "could not parse network address \"{numeric}\": Name or service not known"
-                )),
+                Ok(ip) => Ok(vec![Self::Tcp { host: name, address: SocketAddr::new(ip, host.port) }]),
+                Err(_) => {
+                    Err(format!("could not parse network address \"{numeric}\": Name or service not known"))
+                }
             };
         }
+        let name = host.name();
         match (name.as_str(), host.port).to_socket_addrs() {
-            Ok(addresses) => Ok(addresses
-                .map(|address| Self::Tcp {
-                    host: name.clone(),
-                    address,
-                })
-                .collect()),
+            Ok(addresses) => Ok(addresses.map(|address| Self::Tcp { host: name.clone(), address }).collect()),
             Err(error) => {
                 let text = errno_text(&error);
                 let cause = text.rsplit_once(": ").map_or(text.as_str(), |(_, cause)| cause);
-                Err(format!(
-                    "could not translate host name \"{name}\" to address: {cause}"
-                ))
+                Err(format!("could not translate host name \"{name}\" to address: {cause}"))
             }
         }
     }
@@ -115,12 +106,8 @@ fn open_unix(path: &Path, limit: Option<Duration>) -> io::Result<UnixStream> {
         [b'@', name @ ..] => SocketAddrUnix::new_abstract_name(name)?,
         name => SocketAddrUnix::new(name)?,
     };
-    let socket: OwnedFd = rustix::net::socket_with(
-        AddressFamily::UNIX,
-        SocketType::STREAM,
-        SocketFlags::CLOEXEC,
-        None,
-    )?;
+    let socket: OwnedFd =
+        rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, limit)?;
     rustix::net::connect(&socket, &address)?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, None)?;

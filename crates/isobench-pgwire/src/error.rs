@@ -51,11 +51,8 @@ impl Error {
         match self {
             // Some products announce the end of a session by an error that isn't marked as fatal.
             Self::Server(error) => {
-                let endings = [
-                    SqlState::ADMIN_SHUTDOWN,
-                    SqlState::CRASH_SHUTDOWN,
-                    SqlState::CONNECTION_FAILURE,
-                ];
+                let endings =
+                    [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CONNECTION_FAILURE];
                 error.is_fatal() || endings.contains(&error.code)
             }
             Self::Lost(_) | Self::Timeout(_) | Self::Protocol(_) | Self::Connect(_) => true,

@@ -59,11 +59,7 @@ impl FrameBuffer {
 
     /// An empty buffer that accepts messages of up to `limit` bytes (length word and body).
     pub fn with_limit(limit: usize) -> Self {
-        Self {
-            kept: Vec::new(),
-            read: 0,
-            limit,
-        }
+        Self { kept: Vec::new(), read: 0, limit }
     }
 
     /// Continues the stream with `bytes` and hands out the messages that are complete by now.
@@ -71,10 +67,7 @@ impl FrameBuffer {
     /// Dropping the [`Frames`] before its end keeps the unread rest for the next call.
     #[inline]
     pub fn feed<'a>(&'a mut self, bytes: &'a [u8]) -> Frames<'a> {
-        Frames {
-            buffer: self,
-            rest: bytes,
-        }
+        Frames { buffer: self, rest: bytes }
     }
 
     /// Whether no byte is waiting, that is, the stream stands between two messages.
@@ -122,10 +115,7 @@ impl Frames<'_> {
     ///
     /// A length word below 4 or above the limit. The stream is lost then: every further call fails likewise.
     #[inline]
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "it lends from self, which Iterator can't express"
-    )]
+    #[expect(clippy::should_implement_trait, reason = "it lends from self, which Iterator can't express")]
     pub fn next(&mut self) -> Result<Option<Frame<'_>>, ProtocolError> {
         if !self.buffer.kept.is_empty() {
             return self.next_kept();
@@ -134,10 +124,7 @@ impl Frames<'_> {
             Some(size) if size <= self.rest.len() => {
                 let (message, rest) = self.rest.split_at(size);
                 self.rest = rest;
-                Ok(Some(Frame {
-                    tag: message[0],
-                    body: &message[HEADER..],
-                }))
+                Ok(Some(Frame { tag: message[0], body: &message[HEADER..] }))
             }
             _ => {
                 self.buffer.kept.extend_from_slice(self.rest);
@@ -165,17 +152,12 @@ impl Frames<'_> {
         let start = self.buffer.read;
         self.buffer.read += size;
         let message = &self.buffer.kept[start..start + size];
-        Ok(Some(Frame {
-            tag: message[0],
-            body: &message[HEADER..],
-        }))
+        Ok(Some(Frame { tag: message[0], body: &message[HEADER..] }))
     }
 
     /// Moves bytes from the new read to the kept ones until `size` are there, as far as they go.
     fn top_up(&mut self, size: usize) {
-        let missing = size
-            .saturating_sub(self.buffer.pending().len())
-            .min(self.rest.len());
+        let missing = size.saturating_sub(self.buffer.pending().len()).min(self.rest.len());
         let (now, later) = self.rest.split_at(missing);
         self.buffer.kept.extend_from_slice(now);
         self.rest = later;

@@ -50,12 +50,7 @@ pub struct ServerError {
 impl ServerError {
     /// An error of severity `ERROR` with a code and a message.
     pub fn new(code: SqlState, message: impl Into<String>) -> Self {
-        Self {
-            severity: "ERROR".to_owned(),
-            code,
-            message: message.into(),
-            ..Self::default()
-        }
+        Self { severity: "ERROR".to_owned(), code, message: message.into(), ..Self::default() }
     }
 
     /// Collects the fields of a message; unknown ones are ignored, as the protocol demands.
@@ -93,11 +88,7 @@ impl ServerError {
     /// With the text of the query given, the line that `position` points to follows the message.
     pub fn report(&self, _sql: Option<&str>) -> String {
         let mut text = self.to_string();
-        let parts = [
-            ("DETAIL", &self.detail),
-            ("HINT", &self.hint),
-            ("CONTEXT", &self.context),
-        ];
+        let parts = [("DETAIL", &self.detail), ("HINT", &self.hint), ("CONTEXT", &self.context)];
         for (name, part) in parts {
             if let Some(part) = part {
                 text.push('\n');

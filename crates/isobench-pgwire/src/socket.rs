@@ -165,8 +165,5 @@ impl Deadline {
 
 /// A signal came, or the socket's own time limit is over, about which the deadline decides.
 fn is_retried(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
-    )
+    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
 }

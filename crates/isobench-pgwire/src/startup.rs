@@ -120,11 +120,7 @@ impl Startup {
     ///
     /// The password is that of the options, else that of their first host.
     pub fn new(options: &ConnectOptions, out: &mut Vec<u8>) -> Self {
-        Self::begin(
-            options,
-            options.hosts.first().and_then(|host| host.password.clone()),
-            out,
-        )
+        Self::begin(options, options.hosts.first().and_then(|host| host.password.clone()), out)
     }
 
     /// Like [`Startup::new`] for a given host of the options.
@@ -154,10 +150,7 @@ impl Startup {
     ///
     /// The server's refusal, a missing password, or a method that is not supported. The session is lost then.
     pub fn on_frame(&mut self, frame: Frame<'_>, out: &mut Vec<u8>) -> Result<StartupProgress, StartupError> {
-        let unexpected = ProtocolError::Unexpected {
-            tag: frame.tag,
-            during: "during start-up",
-        };
+        let unexpected = ProtocolError::Unexpected { tag: frame.tag, during: "during start-up" };
         match backend::parse(frame)? {
             Message::ErrorResponse(error) => return Err(StartupError::Server(Box::new(error.to_error()))),
             Message::NoticeResponse(notice) => Session::add_notice(&mut self.session.notices, notice),
@@ -203,16 +196,12 @@ impl Startup {
             }
             (Phase::Authentication, Authentication::Sasl(offered)) => self.begin_scram(*offered, out)?,
             (Phase::Scram(mut scram), Authentication::SaslContinue(message)) => {
-                scram
-                    .update(message)
-                    .map_err(|error| StartupError::Scram(error.to_string()))?;
+                scram.update(message).map_err(|error| StartupError::Scram(error.to_string()))?;
                 frontend::sasl_response(out, scram.message());
                 Phase::ScramFinal(scram)
             }
             (Phase::ScramFinal(mut scram), Authentication::SaslFinal(message)) => {
-                scram
-                    .finish(message)
-                    .map_err(|error| StartupError::Scram(error.to_string()))?;
+                scram.finish(message).map_err(|error| StartupError::Scram(error.to_string()))?;
                 Phase::ScramDone
             }
             (Phase::Authentication, Authentication::Other(code)) => return Err(unsupported(*code)),

@@ -13,18 +13,12 @@ pub(crate) struct Body<'a> {
 
 impl<'a> Body<'a> {
     pub(crate) fn new(frame: Frame<'a>) -> Self {
-        Self {
-            tag: frame.tag,
-            rest: frame.body,
-        }
+        Self { tag: frame.tag, rest: frame.body }
     }
 
     /// The error for this message.
     pub(crate) fn malformed(&self, problem: &'static str) -> ProtocolError {
-        ProtocolError::Malformed {
-            tag: self.tag,
-            problem,
-        }
+        ProtocolError::Malformed { tag: self.tag, problem }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -43,11 +37,7 @@ impl<'a> Body<'a> {
 
     /// Checks that nothing is left.
     pub(crate) fn end(&self) -> Result<(), ProtocolError> {
-        if self.rest.is_empty() {
-            Ok(())
-        } else {
-            Err(self.malformed("bytes after its end"))
-        }
+        if self.rest.is_empty() { Ok(()) } else { Err(self.malformed("bytes after its end")) }
     }
 
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], ProtocolError> {

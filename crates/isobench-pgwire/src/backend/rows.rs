@@ -61,10 +61,7 @@ impl<'a> RowDescription<'a> {
 
     /// The columns, in order.
     pub fn fields(self) -> Fields<'a> {
-        Fields {
-            left: self.count,
-            body: checked(self.body),
-        }
+        Fields { left: self.count, body: checked(self.body) }
     }
 
     /// The names of the columns, in order.
@@ -133,10 +130,7 @@ impl<'a> DataRow<'a> {
 
     /// The values, in the order of the columns; `None` for NULL.
     pub fn columns(self) -> Columns<'a> {
-        Columns {
-            left: self.count,
-            body: checked(self.body),
-        }
+        Columns { left: self.count, body: checked(self.body) }
     }
 }
 
@@ -172,9 +166,7 @@ pub struct ParameterDescription<'a> {
 impl<'a> ParameterDescription<'a> {
     pub(super) fn parse(body: &mut Body<'a>) -> Result<Self, ProtocolError> {
         let count = body.u16()?;
-        Ok(Self {
-            body: body.bytes(usize::from(count) * 4)?,
-        })
+        Ok(Self { body: body.bytes(usize::from(count) * 4)? })
     }
 
     /// Number of parameters.
@@ -189,10 +181,6 @@ impl<'a> ParameterDescription<'a> {
 
     /// Object ids of the parameters' data types, in order.
     pub fn types(self) -> impl Iterator<Item = u32> + use<'a> {
-        self.body
-            .as_chunks::<4>()
-            .0
-            .iter()
-            .map(|&oid| u32::from_be_bytes(oid))
+        self.body.as_chunks::<4>().0.iter().map(|&oid| u32::from_be_bytes(oid))
     }
 }

@@ -27,8 +27,7 @@ impl<'a> ServerMessage<'a> {
 
     /// The text of the field with this letter.
     pub fn field(self, letter: u8) -> Option<&'a [u8]> {
-        self.fields()
-            .find_map(|(found, text)| (found == letter).then_some(text))
+        self.fields().find_map(|(found, text)| (found == letter).then_some(text))
     }
 
     /// The error code.
@@ -86,14 +85,7 @@ mod tests {
 
     #[test]
     fn broken_bodies_have_no_code() {
-        for body in [
-            &b""[..],
-            b"\0",
-            b"SERROR\0\0",
-            b"SERROR\0C40001",
-            b"C4000\0\0",
-            b"\0C40001\0\0",
-        ] {
+        for body in [&b""[..], b"\0", b"SERROR\0\0", b"SERROR\0C40001", b"C4000\0\0", b"\0C40001\0\0"] {
             assert_eq!(sqlstate(body), SqlState::MISSING, "{body:?}");
         }
     }

@@ -18,14 +18,12 @@ pub enum ConfigError {
     #[error("{0}")]
     InvalidValue(String),
     /// Something libpq can do and isobench can't.
-    #[error("connection option \"{option}\": the value \"{value}\" is not supported by isobench{advice}")]
+    #[error("isobench does not support \"{value}\" for connection option \"{option}\"")]
     NotSupported {
         /// The keyword.
         option: &'static str,
         /// Its value.
         value: String,
-        /// What to do instead, beginning with a separator; or nothing.
-        advice: &'static str,
     },
     /// The service isn't in any service file.
     #[error("definition of service \"{0}\" not found")]

@@ -40,6 +40,8 @@ pub struct ConnectOptions {
     pub keepalives: Keepalives,
     /// How long sent data may stay unacknowledged before TCP gives up; `None`: the system's default.
     pub tcp_user_timeout: Option<Duration>,
+    /// What went wrong without consequence while the options were put together; to be shown once.
+    pub warnings: Vec<String>,
 }
 
 /// One server of the list.
@@ -115,34 +117,19 @@ pub struct Keepalives {
 
 impl Default for Keepalives {
     fn default() -> Self {
-        Self {
-            enabled: true,
-            idle: None,
-            interval: None,
-            count: None,
-        }
+        Self { enabled: true, idle: None, interval: None, count: None }
     }
 }
 
 impl Host {
     /// The server whose socket is in the folder `directory`.
     pub fn unix(directory: impl Into<PathBuf>, port: u16) -> Self {
-        Self {
-            address: Address::Unix(directory.into()),
-            hostaddr: None,
-            port,
-            password: None,
-        }
+        Self { address: Address::Unix(directory.into()), hostaddr: None, port, password: None }
     }
 
     /// The server that listens at `name` (or a numeric address).
     pub fn tcp(name: impl Into<String>, port: u16) -> Self {
-        Self {
-            address: Address::Tcp(name.into()),
-            hostaddr: None,
-            port,
-            password: None,
-        }
+        Self { address: Address::Tcp(name.into()), hostaddr: None, port, password: None }
     }
 
     /// The path of the socket, if it is a Unix socket.
@@ -186,6 +173,7 @@ impl ConnectOptions {
             target_session_attrs: TargetSessionAttrs::default(),
             keepalives: Keepalives::default(),
             tcp_user_timeout: None,
+            warnings: Vec::new(),
         }
     }
 
@@ -205,25 +193,16 @@ impl ConnectOptions {
 
     /// The parameters of the start-up packet.
     pub fn startup_parameters(&self) -> Vec<(&str, &str)> {
-        let application_name = self
-            .application_name
-            .as_ref()
-            .or(self.fallback_application_name.as_ref());
+        let application_name = self.application_name.as_ref().or(self.fallback_application_name.as_ref());
         let optional = [
             ("options", self.options.as_ref()),
             ("application_name", application_name),
             ("client_encoding", self.client_encoding.as_ref()),
         ];
         let mut parameters = vec![("user", self.user.as_str()), ("database", self.dbname.as_str())];
-        let given = optional
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?.as_str())));
+        let given = optional.into_iter().filter_map(|(name, value)| Some((name, value?.as_str())));
         parameters.extend(given.filter(|(_, value)| !value.is_empty()));
-        parameters.extend(
-            self.extra
-                .iter()
-                .map(|(name, value)| (name.as_str(), value.as_str())),
-        );
+        parameters.extend(self.extra.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         parameters
     }
 }

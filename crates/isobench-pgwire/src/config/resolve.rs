@@ -1,6 +1,25 @@
-//! Puts the options of a connection together: command line before environment before service file before defaults.
+//! Puts the options of a connection together: connection string before single options before service file before
+//! environment before defaults.
 
-use super::{ConfigError, ConnectOptions, Host};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::passfile::PasswordFile;
+use super::values::{Values, integer};
+use super::{
+    ConfigError, ConnectOptions, Host, Keepalives, Secret, SslMode, TargetSessionAttrs, account, conninfo,
+    keywords, service, uri,
+};
+
+/// The port of a server unless told otherwise.
+const DEFAULT_PORT: u16 = 5432;
+
+/// The folders in which servers put their sockets unless told otherwise: that of Linux packages, and PostgreSQL's own.
+const DEFAULT_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
+
+/// Variables that set run-time parameters. Source: libpq, Environment Variables.
+const SESSION_VARIABLES: [(&str, &str); 3] =
+    [("PGDATESTYLE", "datestyle"), ("PGTZ", "timezone"), ("PGGEQO", "geqo")];
 
 /// Looks up an environment variable; tests bring their own environment.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -20,37 +39,264 @@ pub struct Given {
     pub password: Option<String>,
 }
 
+impl Given {
+    /// The connection string: the command line's, else that of `PGDATABASE`, as with pgbench.
+    fn connection_string(&self, env: Env<'_>) -> Option<String> {
+        let dbname = self.dbname.clone().filter(|dbname| !dbname.is_empty());
+        dbname.or_else(|| env("PGDATABASE")).filter(|dbname| is_connection_string(dbname))
+    }
+}
+
 /// The environment of this process; variables that aren't UTF-8 count as unset.
 pub fn process_environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+/// Whether libpq takes a database name for a connection string: a URI, or anything with a `=` in it.
+pub fn is_connection_string(dbname: &str) -> bool {
+    uri::is_uri(dbname) || dbname.contains('=')
+}
+
+/// Parses a connection string of either kind into keywords and values, sorted by keyword, nothing added.
+///
+/// # Errors
+///
+/// Whatever libpq refuses, in its words.
+pub fn parse_connection_string(text: &str) -> Result<Vec<(&'static str, String)>, ConfigError> {
+    let values = parse(text)?;
+    Ok(values.iter().map(|(name, value)| (name, value.to_owned())).collect())
+}
+
+fn parse(text: &str) -> Result<Values, ConfigError> {
+    if uri::is_uri(text) { uri::parse(text) } else { conninfo::parse(text) }
+}
+
 impl ConnectOptions {
     /// Puts options together from the command line, the environment, the service file and the password file.
     ///
+    /// As with pgbench, what a connection string says comes before the single options of the command line.
+    ///
     /// # Errors
     ///
-    /// Whatever libpq would refuse, in its words, and what isobench doesn't have.
+    /// Whatever libpq refuses, in its words, and what isobench doesn't have.
     pub fn resolve(given: &Given, env: Env<'_>) -> Result<Self, ConfigError> {
-        let pick = |given: &Option<String>, name: &str| given.clone().or_else(|| env(name));
-        let user = pick(&given.user, "PGUSER").ok_or(ConfigError::NoUser(0))?;
-        let dbname = pick(&given.dbname, "PGDATABASE").unwrap_or_else(|| user.clone());
-        let host = pick(&given.host, "PGHOST").unwrap_or_else(|| "/var/run/postgresql".to_owned());
-        let port = pick(&given.port, "PGPORT")
-            .and_then(|port| port.parse().ok())
-            .unwrap_or(5432);
-        let host = if host.starts_with(['/', '@']) {
-            Host::unix(host, port)
-        } else {
-            Host::tcp(host, port)
+        let values = collect(given, env)?;
+        for (name, value) in values.iter() {
+            if let Some(keyword) = keywords::find(name) {
+                keyword.check(value)?;
+            }
+        }
+        let user = match values.text("user") {
+            Some(user) => user,
+            None => account::name(env)?,
         };
-        Ok(Self::new(host, user, dbname))
+        let dbname = values.text("dbname").unwrap_or_else(|| user.clone());
+        let mut options = Self {
+            hosts: hosts(&values)?,
+            password: values.text("password").map(Secret::new),
+            options: values.text("options"),
+            application_name: values.text("application_name"),
+            connect_timeout: seconds(&values, "connect_timeout")?,
+            client_encoding: client_encoding(&values),
+            extra: session_parameters(env),
+            ssl_mode: ssl_mode(&values)?,
+            target_session_attrs: target_session_attrs(&values)?,
+            keepalives: keepalives(&values)?,
+            tcp_user_timeout: positive(&values, "tcp_user_timeout")?
+                .map(|limit| Duration::from_millis(limit.into())),
+            // Replaced by the hosts above.
+            ..Self::new(Host::unix("", DEFAULT_PORT), user, dbname)
+        };
+        if let Some(name) = values.text("fallback_application_name") {
+            options.fallback_application_name = Some(name);
+        }
+        if options.password.is_none() {
+            add_host_passwords(&mut options, &values, env);
+        }
+        Ok(options)
     }
 
     /// Whether command line or environment say where the server is.
     ///
-    /// If not, isobench brings its own.
+    /// If not, isobench brings its own. A role or the name of a database says nothing about the server.
     pub fn names_server(given: &Given, env: Env<'_>) -> bool {
-        given.host.is_some() || given.port.is_some() || env("PGHOST").is_some() || env("PGPORT").is_some()
+        let is_set = |value: Option<String>| value.is_some_and(|value| !value.is_empty());
+        let by_option = is_set(given.host.clone()) || is_set(given.port.clone());
+        let variables = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGSERVICE"];
+        let by_string = given.connection_string(env).is_some_and(|text| {
+            uri::is_uri(&text)
+                // A string that can't be parsed is meant to name one; connecting will say what is wrong with it.
+                || parse(&text).map_or(true, |values| {
+                    ["host", "hostaddr", "port", "service"].iter().any(|name| values.given(name).is_some())
+                })
+        });
+        by_option || by_string || variables.iter().any(|name| is_set(env(name)))
+    }
+}
+
+/// All options from all sources, the first source that has one winning.
+fn collect(given: &Given, env: Env<'_>) -> Result<Values, ConfigError> {
+    let mut values = Values::default();
+    let single =
+        [("host", &given.host), ("port", &given.port), ("user", &given.user), ("password", &given.password)];
+    for (name, value) in single {
+        let value = value.as_deref().filter(|value| !value.is_empty());
+        if let Some(value) = value.filter(|value| name != "dbname" || !is_connection_string(value)) {
+            values.set(name, value)?;
+        }
+    }
+    let string = given.connection_string(env);
+    if let Some(text) = &string {
+        values.override_by(parse(text)?);
+    }
+    service::apply(&mut values, env)?;
+    for keyword in keywords::KEYWORDS {
+        let value = Some(keyword.variable).filter(|name| !name.is_empty()).and_then(env);
+        if let Some(value) = value.filter(|value| string.as_ref() != Some(value)) {
+            values.set_default(keyword.name, value)?;
+        }
+    }
+    if env("PGREQUIRESSL").is_some_and(|value| value.starts_with('1')) {
+        values.set_default("sslmode", "require")?;
+    }
+    Ok(values)
+}
+
+/// The lists of hosts, addresses and ports, matched.
+fn hosts(values: &Values) -> Result<Vec<Host>, ConfigError> {
+    let list = |name: &str| values.get(name).map(|list| list.split(',').collect::<Vec<_>>());
+    let (names, addresses) = (list("host"), list("hostaddr"));
+    let count = addresses.as_ref().or(names.as_ref()).map_or(1, Vec::len);
+    if let Some(names) = &names
+        && names.len() != count
+    {
+        let message = format!("could not match {} host names to {count} hostaddr values", names.len());
+        return Err(ConfigError::InvalidValue(message));
+    }
+    let ports = list("port").unwrap_or_default();
+    if ports.len() > 1 && ports.len() != count {
+        let message = format!("could not match {} port numbers to {count} hosts", ports.len());
+        return Err(ConfigError::InvalidValue(message));
+    }
+    let entry = |list: &Option<Vec<&str>>, index: usize| {
+        list.as_ref()
+            .and_then(|list| list.get(index))
+            .filter(|entry| !entry.is_empty())
+            .map(ToString::to_string)
+    };
+    (0..count)
+        .map(|index| {
+            let port = port(ports.get(index).or(ports.first()).copied().unwrap_or_default())?;
+            let hostaddr = entry(&addresses, index);
+            let host = match entry(&names, index) {
+                Some(name) if name.starts_with(['/', '@']) => Host::unix(name, port),
+                Some(name) => Host::tcp(name, port),
+                None if hostaddr.is_some() => Host::tcp("", port),
+                None => Host::unix(default_folder(port), port),
+            };
+            Ok(Host { hostaddr, ..host })
+        })
+        .collect()
+}
+
+fn port(text: &str) -> Result<u16, ConfigError> {
+    if text.is_empty() {
+        return Ok(DEFAULT_PORT);
+    }
+    match u16::try_from(integer("port", text)?) {
+        Ok(port) if port > 0 => Ok(port),
+        _ => Err(ConfigError::InvalidValue(format!("invalid port number: \"{text}\""))),
+    }
+}
+
+/// The default folder that has the socket; if none has, the first that exists.
+fn default_folder(port: u16) -> PathBuf {
+    let [first, second] = DEFAULT_FOLDERS.map(Path::new);
+    let has_socket = |folder: &Path| folder.join(format!(".s.PGSQL.{port}")).exists();
+    let second_wins = !has_socket(first) && (has_socket(second) || !first.exists());
+    if second_wins { second.to_owned() } else { first.to_owned() }
+}
+
+/// A positive number; libpq takes zero and less for "the default".
+fn positive(values: &Values, name: &str) -> Result<Option<u32>, ConfigError> {
+    let number = values.integer(name)?;
+    Ok(number.and_then(|number| u32::try_from(number).ok()).filter(|&number| number > 0))
+}
+
+fn seconds(values: &Values, name: &str) -> Result<Option<Duration>, ConfigError> {
+    Ok(positive(values, name)?.map(|seconds| Duration::from_secs(seconds.into())))
+}
+
+/// `auto` means the encoding of the locale; isobench's texts are UTF-8.
+fn client_encoding(values: &Values) -> Option<String> {
+    values.text("client_encoding").map(|name| if name == "auto" { "UTF8".to_owned() } else { name })
+}
+
+fn session_parameters(env: Env<'_>) -> Vec<(String, String)> {
+    let given = SESSION_VARIABLES.iter().filter_map(|(variable, name)| Some((name, env(variable)?)));
+    given
+        .filter(|(_, value)| !value.eq_ignore_ascii_case("default"))
+        .map(|(name, value)| ((*name).to_owned(), value))
+        .collect()
+}
+
+/// The choice that a value names, or the default; libpq's error for any other value.
+fn choice<T: Copy + Default>(values: &Values, name: &str, choices: &[(&str, T)]) -> Result<T, ConfigError> {
+    let Some(value) = values.get(name) else {
+        return Ok(T::default());
+    };
+    let found = choices.iter().find(|(name, _)| *name == value).map(|(_, choice)| *choice);
+    found.ok_or_else(|| ConfigError::InvalidValue(format!("invalid {name} value: \"{value}\"")))
+}
+
+fn ssl_mode(values: &Values) -> Result<SslMode, ConfigError> {
+    if values.get("sslmode").is_none() && values.get("sslrootcert") == Some("system") {
+        // The system's authorities vouch for anybody, so that nothing less makes sense.
+        return Ok(SslMode::VerifyFull);
+    }
+    let modes = [
+        ("disable", SslMode::Disable),
+        ("allow", SslMode::Allow),
+        ("prefer", SslMode::Prefer),
+        ("require", SslMode::Require),
+        ("verify-ca", SslMode::VerifyCa),
+        ("verify-full", SslMode::VerifyFull),
+    ];
+    choice(values, "sslmode", &modes)
+}
+
+fn target_session_attrs(values: &Values) -> Result<TargetSessionAttrs, ConfigError> {
+    let kinds = [
+        ("any", TargetSessionAttrs::Any),
+        ("read-write", TargetSessionAttrs::ReadWrite),
+        ("read-only", TargetSessionAttrs::ReadOnly),
+        ("primary", TargetSessionAttrs::Primary),
+        ("standby", TargetSessionAttrs::Standby),
+        ("prefer-standby", TargetSessionAttrs::PreferStandby),
+    ];
+    choice(values, "target_session_attrs", &kinds)
+}
+
+fn keepalives(values: &Values) -> Result<Keepalives, ConfigError> {
+    Ok(Keepalives {
+        enabled: values.integer("keepalives")? != Some(0),
+        idle: seconds(values, "keepalives_idle")?,
+        interval: seconds(values, "keepalives_interval")?,
+        count: positive(values, "keepalives_count")?,
+    })
+}
+
+/// Looks every host up in the password file.
+fn add_host_passwords(options: &mut ConnectOptions, values: &Values, env: Env<'_>) {
+    let path = match values.text("passfile") {
+        Some(path) => PathBuf::from(path),
+        None => match account::home(env) {
+            Some(home) => home.join(".pgpass"),
+            None => return,
+        },
+    };
+    let file = PasswordFile::read(&path, &mut options.warnings);
+    for host in &mut options.hosts {
+        host.password = file.find(host, &DEFAULT_FOLDERS, &options.dbname, &options.user);
     }
 }

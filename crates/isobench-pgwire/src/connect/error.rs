@@ -53,10 +53,7 @@ pub enum ConnectProblem {
 impl ConnectError {
     /// Whether the last server asked for a password and none was given: asking the user may help.
     pub fn needs_password(&self) -> bool {
-        matches!(
-            self.last(),
-            Some(ConnectProblem::Startup(StartupError::NoPassword))
-        )
+        matches!(self.last(), Some(ConnectProblem::Startup(StartupError::NoPassword)))
     }
 
     /// The server's error code, if the last attempt ended with an error message of the server.
@@ -82,10 +79,7 @@ impl FailedAttempt {
             }
             other => other,
         };
-        Self {
-            place: Some(endpoint.to_string()),
-            problem,
-        }
+        Self { place: Some(endpoint.to_string()), problem }
     }
 }
 

@@ -46,13 +46,7 @@ pub(super) struct Answer {
 
 impl Answer {
     pub(super) fn new(keep_rows: bool) -> Self {
-        Self {
-            keep_rows,
-
-            completed: Vec::new(),
-            rows: Rows::default(),
-            error: None,
-        }
+        Self { keep_rows, completed: Vec::new(), rows: Rows::default(), error: None }
     }
 
     /// Takes one message.
@@ -60,20 +54,13 @@ impl Answer {
         match message {
             Message::RowDescription(description) if self.keep_rows => {
                 let columns = description.names().map(std::borrow::Cow::into_owned).collect();
-                self.rows = Rows {
-                    columns,
-                    rows: Vec::new(),
-                };
+                self.rows = Rows { columns, rows: Vec::new() };
             }
             Message::DataRow(row) if self.keep_rows => {
                 let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
-                self.rows
-                    .rows
-                    .push(row.columns().map(|value| value.map(text)).collect());
+                self.rows.rows.push(row.columns().map(|value| value.map(text)).collect());
             }
-            Message::CommandComplete { tag } => self.completed.push(Completed {
-                tag: (*tag).to_owned(),
-            }),
+            Message::CommandComplete { tag } => self.completed.push(Completed { tag: (*tag).to_owned() }),
             Message::EmptyQueryResponse => self.completed.push(Completed { tag: String::new() }),
             Message::ErrorResponse(error) => {
                 self.error.get_or_insert_with(|| error.to_error());
@@ -86,10 +73,7 @@ impl Answer {
             | Message::CopyDone
             | Message::NotificationResponse { .. } => {}
             _ => {
-                return Err(ProtocolError::Unexpected {
-                    tag,
-                    during: "in the answer to a query",
-                });
+                return Err(ProtocolError::Unexpected { tag, during: "in the answer to a query" });
             }
         }
         Ok(None)

@@ -106,11 +106,7 @@ pub fn parse_initial(bytes: &[u8]) -> Result<Option<(FrontendMessage<'_>, usize)
         _ => return Err(ProtocolError::InvalidLength { tag: 0, length }),
     };
     if size > STARTUP_LIMIT {
-        return Err(ProtocolError::TooLong {
-            tag: 0,
-            length: size,
-            limit: STARTUP_LIMIT,
-        });
+        return Err(ProtocolError::TooLong { tag: 0, length: size, limit: STARTUP_LIMIT });
     }
     let Some(packet) = bytes.get(4..size) else {
         return Ok(None);
@@ -128,10 +124,7 @@ pub fn parse_initial(bytes: &[u8]) -> Result<Option<(FrontendMessage<'_>, usize)
             }
             FrontendMessage::Startup { parameters }
         }
-        CANCEL_REQUEST_CODE => FrontendMessage::CancelRequest {
-            pid: body.i32()?,
-            key: body.rest(),
-        },
+        CANCEL_REQUEST_CODE => FrontendMessage::CancelRequest { pid: body.i32()?, key: body.rest() },
         SSL_REQUEST_CODE => FrontendMessage::SslRequest,
         GSSENC_REQUEST_CODE => FrontendMessage::GssEncRequest,
         _ => return Err(body.malformed("not protocol 3.0")),
@@ -163,10 +156,7 @@ pub fn parse(frame: Frame<'_>) -> Result<FrontendMessage<'_>, ProtocolError> {
         },
         b'D' => FrontendMessage::Describe(describable(&mut body)?),
         b'C' => FrontendMessage::Close(describable(&mut body)?),
-        b'E' => FrontendMessage::Execute {
-            portal: body.c_string()?,
-            limit: body.i32()?,
-        },
+        b'E' => FrontendMessage::Execute { portal: body.c_string()?, limit: body.i32()? },
         b'S' => FrontendMessage::Sync,
         b'H' => FrontendMessage::Flush,
         b'X' => FrontendMessage::Terminate,

@@ -1,0 +1,33 @@
+//! The operating system's user: the default role, and whose home folder holds the user's files.
+
+use std::path::PathBuf;
+
+use super::{ConfigError, Env};
+
+/// Name and home folder of the effective user, from the system's list of accounts.
+fn entry() -> Option<(String, PathBuf)> {
+    let uid = rustix::process::geteuid().as_raw();
+    let accounts = std::fs::read_to_string("/etc/passwd").ok()?;
+    accounts.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, _, id) = (fields.next()?, fields.next()?, fields.next()?);
+        let home = fields.nth(2)?;
+        (id.parse() == Ok(uid)).then(|| (name.to_owned(), PathBuf::from(home)))
+    })
+}
+
+/// The user's name. Accounts that come from elsewhere than the system's list are found by `LOGNAME` or `USER`.
+pub(super) fn name(env: Env<'_>) -> Result<String, ConfigError> {
+    entry()
+        .map(|(name, _)| name)
+        .or_else(|| env("LOGNAME").or_else(|| env("USER")).filter(|name| !name.is_empty()))
+        .ok_or_else(|| ConfigError::NoUser(rustix::process::geteuid().as_raw()))
+}
+
+/// The user's home folder.
+pub(super) fn home(env: Env<'_>) -> Option<PathBuf> {
+    match env("HOME") {
+        Some(home) if !home.is_empty() => Some(PathBuf::from(home)),
+        _ => entry().map(|(_, home)| home),
+    }
+}

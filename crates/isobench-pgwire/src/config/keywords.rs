@@ -1,0 +1,144 @@
+//! Every connection option libpq (version 18) knows: its variable and what isobench does with it.
+//!
+//! Source: PostgreSQL: libpq, Parameter Key Words, Environment Variables.
+
+use super::ConfigError;
+
+/// One connection option.
+#[derive(Debug)]
+pub(super) struct Keyword {
+    /// Its name in connection strings.
+    pub(super) name: &'static str,
+    /// The environment variable that gives its value where nothing else does; empty: none.
+    pub(super) variable: &'static str,
+    /// What isobench does with it.
+    pub(super) treatment: Treatment,
+}
+
+/// What isobench does with an option.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Treatment {
+    /// It counts.
+    Used,
+    /// It matters only with TLS, GSSAPI or OAuth, which isobench lacks; so ignoring it is harmless.
+    WithoutEffect,
+    /// The first values are what isobench does anyway; the second are known and not supported.
+    Choice(&'static [&'static str], &'static [&'static str]),
+    /// Any value but an empty one asks for something isobench doesn't have, which is said.
+    NotSupported,
+}
+
+use Treatment::{Choice, NotSupported, Used, WithoutEffect};
+
+const fn row(name: &'static str, variable: &'static str, treatment: Treatment) -> Keyword {
+    Keyword { name, variable, treatment }
+}
+
+/// All options, in libpq's order.
+pub(super) const KEYWORDS: &[Keyword] = &[
+    row("service", "PGSERVICE", Used),
+    row("servicefile", "PGSERVICEFILE", Used),
+    row("user", "PGUSER", Used),
+    row("password", "PGPASSWORD", Used),
+    row("passfile", "PGPASSFILE", Used),
+    row("channel_binding", "PGCHANNELBINDING", Choice(&["disable", "prefer"], &["require"])),
+    row("connect_timeout", "PGCONNECT_TIMEOUT", Used),
+    row("dbname", "PGDATABASE", Used),
+    row("host", "PGHOST", Used),
+    row("hostaddr", "PGHOSTADDR", Used),
+    row("port", "PGPORT", Used),
+    row("client_encoding", "PGCLIENTENCODING", Used),
+    row("options", "PGOPTIONS", Used),
+    row("application_name", "PGAPPNAME", Used),
+    row("fallback_application_name", "", Used),
+    row("keepalives", "", Used),
+    row("keepalives_idle", "", Used),
+    row("keepalives_interval", "", Used),
+    row("keepalives_count", "", Used),
+    row("tcp_user_timeout", "", Used),
+    row("sslmode", "PGSSLMODE", Used),
+    row("sslnegotiation", "PGSSLNEGOTIATION", Choice(&["postgres"], &["direct"])),
+    row("sslcompression", "PGSSLCOMPRESSION", WithoutEffect),
+    row("sslcert", "PGSSLCERT", WithoutEffect),
+    row("sslkey", "PGSSLKEY", WithoutEffect),
+    row("sslkeylogfile", "", WithoutEffect),
+    row("sslcertmode", "PGSSLCERTMODE", Choice(&["allow", "disable"], &["require"])),
+    row("sslpassword", "", WithoutEffect),
+    row("sslrootcert", "PGSSLROOTCERT", WithoutEffect),
+    row("sslcrl", "PGSSLCRL", WithoutEffect),
+    row("sslcrldir", "PGSSLCRLDIR", WithoutEffect),
+    row("sslsni", "PGSSLSNI", WithoutEffect),
+    row("requirepeer", "PGREQUIREPEER", NotSupported),
+    row("require_auth", "PGREQUIREAUTH", NotSupported),
+    row("min_protocol_version", "PGMINPROTOCOLVERSION", Choice(&["3.0"], &["3.2", "latest"])),
+    row("max_protocol_version", "PGMAXPROTOCOLVERSION", Choice(&["3.0", "3.2", "latest"], &[])),
+    row("ssl_min_protocol_version", "PGSSLMINPROTOCOLVERSION", WithoutEffect),
+    row("ssl_max_protocol_version", "PGSSLMAXPROTOCOLVERSION", WithoutEffect),
+    row("gssencmode", "PGGSSENCMODE", Choice(&["disable", "prefer"], &["require"])),
+    row("krbsrvname", "PGKRBSRVNAME", WithoutEffect),
+    row("gsslib", "PGGSSLIB", WithoutEffect),
+    row("gssdelegation", "PGGSSDELEGATION", WithoutEffect),
+    row("replication", "", Choice(&["0", "false", "off", "no"], &["1", "true", "on", "yes", "database"])),
+    row("target_session_attrs", "PGTARGETSESSIONATTRS", Used),
+    row("load_balance_hosts", "PGLOADBALANCEHOSTS", Choice(&["disable"], &["random"])),
+    row("scram_client_key", "", NotSupported),
+    row("scram_server_key", "", NotSupported),
+    row("oauth_issuer", "", WithoutEffect),
+    row("oauth_client_id", "", WithoutEffect),
+    row("oauth_client_secret", "", WithoutEffect),
+    row("oauth_scope", "", WithoutEffect),
+];
+
+/// The option of this name.
+pub(super) fn find(name: &str) -> Option<&'static Keyword> {
+    KEYWORDS.iter().find(|keyword| keyword.name == name)
+}
+
+impl Keyword {
+    /// Checks a value of an option that isobench doesn't use.
+    pub(super) fn check(&self, value: &str) -> Result<(), ConfigError> {
+        if value.is_empty() {
+            return Ok(());
+        }
+        match self.treatment {
+            Used | WithoutEffect => Ok(()),
+            Choice(same, _) if same.contains(&value) => Ok(()),
+            Choice(_, unsupported) if !unsupported.contains(&value) => {
+                Err(ConfigError::InvalidValue(format!("invalid {} value: \"{value}\"", self.name)))
+            }
+            Choice(..) | NotSupported => {
+                Err(ConfigError::NotSupported { option: self.name, value: value.to_owned() })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_unique() {
+        for (index, keyword) in KEYWORDS.iter().enumerate() {
+            let same = |other: &Keyword| {
+                other.name == keyword.name
+                    || !keyword.variable.is_empty() && other.variable == keyword.variable
+            };
+            assert!(!KEYWORDS[index + 1..].iter().any(same), "{}", keyword.name);
+        }
+    }
+
+    #[test]
+    fn what_is_not_supported_is_said() {
+        let check = |name: &str, value: &str| find(name).map(|keyword| keyword.check(value));
+        assert_eq!(check("gssencmode", "prefer"), Some(Ok(())));
+        assert_eq!(check("requirepeer", ""), Some(Ok(())));
+        assert_eq!(check("sslcert", "client.crt"), Some(Ok(())));
+        assert!(matches!(check("requirepeer", "postgres"), Some(Err(ConfigError::NotSupported { .. }))));
+        let invalid = check("gssencmode", "x");
+        assert_eq!(
+            invalid,
+            Some(Err(ConfigError::InvalidValue("invalid gssencmode value: \"x\"".to_owned())))
+        );
+    }
+}

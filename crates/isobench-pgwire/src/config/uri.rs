@@ -1,0 +1,157 @@
+//! Connection URIs: `postgresql://user:password@host:port,host2/dbname?option=value`.
+//!
+//! Source: PostgreSQL: libpq, Connection URIs.
+
+use super::ConfigError;
+use super::values::Values;
+
+/// The two schemes.
+const SCHEMES: [&str; 2] = ["postgresql://", "postgres://"];
+
+/// Whether a text is meant as a connection URI.
+pub(super) fn is_uri(text: &str) -> bool {
+    SCHEMES.iter().any(|scheme| text.starts_with(scheme))
+}
+
+/// Parses a connection URI.
+pub(super) fn parse(uri: &str) -> Result<Values, ConfigError> {
+    let mut values = Values::default();
+    let rest = SCHEMES.iter().find_map(|scheme| uri.strip_prefix(scheme)).unwrap_or(uri);
+    let rest = user(rest, &mut values)?;
+    let rest = hosts(uri, rest, &mut values)?;
+    let (path, query) = match rest.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (rest, None),
+    };
+    if let Some(dbname) = path.strip_prefix('/') {
+        set(&mut values, "dbname", dbname)?;
+    }
+    if let Some(query) = query {
+        parameters(query, &mut values)?;
+    }
+    Ok(values)
+}
+
+/// Reads `user:password@`, if there is one before the first `/`.
+fn user<'a>(rest: &'a str, values: &mut Values) -> Result<&'a str, ConfigError> {
+    let authority = rest.split('/').next().unwrap_or_default();
+    // Up to the first `@`, which a password must percent-encode.
+    let Some((user, _)) = authority.split_once('@') else {
+        return Ok(rest);
+    };
+    let after = &rest[user.len() + 1..];
+    let (name, password) = user.split_once(':').unwrap_or((user, ""));
+    set(values, "user", name)?;
+    set(values, "password", password)?;
+    Ok(after)
+}
+
+/// Reads the list of hosts and ports; returns what follows, which begins with `/` or `?` or is empty.
+fn hosts<'a>(uri: &str, mut rest: &'a str, values: &mut Values) -> Result<&'a str, ConfigError> {
+    let mut names = String::new();
+    let mut ports = String::new();
+    loop {
+        let (name, after) = host(uri, rest)?;
+        names.push_str(name);
+        rest = after;
+        if let Some(after) = rest.strip_prefix(':') {
+            let end = after.find(['/', '?', ',']).unwrap_or(after.len());
+            ports.push_str(&after[..end]);
+            rest = &after[end..];
+        }
+        let Some(after) = rest.strip_prefix(',') else {
+            break;
+        };
+        names.push(',');
+        ports.push(',');
+        rest = after;
+    }
+    set(values, "host", &names)?;
+    set(values, "port", &ports)?;
+    Ok(rest)
+}
+
+/// Reads one host, in brackets if it is an IPv6 address.
+fn host<'a>(uri: &str, rest: &'a str) -> Result<(&'a str, &'a str), ConfigError> {
+    let syntax = |message: String| Err(ConfigError::Syntax(message));
+    let Some(inside) = rest.strip_prefix('[') else {
+        let end = rest.find([':', '/', '?', ',']).unwrap_or(rest.len());
+        return Ok(rest.split_at(end));
+    };
+    let Some((address, after)) = inside.split_once(']') else {
+        return syntax(format!(
+            "end of string reached when looking for matching \"]\" in IPv6 host address in URI: \"{uri}\""
+        ));
+    };
+    if address.is_empty() {
+        return syntax(format!("IPv6 host address may not be empty in URI: \"{uri}\""));
+    }
+    match after.chars().next() {
+        None | Some(':' | '/' | '?' | ',') => Ok((address, after)),
+        Some(c) => {
+            let position = uri.len() - after.len() + 1;
+            syntax(format!(
+                "unexpected character \"{c}\" at position {position} in URI (expected \":\" or \"/\"): \"{uri}\""
+            ))
+        }
+    }
+}
+
+/// Reads `name=value&…`.
+fn parameters(query: &str, values: &mut Values) -> Result<(), ConfigError> {
+    let mut rest = query;
+    while !rest.is_empty() {
+        let (pair, after) = rest.split_once('&').unwrap_or((rest, ""));
+        rest = after;
+        let Some((name, value)) = pair.split_once('=') else {
+            let message = format!("missing key/value separator \"=\" in URI query parameter: \"{pair}\"");
+            return Err(ConfigError::Syntax(message));
+        };
+        if value.contains('=') {
+            let message = format!("extra key/value separator \"=\" in URI query parameter: \"{name}\"");
+            return Err(ConfigError::Syntax(message));
+        }
+        let (name, value) = (decode(name)?, decode(value)?);
+        // JDBC's name for it.
+        let (name, value) = match (name.as_str(), value.as_str()) {
+            ("ssl", "true") => ("sslmode".to_owned(), "require".to_owned()),
+            _ => (name, value),
+        };
+        values.set(&name, value).map_err(|error| match error {
+            ConfigError::UnknownOption(name) => ConfigError::UnknownUriParameter(name),
+            error => error,
+        })?;
+    }
+    Ok(())
+}
+
+/// Sets an option from a part of the URI, unless that part is empty.
+fn set(values: &mut Values, name: &str, encoded: &str) -> Result<(), ConfigError> {
+    if encoded.is_empty() { Ok(()) } else { values.set(name, decode(encoded)?) }
+}
+
+/// Resolves percent-encoding.
+fn decode(encoded: &str) -> Result<String, ConfigError> {
+    let mut bytes = Vec::with_capacity(encoded.len());
+    let mut rest = encoded.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16));
+        match (digit(), digit()) {
+            (Some(0), Some(0)) => {
+                let message = format!("forbidden value %00 in percent-encoded value: \"{encoded}\"");
+                return Err(ConfigError::Syntax(message));
+            }
+            // Two hexadecimal digits fit into a byte.
+            (Some(high), Some(low)) => bytes.extend(u8::try_from(high * 16 + low)),
+            _ => {
+                return Err(ConfigError::Syntax(format!("invalid percent-encoded token: \"{encoded}\"")));
+            }
+        }
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| ConfigError::Syntax(format!("the percent-encoded value is not UTF-8: \"{encoded}\"")))
+}

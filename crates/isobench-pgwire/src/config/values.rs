@@ -1,0 +1,68 @@
+//! The options of a connection by keyword, as texts, while they are being put together.
+
+use std::collections::BTreeMap;
+
+use super::{ConfigError, keywords};
+
+/// Options by keyword. A keyword with an empty text counts as given; it stands for the default.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Values(BTreeMap<&'static str, String>);
+
+impl Values {
+    /// Sets an option, whatever it was before.
+    pub(super) fn set(&mut self, name: &str, value: impl Into<String>) -> Result<(), ConfigError> {
+        let value = value.into();
+        if name == "requiressl" {
+            // The name of sslmode before PostgreSQL 7.4; libpq still takes it.
+            let mode = if value == "1" { "require" } else { "prefer" };
+            return self.set("sslmode", mode);
+        }
+        let keyword = keywords::find(name).ok_or_else(|| ConfigError::UnknownOption(name.to_owned()))?;
+        self.0.insert(keyword.name, value);
+        Ok(())
+    }
+
+    /// Sets an option unless it is set already.
+    pub(super) fn set_default(&mut self, name: &str, value: impl Into<String>) -> Result<(), ConfigError> {
+        if self.0.contains_key(name) { Ok(()) } else { self.set(name, value) }
+    }
+
+    /// Takes over all options of `other`, also the empty ones.
+    pub(super) fn override_by(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// The option as it was given.
+    pub(super) fn given(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// The option, unless it is empty.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.given(name).filter(|value| !value.is_empty())
+    }
+
+    /// The option as an owned text, unless it is empty.
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        self.get(name).map(str::to_owned)
+    }
+
+    /// The option as an integer, blanks around it allowed.
+    pub(super) fn integer(&self, name: &str) -> Result<Option<i32>, ConfigError> {
+        self.get(name).map(|value| integer(name, value)).transpose()
+    }
+
+    /// All options that are given, in the order of their names.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.0.iter().map(|(name, value)| (*name, value.as_str()))
+    }
+}
+
+/// Reads an integer as libpq does.
+pub(super) fn integer(name: &str, value: &str) -> Result<i32, ConfigError> {
+    value.trim_ascii().parse().map_err(|_| {
+        ConfigError::InvalidValue(format!(
+            "invalid integer value \"{value}\" for connection option \"{name}\""
+        ))
+    })
+}
