@@ -175,16 +175,14 @@ fn libpq_agrees() {
         }
         inputs.push(text);
     }
+    // The one deliberate difference: isobench's texts are UTF-8.
+    inputs.retain(|input| !ours(input).is_err_and(|message| message.contains("is not UTF-8")));
     match libpq(&inputs) {
         Err(reason) => println!("skipped: libpq_agrees: {reason}"),
         Ok(answers) => {
             for (input, theirs) in inputs.iter().zip(&answers) {
                 let ours = in_libpq_form(&ours(input));
-                // Options that are newer than the library.
-                let newer = ["servicefile", "sslkeylogfile"];
-                if !newer.iter().any(|name| input.contains(name)) {
-                    assert_eq!(&ours, theirs, "{input:?}");
-                }
+                assert_eq!(&ours, theirs, "{input:?}");
             }
         }
     }
