@@ -6,7 +6,7 @@
 //! seed. Who executes the commands, retries them or measures them is not its business.
 //!
 //! Source of the behaviour: the manual page of pgbench 18, and the real program as oracle
-//! (`tests/oracle.rs`).
+//! (`tests/language/oracle.rs`).
 //!
 //! ```
 //! use isobench_script::{CommandKind, EvalContext, Prng, Symbols, Value, Variables, parse};

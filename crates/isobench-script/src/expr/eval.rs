@@ -18,13 +18,10 @@ impl Node {
                 let right = sides[1].eval(ctx)?;
                 binary(*operator, left, right)
             }
-            Self::Call(function, args) => {
-                if args.len() <= FEW {
-                    call(function, args, &mut [Value::Null; FEW], ctx)
-                } else {
-                    call(function, args, &mut [Value::Null; MAX_ARGUMENTS], ctx)
-                }
+            Self::Call(function, args) if args.len() <= FEW => {
+                call(function, args, &mut [Value::Null; FEW], ctx)
             }
+            Self::Call(function, args) => call_with_many(function, args, ctx),
             Self::Negate(operand) => binary(Binary::Subtract, Value::Int(0), operand.eval(ctx)?),
             Self::Not(operand) => match operand.eval(ctx)? {
                 Value::Null => Ok(Value::Null),
@@ -68,6 +65,16 @@ fn logical(sides: &[Node; 2], decisive: bool, ctx: &mut EvalContext<'_>) -> Resu
         Value::Null => Ok(Value::Null),
         right => Ok(Value::Bool(right.as_bool()?)),
     }
+}
+
+/// Apart from [`Node::eval`], whose stack frame should stay small.
+#[inline(never)]
+fn call_with_many(
+    function: &super::Function,
+    args: &[Node],
+    ctx: &mut EvalContext<'_>,
+) -> Result<Value, EvalError> {
+    call(function, args, &mut [Value::Null; MAX_ARGUMENTS], ctx)
 }
 
 /// Evaluates all arguments, even after a `NULL` (they may draw random numbers), then calls the function.

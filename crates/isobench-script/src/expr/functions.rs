@@ -56,12 +56,12 @@ static FUNCTIONS: [Function; 21] = [
     },
     row("double", Exactly(1), |args, _| args[0].as_double().map(Value::Double)),
     row("exp", Exactly(1), |args, _| Ok(Value::Double(args[0].as_double()?.exp()))),
-    row("greatest", AtLeastOne, |args, _| extreme(args, |new, old| new > old, |new, old| new > old)),
+    row("greatest", AtLeastOne, |args, _| extreme(args, |old, new| old > new, |old, new| old > new)),
     row("hash", Seeded(1), |args, _| hash(args, murmur2)),
     row("hash_fnv1a", Seeded(1), |args, _| hash(args, fnv1a)),
     row("hash_murmur2", Seeded(1), |args, _| hash(args, murmur2)),
     row("int", Exactly(1), |args, _| args[0].as_int().map(Value::Int)),
-    row("least", AtLeastOne, |args, _| extreme(args, |new, old| new < old, |new, old| new < old)),
+    row("least", AtLeastOne, |args, _| extreme(args, |old, new| old < new, |old, new| old < new)),
     row("ln", Exactly(1), |args, _| Ok(Value::Double(args[0].as_double()?.ln()))),
     row("mod", Exactly(2), |args, _| modulo(args[0].as_int()?, args[1].as_int()?)),
     row("permute", Seeded(2), |args, _| {
@@ -112,27 +112,25 @@ fn hash(args: &[Value], function: fn(u64, u64) -> u64) -> Result<Value, EvalErro
 }
 
 /// `greatest` and `least`: doubles if any argument is one, else integers.
+///
+/// The old value stays only if it is the better one, so a not-a-number yields to whatever follows, as in pgbench.
 fn extreme(
     args: &[Value],
-    int_wins: fn(i64, i64) -> bool,
-    double_wins: fn(f64, f64) -> bool,
+    int_stays: fn(i64, i64) -> bool,
+    double_stays: fn(f64, f64) -> bool,
 ) -> Result<Value, EvalError> {
     if args.iter().any(|arg| matches!(arg, Value::Double(_))) {
         let mut best = args[0].as_double()?;
         for arg in &args[1..] {
             let value = arg.as_double()?;
-            if double_wins(value, best) {
-                best = value;
-            }
+            best = if double_stays(best, value) { best } else { value };
         }
         return Ok(Value::Double(best));
     }
     let mut best = args[0].as_int()?;
     for arg in &args[1..] {
         let value = arg.as_int()?;
-        if int_wins(value, best) {
-            best = value;
-        }
+        best = if int_stays(best, value) { best } else { value };
     }
     Ok(Value::Int(best))
 }

@@ -42,13 +42,9 @@ pub(crate) fn parse_expression(
     offset: usize,
     symbols: &mut Symbols,
 ) -> Result<Expr, ExprError> {
-    let mut parser =
-        Parser { lexer: Lexer::new(source, offset), peeked: None, last_is_end: false, nesting: 0, symbols };
-    let tree = parser.expression(OR)?;
-    match parser.peek()? {
-        Token::End => Ok(Expr { root: tree.node }),
-        _ => Err(parser.syntax_error()),
-    }
+    let lexer = Lexer::new(source, offset);
+    let mut parser = Parser { lexer, peeked: None, last_is_end: false, nesting: 0, symbols };
+    parser.whole().map_err(|error| parser.last_lexical_error().unwrap_or(error))
 }
 
 struct Parser<'a> {
@@ -110,6 +106,28 @@ fn infix(token: Token<'_>) -> Option<(u8, Infix)> {
 }
 
 impl<'a> Parser<'a> {
+    fn whole(&mut self) -> Result<Expr, ExprError> {
+        let tree = self.expression(OR)?;
+        match self.peek()? {
+            Token::End => Ok(Expr { root: tree.node }),
+            _ => Err(self.syntax_error()),
+        }
+    }
+
+    /// pgbench reads the rest of the line before it reports an error, and if that holds something that is no token, the last
+    /// such thing is what it reports.
+    fn last_lexical_error(&mut self) -> Option<ExprError> {
+        let mut last = None;
+        loop {
+            self.peeked = None;
+            match self.peek() {
+                Ok(Token::End) => return last,
+                Ok(_) => {}
+                Err(error) => last = Some(error),
+            }
+        }
+    }
+
     fn peek(&mut self) -> Result<Token<'a>, ExprError> {
         if let Some(token) = self.peeked {
             return Ok(token);

@@ -30,7 +30,7 @@ impl<'a> Line<'a> {
 
     /// The text as messages and reports show it.
     pub(super) fn shown(&self) -> &'a str {
-        self.text.trim_end_matches('\r')
+        self.text.trim_end_matches(['\r', '\n'])
     }
 
     /// The words from the one after the backslash on.

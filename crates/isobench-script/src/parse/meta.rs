@@ -128,7 +128,8 @@ impl<'a> Reader<'a> {
 
 fn set(reader: &Reader<'_>, symbols: &mut Symbols) -> Result<Meta, ParseError> {
     let Some(name) = reader.words.first() else {
-        return Err(reader.error("missing argument", None, None));
+        // pgbench doesn't show the line of this one.
+        return Err(ParseError { source: String::new(), ..reader.error("missing argument", None, None) });
     };
     let expr = reader.expression(name.offset + name.text.len(), symbols)?;
     Ok(Meta::Command(CommandKind::Set { slot: symbols.intern(name.text), expr }))
@@ -166,6 +167,9 @@ fn sleep(reader: &Reader<'_>, symbols: &mut Symbols) -> Result<Meta, ParseError>
     let Some(number) = reader.words.first().copied() else {
         return Err(reader.error("missing argument", None, None));
     };
+    if let Some(extra) = reader.words.get(2) {
+        return Err(reader.error("too many arguments", None, Some(extra.offset)));
+    }
     let mut unit = reader.words.get(1).copied();
     let duration = if let Some(name) = number.text.strip_prefix(':') {
         Operand::Variable(symbols.intern(name))
@@ -182,9 +186,6 @@ fn sleep(reader: &Reader<'_>, symbols: &mut Symbols) -> Result<Meta, ParseError>
         }
         Operand::Number(leading_int(&number.text[..end]).unwrap_or(0))
     };
-    if let Some(extra) = reader.words.get(2) {
-        return Err(reader.error("too many arguments", None, Some(extra.offset)));
-    }
     let unit = match unit {
         None => SleepUnit::Seconds,
         Some(word) => {

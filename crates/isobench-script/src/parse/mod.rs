@@ -118,8 +118,9 @@ fn attach(commands: &mut [Command], store: Store, place: Place<'_>) -> Result<()
             sql.store = store;
             return Ok(());
         }
+        // pgbench doesn't name an SQL command that has its `\gset` already.
+        Some(Command { kind: CommandKind::Sql(_), .. }) | None => None,
         Some(other) => Some(other.text.as_str().into()),
-        None => None,
     };
     let message = "\\gset must follow an SQL command";
     Err(place.error(ParseProblem::Syntax { message, detail, command: None }))

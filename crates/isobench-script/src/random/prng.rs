@@ -3,7 +3,7 @@
 /// A stream of pseudorandom numbers, equal to pgbench's for the same seed.
 ///
 /// Source: Blackman and Vigna, <https://prng.di.unimi.it/> (xoroshiro128**, splitmix64); that PostgreSQL 15 and later
-/// use it is in their release notes, and `tests/oracle.rs` confirms the numbers.
+/// use it is in their release notes, and `tests/language/oracle.rs` confirms the numbers.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Prng {
     state: [u64; 2],

@@ -1,0 +1,6 @@
+//! Tests of the language as a whole: golden files, properties, and the real pgbench as oracle.
+
+mod golden;
+mod oracle;
+mod properties;
+mod support;
