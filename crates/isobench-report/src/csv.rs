@@ -10,9 +10,7 @@ type Column = (&'static str, fn(&Document, &Cell, &Round) -> String);
 static COLUMNS: [Column; 48] = [
     ("product", |document, _, _| document.server.product.clone()),
     ("server_version", |document, _, _| document.server.version.clone()),
-    ("measurement_version", |document, _, _| {
-        document.measurement_version.to_string()
-    }),
+    ("measurement_version", |document, _, _| document.measurement_version.to_string()),
     ("workload", |_, cell, _| cell.workload.clone()),
     ("scale", |_, cell, _| cell.scale.to_string()),
     ("clients", |_, cell, _| cell.clients.to_string()),
@@ -20,9 +18,7 @@ static COLUMNS: [Column; 48] = [
     ("protocol", |_, cell, _| cell.protocol.clone()),
     ("backoff", |_, cell, _| cell.backoff.clone()),
     ("level_requested", |_, cell, _| {
-        cell.level
-            .requested
-            .map_or_else(String::new, |level| level.to_string())
+        cell.level.requested.map_or_else(String::new, |level| level.to_string())
     }),
     ("level_effective", |_, cell, _| cell.level.effective.to_string()),
     ("round", |_, _, round| round.round.to_string()),
@@ -30,48 +26,20 @@ static COLUMNS: [Column; 48] = [
     ("complete", |_, _, round| round.complete.to_string()),
     ("seconds", |_, _, round| number(Some(round.seconds))),
     ("tps", |_, _, round| number(round.tps)),
-    ("attempts_started", |_, _, round| {
-        round.attempts.started.to_string()
-    }),
-    ("attempts_committed", |_, _, round| {
-        round.attempts.committed.to_string()
-    }),
-    ("attempts_retried", |_, _, round| {
-        round.attempts.retried.to_string()
-    }),
-    ("attempts_given_up", |_, _, round| {
-        round.attempts.given_up.to_string()
-    }),
-    ("attempts_ambiguous", |_, _, round| {
-        round.attempts.ambiguous.to_string()
-    }),
-    ("attempts_cut_off", |_, _, round| {
-        round.attempts.cut_off.to_string()
-    }),
-    ("attempts_errored", |_, _, round| {
-        round.attempts.errored.to_string()
-    }),
-    ("transactions_total", |_, _, round| {
-        round.transactions.total.to_string()
-    }),
-    ("transactions_committed", |_, _, round| {
-        round.transactions.committed.to_string()
-    }),
-    ("transactions_given_up", |_, _, round| {
-        round.transactions.given_up.to_string()
-    }),
-    ("transactions_ambiguous", |_, _, round| {
-        round.transactions.ambiguous.to_string()
-    }),
-    ("transactions_cut_off", |_, _, round| {
-        round.transactions.cut_off.to_string()
-    }),
-    ("transactions_errored", |_, _, round| {
-        round.transactions.errored.to_string()
-    }),
-    ("transactions_skipped", |_, _, round| {
-        round.transactions.skipped.to_string()
-    }),
+    ("attempts_started", |_, _, round| round.attempts.started.to_string()),
+    ("attempts_committed", |_, _, round| round.attempts.committed.to_string()),
+    ("attempts_retried", |_, _, round| round.attempts.retried.to_string()),
+    ("attempts_given_up", |_, _, round| round.attempts.given_up.to_string()),
+    ("attempts_ambiguous", |_, _, round| round.attempts.ambiguous.to_string()),
+    ("attempts_cut_off", |_, _, round| round.attempts.cut_off.to_string()),
+    ("attempts_errored", |_, _, round| round.attempts.errored.to_string()),
+    ("transactions_total", |_, _, round| round.transactions.total.to_string()),
+    ("transactions_committed", |_, _, round| round.transactions.committed.to_string()),
+    ("transactions_given_up", |_, _, round| round.transactions.given_up.to_string()),
+    ("transactions_ambiguous", |_, _, round| round.transactions.ambiguous.to_string()),
+    ("transactions_cut_off", |_, _, round| round.transactions.cut_off.to_string()),
+    ("transactions_errored", |_, _, round| round.transactions.errored.to_string()),
+    ("transactions_skipped", |_, _, round| round.transactions.skipped.to_string()),
     ("conflicts", |_, _, round| round.ledger().conflicts.to_string()),
     ("useful_s", |_, _, round| number(Some(round.time_s.useful))),
     ("wasted_s", |_, _, round| number(Some(round.time_s.wasted))),
@@ -116,9 +84,7 @@ fn quote(field: &str) -> String {
 }
 
 fn number(value: Option<f64>) -> String {
-    value
-        .filter(|value| value.is_finite())
-        .map_or_else(String::new, |value| value.to_string())
+    value.filter(|value| value.is_finite()).map_or_else(String::new, |value| value.to_string())
 }
 
 fn optional<T: ToString>(value: Option<T>) -> String {
@@ -130,15 +96,8 @@ fn invariants_held(round: &Round) -> String {
     if round.is_violated() {
         return "false".to_owned();
     }
-    let held = round
-        .invariants
-        .iter()
-        .all(|invariant| invariant.held == Some(true));
-    if held && !round.invariants.is_empty() {
-        "true".to_owned()
-    } else {
-        String::new()
-    }
+    let held = round.invariants.iter().all(|invariant| invariant.held == Some(true));
+    if held && !round.invariants.is_empty() { "true".to_owned() } else { String::new() }
 }
 
 #[cfg(test)]

@@ -133,10 +133,7 @@ impl Document {
 
     /// True if an invariant of the workload was found broken in any round of any cell.
     pub fn has_violations(&self) -> bool {
-        self.cells
-            .iter()
-            .flat_map(|cell| &cell.rounds)
-            .any(Round::is_violated)
+        self.cells.iter().flat_map(|cell| &cell.rounds).any(Round::is_violated)
     }
 
     /// True if any cell ran at another level than the one asked for.

@@ -20,6 +20,7 @@ pub mod optional {
     use super::{Deserialize, Deserializer, Level, Serializer, parse};
 
     #[expect(
+        clippy::ref_option,
         clippy::trivially_copy_pass_by_ref,
         reason = "serde passes fields by reference"
     )]
@@ -31,9 +32,7 @@ pub mod optional {
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Level>, D::Error> {
-        Option::<String>::deserialize(deserializer)?
-            .map(|name| parse(&name))
-            .transpose()
+        Option::<String>::deserialize(deserializer)?.map(|name| parse(&name)).transpose()
     }
 }
 
@@ -46,10 +45,7 @@ pub mod list {
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Level>, D::Error> {
-        Vec::<String>::deserialize(deserializer)?
-            .iter()
-            .map(|name| parse(name))
-            .collect()
+        Vec::<String>::deserialize(deserializer)?.iter().map(|name| parse(name)).collect()
     }
 }
 
@@ -64,11 +60,7 @@ pub mod effective {
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EffectiveLevel, D::Error> {
         let name = String::deserialize(deserializer)?;
         let unknown = name == EffectiveLevel::Unknown.to_string();
-        Ok(if unknown {
-            EffectiveLevel::Unknown
-        } else {
-            EffectiveLevel::from_setting(&name)
-        })
+        Ok(if unknown { EffectiveLevel::Unknown } else { EffectiveLevel::from_setting(&name) })
     }
 }
 

@@ -10,7 +10,7 @@ pub fn finite(number: f64) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// A number of 0 or more with at least three significant digits, thousands separated: 41,236 or 412 or 41.2 or 4.12.
+/// A number with at least three significant digits, thousands separated: 41,236 or 412 or 41.2 or 4.12.
 pub fn short(number: f64) -> String {
     if !number.is_finite() {
         return MISSING.to_owned();
@@ -19,9 +19,10 @@ pub fn short(number: f64) -> String {
         // Bounds at which rounding would add a digit.
         size if size >= 99.95 => thousands(number),
         size if size >= 9.995 => format!("{number:.1}"),
-        size if size >= 0.0995 || size == 0.0 => format!("{number:.2}"),
+        size if size >= 0.0995 => format!("{number:.2}"),
         size if size >= 0.000_95 => format!("{number:.3}"),
-        _ => "<0.001".to_owned(),
+        size if size > 0.0 => "<0.001".to_owned(),
+        _ => "0".to_owned(),
     }
 }
 
@@ -51,9 +52,7 @@ fn thousands(number: f64) -> String {
 }
 
 fn separate(digits: &str) -> String {
-    let (sign, digits) = digits
-        .strip_prefix('-')
-        .map_or(("", digits), |digits| ("-", digits));
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |digits| ("-", digits));
     let mut text = sign.to_owned();
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {
@@ -76,7 +75,7 @@ mod tests {
     #[test]
     fn numbers_keep_three_digits() {
         for (number, text) in [
-            (0.0, "0.00"),
+            (0.0, "0"),
             (0.000_01, "<0.001"),
             (0.0123, "0.012"),
             (0.381, "0.38"),
@@ -95,13 +94,9 @@ mod tests {
 
     #[test]
     fn nearly_nothing_and_nearly_everything_are_told_from_nothing_and_everything() {
-        for (share, text) in [
-            (0.0, "0.0 %"),
-            (0.0001, "<0.1 %"),
-            (0.712, "71.2 %"),
-            (0.9999, ">99.9 %"),
-            (1.0, "100.0 %"),
-        ] {
+        for (share, text) in
+            [(0.0, "0.0 %"), (0.0001, "<0.1 %"), (0.712, "71.2 %"), (0.9999, ">99.9 %"), (1.0, "100.0 %")]
+        {
             assert_eq!(percent(share), text);
         }
     }

@@ -16,11 +16,8 @@ use crate::numbers::finite;
 /// ratio compares committed transactions per second with the cell of the plan's first level (or, in a plan without
 /// levels, the first cell) whose other factors are equal, paired by the number of the round.
 pub fn summarise(document: &mut Document) {
-    let references: Vec<Option<usize>> = document
-        .cells
-        .iter()
-        .map(|cell| reference_of(document, cell))
-        .collect();
+    let references: Vec<Option<usize>> =
+        document.cells.iter().map(|cell| reference_of(document, cell)).collect();
     let summaries: Vec<Summary> = document
         .cells
         .iter()
@@ -35,21 +32,12 @@ pub fn summarise(document: &mut Document) {
 /// The rounds that conclusions rest on.
 pub fn counted_rounds(cell: &Cell) -> Vec<&Round> {
     let complete: Vec<&Round> = cell.rounds.iter().filter(|round| round.complete).collect();
-    if complete.is_empty() {
-        cell.rounds.iter().collect()
-    } else {
-        complete
-    }
+    if complete.is_empty() { cell.rounds.iter().collect() } else { complete }
 }
 
 /// The sum of the accounts of those rounds.
 pub fn counted_ledger(cell: &Cell) -> Ledger {
-    counted_rounds(cell)
-        .iter()
-        .map(|round| round.ledger())
-        .collect::<Vec<_>>()
-        .iter()
-        .sum()
+    counted_rounds(cell).iter().map(|round| round.ledger()).collect::<Vec<_>>().iter().sum()
 }
 
 fn reference_of(document: &Document, cell: &Cell) -> Option<usize> {
@@ -73,14 +61,8 @@ pub fn same_factors(one: &Cell, other: &Cell) -> bool {
 fn summary_of(cell: &Cell, reference: Option<&Cell>) -> Summary {
     let rounds = counted_rounds(cell);
     let ledger = counted_ledger(cell);
-    let tps: Vec<f64> = rounds
-        .iter()
-        .filter_map(|round| rate(round, round.transactions.committed))
-        .collect();
-    let attempts: Vec<f64> = rounds
-        .iter()
-        .filter_map(|round| rate(round, round.attempts.started))
-        .collect();
+    let tps: Vec<f64> = rounds.iter().filter_map(|round| rate(round, round.transactions.committed)).collect();
+    let attempts: Vec<f64> = rounds.iter().filter_map(|round| rate(round, round.attempts.started)).collect();
     Summary {
         tps: interval(&tps),
         ratio: reference.and_then(|reference| ratio(cell, reference)),
@@ -117,10 +99,8 @@ fn ratio(cell: &Cell, reference: &Cell) -> Option<RatioToFirst> {
             .collect()
     };
     let (own, first) = (by_number(cell), by_number(reference));
-    let pairs: Vec<(f64, f64)> = own
-        .iter()
-        .filter_map(|(number, tps)| Some((*tps, *first.get(number)?)))
-        .collect();
+    let pairs: Vec<(f64, f64)> =
+        own.iter().filter_map(|(number, tps)| Some((*tps, *first.get(number)?))).collect();
     let ratio = paired_ratio(&pairs)?;
     Some(RatioToFirst {
         to: reference.level.name(),
@@ -150,11 +130,7 @@ fn invariants_held(cell: &Cell) -> Option<bool> {
     }
     // A single one that couldn't be checked leaves the question open.
     let held = |round: &Round| {
-        !round.invariants.is_empty()
-            && round
-                .invariants
-                .iter()
-                .all(|invariant| invariant.held == Some(true))
+        !round.invariants.is_empty() && round.invariants.iter().all(|invariant| invariant.held == Some(true))
     };
     (!cell.rounds.is_empty() && cell.rounds.iter().all(held)).then_some(true)
 }

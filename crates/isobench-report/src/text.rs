@@ -9,7 +9,7 @@ mod sentences;
 
 use crate::document::{Cell, Document};
 use crate::summarise::{same_factors, summarise};
-use columns::{Column, FACTORS, FIGURES, LEVEL};
+use columns::{Column, FACTORS, FIGURES, LEVEL, RATIO_TITLE};
 use layout::{Row, Table, wrap};
 
 /// Narrower than this no table is readable; the lines then run over.
@@ -27,25 +27,24 @@ pub fn render(document: &Document, width: usize) -> String {
     let mut lines = header::lines(&document, width);
     if document.cells.is_empty() {
         lines.push("Nothing was measured.".to_owned());
+        lines.extend(warnings(&document, width));
     } else {
         let shown = Shown::choose(&document, width);
         lines.push(String::new());
         lines.extend(shown.table.lines(width));
         lines.push(String::new());
         lines.extend(sentences::lines(&document, width));
+        lines.extend(warnings(&document, width));
         lines.push(String::new());
         lines.extend(legend(&shown.columns, width));
     }
-    for warning in &document.warnings {
-        lines.extend(wrap(&format!("Warning: {warning}"), width, 2));
-    }
-    let mut text = lines
-        .iter()
-        .map(|line| line.trim_end())
-        .collect::<Vec<_>>()
-        .join("\n");
+    let mut text = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n");
     text.push('\n');
     text
+}
+
+fn warnings(document: &Document, width: usize) -> Vec<String> {
+    document.warnings.iter().flat_map(|warning| wrap(&format!("Warning: {warning}"), width, 2)).collect()
 }
 
 /// The columns that were chosen, and the table they make.
@@ -68,34 +67,23 @@ impl Shown {
     fn new(document: &Document, factors: Vec<&'static Column>, headings: &[&'static Column]) -> Shown {
         let mut columns = factors;
         columns.push(&LEVEL);
-        columns.extend(FIGURES.iter());
+        let groups = groups(document);
+        let compares = groups.iter().any(|group| group.len() > 1);
+        columns.extend(FIGURES.iter().filter(|column| compares || column.title != RATIO_TITLE));
         let mut rows = Vec::new();
-        for group in groups(document) {
+        for group in groups {
             if !headings.is_empty() {
                 let factor = |column: &&Column| {
                     format!("{} {}", column.title, (column.show)(document, group[0]).join(""))
                 };
-                rows.push(Row::Heading(
-                    headings.iter().map(factor).collect::<Vec<_>>().join(", "),
-                ));
+                rows.push(Row::Heading(headings.iter().map(factor).collect::<Vec<_>>().join(", ")));
             }
             rows.extend(group.iter().map(|cell| {
-                Row::Cells(
-                    columns
-                        .iter()
-                        .map(|column| (column.show)(document, cell))
-                        .collect(),
-                )
+                Row::Cells(columns.iter().map(|column| (column.show)(document, cell)).collect())
             }));
         }
-        let titles = columns
-            .iter()
-            .map(|column| (column.title, column.unit, column.right))
-            .collect();
-        Shown {
-            columns,
-            table: Table { titles, rows },
-        }
+        let titles = columns.iter().map(|column| (column.title, column.unit, column.right)).collect();
+        Shown { columns, table: Table { titles, rows } }
     }
 }
 
@@ -119,13 +107,10 @@ fn varies(document: &Document, factor: &Column) -> bool {
 
 fn legend(columns: &[&Column], width: usize) -> Vec<String> {
     let name = |column: &Column| column.legend.0;
-    let longest = columns
-        .iter()
-        .map(|column| name(column).chars().count())
-        .max()
-        .unwrap_or(0);
+    let longest = columns.iter().map(|column| name(column).chars().count()).max().unwrap_or(0);
     columns
         .iter()
+        .filter(|column| !name(column).is_empty())
         .flat_map(|column| {
             let line = format!("{:longest$}  {}", name(column), column.legend.1);
             wrap(&line, width, longest + 2)

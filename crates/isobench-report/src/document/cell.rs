@@ -31,14 +31,12 @@ impl CellLevel {
 
     /// True if the server runs another level than the one asked for, or can't tell.
     pub fn differs(&self) -> bool {
-        self.requested
-            .is_some_and(|level| self.effective.differs_from(level))
+        self.requested.is_some_and(|level| self.effective.differs_from(level))
     }
 
     /// The name to call the cell by: the level asked for, else the one in effect.
     pub fn name(&self) -> String {
-        self.requested
-            .map_or_else(|| self.effective.to_string(), |level| level.name().to_owned())
+        self.requested.map_or_else(|| self.effective.to_string(), |level| level.name().to_owned())
     }
 }
 

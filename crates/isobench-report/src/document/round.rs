@@ -233,10 +233,7 @@ impl Round {
             attempts: self.attempts.into(),
             transactions: self.transactions.into(),
             time: self.time_s.into(),
-            conflicts: self
-                .conflicts
-                .iter()
-                .fold(0, |sum, conflict| sum.saturating_add(conflict.count)),
+            conflicts: self.conflicts.iter().fold(0, |sum, conflict| sum.saturating_add(conflict.count)),
             retries: self.attempts.started.saturating_sub(ran),
             late: self.late.unwrap_or(0),
         }
@@ -247,37 +244,24 @@ impl Round {
     /// # Errors
     /// [`RoundError`] with the first identity that doesn't hold.
     pub fn check(&self) -> Result<(), RoundError> {
-        self.ledger().check().map_err(|cause| RoundError {
-            round: self.round,
-            cause,
-        })
+        self.ledger().check().map_err(|cause| RoundError { round: self.round, cause })
     }
 
     /// True if an invariant was found broken.
     pub fn is_violated(&self) -> bool {
-        self.invariants
-            .iter()
-            .any(|invariant| invariant.held == Some(false))
+        self.invariants.iter().any(|invariant| invariant.held == Some(false))
     }
 }
 
 impl Invariant {
     /// An invariant that was checked.
     pub fn checked(name: impl Into<String>, held: bool, detail: impl Into<String>) -> Self {
-        Invariant {
-            name: name.into(),
-            held: Some(held),
-            detail: detail.into(),
-        }
+        Invariant { name: name.into(), held: Some(held), detail: detail.into() }
     }
 
     /// An invariant that couldn't be checked, and why.
     pub fn unchecked(name: impl Into<String>, why: impl Into<String>) -> Self {
-        Invariant {
-            name: name.into(),
-            held: None,
-            detail: why.into(),
-        }
+        Invariant { name: name.into(), held: None, detail: why.into() }
     }
 }
 
@@ -306,10 +290,7 @@ impl Latency {
 
 impl From<&LatencyHistogram> for Latency {
     fn from(histogram: &LatencyHistogram) -> Self {
-        Latency {
-            histogram: Some(histogram.to_base64()),
-            ..Latency::figures(histogram)
-        }
+        Latency { histogram: Some(histogram.to_base64()), ..Latency::figures(histogram) }
     }
 }
 
@@ -330,19 +311,8 @@ macro_rules! same_counts {
     };
 }
 
-same_counts!(
-    Attempts, started, committed, retried, given_up, ambiguous, cut_off, errored
-);
-same_counts!(
-    Transactions,
-    total,
-    committed,
-    given_up,
-    ambiguous,
-    cut_off,
-    errored,
-    skipped
-);
+same_counts!(Attempts, started, committed, retried, given_up, ambiguous, cut_off, errored);
+same_counts!(Transactions, total, committed, given_up, ambiguous, cut_off, errored, skipped);
 
 impl From<TimeLedger> for TimeSpent {
     fn from(time: TimeLedger) -> Self {

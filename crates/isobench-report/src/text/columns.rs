@@ -14,7 +14,7 @@ pub struct Column {
     pub unit: &'static str,
     /// True for numbers, which stand at the right.
     pub right: bool,
-    /// The name in the legend, and what the column counts.
+    /// The name in the legend, and what the column counts; empty where the column before says it.
     pub legend: (&'static str, &'static str),
     /// The lines of a cell.
     pub show: fn(&Document, &Cell) -> Vec<String>,
@@ -61,10 +61,7 @@ pub static FACTORS: [Column; 6] = [
         title: "backoff",
         unit: "",
         right: false,
-        legend: (
-            "backoff",
-            "retry policy: how long a client waits before it tries again",
-        ),
+        legend: ("backoff", "retry policy: how long a client waits before it tries again"),
         show: |_, cell| vec![cell.backoff.clone()],
     },
 ];
@@ -81,6 +78,9 @@ pub static LEVEL: Column = Column {
     show: level,
 };
 
+/// The title of the column that only a comparison has.
+pub const RATIO_TITLE: &str = "× first";
+
 /// What was measured.
 pub static FIGURES: [Column; 10] = [
     Column {
@@ -94,7 +94,7 @@ pub static FIGURES: [Column; 10] = [
         show: |_, cell| interval_lines(cell.summary.tps),
     },
     Column {
-        title: "× first",
+        title: RATIO_TITLE,
         unit: "level",
         right: true,
         legend: (
@@ -108,20 +108,14 @@ pub static FIGURES: [Column; 10] = [
         title: "attempts",
         unit: "per s",
         right: true,
-        legend: (
-            "attempts per s",
-            "executions begun, first attempts and retries together",
-        ),
+        legend: ("attempts per s", "executions begun, first attempts and retries together"),
         show: |_, cell| vec![optional(cell.summary.attempts_per_s)],
     },
     Column {
         title: "conflict",
         unit: "ratio",
         right: true,
-        legend: (
-            "conflict ratio",
-            "attempts ended by a serialization failure or a deadlock ÷ attempts",
-        ),
+        legend: ("conflict ratio", "attempts ended by a serialization failure or a deadlock ÷ attempts"),
         show: |_, cell| vec![if_started(cell, percent(cell.summary.conflict_ratio))],
     },
     Column {
@@ -184,9 +178,7 @@ pub fn is_incomplete(document: &Document, cell: &Cell) -> bool {
 
 /// Transactions of all rounds that ended with an error.
 pub fn errored(cell: &Cell) -> u64 {
-    cell.rounds
-        .iter()
-        .fold(0, |sum, round| sum.saturating_add(round.transactions.errored))
+    cell.rounds.iter().fold(0, |sum, round| sum.saturating_add(round.transactions.errored))
 }
 
 fn level(document: &Document, cell: &Cell) -> Vec<String> {
@@ -195,10 +187,7 @@ fn level(document: &Document, cell: &Cell) -> Vec<String> {
         lines.push(format!("→ {}", cell.level.effective));
     }
     if is_incomplete(document, cell) {
-        let planned = document
-            .plan
-            .rounds
-            .max(u32::try_from(cell.rounds.len()).unwrap_or(u32::MAX));
+        let planned = document.plan.rounds.max(u32::try_from(cell.rounds.len()).unwrap_or(u32::MAX));
         lines.push(format!("INCOMPLETE {}/{planned}", cell.summary.rounds));
     }
     let errored = errored(cell);
@@ -240,11 +229,7 @@ fn ratio(_: &Document, cell: &Cell) -> Vec<String> {
 
 /// Shares of nothing aren't zero.
 fn if_started(cell: &Cell, text: String) -> String {
-    if counted_ledger(cell).attempts.started == 0 {
-        MISSING.to_owned()
-    } else {
-        text
-    }
+    if counted_ledger(cell).attempts.started == 0 { MISSING.to_owned() } else { text }
 }
 
 fn invariants(_: &Document, cell: &Cell) -> Vec<String> {

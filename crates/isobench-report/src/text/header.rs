@@ -12,10 +12,8 @@ use crate::numbers::{count, counted, short};
 pub fn lines(document: &Document, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     if !document.complete {
-        let reason = document
-            .incomplete_reason
-            .as_deref()
-            .unwrap_or("it ended before everything was measured");
+        let reason =
+            document.incomplete_reason.as_deref().unwrap_or("it ended before everything was measured");
         lines.extend(wrap(&format!("INCOMPLETE: {reason}"), width, 2));
     }
     let texts = [
@@ -29,39 +27,21 @@ pub fn lines(document: &Document, width: usize) -> Vec<String> {
 }
 
 fn server(server: &Server) -> String {
-    let product = if server.product.is_empty() {
-        "unknown product"
-    } else {
-        &server.product
-    };
-    let started = if server.embedded {
-        " (started by isobench)"
-    } else {
-        ""
-    };
+    let product = if server.product.is_empty() { "unknown product" } else { &server.product };
+    let started = if server.embedded { " (started by isobench)" } else { "" };
     format!("Server: {}{started}", join(&[product, &server.version], " "))
 }
 
 fn settings(settings: &BTreeMap<String, String>) -> Option<String> {
-    let settings: Vec<String> = settings
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
+    let settings: Vec<String> = settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
     (!settings.is_empty()).then(|| format!("Settings: {}", settings.join(", ")))
 }
 
 fn client(document: &Document) -> String {
     let client = &document.client;
-    let cores = if client.cores > 0 {
-        counted(client.cores.into(), "core")
-    } else {
-        String::new()
-    };
+    let cores = if client.cores > 0 { counted(client.cores.into(), "core") } else { String::new() };
     let version = join(&["isobench", &client.version], " ");
-    format!(
-        "Client: {}",
-        join(&[&version, &client.cpu, &cores, &client.os], ", ")
-    )
+    format!("Client: {}", join(&[&version, &client.cpu, &cores, &client.os], ", "))
 }
 
 fn plan(document: &Document) -> String {
@@ -70,11 +50,7 @@ fn plan(document: &Document) -> String {
     if let Some(first) = document.cells.first() {
         let same = |get: fn(&Cell) -> String| {
             let value = get(first);
-            document
-                .cells
-                .iter()
-                .all(|cell| get(cell) == value)
-                .then_some(value)
+            document.cells.iter().all(|cell| get(cell) == value).then_some(value)
         };
         parts.extend(same(|cell| cell.workload.clone()));
         parts.extend(same(|cell| format!("scale {}", count(cell.scale.into()))));
@@ -88,18 +64,9 @@ fn plan(document: &Document) -> String {
         || "unlimited attempts".to_owned(),
         |tries| format!("at most {}", counted(tries.into(), "attempt")),
     ));
-    parts.extend(
-        plan.rate
-            .map(|rate| format!("{} transactions per second wanted", short(rate))),
-    );
-    parts.extend(
-        plan.latency_limit_ms
-            .map(|limit| format!("latency limit {} ms", short(limit))),
-    );
-    parts.extend(
-        plan.think_time_ms
-            .map(|pause| format!("think time {} ms", short(pause))),
-    );
+    parts.extend(plan.rate.map(|rate| format!("{} transactions per second wanted", short(rate))));
+    parts.extend(plan.latency_limit_ms.map(|limit| format!("latency limit {} ms", short(limit))));
+    parts.extend(plan.think_time_ms.map(|pause| format!("think time {} ms", short(pause))));
     parts.extend(plan.seed.map(|seed| format!("seed {seed}")));
     format!("Measured: {}", parts.join(", "))
 }
@@ -110,10 +77,7 @@ fn length(plan: &Plan) -> Vec<String> {
     if let Some(seconds) = plan.time_s {
         parts.push(format!("{rounds} of {seconds} s"));
     } else if let Some(transactions) = plan.transactions {
-        parts.push(format!(
-            "{rounds} of {} per client",
-            counted(transactions, "transaction")
-        ));
+        parts.push(format!("{rounds} of {} per client", counted(transactions, "transaction")));
     }
     if plan.warmup_s > 0.0 {
         parts.push(format!("{} s warm-up", plan.warmup_s));
@@ -122,10 +86,5 @@ fn length(plan: &Plan) -> Vec<String> {
 }
 
 fn join(parts: &[&str], between: &str) -> String {
-    parts
-        .iter()
-        .filter(|part| !part.is_empty())
-        .copied()
-        .collect::<Vec<_>>()
-        .join(between)
+    parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(between)
 }

@@ -59,24 +59,17 @@ impl Table {
         (0..height)
             .map(|line| {
                 let texts =
-                    cells
-                        .iter()
-                        .zip(widths)
-                        .zip(&self.titles)
-                        .map(|((cell, width), (_, _, right))| {
-                            pad(cell.get(line).map_or("", String::as_str), *width, *right)
-                        });
+                    cells.iter().zip(widths).zip(&self.titles).map(|((cell, width), (_, _, right))| {
+                        pad(cell.get(line).map_or("", String::as_str), *width, *right)
+                    });
                 texts.collect::<Vec<_>>().join(gap).trim_end().to_owned()
             })
             .collect()
     }
 
     fn widths(&self) -> Vec<usize> {
-        let mut widths: Vec<usize> = self
-            .titles
-            .iter()
-            .map(|(title, unit, _)| title.width().max(unit.width()))
-            .collect();
+        let mut widths: Vec<usize> =
+            self.titles.iter().map(|(title, unit, _)| title.width().max(unit.width())).collect();
         for row in &self.rows {
             let Row::Cells(cells) = row else { continue };
             for (width, cell) in widths.iter_mut().zip(cells) {
@@ -89,32 +82,34 @@ impl Table {
 
 fn pad(text: &str, width: usize, right: bool) -> String {
     let blanks = " ".repeat(width.saturating_sub(text.width()));
-    if right {
-        blanks + text
-    } else {
-        text.to_owned() + &blanks
-    }
+    if right { blanks + text } else { text.to_owned() + &blanks }
 }
+
+/// Units that stay on the line of their number.
+const UNITS: [&str; 3] = ["%", "s", "ms"];
 
 /// Breaks a text into lines of at most `width` columns where it has blanks; all but the first are indented.
 ///
-/// Runs of blanks in the first line are kept. A word longer than a line stands alone in it.
+/// Runs of blanks in the first line are kept, and a unit stays with its number. What is longer than a line stands
+/// alone in it.
 pub fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut line = String::new();
+    let mut pieces: Vec<String> = Vec::new();
     for word in text.split(' ') {
-        let longer = line.width() + 1 + word.width();
-        if line.trim().is_empty() && !line.is_empty() && word.is_empty() {
-            continue;
+        let is_unit = UNITS.contains(&word.trim_end_matches(['.', ',', ';', ')']));
+        match pieces.last_mut() {
+            Some(number) if is_unit => *number = format!("{number} {word}"),
+            _ => pieces.push(word.to_owned()),
         }
-        if longer > width && !line.trim().is_empty() {
-            lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
-            line.push_str(word);
+    }
+    let mut pieces = pieces.into_iter();
+    let mut lines = Vec::new();
+    let mut line = pieces.next().unwrap_or_default();
+    for piece in pieces {
+        let full = line.width() + 1 + piece.width() > width;
+        if full && !line.trim().is_empty() {
+            lines.push(std::mem::replace(&mut line, " ".repeat(indent) + &piece));
         } else {
-            if !lines.is_empty() || !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
+            line = line + " " + &piece;
         }
     }
     lines.push(line);
@@ -129,11 +124,9 @@ mod tests {
     fn text_is_broken_between_words_and_indented() {
         assert_eq!(wrap("one two three four", 9, 2), ["one two", "  three", "  four"]);
         assert_eq!(wrap("a  b c", 20, 2), ["a  b c"]);
-        assert_eq!(
-            wrap("incomprehensibility is long", 6, 1),
-            ["incomprehensibility", " is", " long"]
-        );
+        assert_eq!(wrap("incomprehensibility is long", 6, 1), ["incomprehensibility", " is", " long"]);
         assert_eq!(wrap("", 10, 2), [""]);
+        assert_eq!(wrap("takes 5 s, or 7 % of it", 9, 0), ["takes", "5 s, or", "7 % of it"]);
     }
 
     #[test]
@@ -142,24 +135,11 @@ mod tests {
             titles: vec![("name", "", false), ("n", "per s", true)],
             rows: vec![
                 Row::Heading("first".to_owned()),
-                Row::Cells(vec![
-                    vec!["é".to_owned(), "→ x".to_owned()],
-                    vec!["12".to_owned()],
-                ]),
+                Row::Cells(vec![vec!["é".to_owned(), "→ x".to_owned()], vec!["12".to_owned()]]),
             ],
         };
         assert_eq!(table.least_width(), 10);
-        assert_eq!(
-            table.lines(10),
-            [
-                "name     n",
-                "     per s",
-                "──────────",
-                "first",
-                "é       12",
-                "→ x"
-            ]
-        );
+        assert_eq!(table.lines(10), ["name     n", "     per s", "──────────", "first", "é       12", "→ x"]);
         assert_eq!(table.lines(11)[0], "name      n");
     }
 }

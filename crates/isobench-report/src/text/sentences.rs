@@ -11,15 +11,14 @@ use isobench_isolation::EffectiveLevel;
 
 /// The paragraphs below the table, wrapped.
 pub fn lines(document: &Document, width: usize) -> Vec<String> {
-    let mut paragraphs: Vec<String> = levels(document)
-        .iter()
-        .map(|cells| about_level(document, cells))
-        .collect();
+    let mut paragraphs: Vec<String> =
+        levels(document).iter().map(|cells| about_level(document, cells)).collect();
     if document.cells.iter().all(|cell| cell.summary.tps.low.is_none()) {
-        paragraphs.push(
-            "No intervals: they need two complete rounds or more. Whether a difference is more than noise is unknown."
-                .to_owned(),
-        );
+        let mut paragraph = "No intervals: they need two complete rounds or more.".to_owned();
+        if levels(document).len() > 1 {
+            paragraph.push_str(" Whether a difference is more than noise is unknown.");
+        }
+        paragraphs.push(paragraph);
     }
     if document.cells.iter().any(proves_nothing) {
         paragraphs.push(
@@ -28,10 +27,7 @@ pub fn lines(document: &Document, width: usize) -> Vec<String> {
                 .to_owned(),
         );
     }
-    paragraphs
-        .iter()
-        .flat_map(|paragraph| wrap(paragraph, width, 2))
-        .collect()
+    paragraphs.iter().flat_map(|paragraph| wrap(paragraph, width, 2)).collect()
 }
 
 /// The cells of each level, in the document's order.
@@ -47,8 +43,8 @@ fn levels(document: &Document) -> Vec<Vec<&Cell>> {
 }
 
 fn about_level(document: &Document, cells: &[&Cell]) -> String {
-    let mut parts = vec![throughput(cells)];
-    parts.extend(conflicts(cells));
+    let mut parts = vec![throughput(document, cells)];
+    parts.extend(wasted(cells));
     parts.push(invariants(cells));
     let mut sentences = vec![format!("{}: {}.", level_name(&cells[0].level), parts.join("; "))];
     sentences.extend(incomplete(document, cells));
@@ -66,7 +62,7 @@ fn level_name(level: &CellLevel) -> String {
     }
 }
 
-fn throughput(cells: &[&Cell]) -> String {
+fn throughput(document: &Document, cells: &[&Cell]) -> String {
     let tps: Vec<f64> = cells.iter().filter_map(|cell| cell.summary.tps.mean).collect();
     let Some(range) = range(&tps, short) else {
         return "nothing was measured".to_owned();
@@ -80,85 +76,69 @@ fn throughput(cells: &[&Cell]) -> String {
     {
         text = format!("{text} ({} to {})", short(low), short(high));
     }
-    match compared(cells) {
+    match compared(document, cells) {
         Some(compared) => format!("{text}, {compared}"),
         None => text,
     }
 }
 
 /// How the level compares with the first one, unless it is the first one.
-fn compared(cells: &[&Cell]) -> Option<String> {
-    let ratios: Vec<&RatioToFirst> = cells
-        .iter()
-        .filter_map(|cell| cell.summary.ratio.as_ref())
-        .collect();
+fn compared(document: &Document, cells: &[&Cell]) -> Option<String> {
+    let ratios: Vec<&RatioToFirst> = cells.iter().filter_map(|cell| cell.summary.ratio.as_ref()).collect();
     let first = ratios.first()?;
     if first.to == cells[0].level.name() {
         return None;
     }
     let means: Vec<f64> = ratios.iter().map(|ratio| ratio.mean).collect();
-    let times = format!("{} times {}", range(&means, short)?, first.to);
+    let misnamed = document.cells.iter().any(|cell| cell.level.name() == first.to && cell.level.differs());
+    let asked = if misnamed { "what was asked for as " } else { "" };
+    let times = format!("{} times {asked}{}", range(&means, short)?, first.to);
     if let [ratio] = ratios.as_slice() {
         return Some(format!("{times} ({})", certainty(ratio)));
     }
     let significant = ratios.iter().filter(|ratio| ratio.significant).count();
-    Some(format!(
-        "{times} (more than noise in {significant} of {} rows)",
-        ratios.len()
-    ))
+    Some(format!("{times} (more than noise in {significant} of {} rows)", ratios.len()))
 }
 
 fn certainty(ratio: &RatioToFirst) -> String {
     match (ratio.low, ratio.high) {
         (Some(low), Some(high)) => {
-            let noise = if ratio.significant {
-                "more than noise"
-            } else {
-                "no more than noise"
-            };
+            let noise = if ratio.significant { "more than noise" } else { "no more than noise" };
             format!("{} to {}, {noise}", short(low), short(high))
         }
         _ => "the rounds don't tell whether this is more than noise".to_owned(),
     }
 }
 
-fn conflicts(cells: &[&Cell]) -> Option<String> {
-    let ran: Vec<&&Cell> = cells
-        .iter()
-        .filter(|cell| counted_ledger(cell).attempts.started > 0)
-        .collect();
+fn wasted(cells: &[&Cell]) -> Option<String> {
+    let ran: Vec<&&Cell> = cells.iter().filter(|cell| counted_ledger(cell).attempts.started > 0).collect();
     let conflicts: Vec<f64> = ran.iter().map(|cell| cell.summary.conflict_ratio).collect();
     let wasted: Vec<f64> = ran.iter().map(|cell| cell.summary.wasted_share).collect();
-    let (conflicts, wasted) = (range(&conflicts, percent)?, range(&wasted, percent)?);
-    Some(format!(
-        "{conflicts} of attempts ended in a conflict and {wasted} of the clients' busy time was thrown away"
-    ))
+    let some = |shares: &[f64]| shares.iter().any(|share| *share > 0.0);
+    let conflicts = if some(&conflicts) {
+        format!("{} of attempts ended in a conflict", range(&conflicts, percent)?)
+    } else {
+        range(&conflicts, percent).map(|_| "no attempt ended in a conflict".to_owned())?
+    };
+    let wasted = if some(&wasted) { range(&wasted, percent)? } else { "none".to_owned() };
+    Some(format!("{conflicts} and {wasted} of the clients' busy time was thrown away"))
 }
 
 fn invariants(cells: &[&Cell]) -> String {
     let violated = |round: &&Round| round.is_violated();
     let rounds = || cells.iter().flat_map(|cell| &cell.rounds);
     if let Some(round) = rounds().find(violated) {
-        let broken = round
-            .invariants
-            .iter()
-            .find(|invariant| invariant.held == Some(false));
+        let broken = round.invariants.iter().find(|invariant| invariant.held == Some(false));
         let example = broken.map_or_else(String::new, |broken| match broken.detail.as_str() {
             "" => format!(" ({})", broken.name),
             detail => format!(" ({}: {detail})", broken.name),
         });
         let (wrong, all) = (rounds().filter(violated).count(), rounds().count());
-        return format!(
-            "the database was WRONG after {wrong} of {}{example}",
-            counted(all as u64, "round")
-        );
+        return format!("the database was WRONG after {wrong} of {}{example}", counted(all as u64, "round"));
     }
     if rounds().all(|round| round.invariants.is_empty()) {
         "the workload has no invariants to check".to_owned()
-    } else if cells
-        .iter()
-        .all(|cell| cell.summary.invariants_held == Some(true))
-    {
+    } else if cells.iter().all(|cell| cell.summary.invariants_held == Some(true)) {
         "every invariant held".to_owned()
     } else {
         "not every invariant could be checked".to_owned()
@@ -166,36 +146,22 @@ fn invariants(cells: &[&Cell]) -> String {
 }
 
 fn incomplete(document: &Document, cells: &[&Cell]) -> Option<String> {
-    let lacking: Vec<&&Cell> = cells
-        .iter()
-        .filter(|cell| is_incomplete(document, cell))
-        .collect();
+    let lacking: Vec<&&Cell> = cells.iter().filter(|cell| is_incomplete(document, cell)).collect();
     if lacking.is_empty() {
         return None;
     }
     let rounds: u64 = cells.iter().map(|cell| u64::from(cell.summary.rounds)).sum();
     let planned = u64::from(document.plan.rounds) * cells.len() as u64;
-    let mut text = format!(
-        "INCOMPLETE: {rounds} of {} measured to the end",
-        counted(planned, "round")
-    );
-    if lacking
-        .iter()
-        .any(|cell| cell.summary.rounds == 0 && !cell.rounds.is_empty())
-    {
+    let mut text = format!("INCOMPLETE: {rounds} of {} measured to the end", counted(planned, "round"));
+    if lacking.iter().any(|cell| cell.summary.rounds == 0 && !cell.rounds.is_empty()) {
         text.push_str("; where there is none, the numbers come from what was interrupted");
     }
     Some(text + ".")
 }
 
 fn not_retried(cells: &[&Cell]) -> Option<String> {
-    let errored = cells
-        .iter()
-        .fold(0, |sum: u64, cell| sum.saturating_add(errored(cell)));
-    let mut errors = cells
-        .iter()
-        .flat_map(|cell| &cell.rounds)
-        .flat_map(|round| &round.errors);
+    let errored = cells.iter().fold(0, |sum: u64, cell| sum.saturating_add(errored(cell)));
+    let mut errors = cells.iter().flat_map(|cell| &cell.rounds).flat_map(|round| &round.errors);
     let first = errors.next().map(|error| error.trim().trim_end_matches('.'));
     match (errored, first) {
         (0, None) => None,
@@ -214,21 +180,12 @@ fn not_retried(cells: &[&Cell]) -> Option<String> {
 /// What became of transactions that neither committed nor are mentioned elsewhere.
 fn left_over(cells: &[&Cell]) -> Option<String> {
     let sum = |get: fn(&Round) -> u64| {
-        cells
-            .iter()
-            .flat_map(|cell| &cell.rounds)
-            .fold(0_u64, |sum, round| sum.saturating_add(get(round)))
+        cells.iter().flat_map(|cell| &cell.rounds).fold(0_u64, |sum, round| sum.saturating_add(get(round)))
     };
     let parts: Vec<String> = [
-        (
-            sum(|round| round.transactions.given_up),
-            "given up after the last attempt allowed",
-        ),
+        (sum(|round| round.transactions.given_up), "given up after the last attempt allowed"),
         (sum(|round| round.transactions.ambiguous), "of unknown outcome"),
-        (
-            sum(|round| round.transactions.skipped),
-            "skipped because they were late already",
-        ),
+        (sum(|round| round.transactions.skipped), "skipped because they were late already"),
     ]
     .into_iter()
     .filter(|(number, _)| *number > 0)
@@ -248,9 +205,5 @@ fn range(values: &[f64], show: fn(f64) -> String) -> Option<String> {
     let low = values.iter().copied().reduce(f64::min)?;
     let high = values.iter().copied().reduce(f64::max)?;
     let (low, high) = (show(low), show(high));
-    Some(if low == high {
-        low
-    } else {
-        format!("{low} to {high}")
-    })
+    Some(if low == high { low } else { format!("{low} to {high}") })
 }

@@ -1,0 +1,330 @@
+//! Properties of the result document and its renderings, whatever they say.
+
+mod examples;
+
+use std::time::Duration;
+
+use examples::Story;
+use isobench_isolation::{EffectiveLevel, Level};
+use isobench_report::{
+    Cell, CellLevel, Client, Document, DocumentError, Invariant, Plan, Server, json_schema, render,
+    summarise, to_csv,
+};
+use proptest::prelude::*;
+use serde_json::Value;
+
+fn example(name: &str) -> Document {
+    examples::all().into_iter().find(|(found, _)| *found == name).expect("the example exists").1
+}
+
+#[test]
+fn every_example_obeys_the_schema() {
+    let schema: Value = serde_json::from_str(&json_schema()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for (name, document) in examples::all() {
+        let value: Value = serde_json::from_str(&document.to_json()).unwrap();
+        let errors: Vec<String> = validator
+            .iter_errors(&value)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert!(errors.is_empty(), "{name}: {errors:#?}");
+    }
+}
+
+#[test]
+fn the_schema_refuses_what_is_wrong() {
+    let schema: Value = serde_json::from_str(&json_schema()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let good: Value = serde_json::from_str(&example("three-levels").to_json()).unwrap();
+    for (pointer, wrong) in [
+        ("/format", Value::from("other")),
+        ("/cells/0/rounds/0/attempts/started", Value::from("many")),
+        ("/cells/0/level/requested", Value::from("chaos")),
+        ("/cells/0/summary/tps", Value::Null),
+        ("/plan/levels/0", Value::from(7)),
+    ] {
+        let mut bad = good.clone();
+        *bad.pointer_mut(pointer).unwrap() = wrong;
+        assert!(!validator.is_valid(&bad), "{pointer}");
+    }
+}
+
+/// The properties in a schema that have no description, by path.
+fn undescribed(schema: &Value, path: &str, found: &mut Vec<String>) {
+    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        for (name, property) in properties {
+            if property.get("description").is_none() {
+                found.push(format!("{path}.{name}"));
+            }
+        }
+    }
+    for (name, definition) in schema.get("$defs").and_then(Value::as_object).into_iter().flatten() {
+        undescribed(definition, name, found);
+    }
+}
+
+#[test]
+fn the_schema_describes_every_field() {
+    let schema: Value = serde_json::from_str(&json_schema()).unwrap();
+    let mut found = Vec::new();
+    undescribed(&schema, "", &mut found);
+    assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
+fn every_example_adds_up() {
+    for (name, document) in examples::all() {
+        for round in document.cells.iter().flat_map(|cell| &cell.rounds) {
+            assert_eq!(round.check(), Ok(()), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_round_that_does_not_add_up_says_which() {
+    let mut round = Story { committed: 3, ..Story::default() }.round(7, 1);
+    round.attempts.started = 4;
+    assert_eq!(
+        round.check().unwrap_err().to_string(),
+        "round 7: the ledger doesn't add up: attempts started (4) must equal the sum of the attempts' buckets (3); \
+         please report this"
+    );
+}
+
+#[test]
+fn conflicts_that_are_not_itemised_are_missed() {
+    let ledger = Story { committed: 3, retried: 5, ..Story::default() }.ledger();
+    let round = Story { committed: 3, retried: 5, ..Story::default() }.round(1, 1);
+    assert_eq!(round.ledger().conflicts, ledger.conflicts);
+    assert_eq!(round.ledger().retries, ledger.retries);
+}
+
+#[test]
+fn summarising_again_changes_nothing() {
+    for (name, document) in examples::all() {
+        let mut read = Document::from_json(&document.to_json()).unwrap();
+        for cell in &mut read.cells {
+            cell.summary = isobench_report::Summary::default();
+        }
+        summarise(&mut read);
+        assert_eq!(read, document, "{name}");
+    }
+}
+
+#[test]
+fn rows_fit_the_width() {
+    for (name, document) in examples::all() {
+        for width in [100, 120, 200] {
+            for line in render(&document, width).lines() {
+                assert!(line.chars().count() <= width, "{name} at {width}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_trusted_is_branded_in_the_row_and_in_the_sentence() {
+    for (name, brands) in [
+        ("interrupted", &["INCOMPLETE 0/3", "INCOMPLETE: interrupted", "INCOMPLETE: 0 of 3"][..]),
+        ("violated", &["VIOLATED", "the database was WRONG after 1 of 3 rounds", "17 accounts below zero"]),
+        (
+            "level-mismatch",
+            &["→ serializable", "→ unknown", "ASKED FOR; the server says it runs serializable"],
+        ),
+        ("all-failed", &["ERRORED 16", "ERRORED: 16 transactions", "no transaction committed", "given up"]),
+        ("single-round", &["No intervals: they need two complete rounds or more"]),
+        ("three-levels", &["can't lose an update at read committed"]),
+    ] {
+        let text = render(&example(name), 120).replace("\n  ", " ");
+        for brand in brands {
+            assert!(text.contains(brand), "{name} lacks \"{brand}\":\n{text}");
+        }
+    }
+}
+
+#[test]
+fn a_trustworthy_comparison_has_no_brand() {
+    let text = render(&example("three-levels"), 120);
+    for brand in ["INCOMPLETE", "ERRORED", "VIOLATED", "WRONG", "ASKED FOR"] {
+        assert!(!text.contains(brand), "{brand}:\n{text}");
+    }
+}
+
+#[test]
+fn levels_are_compared_within_their_round() {
+    let mut document = example("three-levels");
+    // The reference lost round 3: only rounds 1 and 2 can be paired.
+    document.cells[0].rounds.truncate(2);
+    document.cells[2].rounds[2] = Story { committed: 1_000_000, ..Story::default() }.round(3, 5);
+    summarise(&mut document);
+    let ratio = document.cells[2].summary.ratio.clone().unwrap();
+    assert!((ratio.mean - 0.41).abs() < 0.01, "{ratio:?}");
+    assert_eq!(document.cells[0].summary.ratio.as_ref().map(|ratio| ratio.mean), Some(1.0));
+}
+
+#[test]
+fn cells_with_other_factors_are_not_compared() {
+    let mut document = example("three-levels");
+    document.cells[0].clients = 16;
+    summarise(&mut document);
+    assert_eq!(document.cells[2].summary.ratio, None);
+    assert!(document.cells[0].summary.ratio.is_some());
+}
+
+#[test]
+fn percentiles_come_from_merged_histograms() {
+    let mut document = example("three-levels");
+    let cell = &mut document.cells[0];
+    // Two rounds, one of them slow and small: the mean of the two p90 would be about 500 ms.
+    cell.rounds = vec![
+        Story { committed: 1900, latency_us: 1_000, ..Story::default() }.round(1, 5),
+        Story { committed: 10, latency_us: 1_000_000, ..Story::default() }.round(2, 5),
+    ];
+    summarise(&mut document);
+    let latency = &document.cells[0].summary.latency_ms;
+    assert!(latency.p90.is_some_and(|p90| p90 < 1.6), "{latency:?}");
+    assert!(latency.max.is_some_and(|max| max > 1000.0), "{latency:?}");
+}
+
+#[test]
+fn a_damaged_histogram_costs_the_percentiles_only() {
+    let mut document = example("three-levels");
+    document.cells[0].rounds[1].latency_ms.histogram = Some("damaged".to_owned());
+    summarise(&mut document);
+    let summary = &document.cells[0].summary;
+    assert_eq!(summary.latency_ms.p50, None);
+    assert!(summary.tps.mean.is_some());
+}
+
+#[test]
+fn an_invariant_that_was_not_checked_did_not_hold() {
+    let mut document = example("three-levels");
+    document.cells[0].rounds[0].invariants[1] =
+        Invariant::unchecked("history rows = committed", "server gone");
+    document.cells[1].rounds[2].invariants.clear();
+    summarise(&mut document);
+    let held: Vec<Option<bool>> = document.cells.iter().map(|cell| cell.summary.invariants_held).collect();
+    assert_eq!(held, [None, None, Some(true)]);
+    assert!(!document.has_violations());
+    assert!(example("violated").has_violations());
+    assert!(example("level-mismatch").has_level_mismatch() && !document.has_level_mismatch());
+}
+
+#[test]
+fn unknown_fields_are_ignored() {
+    let mut value: Value = serde_json::from_str(&example("three-levels").to_json()).unwrap();
+    value["novelty"] = Value::from(1);
+    value["cells"][0]["rounds"][0]["novelty"] = Value::from(1);
+    assert_eq!(Document::from_json(&value.to_string()).unwrap(), example("three-levels"));
+}
+
+#[test]
+fn optional_fields_may_be_missing() {
+    let mut value: Value = serde_json::from_str(&example("three-levels").to_json()).unwrap();
+    for field in ["warnings", "started_at"] {
+        value.as_object_mut().unwrap().remove(field);
+    }
+    for field in ["order", "warmup", "client_cpu_s", "connect_s", "invariants", "complete"] {
+        value["cells"][0]["rounds"][0].as_object_mut().unwrap().remove(field);
+    }
+    value["plan"] = serde_json::json!({});
+    assert!(Document::from_json(&value.to_string()).is_ok());
+}
+
+#[test]
+fn other_files_are_refused_with_a_reason() {
+    let newer = example("nothing").to_json().replace("\"format_version\": 1", "\"format_version\": 2");
+    let error = Document::from_json(&newer).unwrap_err();
+    assert!(matches!(error, DocumentError::Newer { found: 2 }));
+    assert_eq!(
+        error.to_string(),
+        "this result has format version 2, but this isobench reads versions up to 1; \
+         use the isobench that wrote it or a newer one"
+    );
+    assert_eq!(
+        Document::from_json("{\"format\": 3}").unwrap_err().to_string(),
+        "this is not an isobench result: \"format\" is 3, expected \"isobench/result\"; use a file that --json wrote"
+    );
+    assert!(matches!(Document::from_json("[]"), Err(DocumentError::NotAResult { .. })));
+    for text in ["", "{", "{\"format\": \"isobench/result\", \"format_version\": 1}"] {
+        assert!(matches!(Document::from_json(text), Err(DocumentError::Malformed(_))), "{text}");
+    }
+}
+
+#[test]
+fn infinite_numbers_become_null() {
+    let mut document = example("three-levels");
+    document.cells[0].rounds[0].client_cpu_s = Some(f64::NAN);
+    document.cells[0].rounds[0].tps = Some(f64::INFINITY);
+    let value: Value = serde_json::from_str(&document.to_json()).unwrap();
+    let round = &value["cells"][0]["rounds"][0];
+    assert!(round["client_cpu_s"].is_null() && round["tps"].is_null());
+    assert!(Document::from_json(&document.to_json()).is_ok());
+}
+
+#[test]
+fn csv_has_as_many_fields_as_titles() {
+    // No field of this example has a comma or a quote.
+    let text = to_csv(&example("three-levels"));
+    let fields: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();
+    assert_eq!(fields.len(), 10);
+    assert!(fields.iter().all(|count| *count == fields[0]), "{fields:?}");
+}
+
+fn stories() -> impl Strategy<Value = Story> {
+    let count = || prop_oneof![Just(0_u64), 0_u64..2000];
+    (count(), count(), count(), count(), count(), count(), count(), 0_u64..10_000_000).prop_map(|counts| {
+        Story {
+            committed: counts.0,
+            retried: counts.1,
+            given_up: counts.2,
+            ambiguous: counts.3,
+            cut_off: counts.4,
+            errored: counts.5,
+            skipped: counts.6,
+            latency_us: counts.7,
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn whatever_happened_can_be_saved_read_and_shown(
+        stories in prop::collection::vec((0_usize..4, 1_u32..4, stories(), 0_u64..3, any::<bool>()), 0..8),
+        width in 0_usize..200,
+    ) {
+        let mut document = Document::new(Server::default(), Client::default(), Plan::default());
+        document.cells = Level::ALL.map(|level| {
+            Cell::new("w", CellLevel::new(Some(level), EffectiveLevel::Standard(level)))
+        }).to_vec();
+        for (cell, number, story, seconds, complete) in stories {
+            let mut round = story.round(number, seconds);
+            round.complete = complete;
+            prop_assert_eq!(round.check(), Ok(()));
+            document.cells[cell].rounds.push(round);
+        }
+        summarise(&mut document);
+        let json = document.to_json();
+        prop_assert_eq!(&Document::from_json(&json).unwrap(), &document);
+        // The JSON itself could only hold such a word inside an encoded histogram.
+        for text in [render(&document, width), to_csv(&document)] {
+            prop_assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_figures_of_a_round_are_those_of_the_recorders(story in stories(), millis in 1_u64..10_000) {
+        let ledger = story.ledger();
+        let round = story.round(1, 1);
+        prop_assert_eq!(round.ledger().attempts, ledger.attempts);
+        prop_assert_eq!(round.ledger().transactions, ledger.transactions);
+        // Seconds in floating point keep nanoseconds for months.
+        prop_assert_eq!(round.ledger().time, ledger.time);
+        let round = isobench_report::Round::from_ledger(
+            1, &ledger, &isobench_stats::LatencyHistogram::new(), Duration::from_millis(millis), Vec::new());
+        let expected = story.committed as f64 / (millis as f64 / 1000.0);
+        prop_assert!((round.tps.unwrap() - expected).abs() <= expected * 1e-12);
+    }
+}

@@ -1,0 +1,331 @@
+//! Example documents for the tests, as a runner would fill them. Every number is made up and nothing is random.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use isobench_isolation::{EffectiveLevel, Level};
+use isobench_report::{
+    Cell, CellLevel, Client, Conflict, Document, Invariant, Plan, PlannedScript, Round, Server, Warmup,
+};
+use isobench_stats::{Attempts, LatencyHistogram, Ledger, TimeLedger, Transactions};
+
+const LEVELS: [Level; 3] = [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
+
+/// What happened in a made-up round.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Story {
+    pub committed: u64,
+    pub retried: u64,
+    pub given_up: u64,
+    pub ambiguous: u64,
+    pub cut_off: u64,
+    pub errored: u64,
+    pub skipped: u64,
+    /// Mean latency in microseconds.
+    pub latency_us: u64,
+}
+
+impl Story {
+    pub fn ledger(self) -> Ledger {
+        let Story { committed, retried, given_up, ambiguous, cut_off, errored, skipped, latency_us } = self;
+        let ran = committed + given_up + ambiguous + cut_off + errored;
+        let ms = latency_us * 1000;
+        Ledger {
+            attempts: Attempts {
+                started: ran + retried,
+                committed,
+                retried,
+                given_up,
+                ambiguous,
+                cut_off,
+                errored,
+            },
+            transactions: Transactions {
+                total: ran + skipped,
+                committed,
+                given_up,
+                ambiguous,
+                cut_off,
+                errored,
+                skipped,
+            },
+            time: TimeLedger {
+                useful: committed * ms,
+                wasted: (retried + given_up) * ms / 2,
+                backoff: retried * ms / 8,
+                waiting: 0,
+            },
+            conflicts: retried + given_up,
+            retries: retried,
+            late: 0,
+        }
+    }
+
+    fn latencies(self) -> LatencyHistogram {
+        let mut histogram = LatencyHistogram::new();
+        for index in 0..self.committed {
+            // From half the mean upwards, with a tail of one in fifty.
+            let spread = self.latency_us * (500 + index * 7919 % 1000);
+            histogram.record(if index % 50 == 49 { spread * 6 } else { spread });
+        }
+        histogram
+    }
+
+    pub fn round(self, number: u32, seconds: u64) -> Round {
+        let ledger = self.ledger();
+        let share = ledger.conflicts / 3;
+        let conflict = |command: &str, reason: &str, count: u64| Conflict {
+            sqlstate: "40001".to_owned(),
+            command: command.to_owned(),
+            reason: reason.to_owned(),
+            count,
+        };
+        let concurrent = "could not serialize access due to concurrent update";
+        let dependencies = "could not serialize access due to read/write dependencies among transactions";
+        let mut conflicts = vec![
+            conflict("UPDATE pgbench_branches", concurrent, ledger.conflicts - share),
+            conflict("END", dependencies, share),
+        ];
+        conflicts.retain(|conflict| conflict.count > 0);
+        let duration = Duration::from_secs(seconds);
+        let mut round = Round::from_ledger(number, &ledger, &self.latencies(), duration, conflicts);
+        round.order = Some(number);
+        round.client_cpu_s = Some(0.25);
+        round.connect_s = Some(0.012);
+        round.warmup = Some(Warmup { seconds: 1.0, attempts: 200, committed: 150, ambiguous: 0 });
+        round
+    }
+}
+
+fn held() -> Vec<Invariant> {
+    vec![
+        Invariant::checked("sums agree", true, "accounts = tellers = branches = history = -1234"),
+        Invariant::checked("history rows = committed", true, "2150 rows"),
+    ]
+}
+
+fn base() -> Document {
+    let server = Server {
+        product: "PostgreSQL".to_owned(),
+        version: "15.18".to_owned(),
+        settings: [("fsync".to_owned(), "on".to_owned()), ("max_connections".to_owned(), "200".to_owned())]
+            .into(),
+        embedded: true,
+        description: "PostgreSQL 15.18 on x86_64-pc-linux-gnu".to_owned(),
+    };
+    let client = Client {
+        version: "0.1.0".to_owned(),
+        cpu: "Example CPU @ 3.00GHz".to_owned(),
+        cores: 2,
+        os: "Linux 6.1".to_owned(),
+    };
+    let plan = Plan {
+        levels: LEVELS.to_vec(),
+        workload: vec![PlannedScript {
+            name: "tpcb-like".to_owned(),
+            weight: 1,
+            text: "\\set aid random(1, 100000 * :scale)\nBEGIN;\n…\nEND;\n".to_owned(),
+        }],
+        clients: vec![8],
+        jobs: 2,
+        scale: 1,
+        time_s: Some(5.0),
+        warmup_s: 1.0,
+        rounds: 3,
+        backoff: vec!["none".to_owned()],
+        protocol: "simple".to_owned(),
+        seed: Some(42),
+        ..Plan::default()
+    };
+    let mut document = Document::new(server, client, plan);
+    document.started_at = Some("2025-01-01T12:00:00Z".to_owned());
+    document.complete = true;
+    document
+}
+
+fn cell(level: Level) -> Cell {
+    let level = CellLevel::new(Some(level), EffectiveLevel::Standard(level));
+    Cell { clients: 8, jobs: 2, ..Cell::new("tpcb-like", level) }
+}
+
+/// Rounds of a level whose share of conflicts grows with its strength, scaled by the round's drift.
+fn rounds(level: Level, numbers: &[u32], factor: u64) -> Vec<Round> {
+    numbers
+        .iter()
+        .map(|number| {
+            let drift = 100 - u64::from(*number);
+            let (committed, retried, latency_us) = match level {
+                Level::ReadUncommitted | Level::ReadCommitted => (2000, 0, 20_000),
+                Level::RepeatableRead => (960 + 10 * u64::from(*number), 1900, 8_000),
+                Level::Serializable => (820, 2000, 9_000),
+            };
+            let story = Story {
+                committed: committed * drift * factor / 100,
+                retried: retried * drift * factor / 100,
+                cut_off: 8,
+                latency_us: latency_us / factor,
+                ..Story::default()
+            };
+            let mut round = story.round(*number, 5);
+            round.invariants = held();
+            round
+        })
+        .collect()
+}
+
+fn three_levels() -> Document {
+    let mut document = base();
+    document.cells =
+        LEVELS.iter().map(|level| Cell { rounds: rounds(*level, &[1, 2, 3], 1), ..cell(*level) }).collect();
+    document
+}
+
+fn single_round() -> Document {
+    let mut document = base();
+    document.plan.rounds = 1;
+    document.cells =
+        LEVELS.iter().map(|level| Cell { rounds: rounds(*level, &[1], 1), ..cell(*level) }).collect();
+    document
+}
+
+fn interrupted() -> Document {
+    let mut document = base();
+    document.complete = false;
+    document.incomplete_reason = Some("interrupted by Ctrl-C in round 2 of 3".to_owned());
+    document.warnings =
+        vec!["the machine was busy: its load was 7.2 on 2 cores before the measurement began".to_owned()];
+    let [mut committed, mut repeatable, serializable] = LEVELS.map(cell);
+    committed.rounds = rounds(Level::ReadCommitted, &[1, 2], 1);
+    let story = Story {
+        committed: 300,
+        retried: 420,
+        cut_off: 7,
+        ambiguous: 1,
+        latency_us: 9_000,
+        ..Story::default()
+    };
+    let mut cut = story.round(1, 2);
+    cut.complete = false;
+    cut.invariants = vec![Invariant::unchecked("sums agree", "interrupted before the check")];
+    repeatable.rounds = vec![cut];
+    document.cells = vec![committed, repeatable, serializable];
+    document
+}
+
+fn violated() -> Document {
+    let mut document = base();
+    document.server.embedded = false;
+    document.server.settings.clear();
+    document.plan.workload =
+        vec![PlannedScript { name: "withdraw.sql".to_owned(), weight: 1, text: "BEGIN; …".to_owned() }];
+    document.cells =
+        LEVELS.iter().map(|level| Cell { rounds: rounds(*level, &[1, 2, 3], 1), ..cell(*level) }).collect();
+    for cell in &mut document.cells {
+        cell.workload = String::from("withdraw.sql");
+    }
+    document.cells[0].rounds[1].invariants =
+        vec![Invariant::checked("no account is overdrawn", false, "17 accounts below zero, expected 0")];
+    document
+}
+
+fn level_mismatch() -> Document {
+    let mut document = base();
+    document.server = Server {
+        product: "CockroachDB".to_owned(),
+        version: "20.1.5".to_owned(),
+        description: "CockroachDB CCL v20.1.5".to_owned(),
+        ..Server::default()
+    };
+    document.cells = LEVELS
+        .iter()
+        .map(|level| Cell { rounds: rounds(Level::Serializable, &[1, 2, 3], 1), ..cell(*level) })
+        .collect();
+    document.cells[0].level.effective = EffectiveLevel::Standard(Level::Serializable);
+    document.cells[1].level.effective = EffectiveLevel::Unknown;
+    document.warnings =
+        vec!["read committed was asked for, but the server says it runs serializable; use --strict-levels to refuse".to_owned()];
+    document
+}
+
+fn all_failed() -> Document {
+    let mut document = base();
+    document.plan.max_tries = Some(1);
+    document.plan.rounds = 2;
+    let [mut committed, mut repeatable, mut serializable] = LEVELS.map(cell);
+    committed.rounds = rounds(Level::ReadCommitted, &[1, 2], 1);
+    let nothing = Story { given_up: 5000, cut_off: 8, skipped: 12, latency_us: 8_000, ..Story::default() };
+    repeatable.rounds = vec![nothing.round(1, 5), nothing.round(2, 5)];
+    let errors = Story { errored: 8, ..Story::default() };
+    serializable.rounds = vec![errors.round(1, 0), errors.round(2, 0)];
+    for round in &mut serializable.rounds {
+        round.complete = false;
+        round.errors = vec!["client 3: ERROR 42P01: relation \"pgbench_history\" does not exist.".to_owned()];
+    }
+    document.cells = vec![committed, repeatable, serializable];
+    document
+}
+
+fn many_factors() -> Document {
+    let mut document = base();
+    document.plan.clients = vec![8, 64];
+    document.plan.backoff =
+        vec!["none".to_owned(), "exponential:base=1ms,factor=2,max=100ms,jitter=full".to_owned()];
+    for level in LEVELS {
+        for (clients, factor) in [(8, 1), (64, 2)] {
+            for (index, backoff) in document.plan.backoff.iter().enumerate() {
+                let rounds = rounds(level, &[1, 2, 3], factor + index as u64);
+                document.cells.push(Cell { clients, backoff: backoff.clone(), rounds, ..cell(level) });
+            }
+        }
+    }
+    document
+}
+
+fn single_run() -> Document {
+    let mut document = base();
+    document.plan = Plan {
+        levels: Vec::new(),
+        clients: vec![1],
+        jobs: 1,
+        rounds: 1,
+        time_s: None,
+        transactions: Some(90),
+        max_tries: Some(10),
+        rate: Some(20.0),
+        latency_limit_ms: Some(50.0),
+        protocol: "prepared".to_owned(),
+        ..document.plan
+    };
+    let level = CellLevel::new(None, EffectiveLevel::Standard(Level::ReadCommitted));
+    let mut cell = Cell { protocol: "prepared".to_owned(), ..Cell::new("my.sql, other.sql", level) };
+    let mut round = Story { committed: 90, latency_us: 4_000, ..Story::default() }.round(1, 4);
+    round.late = Some(2);
+    cell.rounds.push(round);
+    document.cells.push(cell);
+    document
+}
+
+static EXAMPLES: LazyLock<Vec<(&'static str, Document)>> = LazyLock::new(build);
+
+/// Every example with its name.
+pub fn all() -> Vec<(&'static str, Document)> {
+    EXAMPLES.clone()
+}
+
+fn build() -> Vec<(&'static str, Document)> {
+    let mut examples = vec![
+        ("three-levels", three_levels()),
+        ("single-round", single_round()),
+        ("interrupted", interrupted()),
+        ("violated", violated()),
+        ("level-mismatch", level_mismatch()),
+        ("all-failed", all_failed()),
+        ("many-factors", many_factors()),
+        ("single-run", single_run()),
+        ("nothing", base()),
+    ];
+    for (_, document) in &mut examples {
+        isobench_report::summarise(document);
+    }
+    examples
+}

@@ -1,0 +1,100 @@
+//! The renderings of example documents, compared with files.
+//!
+//! `ISOBENCH_BLESS=1 cargo test -p isobench-report` writes them anew.
+
+mod examples;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use isobench_report::{Document, json_schema, render, to_csv};
+
+fn blessing() -> bool {
+    std::env::var_os("ISOBENCH_BLESS").is_some_and(|value| value == "1")
+}
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+fn schema_file() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/result.schema.json")
+}
+
+/// Compares with the file, or writes it when blessing.
+fn expect(path: &Path, found: &str) {
+    if blessing() {
+        fs::create_dir_all(path.parent().expect("the file lies in a folder"))
+            .expect("the folder can be made");
+        fs::write(path, found).expect("the golden file can be written");
+        return;
+    }
+    let name = path.display();
+    let expected = fs::read_to_string(path).unwrap_or_else(|error| panic!("{name}: {error}; bless it first"));
+    assert!(
+        expected == found,
+        "{name} differs; if that is right, run ISOBENCH_BLESS=1 cargo test -p isobench-report\n\n{found}"
+    );
+}
+
+/// The examples as read from their files.
+fn saved() -> Vec<(&'static str, Document)> {
+    examples::all()
+        .into_iter()
+        .map(|(name, document)| {
+            let path = golden(&format!("{name}.json"));
+            let text = if blessing() { document.to_json() } else { fs::read_to_string(path).unwrap() };
+            (name, Document::from_json(&text).unwrap())
+        })
+        .collect()
+}
+
+/// Without the encoded histograms, whose compression may change with a library.
+fn without_histograms(document: &Document) -> Document {
+    let mut document = document.clone();
+    for round in document.cells.iter_mut().flat_map(|cell| &mut cell.rounds) {
+        round.latency_ms.histogram = None;
+    }
+    document
+}
+
+#[test]
+fn saved_documents_are_what_a_runner_fills() {
+    for (name, document) in examples::all() {
+        let path = golden(&format!("{name}.json"));
+        if blessing() {
+            expect(&path, &document.to_json());
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let read = Document::from_json(&text).unwrap();
+        assert_eq!(read.to_json(), text, "{name} changes when it is read and written");
+        assert_eq!(without_histograms(&read), without_histograms(&document), "{name} isn't current");
+    }
+}
+
+#[test]
+fn text_is_as_expected() {
+    for (name, document) in saved() {
+        expect(&golden(&format!("{name}.txt")), &render(&document, 100));
+    }
+}
+
+#[test]
+fn wide_text_shows_the_factors_as_columns() {
+    for (name, document) in saved().iter().filter(|(name, _)| ["many-factors", "three-levels"].contains(name))
+    {
+        expect(&golden(&format!("{name}.wide.txt")), &render(document, 170));
+    }
+}
+
+#[test]
+fn csv_is_as_expected() {
+    for (name, document) in saved() {
+        expect(&golden(&format!("{name}.csv")), &to_csv(&document));
+    }
+}
+
+#[test]
+fn the_schema_in_the_manual_is_current() {
+    expect(&schema_file(), &json_schema());
+}
