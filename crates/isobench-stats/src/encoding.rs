@@ -66,9 +66,8 @@ impl LatencyHistogram {
     /// [`HistogramError`], if the text is no such histogram or one that nobody needs (more than 5 digits, 4 MiB
     /// or 2^53 latencies).
     pub fn from_base64(text: &str) -> Result<Self, HistogramError> {
-        let bytes = STANDARD
-            .decode(text.trim())
-            .map_err(|error| HistogramError::NotBase64(error.to_string()))?;
+        let bytes =
+            STANDARD.decode(text.trim()).map_err(|error| HistogramError::NotBase64(error.to_string()))?;
         let inflated = inflate(&bytes)?;
         check(&inflated)?;
         let read: Histogram<u64> = Deserializer::new()
@@ -102,18 +101,14 @@ impl LatencyHistogram {
 
 fn inflate(bytes: &[u8]) -> Result<Vec<u8>, HistogramError> {
     let damaged = |what: &str| HistogramError::NotCompressedV2(what.to_owned());
-    let (head, rest) = bytes
-        .split_at_checked(8)
-        .ok_or_else(|| damaged("it is too short"))?;
+    let (head, rest) = bytes.split_at_checked(8).ok_or_else(|| damaged("it is too short"))?;
     if head[..4] != COMPRESSED_COOKIE {
         return Err(damaged("it doesn't begin with the encoding's cookie"));
     }
     let length = u32::from_be_bytes([head[4], head[5], head[6], head[7]]) as usize;
     let deflated = rest.get(..length).ok_or_else(|| damaged("it ends early"))?;
     let mut inflated = Vec::new();
-    let read = ZlibDecoder::new(deflated)
-        .take(MOST_INFLATED as u64 + 1)
-        .read_to_end(&mut inflated);
+    let read = ZlibDecoder::new(deflated).take(MOST_INFLATED as u64 + 1).read_to_end(&mut inflated);
     read.map_err(|error| damaged(&error.to_string()))?;
     if inflated.len() > MOST_INFLATED {
         return Err(HistogramError::TooLarge("it is larger than 4 MiB"));
@@ -124,9 +119,8 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, HistogramError> {
 /// Refuses what would make the decoder allocate without need or overflow.
 fn check(inflated: &[u8]) -> Result<(), HistogramError> {
     let damaged = |what: &str| HistogramError::NotCompressedV2(what.to_owned());
-    let (header, counts) = inflated
-        .split_at_checked(HEADER)
-        .ok_or_else(|| damaged("its header is incomplete"))?;
+    let (header, counts) =
+        inflated.split_at_checked(HEADER).ok_or_else(|| damaged("its header is incomplete"))?;
     let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let double_word = |at: usize| (u64::from(word(at)) << 32) | u64::from(word(at + 4));
     if word(4) as usize != counts.len() {
@@ -256,10 +250,7 @@ mod tests {
         let almost = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
         for (what, text) in [
             ("a length of 4 GiB", encoded(3, 60_000_000, Some(u32::MAX), &[2])),
-            (
-                "a run of 2^63 empty buckets",
-                encoded(3, 60_000_000, None, &all_ones),
-            ),
+            ("a run of 2^63 empty buckets", encoded(3, 60_000_000, None, &all_ones)),
             ("a count of 2^63", encoded(3, 60_000_000, None, &almost)),
             (
                 "counts beyond the range",
@@ -268,20 +259,12 @@ mod tests {
             ("an incomplete count", encoded(3, 60_000_000, None, &[0x80])),
             ("too many digits", encoded(9, 60_000_000, None, &[2])),
             ("too large a range", encoded(3, u64::MAX, None, &[2])),
-            (
-                "a bomb",
-                encoded(3, 60_000_000, None, &vec![0; MOST_INFLATED + 1]),
-            ),
+            ("a bomb", encoded(3, 60_000_000, None, &vec![0; MOST_INFLATED + 1])),
             ("a range smaller than its lowest value", encoded(3, 1, None, &[2])),
         ] {
             assert!(LatencyHistogram::from_base64(&text).is_err(), "{what}");
         }
-        assert_eq!(
-            LatencyHistogram::from_base64(&encoded(3, 60_000_000, None, &[2]))
-                .unwrap()
-                .len(),
-            1
-        );
+        assert_eq!(LatencyHistogram::from_base64(&encoded(3, 60_000_000, None, &[2])).unwrap().len(), 1);
     }
 
     #[test]

@@ -33,15 +33,9 @@ pub fn mean_interval(samples: &[f64]) -> Option<Estimate> {
     let n = samples.len();
     let mean = samples.iter().map(|sample| sample / n as f64).sum::<f64>();
     let half = half_width(samples, mean);
-    let ends = half
-        .map(|half| (mean - half, mean + half))
-        .filter(|(low, high)| low.is_finite() && high.is_finite());
-    Some(Estimate {
-        mean,
-        low: ends.map(|ends| ends.0),
-        high: ends.map(|ends| ends.1),
-        n,
-    })
+    let ends =
+        half.map(|half| (mean - half, mean + half)).filter(|(low, high)| low.is_finite() && high.is_finite());
+    Some(Estimate { mean, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1), n })
 }
 
 fn half_width(samples: &[f64], mean: f64) -> Option<f64> {
@@ -89,15 +83,7 @@ mod tests {
 
     #[test]
     fn one_sample_has_no_interval() {
-        assert_eq!(
-            mean_interval(&[5.0]),
-            Some(Estimate {
-                mean: 5.0,
-                low: None,
-                high: None,
-                n: 1
-            })
-        );
+        assert_eq!(mean_interval(&[5.0]), Some(Estimate { mean: 5.0, low: None, high: None, n: 1 }));
     }
 
     #[test]

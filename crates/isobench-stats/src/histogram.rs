@@ -47,10 +47,7 @@ impl LatencyHistogram {
         let mut buckets =
             Histogram::new_with_bounds(1, WARM_RANGE_US, DIGITS).expect("the constant bounds are valid");
         buckets.auto(true);
-        LatencyHistogram {
-            buckets,
-            moments: Moments::default(),
-        }
+        LatencyHistogram { buckets, moments: Moments::default() }
     }
 
     /// Records one latency in nanoseconds.
@@ -148,11 +145,7 @@ mod tests {
     #[test]
     fn an_empty_one_knows_nothing() {
         let empty = LatencyHistogram::new();
-        assert!(
-            PERCENTS
-                .iter()
-                .all(|percent| empty.percentile(*percent).is_none())
-        );
+        assert!(PERCENTS.iter().all(|percent| empty.percentile(*percent).is_none()));
         assert_eq!(
             (empty.mean_ms(), empty.stddev_ms(), empty.min_ms(), empty.max_ms()),
             (None, None, None, None)
@@ -162,24 +155,10 @@ mod tests {
 
     #[test]
     fn a_percentile_needs_one_transaction_beyond_it() {
-        for (percent, enough) in [
-            (50.0, 2),
-            (90.0, 10),
-            (95.0, 20),
-            (99.0, 100),
-            (99.9, 1000),
-            (100.0, 1),
-        ] {
+        for (percent, enough) in [(50.0, 2), (90.0, 10), (95.0, 20), (99.0, 100), (99.9, 1000), (100.0, 1)] {
             let sample = |n: u64| of(&(1..=n).map(|ms| ms * 1_000_000).collect::<Vec<_>>());
-            assert!(
-                sample(enough).percentile(percent).is_some(),
-                "{percent} of {enough}"
-            );
-            assert!(
-                sample(enough - 1).percentile(percent).is_none(),
-                "{percent} of {}",
-                enough - 1
-            );
+            assert!(sample(enough).percentile(percent).is_some(), "{percent} of {enough}");
+            assert!(sample(enough - 1).percentile(percent).is_none(), "{percent} of {}", enough - 1);
         }
     }
 

@@ -140,16 +140,7 @@ fn equal(
     right_name: &'static str,
     right: u128,
 ) -> Result<(), LedgerError> {
-    if left == right {
-        Ok(())
-    } else {
-        Err(LedgerError::Unequal {
-            left_name,
-            left,
-            right_name,
-            right,
-        })
-    }
+    if left == right { Ok(()) } else { Err(LedgerError::Unequal { left_name, left, right_name, right }) }
 }
 
 fn within(
@@ -158,16 +149,7 @@ fn within(
     whole_name: &'static str,
     whole: u128,
 ) -> Result<(), LedgerError> {
-    if part <= whole {
-        Ok(())
-    } else {
-        Err(LedgerError::Exceeds {
-            part_name,
-            part,
-            whole_name,
-            whole,
-        })
-    }
+    if part <= whole { Ok(()) } else { Err(LedgerError::Exceeds { part_name, part, whole_name, whole }) }
 }
 
 /// Adds counts field by field. Saturating, since a ledger may come from a damaged file.
@@ -181,27 +163,14 @@ impl Attempts {
     /// # Errors
     /// [`LedgerError::Unequal`] if `started` isn't the sum of the buckets.
     pub fn check(&self) -> Result<(), LedgerError> {
-        let buckets = [
-            self.committed,
-            self.retried,
-            self.given_up,
-            self.ambiguous,
-            self.cut_off,
-            self.errored,
-        ];
-        equal(
-            "attempts started",
-            self.started.into(),
-            "the sum of the attempts' buckets",
-            total(&buckets),
-        )
+        let buckets =
+            [self.committed, self.retried, self.given_up, self.ambiguous, self.cut_off, self.errored];
+        equal("attempts started", self.started.into(), "the sum of the attempts' buckets", total(&buckets))
     }
 
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
-        add_fields!(
-            self, other, started, committed, retried, given_up, ambiguous, cut_off, errored
-        );
+        add_fields!(self, other, started, committed, retried, given_up, ambiguous, cut_off, errored);
     }
 }
 
@@ -211,27 +180,14 @@ impl Transactions {
     /// # Errors
     /// [`LedgerError::Unequal`] if `total` isn't the sum of the buckets.
     pub fn check(&self) -> Result<(), LedgerError> {
-        let buckets = [
-            self.committed,
-            self.given_up,
-            self.ambiguous,
-            self.cut_off,
-            self.errored,
-            self.skipped,
-        ];
-        equal(
-            "transactions",
-            self.total.into(),
-            "the sum of the transactions' buckets",
-            total(&buckets),
-        )
+        let buckets =
+            [self.committed, self.given_up, self.ambiguous, self.cut_off, self.errored, self.skipped];
+        equal("transactions", self.total.into(), "the sum of the transactions' buckets", total(&buckets))
     }
 
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
-        add_fields!(
-            self, other, total, committed, given_up, ambiguous, cut_off, errored, skipped
-        );
+        add_fields!(self, other, total, committed, given_up, ambiguous, cut_off, errored, skipped);
     }
 }
 
@@ -271,37 +227,12 @@ impl Ledger {
         attempts.check()?;
         transactions.check()?;
         for (attempts_name, attempts, transactions_name, transactions) in [
-            (
-                "committed attempts",
-                attempts.committed,
-                "committed transactions",
-                transactions.committed,
-            ),
-            (
-                "attempts given up",
-                attempts.given_up,
-                "transactions given up",
-                transactions.given_up,
-            ),
-            (
-                "ambiguous attempts",
-                attempts.ambiguous,
-                "ambiguous transactions",
-                transactions.ambiguous,
-            ),
-            (
-                "errored attempts",
-                attempts.errored,
-                "errored transactions",
-                transactions.errored,
-            ),
+            ("committed attempts", attempts.committed, "committed transactions", transactions.committed),
+            ("attempts given up", attempts.given_up, "transactions given up", transactions.given_up),
+            ("ambiguous attempts", attempts.ambiguous, "ambiguous transactions", transactions.ambiguous),
+            ("errored attempts", attempts.errored, "errored transactions", transactions.errored),
         ] {
-            equal(
-                attempts_name,
-                attempts.into(),
-                transactions_name,
-                transactions.into(),
-            )?;
+            equal(attempts_name, attempts.into(), transactions_name, transactions.into())?;
         }
         within(
             "attempts cut off",
@@ -315,12 +246,7 @@ impl Ledger {
             "transactions plus retries",
             total(&[transactions.total, self.retries]),
         )?;
-        let failed = total(&[
-            attempts.retried,
-            attempts.given_up,
-            attempts.cut_off,
-            attempts.errored,
-        ]);
+        let failed = total(&[attempts.retried, attempts.given_up, attempts.cut_off, attempts.errored]);
         within("conflicts", self.conflicts.into(), "attempts that failed", failed)?;
         within(
             "late plus skipped transactions",
@@ -474,11 +400,7 @@ mod tests {
     #[test]
     fn an_error_names_both_sides() {
         let ledger = Ledger {
-            attempts: Attempts {
-                started: 3,
-                committed: 2,
-                ..Attempts::default()
-            },
+            attempts: Attempts { started: 3, committed: 2, ..Attempts::default() },
             ..Ledger::default()
         };
         assert_eq!(
@@ -492,13 +414,7 @@ mod tests {
         let mut ledger = Ledger::default();
         count(&mut ledger, End::Committed, 0);
         ledger.conflicts = 1;
-        assert!(matches!(
-            ledger.check(),
-            Err(LedgerError::Exceeds {
-                part_name: "conflicts",
-                ..
-            })
-        ));
+        assert!(matches!(ledger.check(), Err(LedgerError::Exceeds { part_name: "conflicts", .. })));
     }
 
     #[test]
@@ -527,23 +443,13 @@ mod tests {
         let mut ledger = Ledger::default();
         count(&mut ledger, End::Committed, 3);
         count(&mut ledger, End::Skipped, 0);
-        ledger.time = TimeLedger {
-            useful: 1,
-            wasted: 3,
-            backoff: 100,
-            waiting: 100,
-        };
+        ledger.time = TimeLedger { useful: 1, wasted: 3, backoff: 100, waiting: 100 };
         assert_eq!(figures(&ledger), "0.75 3.00 0.75");
     }
 
     #[test]
     fn counts_from_a_damaged_file_do_not_overflow() {
-        let full = Attempts {
-            started: u64::MAX,
-            committed: u64::MAX,
-            retried: 1,
-            ..Attempts::default()
-        };
+        let full = Attempts { started: u64::MAX, committed: u64::MAX, retried: 1, ..Attempts::default() };
         let mut sum = full;
         sum.merge(&full);
         assert_eq!(sum.started, u64::MAX);

@@ -18,13 +18,7 @@ pub struct Moments {
 
 impl Default for Moments {
     fn default() -> Self {
-        Moments {
-            count: 0,
-            sum: 0,
-            squares: 0,
-            min: u64::MAX,
-            max: 0,
-        }
+        Moments { count: 0, sum: 0, squares: 0, min: u64::MAX, max: 0 }
     }
 }
 
@@ -176,9 +170,8 @@ mod tests {
 
     #[test]
     fn the_deviation_is_the_populations() {
-        let moments = of(&[
-            2_000_000, 4_000_000, 4_000_000, 4_000_000, 5_000_000, 5_000_000, 7_000_000, 9_000_000,
-        ]);
+        let moments =
+            of(&[2_000_000, 4_000_000, 4_000_000, 4_000_000, 5_000_000, 5_000_000, 7_000_000, 9_000_000]);
         assert_eq!((moments.mean_ms(), moments.stddev_ms()), (Some(5.0), Some(2.0)));
     }
 
@@ -193,10 +186,7 @@ mod tests {
         assert_eq!(Moments::from_figures(3, f64::NAN, 0.0, 0.0, 1.0), None);
         assert_eq!(Moments::from_figures(3, 1.0, -1.0, 0.0, 1.0), None);
         assert_eq!(Moments::from_figures(3, 2.0, 0.0, 0.0, 1.0), None);
-        assert_eq!(
-            Moments::from_figures(0, 0.0, 0.0, 0.0, 0.0),
-            Some(Moments::default())
-        );
+        assert_eq!(Moments::from_figures(0, 0.0, 0.0, 0.0, 0.0), Some(Moments::default()));
     }
 
     proptest! {

@@ -39,44 +39,21 @@ pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Ratio> {
     }
     if pairs.iter().all(|(of, to)| *of == 0.0 && *to > 0.0) {
         let end = (n > 1).then_some(0.0);
-        return Some(Ratio {
-            mean: 0.0,
-            low: end,
-            high: end,
-            significant: n > 1,
-            n,
-        });
+        return Some(Ratio { mean: 0.0, low: end, high: end, significant: n > 1, n });
     }
     if pairs.iter().any(|(of, to)| *of == 0.0 || *to == 0.0) {
-        let sums = pairs
-            .iter()
-            .fold((0.0, 0.0), |sums, pair| (sums.0 + pair.0, sums.1 + pair.1));
+        let sums = pairs.iter().fold((0.0, 0.0), |sums, pair| (sums.0 + pair.0, sums.1 + pair.1));
         let mean = Some(sums.0 / sums.1).filter(|mean| mean.is_finite())?;
-        return Some(Ratio {
-            mean,
-            low: None,
-            high: None,
-            significant: false,
-            n,
-        });
+        return Some(Ratio { mean, low: None, high: None, significant: false, n });
     }
     let logs: Vec<f64> = pairs.iter().map(|(of, to)| of.ln() - to.ln()).collect();
     let estimate = mean_interval(&logs)?;
     let mean = Some(estimate.mean.exp()).filter(|mean| mean.is_finite())?;
     // With wild pairs the upper end may leave the range of floating point: then the pairs don't tell.
-    let ends = estimate
-        .low
-        .zip(estimate.high)
-        .map(|(low, high)| (low.exp(), high.exp()));
+    let ends = estimate.low.zip(estimate.high).map(|(low, high)| (low.exp(), high.exp()));
     let ends = ends.filter(|(_, high)| high.is_finite());
     let significant = ends.is_some_and(|(low, high)| low > 1.0 || high < 1.0);
-    Some(Ratio {
-        mean,
-        low: ends.map(|ends| ends.0),
-        high: ends.map(|ends| ends.1),
-        significant,
-        n,
-    })
+    Some(Ratio { mean, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1), significant, n })
 }
 
 #[cfg(test)]
@@ -87,19 +64,10 @@ mod tests {
     #[test]
     fn drift_of_the_machine_cancels_out() {
         // Both sides fall by a factor of 4 in five rounds; the ratio stays near a half.
-        let pairs = [
-            (200.0, 401.0),
-            (160.0, 318.0),
-            (110.0, 221.0),
-            (70.0, 139.0),
-            (50.0, 101.0),
-        ];
+        let pairs = [(200.0, 401.0), (160.0, 318.0), (110.0, 221.0), (70.0, 139.0), (50.0, 101.0)];
         let ratio = paired_ratio(&pairs).unwrap();
         assert!(ratio.significant);
-        assert!(
-            ratio.low.unwrap() > 0.49 && ratio.high.unwrap() < 0.51,
-            "{ratio:?}"
-        );
+        assert!(ratio.low.unwrap() > 0.49 && ratio.high.unwrap() < 0.51, "{ratio:?}");
     }
 
     #[test]
@@ -112,42 +80,21 @@ mod tests {
     #[test]
     fn one_pair_proves_nothing() {
         let ratio = paired_ratio(&[(100.0, 400.0)]).unwrap();
-        assert_eq!(
-            (ratio.low, ratio.high, ratio.significant, ratio.n),
-            (None, None, false, 1)
-        );
+        assert_eq!((ratio.low, ratio.high, ratio.significant, ratio.n), (None, None, false, 1));
         assert!((ratio.mean - 0.25).abs() < 1e-12);
     }
 
     #[test]
     fn a_level_at_which_nothing_ever_commits_is_significantly_worse() {
         let ratio = paired_ratio(&[(0.0, 400.0), (0.0, 410.0)]).unwrap();
-        assert_eq!(
-            ratio,
-            Ratio {
-                mean: 0.0,
-                low: Some(0.0),
-                high: Some(0.0),
-                significant: true,
-                n: 2
-            }
-        );
+        assert_eq!(ratio, Ratio { mean: 0.0, low: Some(0.0), high: Some(0.0), significant: true, n: 2 });
         assert!(!paired_ratio(&[(0.0, 400.0)]).unwrap().significant);
     }
 
     #[test]
     fn a_zero_among_others_costs_the_interval() {
         let ratio = paired_ratio(&[(0.0, 400.0), (200.0, 400.0)]).unwrap();
-        assert_eq!(
-            ratio,
-            Ratio {
-                mean: 0.25,
-                low: None,
-                high: None,
-                significant: false,
-                n: 2
-            }
-        );
+        assert_eq!(ratio, Ratio { mean: 0.25, low: None, high: None, significant: false, n: 2 });
     }
 
     #[test]
