@@ -170,10 +170,13 @@ impl Drop for Frames<'_> {
         if self.buffer.kept.is_empty() && self.rest.is_empty() {
             return;
         }
-        // After an impossible length only the header is of use: it makes the next feed fail, too.
-        let keep = match whole_size(self.rest, self.buffer.limit) {
-            Err(_) => HEADER,
-            Ok(_) => self.rest.len(),
+        // After an impossible length only its header is of use: it makes the next feed fail, too.
+        let limit = self.buffer.limit;
+        let pending = self.buffer.pending();
+        let keep = if pending.is_empty() {
+            if whole_size(self.rest, limit).is_err() { HEADER } else { self.rest.len() }
+        } else {
+            if whole_size(pending, limit).is_err() { 0 } else { self.rest.len() }
         };
         self.buffer.kept.extend_from_slice(&self.rest[..keep]);
         self.buffer.compact();

@@ -189,6 +189,8 @@ fn libpq_agrees() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn no_string_makes_the_parser_panic(text in ".{0,60}", scheme in any::<bool>()) {
         let text = if scheme { format!("postgresql://{text}") } else { text };
