@@ -11,7 +11,7 @@ pub enum Target {
     NullUnix,
     /// The null server over loopback TCP.
     NullTcp,
-    /// A real `PostgreSQL` over its Unix socket.
+    /// A real PostgreSQL over its Unix socket.
     Postgres,
 }
 

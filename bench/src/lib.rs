@@ -3,7 +3,7 @@
 //! The parts: a [`null_server`] that leaves only the client to measure; a [`raw_loop`] that shows what is left
 //! when the client does nothing; [`case`] (what is measured), [`contender`] (who), [`servers`] (where),
 //! [`client`] (one run), [`mod@rounds`], [`ratio`] and [`table`] (what came out). The program's `main` wires them.
-//! Depends on nothing of isobench but its embedded `PostgreSQL`: isobench is measured as a program.
+//! Depends on nothing of isobench but its embedded PostgreSQL: isobench is measured as a program.
 
 pub mod case;
 pub mod client;

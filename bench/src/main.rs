@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     raise_file_limit();
     let result = match options.tool {
         Some(Tool::NullServer(options)) => serve(&options),
-        Some(Tool::RawLoop(options)) => raw_loop(options.into()),
+        Some(Tool::RawLoop(options)) => raw_loop(&options.into()),
         None => compare(&options.compare),
     };
     match result {
@@ -45,8 +45,8 @@ fn serve(options: &NullOptions) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn raw_loop(plan: raw_loop::RawPlan) -> Result<ExitCode, Failure> {
-    let outcome = raw_loop::run(&plan)?;
+fn raw_loop(plan: &raw_loop::RawPlan) -> Result<ExitCode, Failure> {
+    let outcome = raw_loop::run(plan)?;
     let tps = outcome.transactions as f64 / outcome.elapsed.as_secs_f64();
     println!("number of transactions actually processed: {}", outcome.transactions);
     println!("tps = {tps:.6} (without initial connection time)");

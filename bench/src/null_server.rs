@@ -1,4 +1,4 @@
-//! A server that speaks the `PostgreSQL` protocol and answers at once, with as little CPU as it can: what is
+//! A server that speaks the PostgreSQL protocol and answers at once, with as little CPU as it can: what is
 //! left to measure is the client.
 //!
 //! One thread, one epoll loop, a Unix socket and loopback TCP under one port number. What it answers is in

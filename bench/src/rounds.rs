@@ -84,7 +84,8 @@ mod tests {
         let standing = Rounds { samples }.standing(0, 1).unwrap();
         assert_eq!(standing.less_cpu.unwrap().to_string(), "2.00 (2.00..2.00)");
         assert_eq!(standing.tps.unwrap().to_string(), "2.00 (2.00..2.00)");
-        assert_eq!([standing.user, standing.system, standing.cpu], [5.5, 5.5, 11.0]);
+        let medians = [standing.user, standing.system, standing.cpu];
+        assert_eq!(medians.map(|median| format!("{median:.2}")), ["5.50", "5.50", "11.00"]);
     }
 
     #[test]

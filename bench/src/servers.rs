@@ -1,6 +1,6 @@
 //! The servers under test, each started when the first case needs it.
 //!
-//! The null server runs as a thread of this program; `PostgreSQL` is an embedded one with its default settings
+//! The null server runs as a thread of this program; PostgreSQL is an embedded one with its default settings
 //! (but for the number of connections), or one that is running already.
 
 use std::path::Path;
@@ -19,9 +19,9 @@ const MAX_CONNECTIONS: &str = "600";
 /// What is needed to have the servers.
 #[derive(Clone, Debug)]
 pub struct ServerPlan {
-    /// A running `PostgreSQL` to use instead of an embedded one.
+    /// A running PostgreSQL to use instead of an embedded one.
     pub postgres: Option<Address>,
-    /// Scale of `PostgreSQL`'s tables.
+    /// Scale of PostgreSQL's tables.
     pub scale: u32,
     /// Binaries of the embedded server, if not the newest installed.
     pub server_bin: Option<std::path::PathBuf>,
@@ -44,7 +44,7 @@ pub enum ServersError {
     /// The null server.
     #[error(transparent)]
     Null(#[from] NullServerError),
-    /// The embedded `PostgreSQL`.
+    /// The embedded PostgreSQL.
     #[error("can't start PostgreSQL: {0}")]
     Postgres(#[from] ServerError),
     /// Its tables.

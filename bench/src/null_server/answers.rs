@@ -43,7 +43,7 @@ pub enum Shown {
     Text(&'static str),
 }
 
-/// An isolation level as `PostgreSQL` names it.
+/// An isolation level as PostgreSQL names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Level {
     /// `read uncommitted`.

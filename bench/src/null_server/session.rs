@@ -2,7 +2,7 @@
 //!
 //! Start-up without a password, simple and extended queries, pipelines, transaction status, isolation level.
 //! A session waits for one of: the start-up packet; a message; the `Sync` behind an error (everything before it
-//! is skipped). Source: `PostgreSQL`: Protocol, Message Flow.
+//! is skipped). Source: PostgreSQL: Protocol, Message Flow.
 
 use super::answers::{Answer, Level, REPORTED, SETTINGS, Shown, answer, lower};
 use super::sql::{parameter_count, split_statement};

@@ -2,7 +2,7 @@
 //!
 //! Hand-written and small on purpose: the null server must not share a bug, or a cost, with the protocol
 //! crate it is used to measure. Knows nothing of SQL or sockets.
-//! Source: `PostgreSQL`: Protocol, Message Formats.
+//! Source: PostgreSQL: Protocol, Message Formats.
 
 /// Type identifiers of the columns the null server answers with (`pg_type.oid`).
 pub mod oid {
@@ -25,7 +25,7 @@ pub struct Column<'a> {
     pub value: Option<&'a str>,
 }
 
-/// How a protocol or SQL error looks to the client; `PostgreSQL`: Error Codes.
+/// How a protocol or SQL error looks to the client; PostgreSQL: Error Codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SqlError {
     /// Five characters.

@@ -168,7 +168,8 @@ fn prepared(number: usize, statement: &str, preparation: &mut Vec<u8>) -> Reques
             Part::Text(text) => sql.push_str(text),
             Part::Variable(variable) => {
                 variables.push(variable);
-                sql.push_str(&format!("${}", variables.len()));
+                sql.push('$');
+                sql.push_str(&variables.len().to_string());
             }
         }
     }
