@@ -1,6 +1,8 @@
 //! An error or notice of the server with all its fields, owned, and its text as libpq shows it.
 
-use std::fmt;
+mod excerpt;
+
+use std::fmt::{self, Write as _};
 
 use crate::SqlState;
 
@@ -83,18 +85,32 @@ impl ServerError {
         error
     }
 
-    /// The whole text that libpq shows by default: severity and message, then DETAIL, HINT and CONTEXT, one a line.
+    /// The whole text that libpq shows by default: severity and message, then LINE, DETAIL, HINT, QUERY and CONTEXT.
     ///
-    /// With the text of the query given, the line that `position` points to follows the message.
-    pub fn report(&self, _sql: Option<&str>) -> String {
+    /// LINE, the place in the query, needs the text of the query, which the server doesn't send back.
+    pub fn report(&self, sql: Option<&str>) -> String {
+        let place = match (self.position, self.internal_position, &self.internal_query) {
+            (Some(position), ..) => sql.and_then(|sql| excerpt::excerpt(sql, position)),
+            (None, Some(position), Some(query)) => excerpt::excerpt(query, position),
+            _ => None,
+        };
         let mut text = self.to_string();
-        let parts = [("DETAIL", &self.detail), ("HINT", &self.hint), ("CONTEXT", &self.context)];
+        if let Some(place) = place {
+            text.push('\n');
+            text.push_str(&place);
+        } else if let (Some(position), None) = (self.position, sql) {
+            // Writing to a String can't fail.
+            let _ = write!(text, " at character {position}");
+        }
+        let parts = [
+            ("DETAIL", &self.detail),
+            ("HINT", &self.hint),
+            ("QUERY", &self.internal_query),
+            ("CONTEXT", &self.context),
+        ];
         for (name, part) in parts {
             if let Some(part) = part {
-                text.push('\n');
-                text.push_str(name);
-                text.push_str(":  ");
-                text.push_str(part);
+                let _ = write!(text, "\n{name}:  {part}");
             }
         }
         text
