@@ -1,0 +1,252 @@
+//! Start-ups as golden wire traces, one message a line; random parts are masked.
+//!
+//! `ISOBENCH_BLESS=1 cargo test -p isobench-pgwire` rewrites the traces.
+
+mod support;
+
+use std::path::PathBuf;
+
+use isobench_pgwire::server::{self, FrontendMessage};
+use isobench_pgwire::{
+    ConnectOptions, Host, Secret, Startup, StartupError, StartupProgress, TransactionStatus,
+};
+use support::scram::Exchange;
+use support::trace::{Trace, each};
+
+fn check(name: &str, actual: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.trace"));
+    if std::env::var_os("ISOBENCH_BLESS").is_some() {
+        std::fs::write(&path, actual).expect("the golden file can be written");
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(actual, expected, "run with ISOBENCH_BLESS=1 if the change is meant");
+}
+
+fn options() -> ConnectOptions {
+    let mut options = ConnectOptions::new(Host::unix("/tmp", 5432), "alice", "shop");
+    options.password = Some(Secret::new("pencil"));
+    options.options = Some("-c search_path=isobench".to_owned());
+    options
+}
+
+/// A start-up under test.
+struct Session {
+    startup: Startup,
+    trace: Trace,
+    /// What the client sent last.
+    sent: Vec<u8>,
+}
+
+impl Session {
+    fn begin(options: &ConnectOptions) -> Self {
+        let mut sent = Vec::new();
+        let startup = Startup::new(options, &mut sent);
+        let mut trace = Trace::default();
+        trace.frontend(&sent);
+        Self { startup, trace, sent }
+    }
+
+    /// The server sends something; what came of its last message.
+    fn serve(&mut self, encode: impl FnOnce(&mut Vec<u8>)) -> Result<StartupProgress, StartupError> {
+        let mut bytes = Vec::new();
+        encode(&mut bytes);
+        self.trace.backend(&bytes);
+        self.sent.clear();
+        let mut result = Ok(StartupProgress::Continue);
+        each(&bytes, |frame| {
+            if result == Ok(StartupProgress::Continue) {
+                result = self.startup.on_frame(frame, &mut self.sent);
+            }
+        });
+        self.trace.frontend(&self.sent);
+        match &result {
+            Ok(StartupProgress::Continue) => {}
+            Ok(StartupProgress::Ready(session)) => self.trace.line(&format!("= {session:?}")),
+            Err(error) => self.trace.line(&format!("! {error}")),
+        }
+        result
+    }
+
+    /// The body of the password or SASL message that the client sent last.
+    fn password(&self) -> Vec<u8> {
+        let mut found = Vec::new();
+        each(&self.sent, |frame| {
+            if let Ok(FrontendMessage::Password(body)) = server::parse(frame) {
+                found = body.to_vec();
+            }
+        });
+        found
+    }
+}
+
+/// What a server sends after authentication.
+fn welcome(out: &mut Vec<u8>) {
+    server::authentication_ok(out);
+    server::parameter_status(out, "server_version", "15.18");
+    server::parameter_status(out, "client_encoding", "UTF8");
+    server::backend_key_data(out, 4711, &[1, 2, 3, 4]);
+    server::ready_for_query(out, TransactionStatus::Idle);
+}
+
+#[test]
+fn trust() {
+    let mut session = Session::begin(&options());
+    let Ok(StartupProgress::Ready(ready)) = session.serve(welcome) else { panic!("not ready") };
+    assert_eq!((ready.pid, ready.key.as_slice()), (4711, &[1, 2, 3, 4][..]));
+    assert!(!session.startup.password_asked());
+    check("trust", &session.trace.text());
+}
+
+#[test]
+fn cleartext() {
+    let mut session = Session::begin(&options());
+    assert!(session.serve(server::authentication_cleartext_password).is_ok());
+    assert!(matches!(session.serve(welcome), Ok(StartupProgress::Ready(_))));
+    check("cleartext", &session.trace.text());
+}
+
+#[test]
+fn md5() {
+    let mut session = Session::begin(&options());
+    assert!(session.serve(|out| server::authentication_md5_password(out, *b"salt")).is_ok());
+    assert!(matches!(session.serve(welcome), Ok(StartupProgress::Ready(_))));
+    check("md5", &session.trace.text());
+}
+
+#[test]
+fn notices_and_a_negotiated_version() {
+    let mut session = Session::begin(&options());
+    let result = session.serve(|out| {
+        server::negotiate_protocol_version(out, 0, &[]);
+        server::authentication_ok(out);
+        server::notice_response(out, &[(b'S', "WARNING"), (b'C', "01000"), (b'M', "mind the gap")]);
+        server::ready_for_query(out, TransactionStatus::Idle);
+    });
+    let Ok(StartupProgress::Ready(ready)) = result else { panic!("{result:?}") };
+    assert_eq!(ready.notices[0].to_string(), "WARNING:  mind the gap");
+    assert!(ready.key.is_empty());
+}
+
+/// Runs SCRAM up to the server's verdict, which `finish` sends.
+fn scram(
+    password: &str,
+    finish: impl FnOnce(&mut Vec<u8>, Option<String>),
+) -> (Result<StartupProgress, StartupError>, Session) {
+    let mut session = Session::begin(&options());
+    let offer =
+        |out: &mut Vec<u8>| server::authentication_sasl(out, &["SCRAM-SHA-256-PLUS", "SCRAM-SHA-256"]);
+    session.serve(offer).expect("the mechanism is known");
+    let body = session.password();
+    let (mechanism, first) = server::sasl_initial_response(&body).expect("well-formed");
+    assert_eq!(mechanism, b"SCRAM-SHA-256");
+    let (exchange, nonce, server_first) = Exchange::begin(password, first.expect("a first message"));
+    session.trace.mask(nonce, "<nonce>");
+    let send_first = |out: &mut Vec<u8>| server::authentication_sasl_continue(out, server_first.as_bytes());
+    session.serve(send_first).expect("well-formed");
+    let (proof, verdict) = exchange.finish(&session.password());
+    session.trace.mask(proof, "<proof>");
+    if let Some(signature) = &verdict {
+        session.trace.mask(signature.clone(), "v=<signature>");
+    }
+    let result = session.serve(|out| finish(out, verdict));
+    (result, session)
+}
+
+#[test]
+fn scram_sha_256() {
+    let (result, session) = scram("pencil", |out, verdict| {
+        server::authentication_sasl_final(out, verdict.expect("the proof is right").as_bytes());
+        welcome(out);
+    });
+    assert!(matches!(result, Ok(StartupProgress::Ready(_))), "{result:?}");
+    check("scram", &session.trace.text());
+}
+
+#[test]
+fn scram_with_a_wrong_password() {
+    let (result, session) = scram("other", |out, verdict| {
+        assert_eq!(verdict, None, "the proof is wrong");
+        let message = "password authentication failed for user \"alice\"";
+        server::error_response(out, &[(b'S', "FATAL"), (b'V', "FATAL"), (b'C', "28P01"), (b'M', message)]);
+    });
+    assert!(matches!(result, Err(StartupError::Server(_))), "{result:?}");
+    assert!(session.startup.password_asked());
+    check("scram_wrong_password", &session.trace.text());
+}
+
+/// A server that doesn't know the password can't prove that it does.
+#[test]
+fn scram_server_without_the_password() {
+    let (result, _) = scram("other", |out, _| {
+        let forged = "v=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+        server::authentication_sasl_final(out, forged.as_bytes());
+    });
+    assert!(matches!(result, Err(StartupError::Scram(_))), "{result:?}");
+    // Nor may it leave the proof out.
+    let (result, _) = scram("other", |out, _| welcome(out));
+    assert!(matches!(result, Err(StartupError::Protocol(_))), "{result:?}");
+}
+
+#[test]
+fn what_is_not_supported_is_said() {
+    let cases = [
+        (2, "Kerberos 5 authentication not supported"),
+        (7, "GSSAPI authentication not supported"),
+        (9, "SSPI authentication not supported"),
+        (99, "authentication method 99 not supported"),
+    ];
+    for (code, expected) in cases {
+        let error = Session::begin(&options()).serve(|out| server::authentication(out, code, b""));
+        assert_eq!(error.map_err(|error| error.to_string()), Err(expected.to_owned()));
+    }
+    let error = Session::begin(&options()).serve(|out| server::authentication_sasl(out, &["OAUTHBEARER"]));
+    assert_eq!(error, Err(StartupError::NoMechanism));
+}
+
+#[test]
+fn a_missing_password_is_said() {
+    let requests: [fn(&mut Vec<u8>); 3] = [
+        server::authentication_cleartext_password,
+        |out| server::authentication_md5_password(out, [0; 4]),
+        |out| server::authentication_sasl(out, &["SCRAM-SHA-256"]),
+    ];
+    for password in [None, Some(Secret::new(""))] {
+        for request in requests {
+            let options = ConnectOptions { password: password.clone(), ..options() };
+            let mut session = Session::begin(&options);
+            assert_eq!(session.serve(request), Err(StartupError::NoPassword));
+            assert!(session.startup.password_asked());
+        }
+    }
+}
+
+#[test]
+fn a_password_of_the_host_is_second_choice() {
+    let mut options = options();
+    options.hosts[0].password = Some(Secret::new("from the file"));
+    let mut session = Session::begin(&options);
+    assert!(session.serve(server::authentication_cleartext_password).is_ok());
+    assert_eq!(session.password(), b"pencil\0");
+    options.password = None;
+    let mut session = Session::begin(&options);
+    assert!(session.serve(server::authentication_cleartext_password).is_ok());
+    assert_eq!(session.password(), b"from the file\0");
+}
+
+#[test]
+fn messages_out_of_turn_are_refused() {
+    let cases: [fn(&mut Vec<u8>); 5] = [
+        |out| server::ready_for_query(out, TransactionStatus::Idle),
+        |out| server::parameter_status(out, "a", "b"),
+        |out| server::backend_key_data(out, 1, &[0; 4]),
+        |out| server::authentication_sasl_continue(out, b"r=x"),
+        |out| {
+            server::authentication_ok(out);
+            server::data_row(out, &[]);
+        },
+    ];
+    for encode in cases {
+        let result = Session::begin(&options()).serve(encode);
+        assert!(matches!(result, Err(StartupError::Protocol(_))), "{result:?}");
+    }
+}
