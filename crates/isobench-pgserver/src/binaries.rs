@@ -1,8 +1,8 @@
 //! Finds the server's programs: those given, installed, or fetched.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -64,7 +64,11 @@ impl Binaries {
         let line = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         let Some(version) = Version::parse(&line).filter(|_| output.status.success()) else {
             let errors = String::from_utf8_lossy(&output.stderr);
-            return Err(wont_run(format!("{} ({})", errors.trim(), output.status)));
+            return Err(wont_run(if is_for_another_machine(&program) {
+                "it is built for another kind of machine".to_owned()
+            } else {
+                format!("{} ({})", errors.trim(), output.status)
+            }));
         };
         if version.major < OLDEST_MAJOR {
             return Err(ServerError::TooOld { program, version: version.text });
@@ -159,11 +163,25 @@ fn matching(folder: &Path, start: &str, end: &str) -> Vec<PathBuf> {
     found
 }
 
+/// Whether a program's ELF header names another machine than ours does. (Asked after a failure: the
+/// system hands a program that it can't execute to the shell, whose message misleads.)
+fn is_for_another_machine(program: &Path) -> bool {
+    /// Magic number, kind of header, and (from byte 18) machine.
+    const HEADER: usize = 20;
+    let header = |path: &Path| {
+        let mut header = [0; HEADER];
+        File::open(path).and_then(|mut file| file.read_exact(&mut header)).ok().map(|()| header)
+    };
+    let (Some(theirs), Some(ours)) = (header(program), header(Path::new("/proc/self/exe"))) else {
+        return false;
+    };
+    theirs.starts_with(b"\x7fELF") && (theirs[4..6] != ours[4..6] || theirs[18..] != ours[18..])
+}
+
 /// Says why a program can't be executed, with what the system's few words don't say.
 fn explain(error: &io::Error, account: &Account) -> String {
     use rustix::io::Errno;
     let hint = match Errno::from_io_error(error) {
-        Some(Errno::NOEXEC) => "; it is built for another kind of machine",
         Some(Errno::NOENT) => {
             "; the file is there, so its dynamic loader isn't: it is built for another system"
         }
@@ -240,7 +258,9 @@ mod tests {
         let message =
             open(&fake(top.path(), "loader", "#!/nonexistent/sh\n")).expect_err("loader").to_string();
         assert!(message.contains("dynamic loader"), "{message}");
-        let message = open(&fake(top.path(), "arch", "\u{7f}ELF\u{2}\0")).expect_err("arch").to_string();
+        let message = open(&fake(top.path(), "arch", &format!("\u{7f}ELF{}", "\u{1}".repeat(16))))
+            .expect_err("arch")
+            .to_string();
         assert!(message.contains("another kind of machine"), "{message}");
         let message = open(&fake(top.path(), "ancient", &stating("9.6.1"))).expect_err("old").to_string();
         assert!(message.contains("9.6.1"), "{message}");

@@ -80,7 +80,11 @@ impl RunFolder {
         }
         account.check_reach(place)?;
         loop {
-            let made = tempfile::Builder::new().prefix(PREFIX).rand_bytes(RANDOM_LETTERS).tempdir_in(place);
+            let made = tempfile::Builder::new()
+                .prefix(PREFIX)
+                .rand_bytes(RANDOM_LETTERS)
+                .permissions(fs::Permissions::from_mode(0o700))
+                .tempdir_in(place);
             let made = made.map_err(|source| ServerError::io("create a folder in", place, source))?;
             if let Some(owner) = own(made.path(), program)
                 .map_err(|source| ServerError::io("write in", made.path(), source))?

@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn keys_are_stable_and_differ_by_path() {
-        assert_eq!(key(Path::new("/nonexistent/a")), "11f9cfc60c6a2e73");
+        assert_eq!(key(Path::new("/nonexistent/a")), "3f470bb58e9ac2b5");
         assert_ne!(key(Path::new("/nonexistent/a")), key(Path::new("/nonexistent/b")));
     }
 
