@@ -105,6 +105,11 @@ pub enum EvalError {
         /// Its text.
         text: String,
     },
+    /// A variable's text is the sign of an integer without the integer.
+    VariableSyntax {
+        /// Its text.
+        text: String,
+    },
     /// A variable's text is an integer outside 64 bits.
     VariableOutOfRange {
         /// Its text.
@@ -151,6 +156,7 @@ impl fmt::Display for EvalError {
             Self::MalformedVariable { name, text } => {
                 write!(f, "malformed variable \"{name}\" value: \"{text}\"")
             }
+            Self::VariableSyntax { text } => write!(f, "invalid input syntax for type bigint: \"{text}\""),
             Self::VariableOutOfRange { text } => {
                 write!(f, "value \"{text}\" is out of range for type bigint")
             }

@@ -105,10 +105,14 @@ pub(crate) fn classify_text(text: &str, name: impl FnOnce() -> String) -> Result
     }
     if looks_like_int(text) {
         let digits = text.trim_start_matches(is_space);
-        return digits
-            .parse()
-            .map(Value::Int)
-            .map_err(|_| EvalError::VariableOutOfRange { text: text.to_owned() });
+        return digits.parse().map(Value::Int).map_err(|_| {
+            let text = text.to_owned();
+            if digits.len() > 1 {
+                EvalError::VariableOutOfRange { text }
+            } else {
+                EvalError::VariableSyntax { text }
+            }
+        });
     }
     match parse_double(text) {
         Some(value) => Ok(Value::Double(value)),
@@ -133,10 +137,11 @@ fn parse_bool(text: &str) -> Option<bool> {
     })
 }
 
+/// Whether pgbench takes the text for an integer: digits after blanks and a sign, or just the sign.
 fn looks_like_int(text: &str) -> bool {
     let text = text.trim_start_matches(is_space);
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    !text.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Reads a double as C's `strtod` does, refusing what is left over and what overflows or underflows.
@@ -229,9 +234,10 @@ mod tests {
         ] {
             assert_eq!(read(text), Ok(value), "{text}");
         }
-        for text in ["", "5 ", "o", "nu", "1x", "1e400", "1e-400", "truex", "é", "+", "1_000", "infinit"] {
+        for text in ["", "5 ", "o", "nu", "1x", "1e400", "1e-400", "truex", "é", "1_000", "infinit"] {
             assert!(matches!(read(text), Err(EvalError::MalformedVariable { .. })), "{text}");
         }
+        assert!(matches!(read("+"), Err(EvalError::VariableSyntax { .. })));
         assert!(matches!(read("9223372036854775808"), Err(EvalError::VariableOutOfRange { .. })));
     }
 

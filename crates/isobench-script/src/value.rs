@@ -35,6 +35,7 @@ impl Value {
     }
 
     /// The value as a condition of `\if`, `CASE` or `IS TRUE`: numbers other than zero are true, `NULL` is false.
+    #[inline]
     pub fn truth(self) -> bool {
         match self {
             Self::Null => false,
@@ -48,6 +49,7 @@ impl Value {
     ///
     /// # Errors
     /// If it is no boolean.
+    #[inline]
     pub fn as_bool(self) -> Result<bool, EvalError> {
         match self {
             Self::Bool(value) => Ok(value),
@@ -59,6 +61,7 @@ impl Value {
     ///
     /// # Errors
     /// If it is `NULL`, a boolean, or a double outside the range.
+    #[inline]
     pub fn as_int(self) -> Result<i64, EvalError> {
         match self {
             Self::Int(value) => Ok(value),
@@ -79,6 +82,7 @@ impl Value {
     ///
     /// # Errors
     /// If it is `NULL` or a boolean.
+    #[inline]
     pub fn as_double(self) -> Result<f64, EvalError> {
         match self {
             Self::Int(value) => Ok(value as f64),

@@ -61,11 +61,13 @@ impl Variables {
     }
 
     /// What the variable holds.
+    #[inline]
     pub fn get(&self, slot: Slot) -> &Variable {
         self.slots.get(slot.index()).unwrap_or(&UNSET)
     }
 
     /// Assigns a typed value.
+    #[inline]
     pub fn set(&mut self, slot: Slot, value: Value) {
         *self.place(slot) = Variable::Value(value);
     }

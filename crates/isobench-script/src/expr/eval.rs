@@ -1,22 +1,53 @@
 //! Evaluation of the tree: operators, `CASE`, and calls. This is the hot path: nothing here allocates.
 
 use super::functions::MAX_ARGUMENTS;
-use super::{Binary, EvalContext, Node, Test};
+use super::{Binary, EvalContext, Evaluated, Expr, Node, Test};
 use crate::error::EvalError;
+use crate::random::check_range;
 use crate::value::Value;
+use crate::variables::{Variable, Variables};
 
 /// Most functions have no more arguments; more room is prepared for the others only.
 const FEW: usize = 3;
 
+impl Expr {
+    /// Computes the value.
+    ///
+    /// # Errors
+    /// As pgbench: overflows, divisions by zero, wrong types, undefined variables, empty ranges.
+    pub fn eval(&self, ctx: &mut EvalContext<'_>) -> Result<Value, EvalError> {
+        if let Node::Call(function, args) = &self.root
+            && function.uniform
+            && let Some(value) = uniform(args, ctx)
+        {
+            return Ok(value);
+        }
+        self.root.eval(ctx).map_err(|error| *error)
+    }
+}
+
 impl Node {
-    pub(super) fn eval(&self, ctx: &mut EvalContext<'_>) -> Result<Value, EvalError> {
+    /// The value; leaves, which most operands are, cost no call.
+    #[inline]
+    fn operand(&self, ctx: &mut EvalContext<'_>) -> Evaluated {
         match self {
             Self::Constant(value) => Ok(*value),
-            Self::Variable(slot) => ctx.variables.value(*slot, ctx.names),
+            Self::Variable(slot) => Ok(ctx.variables.value(*slot, ctx.names)?),
+            _ => self.eval(ctx),
+        }
+    }
+
+    pub(super) fn eval(&self, ctx: &mut EvalContext<'_>) -> Evaluated {
+        match self {
+            Self::Constant(value) => Ok(*value),
+            Self::Variable(slot) => Ok(ctx.variables.value(*slot, ctx.names)?),
             Self::Binary(operator, sides) => {
-                let left = sides[0].eval(ctx)?;
-                let right = sides[1].eval(ctx)?;
-                binary(*operator, left, right)
+                let left = sides[0].operand(ctx)?;
+                let right = sides[1].operand(ctx)?;
+                match (left, right) {
+                    (Value::Int(left), Value::Int(right)) => integer(*operator, left, right),
+                    _ => binary(*operator, left, right),
+                }
             }
             Self::Call(function, args) if args.len() <= FEW => {
                 call(function, args, &mut [Value::Null; FEW], ctx)
@@ -50,10 +81,52 @@ impl Node {
     }
 }
 
+impl Node {
+    /// The value of an integer constant or variable; none for anything else.
+    #[inline]
+    fn plain_leaf(&self, variables: &Variables) -> Option<i64> {
+        match self {
+            Self::Constant(Value::Int(value)) => Some(*value),
+            Self::Variable(slot) => match variables.get(*slot) {
+                Variable::Value(Value::Int(value)) => Some(*value),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The value of a leaf, of a negated leaf, or of two leaves with `+`, `-` or `*` between them; none for anything else, and for
+    /// errors, which the general way reports. Nothing is drawn or printed, so the general way may start over.
+    #[inline]
+    fn plain_int(&self, variables: &Variables) -> Option<i64> {
+        match self {
+            Self::Binary(operator, sides) => {
+                let (left, right) = (sides[0].plain_leaf(variables)?, sides[1].plain_leaf(variables)?);
+                match operator {
+                    Binary::Add => left.checked_add(right),
+                    Binary::Subtract => left.checked_sub(right),
+                    Binary::Multiply => left.checked_mul(right),
+                    _ => None,
+                }
+            }
+            Self::Negate(operand) => 0_i64.checked_sub(operand.plain_leaf(variables)?),
+            leaf => leaf.plain_leaf(variables),
+        }
+    }
+}
+
+/// The short way for `random(1, 100000 * :scale)` and the like, which benchmark scripts consist of.
+fn uniform(args: &[Node], ctx: &mut EvalContext<'_>) -> Option<Value> {
+    let [min, max] = args else { return None };
+    let (min, max) = (min.plain_int(ctx.variables)?, max.plain_int(ctx.variables)?);
+    check_range(min, max).ok()?;
+    Some(Value::Int(ctx.rng.int_between(min, max)))
+}
+
 /// `AND` and `OR`: `decisive` is the value of the left side that settles the result.
 ///
 /// A `NULL` on the left gives `NULL` without a look at the right side (`NULL AND FALSE` too), as pgbench does.
-fn logical(sides: &[Node; 2], decisive: bool, ctx: &mut EvalContext<'_>) -> Result<Value, EvalError> {
+fn logical(sides: &[Node; 2], decisive: bool, ctx: &mut EvalContext<'_>) -> Evaluated {
     let left = sides[0].eval(ctx)?;
     if left.is_null() {
         return Ok(Value::Null);
@@ -69,11 +142,7 @@ fn logical(sides: &[Node; 2], decisive: bool, ctx: &mut EvalContext<'_>) -> Resu
 
 /// Apart from [`Node::eval`], whose stack frame should stay small.
 #[inline(never)]
-fn call_with_many(
-    function: &super::Function,
-    args: &[Node],
-    ctx: &mut EvalContext<'_>,
-) -> Result<Value, EvalError> {
+fn call_with_many(function: &super::Function, args: &[Node], ctx: &mut EvalContext<'_>) -> Evaluated {
     call(function, args, &mut [Value::Null; MAX_ARGUMENTS], ctx)
 }
 
@@ -83,11 +152,11 @@ fn call(
     args: &[Node],
     room: &mut [Value],
     ctx: &mut EvalContext<'_>,
-) -> Result<Value, EvalError> {
+) -> Evaluated {
     let values = room.get_mut(..args.len()).ok_or(EvalError::TooManyArguments { most: MAX_ARGUMENTS })?;
     let mut any_null = false;
     for (value, arg) in values.iter_mut().zip(args) {
-        *value = arg.eval(ctx)?;
+        *value = arg.operand(ctx)?;
         any_null |= value.is_null();
     }
     if any_null && function.strict {
@@ -96,54 +165,54 @@ fn call(
     (function.eval)(values, ctx)
 }
 
-fn binary(operator: Binary, left: Value, right: Value) -> Result<Value, EvalError> {
+fn binary(operator: Binary, left: Value, right: Value) -> Evaluated {
     use Binary as B;
     if left.is_null() || right.is_null() {
         return Ok(Value::Null);
     }
-    let both_int = !matches!((left, right), (Value::Double(_), _) | (_, Value::Double(_)));
-    match operator {
-        B::BitAnd => Ok(Value::Int(left.as_int()? & right.as_int()?)),
-        B::BitOr => Ok(Value::Int(left.as_int()? | right.as_int()?)),
-        B::BitXor => Ok(Value::Int(left.as_int()? ^ right.as_int()?)),
-        B::ShiftLeft => Ok(Value::Int(left.as_int()?.wrapping_shl(shift_count(right)?))),
-        B::ShiftRight => Ok(Value::Int(left.as_int()?.wrapping_shr(shift_count(right)?))),
-        B::Modulo => modulo(left.as_int()?, right.as_int()?),
-        _ if both_int => integer(operator, left.as_int()?, right.as_int()?),
-        _ => Ok(double(operator, left.as_double()?, right.as_double()?)),
+    let any_double = matches!((left, right), (Value::Double(_), _) | (_, Value::Double(_)));
+    let integers_only =
+        matches!(operator, B::Modulo | B::BitAnd | B::BitOr | B::BitXor | B::ShiftLeft | B::ShiftRight);
+    if any_double && !integers_only {
+        Ok(double(operator, left.as_double()?, right.as_double()?))
+    } else {
+        integer(operator, left.as_int()?, right.as_int()?)
     }
 }
 
 /// The low six bits count, as the processor has it and pgbench thereby too.
-fn shift_count(value: Value) -> Result<u32, EvalError> {
-    Ok(u32::try_from(value.as_int()? & 63).unwrap_or(0))
+fn shift_count(value: i64) -> u32 {
+    u32::try_from(value & 63).unwrap_or(0)
 }
 
 /// `%` and `mod`: the remainder has the sign of the dividend.
-pub(super) fn modulo(left: i64, right: i64) -> Result<Value, EvalError> {
+pub(super) fn modulo(left: i64, right: i64) -> Evaluated {
     if right == 0 {
-        return Err(EvalError::DivisionByZero);
+        return Err(EvalError::DivisionByZero.into());
     }
     Ok(Value::Int(left.wrapping_rem(right)))
 }
 
-fn integer(operator: Binary, left: i64, right: i64) -> Result<Value, EvalError> {
+fn integer(operator: Binary, left: i64, right: i64) -> Evaluated {
     use Binary as B;
     let (result, operation) = match operator {
         B::Add => (left.checked_add(right), "add"),
         B::Subtract => (left.checked_sub(right), "sub"),
         B::Multiply => (left.checked_mul(right), "mul"),
-        B::Divide if right == 0 => return Err(EvalError::DivisionByZero),
+        B::Divide if right == 0 => return Err(EvalError::DivisionByZero.into()),
         B::Divide => (left.checked_div(right), "div"),
         B::Equal => return Ok(Value::Bool(left == right)),
         B::NotEqual => return Ok(Value::Bool(left != right)),
         B::Less => return Ok(Value::Bool(left < right)),
         B::LessOrEqual => return Ok(Value::Bool(left <= right)),
-        B::Modulo | B::BitAnd | B::BitOr | B::BitXor | B::ShiftLeft | B::ShiftRight => {
-            return binary(operator, Value::Int(left), Value::Int(right));
-        }
+        B::Modulo => return modulo(left, right),
+        B::BitAnd => (Some(left & right), ""),
+        B::BitOr => (Some(left | right), ""),
+        B::BitXor => (Some(left ^ right), ""),
+        B::ShiftLeft => (Some(left.wrapping_shl(shift_count(right))), ""),
+        B::ShiftRight => (Some(left.wrapping_shr(shift_count(right))), ""),
     };
-    result.map(Value::Int).ok_or(EvalError::IntOverflow { operation })
+    result.map(Value::Int).ok_or_else(|| EvalError::IntOverflow { operation }.into())
 }
 
 #[expect(clippy::float_cmp, reason = "= and <> of the language compare doubles exactly")]

@@ -1,7 +1,7 @@
 //! The functions of expressions, one row each: to add a function, add a row and a golden test.
 
-use super::EvalContext;
 use super::eval::modulo;
+use super::{EvalContext, Evaluated};
 use crate::error::EvalError;
 use crate::random::{check_range, fnv1a, murmur2, permute};
 use crate::value::Value;
@@ -17,7 +17,9 @@ pub(super) struct Function {
     pub arity: Arity,
     /// Whether a `NULL` argument makes the result `NULL` without a call.
     pub strict: bool,
-    pub eval: fn(&[Value], &mut EvalContext<'_>) -> Result<Value, EvalError>,
+    /// Whether it is `random`, for which the evaluation knows a shorter way.
+    pub uniform: bool,
+    pub eval: fn(&[Value], &mut EvalContext<'_>) -> Evaluated,
 }
 
 /// How many arguments a function takes.
@@ -29,10 +31,10 @@ pub(super) enum Arity {
     Seeded(usize),
 }
 
-type Eval = fn(&[Value], &mut EvalContext<'_>) -> Result<Value, EvalError>;
+type Eval = fn(&[Value], &mut EvalContext<'_>) -> Evaluated;
 
 const fn row(name: &'static str, arity: Arity, eval: Eval) -> Function {
-    Function { name, arity, strict: true, eval }
+    Function { name, arity, strict: true, uniform: false, eval }
 }
 
 use Arity::{AtLeastOne, Exactly, Seeded};
@@ -46,6 +48,7 @@ static FUNCTIONS: [Function; 21] = [
         name: "debug",
         arity: Exactly(1),
         strict: false,
+        uniform: false,
         eval: |args, ctx| {
             let value = args[0];
             let text =
@@ -54,13 +57,13 @@ static FUNCTIONS: [Function; 21] = [
             Ok(value)
         },
     },
-    row("double", Exactly(1), |args, _| args[0].as_double().map(Value::Double)),
+    row("double", Exactly(1), |args, _| Ok(Value::Double(args[0].as_double()?))),
     row("exp", Exactly(1), |args, _| Ok(Value::Double(args[0].as_double()?.exp()))),
     row("greatest", AtLeastOne, |args, _| extreme(args, |old, new| old > new, |old, new| old > new)),
     row("hash", Seeded(1), |args, _| hash(args, murmur2)),
     row("hash_fnv1a", Seeded(1), |args, _| hash(args, fnv1a)),
     row("hash_murmur2", Seeded(1), |args, _| hash(args, murmur2)),
-    row("int", Exactly(1), |args, _| args[0].as_int().map(Value::Int)),
+    row("int", Exactly(1), |args, _| Ok(Value::Int(args[0].as_int()?))),
     row("least", AtLeastOne, |args, _| extreme(args, |old, new| old < new, |old, new| old < new)),
     row("ln", Exactly(1), |args, _| Ok(Value::Double(args[0].as_double()?.ln()))),
     row("mod", Exactly(2), |args, _| modulo(args[0].as_int()?, args[1].as_int()?)),
@@ -72,21 +75,24 @@ static FUNCTIONS: [Function; 21] = [
     row("pi", Exactly(0), |_, _| Ok(Value::Double(std::f64::consts::PI))),
     row("pow", Exactly(2), power),
     row("power", Exactly(2), power),
-    row("random", Exactly(2), |args, ctx| {
-        let (min, max) = range(args)?;
-        Ok(Value::Int(ctx.rng.int_between(min, max)))
-    }),
+    Function {
+        uniform: true,
+        ..row("random", Exactly(2), |args, ctx| {
+            let (min, max) = range(args)?;
+            Ok(Value::Int(ctx.rng.int_between(min, max)))
+        })
+    },
     row("random_exponential", Exactly(3), |args, ctx| {
         let (min, max) = range(args)?;
-        ctx.rng.exponential(min, max, args[2].as_double()?).map(Value::Int)
+        Ok(Value::Int(ctx.rng.exponential(min, max, args[2].as_double()?)?))
     }),
     row("random_gaussian", Exactly(3), |args, ctx| {
         let (min, max) = range(args)?;
-        ctx.rng.gaussian(min, max, args[2].as_double()?).map(Value::Int)
+        Ok(Value::Int(ctx.rng.gaussian(min, max, args[2].as_double()?)?))
     }),
     row("random_zipfian", Exactly(3), |args, ctx| {
         let (min, max) = range(args)?;
-        ctx.rng.zipfian(min, max, args[2].as_double()?).map(Value::Int)
+        Ok(Value::Int(ctx.rng.zipfian(min, max, args[2].as_double()?)?))
     }),
     row("sqrt", Exactly(1), |args, _| Ok(Value::Double(args[0].as_double()?.sqrt()))),
 ];
@@ -96,17 +102,17 @@ pub(super) fn find(name: &str) -> Option<&'static Function> {
     FUNCTIONS.iter().find(|function| function.name.eq_ignore_ascii_case(name))
 }
 
-fn power(args: &[Value], _: &mut EvalContext<'_>) -> Result<Value, EvalError> {
+fn power(args: &[Value], _: &mut EvalContext<'_>) -> Evaluated {
     Ok(Value::Double(args[0].as_double()?.powf(args[1].as_double()?)))
 }
 
-fn range(args: &[Value]) -> Result<(i64, i64), EvalError> {
+fn range(args: &[Value]) -> Result<(i64, i64), Box<EvalError>> {
     let (min, max) = (args[0].as_int()?, args[1].as_int()?);
     check_range(min, max)?;
     Ok((min, max))
 }
 
-fn hash(args: &[Value], function: fn(u64, u64) -> u64) -> Result<Value, EvalError> {
+fn hash(args: &[Value], function: fn(u64, u64) -> u64) -> Evaluated {
     let (value, seed) = (args[0].as_int()?, args[1].as_int()?);
     Ok(Value::Int(function(value.cast_unsigned(), seed.cast_unsigned()).cast_signed()))
 }
@@ -114,11 +120,7 @@ fn hash(args: &[Value], function: fn(u64, u64) -> u64) -> Result<Value, EvalErro
 /// `greatest` and `least`: doubles if any argument is one, else integers.
 ///
 /// The old value stays only if it is the better one, so a not-a-number yields to whatever follows, as in pgbench.
-fn extreme(
-    args: &[Value],
-    int_stays: fn(i64, i64) -> bool,
-    double_stays: fn(f64, f64) -> bool,
-) -> Result<Value, EvalError> {
+fn extreme(args: &[Value], int_stays: fn(i64, i64) -> bool, double_stays: fn(f64, f64) -> bool) -> Evaluated {
     if args.iter().any(|arg| matches!(arg, Value::Double(_))) {
         let mut best = args[0].as_double()?;
         for arg in &args[1..] {

@@ -36,14 +36,6 @@ pub struct EvalContext<'a> {
 }
 
 impl Expr {
-    /// Computes the value.
-    ///
-    /// # Errors
-    /// As pgbench: overflows, divisions by zero, wrong types, undefined variables, empty ranges.
-    pub fn eval(&self, ctx: &mut EvalContext<'_>) -> Result<Value, EvalError> {
-        self.root.eval(ctx)
-    }
-
     /// Shows the expression in full parentheses, so that parsing it again gives the same expression.
     pub fn display<'a>(&'a self, names: &'a Symbols) -> impl fmt::Display + 'a {
         Shown { node: &self.root, names }
@@ -56,6 +48,9 @@ impl Expr {
 pub fn debug_line(script: usize, command: usize, text: &str) -> String {
     format!("debug(script={script},command={command}): {text}")
 }
+
+/// The error is boxed within the tree, because large results are slow to hand up.
+type Evaluated = Result<Value, Box<EvalError>>;
 
 /// A node of the tree.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use crate::support::execute::{Client, Outcome, SEED, execute};
 use crate::support::pgbench::Pgbench;
 use crate::support::{blocks, expressions};
-use isobench_script::{Mix, Streams, Symbols, Weighted, parse};
+use isobench_script::{Mix, Streams, Symbols, Weighted, builtins, find_builtin, parse, split_weight};
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
 
@@ -243,5 +243,82 @@ fn schedule_is_pgbench_s() {
     for pair in starts.windows(2) {
         let mine = schedule.poisson(1_000_000.0 / 300.0);
         assert!((pair[1] - pair[0] - mine).abs() <= 3, "{} instead of {mine}", pair[1] - pair[0]);
+    }
+}
+
+#[test]
+fn texts_of_variables_are_read_as_by_pgbench() {
+    let Some(pgbench) = oracle("texts_of_variables_are_read_as_by_pgbench") else { return };
+    let text = "\\set y debug(:v)\nselect :v;\n";
+    for value in [
+        "1",
+        "01",
+        "-5",
+        "+5",
+        " 5",
+        "5 ",
+        "9223372036854775808",
+        "-9223372036854775808",
+        "1.50",
+        "1e3",
+        "1e400",
+        "nan",
+        "-inf",
+        "infinity",
+        "0x10",
+        "n",
+        "nu",
+        "NULL",
+        "nullx",
+        "tr",
+        "TRUE",
+        "truex",
+        "fa",
+        "no",
+        "of",
+        "on",
+        "o",
+        "ye",
+        "1x",
+        "x",
+        "é",
+        ".5",
+        "5.",
+        "+",
+        "1e",
+        "1_000",
+        "a b",
+    ] {
+        let mut symbols = Symbols::new();
+        let script = parse("x.sql", text, &mut symbols).expect("valid");
+        let mut client = Client::new(0, 1, &mut symbols);
+        client.variables.set_text(symbols.intern("v"), value);
+        let mine = execute(&script, &symbols, &mut client);
+        let theirs = pgbench.once(text, &["-D", &format!("v={value}")]);
+        let sent = pgbench.log.take();
+        assert_eq!(
+            (theirs.debug, theirs.error, sent),
+            (mine.debug, mine.error, mine.sent),
+            "value {value:?}"
+        );
+    }
+}
+
+#[test]
+fn builtins_are_pgbench_s() {
+    let Some(pgbench) = oracle("builtins_are_pgbench_s") else { return };
+    for builtin in builtins() {
+        let shown = pgbench.shown(builtin.name);
+        assert_eq!(shown, format!("-- {}: {}\n{}\n", builtin.name, builtin.description, builtin.text));
+    }
+    for prefix in ["s", "si", "sx", "", "t", "select-only", "list@2", "si@", "si@x", "si@-1"] {
+        let ours = match split_weight(prefix) {
+            Err(error) => Some(error.to_string()),
+            Ok((name, _)) => find_builtin(name).err().map(|error| error.to_string()),
+        };
+        let theirs = pgbench.run(&["-t", "1", "-b", prefix]).error.unwrap_or_default();
+        // A good name leads further, to the connection.
+        let theirs = theirs.lines().next().filter(|_| ours.is_some()).map(str::to_owned);
+        assert_eq!(theirs, ours, "-b {prefix}");
     }
 }

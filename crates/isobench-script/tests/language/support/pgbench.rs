@@ -92,6 +92,15 @@ impl Pgbench {
         }
     }
 
+    /// What `--show-script` prints.
+    pub fn shown(&self, builtin: &str) -> String {
+        let output = Command::new(&self.program)
+            .arg(format!("--show-script={builtin}"))
+            .output()
+            .expect("pgbench starts");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
     /// Runs one script as one transaction of one client.
     pub fn once(&self, script: &str, options: &[&str]) -> Printed {
         self.write("x.sql", script);
