@@ -102,10 +102,15 @@ impl Transport for Epoll {
             Err(Errno::INTR) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        ready.extend(events.iter().filter_map(|event| {
-            let data = event.data;
-            usize::try_from(data.u64()).ok()
-        }));
+        for event in events.iter() {
+            let (flags, data) = (event.flags, event.data);
+            let Ok(connection) = usize::try_from(data.u64()) else { continue };
+            ready.push(connection);
+            // What arrived together with the end of the stream is one event, and the end needs a receive of its own.
+            if flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR) {
+                ready.push(connection);
+            }
+        }
         Ok(())
     }
 
