@@ -88,7 +88,7 @@ pub(crate) struct Context<'a> {
     pub(crate) stopping: bool,
     /// What is under way is being cancelled.
     pub(crate) cancelling: bool,
-    pub(crate) report: &'a Report,
+    pub(crate) report: &'a Report<'a>,
 }
 
 /// One simulated user and its session with the server.
@@ -129,6 +129,8 @@ pub(crate) struct Client {
     may_commit: bool,
     /// The first error of the attempt and the command it belongs to.
     failure: Option<Box<(ServerError, usize)>>,
+    /// With what the server ended the session while it owed no reply, so that it is no failure of the attempt.
+    farewell: Option<Box<ServerError>>,
     pipeline: Option<Box<Pipeline>>,
     /// Statements whose `ParseComplete` is still to come, in order.
     parsing: Vec<usize>,
@@ -163,6 +165,7 @@ impl Client {
             command_began: Nanos(0),
             may_commit: false,
             failure: None,
+            farewell: None,
             pipeline: None,
             parsing: Vec::new(),
             stored: None,
@@ -198,6 +201,7 @@ impl Client {
     /// The instant asked for has come.
     pub(crate) fn on_timer(&mut self, ctx: &mut Context<'_>) -> Action {
         match self.state {
+            State::Waiting { .. } | State::BackingOff { .. } if ctx.stopping => self.on_stop(ctx),
             State::Idle => self.next_transaction(ctx),
             State::Waiting { since } => {
                 let waited = ctx.now.since(since);
@@ -257,6 +261,9 @@ impl Client {
         self.state = State::Idle;
         if self.is_over(ctx) {
             return self.finish();
+        }
+        if self.farewell.is_some() {
+            return self.on_lost(ctx, "server closed the connection unexpectedly");
         }
         self.script = ctx.job.workload.mix.choose(&mut self.choices);
         match ctx.job.spec.pacing {

@@ -82,9 +82,13 @@ impl<T: Transport> Crew<T> {
             phase: Phase::Running,
             interrupted: false,
             published: Nanos(0),
+            deadline: match order.stop {
+                Stop::Time(time) => began.after(time),
+                Stop::Transactions(_) => Nanos::NEVER,
+            },
             crew: self,
         };
-        shift.work(began);
+        shift.work();
         Account {
             ended: shift.now,
             interrupted: shift.interrupted,
@@ -101,7 +105,7 @@ pub(crate) struct Order<'a> {
     pub(crate) clock: &'a dyn Clock,
     pub(crate) control: &'a Control,
     pub(crate) published: &'a Published,
-    pub(crate) report: &'a Report,
+    pub(crate) report: &'a Report<'a>,
     /// The random stream of its schedule.
     pub(crate) schedule: isobench_script::Prng,
 }
@@ -120,14 +124,12 @@ struct Shift<'a, T> {
     phase: Phase,
     interrupted: bool,
     published: Nanos,
+    /// No transaction and no attempt begins from this instant on.
+    deadline: Nanos,
 }
 
 impl<T: Transport> Shift<'_, T> {
-    fn work(&mut self, began: Nanos) {
-        let deadline = match self.order.stop {
-            Stop::Time(time) => began.after(time),
-            Stop::Transactions(_) => Nanos::NEVER,
-        };
+    fn work(&mut self) {
         for client in 0..self.crew.clients.len() {
             if self.crew.clients[client].ready() {
                 self.live += 1;
@@ -137,13 +139,14 @@ impl<T: Transport> Shift<'_, T> {
         }
         let mut buffer = vec![0; BUFFER];
         let mut ready = Vec::new();
+        let mut due = Vec::new();
         while self.live > 0 {
             let until = self
                 .timers
                 .next()
                 .unwrap_or(Nanos::NEVER)
                 .min(self.now.after(LONGEST_WAIT))
-                .min(if self.phase == Phase::Running { deadline } else { Nanos::NEVER });
+                .min(if self.phase == Phase::Running { self.deadline } else { Nanos::NEVER });
             if let Err(error) = self.crew.transport.wait(until, &mut ready) {
                 self.give_up(&error);
                 break;
@@ -152,10 +155,12 @@ impl<T: Transport> Shift<'_, T> {
                 self.serve(client, &mut buffer);
             }
             self.now = self.order.clock.now();
-            while let Some(client) = self.timers.due(self.now) {
+            // Taken out all at once: a client that asks to be called again at once waits for its next turn.
+            due.extend(std::iter::from_fn(|| self.timers.due(self.now)));
+            for client in due.drain(..) {
                 self.call(client, Client::on_timer);
             }
-            self.watch_the_end(deadline);
+            self.watch_the_end();
             self.publish(false);
         }
         self.publish(true);
@@ -173,7 +178,7 @@ impl<T: Transport> Shift<'_, T> {
             out: &mut self.out,
             clock: self.order.clock,
             now: self.now,
-            stopping: self.phase != Phase::Running,
+            stopping: self.phase != Phase::Running || self.now >= self.deadline,
             cancelling: matches!(self.phase, Phase::Cancelling(_)),
             report: self.order.report,
         };
@@ -263,11 +268,11 @@ impl<T: Transport> Shift<'_, T> {
     }
 
     /// Ends the run when its time has come or somebody asks for it, first gently, then not.
-    fn watch_the_end(&mut self, deadline: Nanos) {
+    fn watch_the_end(&mut self) {
         let urgency = self.order.control.urgency();
         let grace = self.order.job.spec.grace;
         match self.phase {
-            Phase::Running if urgency > Urgency::None || self.now >= deadline => {
+            Phase::Running if urgency > Urgency::None || self.now >= self.deadline => {
                 self.interrupted = urgency > Urgency::None;
                 self.phase = Phase::Stopping(self.now.after(grace));
                 self.for_live(Client::on_stop);

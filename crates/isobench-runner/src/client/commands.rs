@@ -219,7 +219,7 @@ impl Client {
         if self.status != TransactionStatus::Idle {
             return self.script_left_open(
                 ctx,
-                "end of script reached without completing transaction; end the script with COMMIT or ROLLBACK",
+                "end of script reached without completing the last transaction; end the script with COMMIT or ROLLBACK",
             );
         }
         self.committed(ctx)

@@ -42,7 +42,7 @@ impl Client {
         match (ctx.job.classify)(&error) {
             ErrorClass::Conflict(reason) => {
                 ctx.recorder.conflict((self.script, command), error.code, reason);
-                self.after_conflict(ctx, command)
+                self.after_conflict(ctx, command, error.code)
             }
             ErrorClass::Ambiguous => {
                 self.end_attempt(ctx, Bucket::Ambiguous);
@@ -56,12 +56,18 @@ impl Client {
         }
     }
 
-    fn after_conflict(&mut self, ctx: &mut Context<'_>, command: usize) -> Action {
+    fn after_conflict(&mut self, ctx: &mut Context<'_>, command: usize, code: SqlState) -> Action {
         let spec = &ctx.job.spec;
         let exhausted =
             !spec.retry.allows_another(self.tries) || self.exceeds_limit(spec.latency_limit, ctx.now);
         if exhausted || ctx.stopping {
             self.count_command(ctx, command, false);
+            if exhausted {
+                let retried = u64::from(self.tries > 1);
+                let record = self.record(ctx);
+                record.retried_transactions += retried;
+                record.deadlock_failures += u64::from(code == SqlState::DEADLOCK_DETECTED);
+            }
             self.end_attempt(ctx, if exhausted { Bucket::GivenUp } else { Bucket::CutOff });
             return self.after_transaction(ctx);
         }
@@ -97,9 +103,10 @@ impl Client {
     /// The connection is of no use any more, for the reason given in `why`.
     pub(crate) fn on_lost(&mut self, ctx: &mut Context<'_>, why: &str) -> Action {
         let place = format!("client {} aborted", self.id);
-        let message = match &self.failure {
-            Some(failure) if failure.0.is_fatal() => format!("{place}: {} ({why})", failure.0),
-            _ => format!("{place}: {why}"),
+        let fatal = self.failure.as_ref().map(|failure| &failure.0).filter(|error| error.is_fatal());
+        let message = match fatal.or(self.farewell.as_deref()) {
+            Some(error) => format!("{place}: {error} ({why})"),
+            None => format!("{place}: {why}"),
         };
         self.end_abruptly(ctx, Bucket::Errored);
         self.abort(ctx, message)
@@ -119,12 +126,14 @@ impl Client {
         match self.state {
             State::Replying | State::Sleeping | State::RollingBack => {
                 let failed = self.failure.as_ref().filter(|failure| !failure.0.is_fatal());
-                if let Some(failure) = failed
-                    && let ErrorClass::Conflict(reason) = (ctx.job.classify)(&failure.0)
-                {
+                let class = failed.map(|failure| (ctx.job.classify)(&failure.0));
+                let unanswered = matches!(class, None | Some(ErrorClass::Ambiguous));
+                if let Some((failure, ErrorClass::Conflict(reason))) = failed.zip(class) {
                     ctx.recorder.conflict((self.script, failure.1), failure.0.code, reason);
                 }
-                let unknown = self.outstanding > 0 && self.may_commit && failed.is_none();
+                // The server executes what a pipeline holds before it is asked to synchronise.
+                let under_way = self.outstanding > 0 || self.pipeline.is_some();
+                let unknown = under_way && self.may_commit && unanswered;
                 self.end_attempt(ctx, if unknown { Bucket::Ambiguous } else { otherwise });
             }
             State::BackingOff { since } => {

@@ -42,13 +42,14 @@ impl Pipeline {
         }
     }
 
-    /// `ReadyForQuery` has come: the server has skipped whatever stands before the synchronisation point.
-    pub(super) fn synchronised(&mut self) {
-        while let Some(sent) = self.sent.pop_front() {
-            if sent == Sent::Sync {
-                break;
-            }
+    /// `ReadyForQuery` has come. Returns the commands before the synchronisation point that weren't answered: after an
+    /// error, that with the error and those that the server skipped.
+    pub(super) fn synchronised(&mut self) -> Vec<usize> {
+        let mut unanswered = Vec::new();
+        while let Some(Sent::Command(command)) = self.sent.pop_front() {
+            unanswered.push(command);
         }
+        unanswered
     }
 }
 
@@ -66,12 +67,12 @@ mod tests {
         pipeline.push_sync();
         pipeline.completed();
         assert_eq!(pipeline.current(), Some(2));
-        pipeline.synchronised();
+        assert_eq!(pipeline.synchronised(), [2]);
         assert_eq!(pipeline.current(), Some(4));
         pipeline.completed();
         assert_eq!(pipeline.current(), None);
         pipeline.completed();
-        pipeline.synchronised();
+        assert_eq!(pipeline.synchronised(), []);
         assert_eq!(pipeline.current(), None);
     }
 }

@@ -55,9 +55,7 @@ impl Client {
                 self.status = TransactionStatus::from_body(frame.body)
                     .ok_or("the server sent a ReadyForQuery message without a transaction status")?;
                 self.outstanding = self.outstanding.saturating_sub(1);
-                if let Some(pipeline) = &mut self.pipeline {
-                    pipeline.synchronised();
-                }
+                self.synchronised(ctx);
             }
             tag::PARSE_COMPLETE => {
                 if !self.parsing.is_empty() {
@@ -66,7 +64,7 @@ impl Client {
             }
             tag::ERROR_RESPONSE => {
                 if let Ok(Message::ErrorResponse(message)) = backend::parse(frame) {
-                    self.fail(message.to_error());
+                    self.on_error(message.to_error());
                 }
             }
             tag::NOTICE_RESPONSE => {
@@ -91,6 +89,26 @@ impl Client {
             }
         }
         Ok(())
+    }
+
+    /// The server has answered, or after an error skipped, everything up to a synchronisation point.
+    fn synchronised(&mut self, ctx: &Context<'_>) {
+        let Some(pipeline) = &mut self.pipeline else { return };
+        for skipped in pipeline.synchronised() {
+            let number = ctx.job.program.request(self.script, skipped).map(|request| request.number);
+            if let Some(place) = self.parsing.iter().position(|parsing| Some(*parsing) == number) {
+                let statement = self.parsing.remove(place);
+                self.set_prepared(statement, false);
+            }
+        }
+    }
+
+    fn on_error(&mut self, error: ServerError) {
+        if error.is_fatal() && self.outstanding == 0 && self.pipeline.is_none() {
+            self.farewell = Some(Box::new(error));
+        } else {
+            self.fail(error);
+        }
     }
 
     /// Keeps the first error of the attempt; what follows it is a consequence.
@@ -128,7 +146,9 @@ impl Client {
             }
             None => Some(self.command),
         };
-        self.answered += 1;
+        if self.pipeline.is_none() && self.state != State::RollingBack {
+            self.answered += 1;
+        }
         if let Some(rows) = &mut self.stored {
             rows.complete();
         }
