@@ -57,6 +57,13 @@ pub enum Fault {
         /// True if the work was committed all the same.
         committed: bool,
     },
+    /// The statement fails with this code, and the connection closes before ReadyForQuery.
+    ErrorThenLost(SqlState),
+    /// As [`Fault::Unknown`], and the connection closes before ReadyForQuery.
+    UnknownThenLost {
+        /// True if the work was committed all the same.
+        committed: bool,
+    },
     /// COMMIT undoes the work and says so by its tag only.
     AnsweredWithRollback,
     /// FATAL 57P01 instead of the execution, then the connection closes.

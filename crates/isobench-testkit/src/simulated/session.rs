@@ -173,7 +173,7 @@ impl Session {
             Request::Terminate => self.vanish(),
             Request::Nonsense => self.terminate(SqlState::PROTOCOL_VIOLATION),
             _ if self.skipping => {}
-            Request::Parse { name, sql } => self.parse(scene, name, sql),
+            Request::Parse { name, sql } => self.parse(scene, name, &sql),
             Request::Bind { name, values } => self.bind(&name, &values),
             Request::DescribePortal => {
                 let sql = self.portal.clone().unwrap_or_default();
@@ -212,11 +212,11 @@ impl Session {
         }
     }
 
-    fn parse(&mut self, scene: &mut Scene<'_>, name: String, sql: String) {
+    fn parse(&mut self, scene: &mut Scene<'_>, name: String, sql: &str) {
         scene.truth.parses[self.number] += 1;
         let fault =
             scene.settings.faults.strike(self.number, |on| on == On::Parse, &mut self.seen, scene.dice);
-        let statements = split(&sql);
+        let mut statements = split(sql);
         let kind = Kind::of(&statements[0]);
         let problem = match fault {
             Some(Fault::Lost(loss)) => return self.lose(loss),
@@ -231,7 +231,7 @@ impl Session {
         match problem {
             Some(code) => self.fail(Kind::Unknown, code),
             None => {
-                self.prepared.insert(name, sql);
+                self.prepared.insert(name, statements.swap_remove(0));
                 server::parse_complete(&mut self.out);
             }
         }
@@ -276,11 +276,16 @@ impl Session {
         let open = self.block.is_open();
         match running.fault {
             Some(Fault::Error(code)) => return self.fail_running(scene, &running, code),
-            Some(Fault::Unknown { committed }) => {
-                if committed && running.kind == Kind::Commit {
-                    scene.truth.committed_rows += self.block.commit();
-                }
-                return self.fail_running(scene, &running, SqlState::STATEMENT_COMPLETION_UNKNOWN);
+            Some(Fault::Unknown { committed }) => return self.fail_unknown(scene, &running, committed),
+            Some(Fault::ErrorThenLost(code)) => {
+                self.fail_running(scene, &running, code);
+                self.flush();
+                return self.lose(Loss::Closed);
+            }
+            Some(Fault::UnknownThenLost { committed }) => {
+                self.fail_unknown(scene, &running, committed);
+                self.flush();
+                return self.lose(Loss::Closed);
             }
             Some(Fault::AnsweredWithRollback) if running.kind == Kind::Commit && open => {
                 self.block.roll_back();
@@ -381,6 +386,14 @@ impl Session {
         let record = &mut scene.truth.statements[self.number][running.index];
         record.ended = scene.now;
         record.end = end;
+    }
+
+    /// Reports that nobody knows whether the statement, if it is COMMIT, has committed.
+    fn fail_unknown(&mut self, scene: &mut Scene<'_>, running: &Running, committed: bool) {
+        if committed && running.kind == Kind::Commit {
+            scene.truth.committed_rows += self.block.commit();
+        }
+        self.fail_running(scene, running, SqlState::STATEMENT_COMPLETION_UNKNOWN);
     }
 
     fn fail_running(&mut self, scene: &mut Scene<'_>, running: &Running, code: SqlState) {
