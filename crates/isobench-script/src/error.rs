@@ -7,7 +7,7 @@ use std::fmt;
 /// `Display` gives pgbench's message, with the offending command and a caret below it where pgbench shows them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ParseError {
-    /// The script's name as given to [`crate::parse`].
+    /// The script's name as given to [`crate::parse()`].
     pub file: String,
     /// The line where the command starts, from 1.
     pub line: u32,
