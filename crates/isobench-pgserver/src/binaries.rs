@@ -125,15 +125,21 @@ fn candidates() -> Vec<PathBuf> {
         std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
     folders.extend(pg_config_folder());
     folders.extend(KNOWN_FOLDERS.iter().flat_map(|pattern| expand(pattern)));
-    folders.retain(|folder| folder.is_absolute() && folder.join("postgres").is_file());
-    let mut seen = Vec::new();
-    folders.retain(|folder| {
-        let real = fs::canonicalize(folder.join("postgres")).unwrap_or_default();
-        let new = !seen.contains(&real);
-        seen.push(real);
-        new
-    });
-    folders
+    let mut real_folders = Vec::new();
+    for folder in folders.iter().filter_map(|folder| real_folder(folder)) {
+        if !real_folders.contains(&folder) {
+            real_folders.push(folder);
+        }
+    }
+    real_folders
+}
+
+/// The folder a server's program lies in, behind links such as those in `/usr/local/bin`.
+fn real_folder(folder: &Path) -> Option<PathBuf> {
+    let real = fs::canonicalize(folder.join("postgres")).ok()?;
+    let real = real.parent()?;
+    let is_complete = real.join("postgres").is_file() && real.join("initdb").is_file();
+    Some(if is_complete { real.to_owned() } else { std::path::absolute(folder).ok()? })
 }
 
 fn pg_config_folder() -> Option<PathBuf> {

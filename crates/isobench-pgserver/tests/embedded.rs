@@ -1,0 +1,417 @@
+//! Starts real servers: what is installed, and a fetched version 18.
+//!
+//! Each server runs in a child process, which is this test program once more: so it can have another
+//! temporary folder, another user and another environment, and it can be killed. The child's part is
+//! [`child`]; it tells its parent what it has in lines `@name=value`.
+
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpStream;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use isobench_pgserver::{Server, ServerError, ServerOptions};
+use rustix::process::{Pid, Signal, getpgid, kill_process};
+
+/// Tells the child what to do.
+const ROLE: &str = "ISOBENCH_PGSERVER_TEST_ROLE";
+/// The child's options: a version, or settings separated by semicolons.
+const VERSION: &str = "ISOBENCH_PGSERVER_TEST_VERSION";
+const SETTINGS: &str = "ISOBENCH_PGSERVER_TEST_SETTINGS";
+/// An ordinary user that every system has, or at least its number.
+const ORDINARY_USER: u32 = 65534;
+
+// ---- the child's part
+
+/// Not a test of its own: does what [`ROLE`] says, and nothing without it.
+#[test]
+fn child() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let server = match Server::start(&child_options(), &mut |line| println!("@note={line}")) {
+        Ok(server) => server,
+        Err(ServerError::Fetch { message, .. }) => return println!("@skipped={message}"),
+        Err(error) => return println!("@error={error}"),
+    };
+    tell(&server);
+    match role.as_str() {
+        "serve" => check_service(&server),
+        "hold" => drop(std::io::stdin().read_to_end(&mut Vec::new())),
+        "panic" => panic!("on purpose"),
+        "kill-server" => kill_server(&server),
+        other => panic!("no such role: {other}"),
+    }
+    let (pid, folder) = (server.pid(), server.socket_dir().to_owned());
+    server.stop().expect("stops");
+    assert!(!is_alive(pid) && !folder.exists(), "the server or its folder remains");
+    println!("@stopped=yes");
+}
+
+fn child_options() -> ServerOptions {
+    let variable = |name| std::env::var(name).ok();
+    let settings = variable(SETTINGS).unwrap_or_default();
+    let settings = settings.split_terminator(';').filter_map(|setting| setting.split_once('='));
+    ServerOptions {
+        bin: None,
+        version: variable(VERSION).map(|version| version.parse().expect("a version")),
+        settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+    }
+}
+
+fn tell(server: &Server) {
+    println!("@pid={}", server.pid());
+    println!("@folder={}", server.socket_dir().display());
+    println!("@port={}", server.port());
+    println!("@version={}", server.version());
+    println!("@origin={}", server.origin());
+    println!("@psql={}", server.psql_line());
+    println!("@ready=yes");
+}
+
+fn check_service(server: &Server) {
+    assert!(server.is_running());
+    assert!(server.log_tail().contains("ready to accept connections"), "{}", server.log_tail());
+    let meta = fs::metadata(server.socket_dir()).expect("the folder");
+    assert_eq!(meta.permissions().mode() & 0o777, 0o700, "the socket's folder is open to others");
+    let pid = i32::try_from(server.pid()).ok().and_then(Pid::from_raw).expect("a process id");
+    assert_eq!(getpgid(Some(pid)), Ok(pid), "Ctrl-C in the terminal would reach the server");
+    let uid = fs::metadata(format!("/proc/{}", server.pid())).expect("the process").uid();
+    assert_eq!(uid, meta.uid(), "the folder belongs to another user than the server's");
+    let cwd = fs::read_link(format!("/proc/{}/cwd", server.pid())).expect("the process's folder");
+    assert_eq!(cwd, server.data_dir());
+    let socket = server.socket_dir().join(format!(".s.PGSQL.{}", server.port()));
+    UnixStream::connect(socket).expect("the socket answers");
+    for (index, sql) in ["show fsync", "show listen_addresses", "show work_mem"].iter().enumerate() {
+        if let Some(answer) = psql(&server.psql_line(), sql) {
+            println!("@answer{index}={answer}");
+        }
+    }
+}
+
+/// Kills the main process as the system does when memory runs out, and looks at what it leaves.
+fn kill_server(server: &Server) {
+    let maps = fs::read_to_string(format!("/proc/{}/maps", server.pid())).expect("the process");
+    let shared = maps.split_whitespace().find(|word| word.starts_with("/dev/shm/PostgreSQL."));
+    println!("@shared={}", shared.unwrap_or_default());
+    let pid = i32::try_from(server.pid()).ok().and_then(Pid::from_raw).expect("a process id");
+    kill_process(pid, Signal::KILL).expect("kill");
+    let end = Instant::now() + Duration::from_secs(10);
+    while server.is_running() && Instant::now() < end {
+        sleep(Duration::from_millis(2));
+    }
+    assert!(!server.is_running(), "a killed server still counts as running");
+}
+
+/// Runs one SQL command through psql, if there is a psql. What it prints on failure is the answer.
+fn psql(line: &str, sql: &str) -> Option<String> {
+    let found = Command::new("psql").arg("--version").output().is_ok_and(|output| output.status.success());
+    let command = format!("{line} -XAtc '{sql}' 2>&1");
+    found.then(|| {
+        let output = Command::new("sh").args(["-c", &command]).output().expect("a shell");
+        String::from_utf8_lossy(&output.stdout).trim().replace('\n', " ")
+    })
+}
+
+// ---- the parent's part
+
+/// A temporary folder for the servers of one test.
+struct Scene {
+    temporary: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        // Short, because a socket's path must be, and open to all users as /tmp is.
+        let temporary = tempfile::Builder::new().prefix("isob").tempdir_in("/tmp").expect("a folder");
+        fs::set_permissions(temporary.path(), Permissions::from_mode(0o1777)).expect("chmod");
+        Self { temporary }
+    }
+
+    fn command(&self, role: &str) -> Command {
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.args(["child", "--exact", "--nocapture"]).env(ROLE, role);
+        command.env("TMPDIR", self.temporary.path()).env_remove(VERSION).env_remove(SETTINGS);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Says what is left in the temporary folder.
+    fn leftovers(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.temporary.path()).expect("the folder").flatten();
+        entries.map(|entry| entry.path()).collect()
+    }
+
+    fn assert_clean(&self) {
+        assert_eq!(self.leftovers(), Vec::<PathBuf>::new(), "something is left behind");
+    }
+}
+
+/// Prints why a test can't run here, and returns true, if the child says so.
+fn skips(test: &str, said: &str) -> bool {
+    let reason = value(said, "skipped");
+    if let Some(reason) = &reason {
+        println!("skipped: {test}: no PostgreSQL can be fetched here: {reason}");
+    }
+    reason.is_some()
+}
+
+fn value(text: &str, name: &str) -> Option<String> {
+    let start = format!("@{name}=");
+    // libtest may print something in front of the child's first line.
+    text.lines().find_map(|line| line.split_once(&start).map(|(_, value)| value.to_owned()))
+}
+
+fn text(output: &Output) -> String {
+    let streams = [&output.stdout, &output.stderr];
+    streams.map(|stream| String::from_utf8_lossy(stream).into_owned()).join("\n")
+}
+
+/// Runs a child that is to end well, and returns what it says.
+fn run(command: &mut Command) -> String {
+    let output = command.output().expect("the child starts");
+    assert!(output.status.success(), "{}", text(&output));
+    text(&output)
+}
+
+/// Starts a child and waits until its server is ready; `None` if it skips.
+fn hold(scene: &Scene, test: &str) -> Option<(Child, String)> {
+    let mut child = scene.command("hold").stdin(Stdio::piped()).spawn().expect("the child starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("its output"));
+    let mut said = String::new();
+    while !said.contains("@ready=") {
+        if lines.read_line(&mut said).expect("a line") == 0 {
+            child.wait().expect("wait");
+            assert!(skips(test, &said), "the child ended: {said}");
+            return None;
+        }
+    }
+    // The rest is read in the background, so that the child can't be stuck on a full pipe.
+    std::thread::spawn(move || lines.read_to_end(&mut Vec::new()));
+    Some((child, said))
+}
+
+fn pid(said: &str) -> u32 {
+    value(said, "pid").expect("a process id").parse().expect("a number")
+}
+
+/// Whether a process exists and is more than an entry to be reaped.
+fn is_alive(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z')))
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+fn serves_and_leaves_nothing(test: &str, scene: &Scene, command: &mut Command) -> Option<String> {
+    let said = run(command);
+    if skips(test, &said) {
+        return None;
+    }
+    assert_eq!(value(&said, "stopped").as_deref(), Some("yes"), "{said}");
+    scene.assert_clean();
+    Some(said)
+}
+
+#[test]
+fn an_installed_server_serves_and_leaves_nothing() {
+    let scene = Scene::new();
+    let test = "an_installed_server_serves_and_leaves_nothing";
+    let Some(said) = serves_and_leaves_nothing(test, &scene, &mut scene.command("serve")) else { return };
+    assert_eq!(value(&said, "port").as_deref(), Some("5432"));
+    if let Some(answer) = value(&said, "answer0") {
+        assert_eq!(answer, "on", "fsync is PostgreSQL's default");
+        assert_eq!(value(&said, "answer1").as_deref(), Some(""), "no TCP");
+        assert_eq!(value(&said, "answer2").as_deref(), Some("4MB"), "settings are PostgreSQL's defaults");
+    }
+}
+
+#[test]
+fn a_fetched_server_serves_and_leaves_nothing() {
+    let scene = Scene::new();
+    let test = "a_fetched_server_serves_and_leaves_nothing";
+    let mut command = scene.command("serve");
+    let Some(said) = serves_and_leaves_nothing(test, &scene, command.env(VERSION, "18")) else { return };
+    assert_eq!(value(&said, "origin").as_deref(), Some("fetched"));
+    assert!(value(&said, "version").is_some_and(|version| version.starts_with("18.")), "{said}");
+}
+
+#[test]
+fn settings_reach_the_server() {
+    let scene = Scene::new();
+    let mut command = scene.command("serve");
+    command.env(SETTINGS, "work_mem=7MB;port=5999");
+    let Some(said) = serves_and_leaves_nothing("settings_reach_the_server", &scene, &mut command) else {
+        return;
+    };
+    assert_eq!(value(&said, "port").as_deref(), Some("5999"));
+    if let Some(answer) = value(&said, "answer2") {
+        assert_eq!(answer, "7MB");
+    }
+}
+
+#[test]
+fn bad_settings_are_told_in_the_servers_words() {
+    let scene = Scene::new();
+    for (setting, words) in [
+        ("no_such=1", "unrecognized configuration parameter \"no_such\""),
+        ("work_mem=many", "invalid value for parameter \"work_mem\": \"many\""),
+        ("hba_file=/x", "can't be changed"),
+    ] {
+        let said = run(scene.command("serve").env(SETTINGS, setting));
+        if skips("bad_settings_are_told_in_the_servers_words", &said) {
+            return;
+        }
+        let error = value(&said, "error").expect("an error");
+        assert!(error.starts_with(&format!("--server-setting {setting}: ")), "{error}");
+        assert!(error.contains(words), "{error}");
+        scene.assert_clean();
+    }
+}
+
+#[test]
+fn over_tcp_the_password_is_needed() {
+    let test = "over_tcp_the_password_is_needed";
+    let scene = Scene::new();
+    let mut command = scene.command("hold");
+    command.env(SETTINGS, "listen_addresses=127.0.0.1");
+    command.stdin(Stdio::piped());
+    let mut child = command.spawn().expect("the child starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("its output"));
+    let mut said = String::new();
+    while !said.contains("@ready=") && lines.read_line(&mut said).expect("a line") > 0 {}
+    if skips(test, &said) {
+        child.wait().expect("wait");
+        return;
+    }
+    let line = value(&said, "psql").expect("how to connect");
+    let port = value(&said, "port").expect("a port").parse::<u16>().expect("a number");
+    TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    if let Some(answer) = psql(&line, "select 41 + 1") {
+        assert_eq!(answer, "42");
+        let (_, plain) = line.split_once(' ').expect("PGPASSWORD=… psql …");
+        let wrong = psql(&format!("PGPASSWORD=wrong {plain}"), "select 1").expect("psql");
+        assert!(wrong.contains("password authentication failed"), "{wrong}");
+    } else {
+        println!("skipped: {test}: there is no psql to try the password with");
+    }
+    drop(child.stdin.take());
+    assert!(child.wait().expect("wait").success());
+    scene.assert_clean();
+}
+
+#[test]
+fn a_panic_stops_the_server() {
+    let scene = Scene::new();
+    let output = scene.command("panic").output().expect("the child starts");
+    let said = text(&output);
+    if skips("a_panic_stops_the_server", &said) {
+        return;
+    }
+    assert!(!output.status.success() && said.contains("on purpose"), "{said}");
+    assert!(!is_alive(pid(&said)));
+    scene.assert_clean();
+}
+
+#[test]
+fn a_killed_run_is_swept_by_the_next_and_a_living_one_is_not() {
+    let test = "a_killed_run_is_swept_by_the_next_and_a_living_one_is_not";
+    let scene = Scene::new();
+    let Some((mut killed, killed_said)) = hold(&scene, test) else { return };
+    let Some((mut living, living_said)) = hold(&scene, test) else { return };
+    assert_ne!(value(&killed_said, "folder"), value(&living_said, "folder"), "two at once share a folder");
+    killed.kill().expect("SIGKILL");
+    killed.wait().expect("wait");
+    assert!(is_alive(pid(&killed_said)), "the server outlives a killed run; else this tests nothing");
+    assert_eq!(scene.leftovers().len(), 2);
+
+    let said = run(&mut scene.command("serve"));
+    assert!(value(&said, "stopped").is_some(), "{said}");
+    assert!(!is_alive(pid(&killed_said)), "the killed run's server still runs");
+    assert!(is_alive(pid(&living_said)), "a living run's server was stopped");
+    assert_eq!(scene.leftovers(), [PathBuf::from(value(&living_said, "folder").expect("a folder"))]);
+
+    drop(living.stdin.take());
+    assert!(living.wait().expect("wait").success());
+    assert!(!is_alive(pid(&living_said)));
+    scene.assert_clean();
+}
+
+#[test]
+fn a_killed_server_leaves_no_shared_memory() {
+    let scene = Scene::new();
+    let said = run(&mut scene.command("kill-server"));
+    if skips("a_killed_server_leaves_no_shared_memory", &said) {
+        return;
+    }
+    assert_eq!(value(&said, "stopped").as_deref(), Some("yes"), "{said}");
+    let shared = value(&said, "shared").expect("a name");
+    assert!(!shared.is_empty(), "it had no shared memory; else this tests nothing");
+    assert!(!Path::new(&shared).exists(), "{shared} is left behind");
+    scene.assert_clean();
+}
+
+#[test]
+fn root_runs_the_server_as_somebody_else() {
+    let test = "root_runs_the_server_as_somebody_else";
+    if !is_root() {
+        return println!("skipped: {test}: not root");
+    }
+    let scene = Scene::new();
+    let Some((mut child, said)) = hold(&scene, test) else { return };
+    let status = fs::read_to_string(format!("/proc/{}/status", pid(&said))).expect("the process");
+    let line = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
+        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(!line("Uid:").contains(&"0".to_owned()), "the server runs as root");
+    assert!(!line("Gid:").contains(&"0".to_owned()), "the server runs in root's group");
+    assert_eq!(line("Groups:"), Vec::<String>::new(), "the server keeps root's groups");
+    drop(child.stdin.take());
+    assert!(child.wait().expect("wait").success());
+    scene.assert_clean();
+}
+
+#[test]
+fn an_ordinary_user_needs_no_home() {
+    let test = "an_ordinary_user_needs_no_home";
+    if !is_root() {
+        return println!("skipped: {test}: only root can become another user");
+    }
+    let scene = Scene::new();
+    // A copy, because the user may not get to where cargo puts programs.
+    let programs = tempfile::tempdir().expect("a folder");
+    fs::set_permissions(programs.path(), Permissions::from_mode(0o755)).expect("chmod");
+    let program = programs.path().join("test");
+    fs::copy(std::env::current_exe().expect("this program"), &program).expect("copy");
+    let home = programs.path().join("home");
+    fs::create_dir(&home).expect("create");
+    for home in [home.as_path(), Path::new("/nonexistent")] {
+        let template = scene.command("serve");
+        let mut command = Command::new(&program);
+        command.args(template.get_args());
+        for (name, value) in template.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.env_remove("XDG_CACHE_HOME").env_remove("ISOBENCH_CACHE").env("HOME", home);
+        command.current_dir("/").uid(ORDINARY_USER).gid(ORDINARY_USER);
+        if serves_and_leaves_nothing(test, &scene, &mut command).is_none() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_folder_without_programs_is_named() {
+    let options = ServerOptions { bin: Some("/nonexistent/bin".into()), ..ServerOptions::default() };
+    let error = Server::start(&options, &mut |_| ()).expect_err("no server").to_string();
+    assert!(error.contains("there is no postgres in /nonexistent/bin"), "{error}");
+}
