@@ -42,8 +42,8 @@ impl Established {
 
 /// Opens a session, blocking: tries every host and every address of it in order.
 ///
-/// As with libpq, a server that can be reached and refuses ends the search, unless it is only starting up or
-/// shutting down; a session of the wrong kind (`target_session_attrs`) doesn't end it.
+/// As with libpq, a server that can be reached and refuses (or closes the connection) ends the search, unless it is
+/// only starting up or shutting down; a session of the wrong kind (`target_session_attrs`) doesn't end it.
 ///
 /// # Errors
 ///
@@ -148,7 +148,10 @@ fn start(
             return Err(ConnectProblem::Closed);
         }
         let mut arrived = frames.feed(&buffer[..count]);
-        while let Some(frame) = arrived.next().map_err(|error| ConnectProblem::Startup(error.into()))? {
+        while let Some(frame) = arrived.next().map_err(|error| {
+            let turn = startup.check_turn(error.tag());
+            ConnectProblem::Startup(turn.err().unwrap_or_else(|| error.into()))
+        })? {
             match startup.on_frame(frame, &mut out) {
                 Ok(StartupProgress::Continue) => {}
                 Ok(StartupProgress::Ready(session)) => {

@@ -39,15 +39,19 @@ impl Endpoint {
             }
             return Ok(vec![Self::Unix(path)]);
         }
-        let name = host.name();
         if let Some(numeric) = &host.hostaddr {
             return match numeric.parse::<IpAddr>() {
-                Ok(ip) => Ok(vec![Self::Tcp { host: name, address: SocketAddr::new(ip, host.port) }]),
+                // Messages name the address then, as with libpq.
+                Ok(ip) => {
+                    let address = SocketAddr::new(ip, host.port);
+                    Ok(vec![Self::Tcp { host: numeric.clone(), address }])
+                }
                 Err(_) => {
                     Err(format!("could not parse network address \"{numeric}\": Name or service not known"))
                 }
             };
         }
+        let name = host.name();
         let name = host.name();
         match (name.as_str(), host.port).to_socket_addrs() {
             Ok(addresses) => Ok(addresses.map(|address| Self::Tcp { host: name.clone(), address }).collect()),

@@ -50,6 +50,19 @@ pub enum ProtocolError {
     },
 }
 
+impl ProtocolError {
+    /// Type byte of the message concerned (0 for a start-up packet, which has none).
+    pub fn tag(&self) -> u8 {
+        match *self {
+            Self::InvalidLength { tag, .. }
+            | Self::TooLong { tag, .. }
+            | Self::UnknownMessage { tag }
+            | Self::Malformed { tag, .. }
+            | Self::Unexpected { tag, .. } => tag,
+        }
+    }
+}
+
 /// Shows a type byte as `"R"`, or as `0x03` where it is no printable character.
 struct Tag(u8);
 

@@ -110,7 +110,10 @@ pub enum StartupError {
     /// SCRAM failed on the client's side, for instance because the server doesn't know the password itself.
     #[error("SCRAM authentication failed: {0}")]
     Scram(String),
-    /// The peer doesn't speak the protocol.
+    /// Before authentication came a message of this type, which no PostgreSQL server sends then.
+    #[error("expected authentication request from server, but received {}", char::from(*.0).escape_default())]
+    NotAuthentication(u8),
+    /// The peer violates the protocol.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
 }
@@ -150,6 +153,7 @@ impl Startup {
     ///
     /// The server's refusal, a missing password, or a method that is not supported. The session is lost then.
     pub fn on_frame(&mut self, frame: Frame<'_>, out: &mut Vec<u8>) -> Result<StartupProgress, StartupError> {
+        self.check_turn(frame.tag)?;
         let unexpected = ProtocolError::Unexpected { tag: frame.tag, during: "during start-up" };
         match backend::parse(frame)? {
             Message::ErrorResponse(error) => return Err(StartupError::Server(Box::new(error.to_error()))),
@@ -157,10 +161,6 @@ impl Startup {
             Message::Authentication(request) => self.authenticate(&request, unexpected, out)?,
             // An older minor version is as good: nothing of a newer one is used.
             Message::NegotiateProtocolVersion { .. } => {}
-            message if !matches!(self.phase, Phase::Authenticated) => {
-                drop(message);
-                return Err(unexpected.into());
-            }
             Message::ParameterStatus { name, value } => {
                 Session::set_parameter(&mut self.session.parameters, &name, &value);
             }
@@ -174,6 +174,22 @@ impl Startup {
             _ => return Err(unexpected.into()),
         }
         Ok(StartupProgress::Continue)
+    }
+
+    /// Checks whether a message of this type, complete or not, can come now.
+    pub(crate) fn check_turn(&self, tag: u8) -> Result<(), StartupError> {
+        let is_early = [
+            backend::tag::AUTHENTICATION,
+            backend::tag::ERROR_RESPONSE,
+            backend::tag::NOTICE_RESPONSE,
+            backend::tag::NEGOTIATE_PROTOCOL_VERSION,
+        ]
+        .contains(&tag);
+        if is_early || matches!(self.phase, Phase::Authenticated) {
+            Ok(())
+        } else {
+            Err(StartupError::NotAuthentication(tag))
+        }
     }
 
     fn authenticate(

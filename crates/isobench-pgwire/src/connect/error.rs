@@ -105,8 +105,13 @@ impl ConnectProblem {
             Self::Startup(StartupError::Server(error)) | Self::WrongPassword(StartupError::Server(error)) => {
                 error.code != SqlState::CANNOT_CONNECT_NOW
             }
-            Self::Startup(_) | Self::WrongPassword(_) | Self::TlsNotSupported => true,
-            _ => false,
+            Self::Startup(_)
+            | Self::WrongPassword(_)
+            | Self::TlsNotSupported
+            | Self::Closed
+            | Self::Lost(_)
+            | Self::Check(_) => true,
+            Self::Address(_) | Self::Unreachable(_) | Self::Timeout | Self::Unsuitable(_) => false,
         }
     }
 }
