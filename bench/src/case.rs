@@ -51,7 +51,7 @@ impl Mode {
 
 impl Case {
     /// The parts of the case's name.
-    fn parts(&self) -> [String; 4] {
+    fn parts(self) -> [String; 4] {
         [
             name(&TARGETS, &self.target).to_string(),
             name(&WORKLOADS, &self.workload).to_string(),

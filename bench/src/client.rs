@@ -78,6 +78,18 @@ pub enum ClientError {
         /// The end of its standard error.
         words: String,
     },
+    /// It printed so much that printing is what was measured, as under pgbench's `--debug`.
+    #[error(
+        "{command} wrote {bytes} bytes to standard error, so its CPU time is that of printing; it began: {words}"
+    )]
+    Chatty {
+        /// The command line.
+        command: String,
+        /// How much.
+        bytes: usize,
+        /// The first line.
+        words: String,
+    },
     /// Its summary lacks a line, or says that nothing was done.
     #[error("{command} ended well, but its output has {problem}")]
     Summary {
@@ -91,10 +103,13 @@ pub enum ClientError {
     Interrupted,
 }
 
+/// Most bytes on standard error of a run that is measured; a few warnings are far below.
+const LOUDEST: usize = 16 * 1024;
+
 /// Runs a program to its end and reads its summary, killing it when `limit` is over or on an interrupt.
 ///
 /// # Errors
-/// It can't be started, fails, takes too long, or prints no summary with transactions in it.
+/// It can't be started, fails, takes too long, prints too much, or prints no summary with transactions in it.
 pub fn run(command: &mut Command, limit: Duration) -> Result<Sample, ClientError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let system = |source| ClientError::System { program: program.clone(), source };
@@ -111,12 +126,17 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Sample, ClientError
     if INTERRUPTED.load(Ordering::Relaxed) {
         return Err(ClientError::Interrupted);
     }
-    let words = last_words(&text(&mut errors));
+    let errors = text(&mut errors);
+    let words = last_words(&errors);
     if !in_time.map_err(system)? {
         return Err(ClientError::TooLong { command: shown, seconds: limit.as_secs(), words });
     }
     if !used.status.success() {
         return Err(ClientError::Failed { command: shown, status: used.status, words });
+    }
+    if errors.len() > LOUDEST {
+        let words = errors.lines().next().unwrap_or_default().to_string();
+        return Err(ClientError::Chatty { command: shown, bytes: errors.len(), words });
     }
     let (transactions, tps) = read_summary(&text(&mut output))
         .map_err(|problem| ClientError::Summary { command: shown, problem })?;
@@ -235,6 +255,14 @@ mod tests {
         assert!(error.contains("more --time"), "{error}");
         let error = run(&mut Command::new("/nonexistent/client"), LIMIT).unwrap_err().to_string();
         assert!(error.contains("can't run /nonexistent/client"), "{error}");
+    }
+
+    #[test]
+    fn a_client_that_prints_all_the_time_is_not_measured() {
+        let loud = "i=0; while [ $i -lt 1000 ]; do echo 'client 0 receiving' >&2; i=$((i+1)); done; \
+            echo 'number of transactions actually processed: 1'; echo 'tps = 1 x'";
+        let error = run(&mut shell(loud), LIMIT).unwrap_err();
+        assert!(matches!(error, ClientError::Chatty { bytes: 19_000, .. }), "{error}");
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Contender {
         let seconds = time.as_secs().max(1).to_string();
         let mut command = Command::new(self.program());
         match self {
-            Contender::Isobench(path) if !is_pgbench(path) => {
+            Contender::Isobench(_) if !self.takes_pgbench_options() => {
                 command.arg("run");
             }
             Contender::Raw(_) => {
@@ -48,7 +48,7 @@ impl Contender {
             _ => {}
         }
         command.args(["-h", &address.host, "-p", &address.port.to_string()]);
-        command.args(["-U", &address.user, "-d", &address.database]);
+        command.args(["-U", &address.user]);
         command.args(["-c", &case.clients.to_string(), "-T", &seconds, "-M", case.mode.name()]);
         if !matches!(self, Contender::Raw(_)) {
             command.args(["-j", "1", "-n"]);
@@ -56,7 +56,23 @@ impl Contender {
         if case.workload == Workload::SelectOnly {
             command.arg("-S");
         }
+        if self.takes_pgbench_options() {
+            // Never -d: in version 15, among others, that is --debug, which prints several lines per transaction and
+            // makes pgbench look several times as expensive as it is. The place at the end is right in all.
+            command.arg(&address.database);
+        } else {
+            command.args(["-d", &address.database]);
+        }
         command
+    }
+
+    /// Whether it is pgbench, or goes by its name and so takes its command line as it is.
+    fn takes_pgbench_options(&self) -> bool {
+        match self {
+            Contender::Isobench(path) => path.file_name().is_some_and(|name| name == "pgbench"),
+            Contender::Pgbench(_) => true,
+            Contender::Raw(_) => false,
+        }
     }
 
     /// The program's file.
@@ -65,11 +81,6 @@ impl Contender {
             Contender::Isobench(path) | Contender::Pgbench(path) | Contender::Raw(path) => path,
         }
     }
-}
-
-/// Whether a program goes by pgbench's name and so takes pgbench's command line as it is.
-fn is_pgbench(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name == "pgbench")
 }
 
 /// Finds the installed pgbench: in `PATH`, else where `pg_config --bindir` points.
@@ -98,21 +109,21 @@ mod tests {
 
     #[test]
     fn isobench_and_pgbench_get_the_same_options() {
-        let options = "-h /s -p 7 -U x -d y -c 8 -T 2 -M prepared -j 1 -n -S";
+        let options = "-h /s -p 7 -U x -c 8 -T 2 -M prepared -j 1 -n -S";
         let case = "unix/select-only/prepared/8";
         assert_eq!(
             line(&Contender::Isobench("/b/isobench".into()), case),
-            format!("/b/isobench run {options}")
+            format!("/b/isobench run {options} -d y")
         );
-        assert_eq!(line(&Contender::Pgbench("/b/pgbench".into()), case), format!("/b/pgbench {options}"));
-        assert_eq!(line(&Contender::Isobench("/c/pgbench".into()), case), format!("/c/pgbench {options}"));
+        assert_eq!(line(&Contender::Pgbench("/b/pgbench".into()), case), format!("/b/pgbench {options} y"));
+        assert_eq!(line(&Contender::Isobench("/c/pgbench".into()), case), format!("/c/pgbench {options} y"));
     }
 
     #[test]
     fn the_raw_loop_is_told_the_scale() {
         assert_eq!(
             line(&Contender::Raw("/b/me".into()), "tcp/tpcb-like/simple/1"),
-            "/b/me raw-loop -s 3 -h /s -p 7 -U x -d y -c 1 -T 2 -M simple"
+            "/b/me raw-loop -s 3 -h /s -p 7 -U x -c 1 -T 2 -M simple -d y"
         );
     }
 }
