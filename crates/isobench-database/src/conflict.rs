@@ -39,20 +39,12 @@ pub enum Reason {
 
 /// Shorthand for a row of a product's table.
 pub(crate) const fn rule(code: SqlState, contains: &'static str, reason: Reason) -> ConflictRule {
-    ConflictRule {
-        code,
-        contains,
-        reason,
-    }
+    ConflictRule { code, contains, reason }
 }
 
 /// The rows for a server about which nothing else is known: the standard's and PostgreSQL's codes.
 pub(crate) static GENERIC: [ConflictRule; 2] = [
-    rule(
-        SqlState::SERIALIZATION_FAILURE,
-        "",
-        Reason::Named("serialization failure"),
-    ),
+    rule(SqlState::SERIALIZATION_FAILURE, "", Reason::Named("serialization failure")),
     rule(SqlState::DEADLOCK_DETECTED, "", Reason::Named("deadlock")),
 ];
 
@@ -87,11 +79,7 @@ impl Product {
 
 /// `part` in `text`, whatever the case of ASCII letters; an empty part is everywhere.
 fn contains_ignoring_case(text: &str, part: &str) -> bool {
-    part.is_empty()
-        || text
-            .as_bytes()
-            .windows(part.len())
-            .any(|at| at.eq_ignore_ascii_case(part.as_bytes()))
+    part.is_empty() || text.as_bytes().windows(part.len()).any(|at| at.eq_ignore_ascii_case(part.as_bytes()))
 }
 
 /// `Reason code: Canceled on conflict out to pivot 731, during read.` → `conflict out to pivot, during read`.
@@ -117,10 +105,8 @@ fn reason_code(detail: &str) -> Option<String> {
 /// The word of letters, digits and underscores that begins with `prefix`.
 fn word(text: &str, prefix: &str) -> Option<String> {
     let start = text.find(prefix)?;
-    let found: String = text[start..]
-        .chars()
-        .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
-        .collect();
+    let found: String =
+        text[start..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
     Some(found)
 }
 

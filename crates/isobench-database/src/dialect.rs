@@ -2,7 +2,10 @@
 
 /// What a product does its own way when tables are made.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts about a product, each read at one place")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about a product, each read at one place"
+)]
 pub struct Dialect {
     /// Where the primary keys are declared.
     pub primary_key: PrimaryKey,

@@ -71,6 +71,15 @@ impl Error {
         }
     }
 
+    /// True if the session is gone, so that anything further needs a new one.
+    pub fn is_connection_lost(&self) -> bool {
+        match self {
+            Error::Query { source, .. } => source.is_fatal(),
+            Error::Connection(error) => error.is_connection_lost(),
+            _ => false,
+        }
+    }
+
     /// Adds the statement to what the connection reported.
     pub(crate) fn of(error: isobench_pgwire::Error, statement: &str) -> Self {
         /// Characters of a statement worth showing: a batch of a thousand rows is not.
@@ -81,10 +90,7 @@ impl Error {
                 if shown.len() < statement.len() {
                     shown.push('…');
                 }
-                Error::Query {
-                    statement: shown,
-                    source,
-                }
+                Error::Query { statement: shown, source }
             }
             other => Error::Connection(other),
         }

@@ -109,11 +109,7 @@ pub(crate) struct Retry<'a> {
 impl<'a> Retry<'a> {
     /// As many tries as the product's row allows.
     pub(crate) fn new(db: &'a Database) -> Self {
-        Retry {
-            db,
-            left: db.product.dialect.retries,
-            pause: Duration::from_millis(10),
-        }
+        Retry { db, left: db.product.dialect.retries, pause: Duration::from_millis(10) }
     }
 
     /// Waits if the error is a conflict and a try is left.
@@ -124,11 +120,9 @@ impl<'a> Retry<'a> {
         /// Schema changes of a cluster settle within that time.
         const LONGEST_PAUSE: Duration = Duration::from_millis(640);
         let conflict = match &error {
-            Error::Query { source, .. } => self
-                .db
-                .product
-                .conflict(source.code, &source.message, source.detail.as_deref())
-                .is_some(),
+            Error::Query { source, .. } => {
+                self.db.product.conflict(source.code, &source.message, source.detail.as_deref()).is_some()
+            }
             // COMMIT answered ROLLBACK: nothing was done.
             Error::Answer { .. } => true,
             _ => false,
@@ -156,10 +150,7 @@ pub fn scale_of(conn: &mut Connection) -> Result<Option<u32>, Error> {
             let answer = answer.unwrap_or_default();
             match answer.parse() {
                 Ok(scale) => Ok(Some(scale)),
-                Err(_) => Err(Error::Answer {
-                    statement: QUESTION.to_owned(),
-                    got: answer,
-                }),
+                Err(_) => Err(Error::Answer { statement: QUESTION.to_owned(), got: answer }),
             }
         }
         Err(error) if error.code().is_some_and(is_undefined_table) => Ok(None),

@@ -80,10 +80,7 @@ const FIGURES: &str = "select (select count(*) from pgbench_history), \
 /// # Errors
 /// A table is missing, or the connection is lost.
 pub fn baseline(conn: &mut Connection) -> Result<Baseline, Error> {
-    let rows = conn
-        .query(FIGURES)
-        .map_err(|error| Error::of(error, FIGURES))?
-        .rows;
+    let rows = conn.query(FIGURES).map_err(|error| Error::of(error, FIGURES))?.rows;
     let row = rows.into_iter().next().unwrap_or_default();
     let figure = |index: usize| row.get(index)?.as_ref()?.parse::<i128>().ok();
     let figures = (|| {
@@ -95,10 +92,7 @@ pub fn baseline(conn: &mut Connection) -> Result<Baseline, Error> {
             branches: figure(4)?,
         })
     })();
-    figures.ok_or_else(|| Error::Answer {
-        statement: FIGURES.to_owned(),
-        got: format!("{row:?}"),
-    })
+    figures.ok_or_else(|| Error::Answer { statement: FIGURES.to_owned(), got: format!("{row:?}") })
 }
 
 /// Reads the figures again and compares their changes with each other and with what the client counted.
@@ -138,50 +132,23 @@ pub fn compare(
     let history = ("history", after.history - before.history);
     let tellers = ("tellers", after.tellers - before.tellers);
     let branches = ("branches", after.branches - before.branches);
-    let mut sums = vec![Sum {
-        name: "sum(accounts) = sum(history)",
-        left: accounts,
-        right: history,
-    }];
+    let mut sums = vec![Sum { name: "sum(accounts) = sum(history)", left: accounts, right: history }];
     if !mix.contains(&Writes::AccountAndHistory) {
-        sums.push(Sum {
-            name: "sum(tellers) = sum(history)",
-            left: tellers,
-            right: history,
-        });
-        sums.push(Sum {
-            name: "sum(branches) = sum(history)",
-            left: branches,
-            right: history,
-        });
+        sums.push(Sum { name: "sum(tellers) = sum(history)", left: tellers, right: history });
+        sums.push(Sum { name: "sum(branches) = sum(history)", left: branches, right: history });
     } else if mix.contains(&Writes::AllTables) {
         // Only a part of the transactions writes these two: nothing but each other to compare them with.
-        sums.push(Sum {
-            name: "sum(tellers) = sum(branches)",
-            left: tellers,
-            right: branches,
-        });
+        sums.push(Sum { name: "sum(tellers) = sum(branches)", left: tellers, right: branches });
     } else {
         let nothing = ("nothing that writes them", 0);
-        sums.push(Sum {
-            name: "sum(tellers) unchanged",
-            left: tellers,
-            right: nothing,
-        });
-        sums.push(Sum {
-            name: "sum(branches) unchanged",
-            left: branches,
-            right: nothing,
-        });
+        sums.push(Sum { name: "sum(tellers) unchanged", left: tellers, right: nothing });
+        sums.push(Sum { name: "sum(branches) unchanged", left: branches, right: nothing });
     }
     let mut checked = vec![rows_of_history(before, after, expectation)];
     checked.extend(sums.into_iter().map(|sum| Checked {
         name: sum.name,
         held: sum.left.1 == sum.right.1,
-        detail: format!(
-            "{} changed by {}, {} by {}",
-            sum.left.0, sum.left.1, sum.right.0, sum.right.1
-        ),
+        detail: format!("{} changed by {}, {} by {}", sum.left.0, sum.left.1, sum.right.0, sum.right.1),
     }));
     checked
 }
@@ -205,13 +172,7 @@ fn rows_of_history(before: &Baseline, after: &Baseline, expectation: Expectation
 mod tests {
     use super::*;
 
-    const ZERO: Baseline = Baseline {
-        history_rows: 0,
-        history: 0,
-        accounts: 0,
-        tellers: 0,
-        branches: 0,
-    };
+    const ZERO: Baseline = Baseline { history_rows: 0, history: 0, accounts: 0, tellers: 0, branches: 0 };
 
     fn names_of_violated(
         after: Baseline,
@@ -229,23 +190,9 @@ mod tests {
     #[test]
     fn each_mix_has_its_own_sums() {
         use Writes::{AccountAndHistory, AllTables, Nothing};
-        let all = Baseline {
-            history_rows: 3,
-            history: 7,
-            accounts: 7,
-            tellers: 7,
-            branches: 7,
-        };
-        let simple = Baseline {
-            tellers: 0,
-            branches: 0,
-            ..all
-        };
-        let both = Baseline {
-            tellers: 4,
-            branches: 4,
-            ..all
-        };
+        let all = Baseline { history_rows: 3, history: 7, accounts: 7, tellers: 7, branches: 7 };
+        let simple = Baseline { tellers: 0, branches: 0, ..all };
+        let both = Baseline { tellers: 4, branches: 4, ..all };
         assert!(names_of_violated(all, 3, 0, &[AllTables, Nothing]).is_empty());
         assert!(names_of_violated(simple, 3, 0, &[AccountAndHistory]).is_empty());
         assert!(names_of_violated(both, 3, 0, &[AllTables, AccountAndHistory]).is_empty());
@@ -279,46 +226,16 @@ mod tests {
             assert!(names_of_violated(rows(count), 10, 2, &mix).is_empty());
         }
         assert_eq!(names_of_violated(rows(13), 10, 2, &mix), violated);
-        let checked = compare(
-            &ZERO,
-            &rows(11),
-            Expectation {
-                committed: 10,
-                ambiguous: 2,
-            },
-            &mix,
-        );
-        assert_eq!(
-            checked[0].detail,
-            "11 new rows in history, 10 transactions committed and 2 ambiguous"
-        );
+        let checked = compare(&ZERO, &rows(11), Expectation { committed: 10, ambiguous: 2 }, &mix);
+        assert_eq!(checked[0].detail, "11 new rows in history, 10 transactions committed and 2 ambiguous");
     }
 
     #[test]
     fn only_changes_since_the_baseline_count() {
-        let before = Baseline {
-            history_rows: 5,
-            history: 1,
-            accounts: 2,
-            tellers: 3,
-            branches: 4,
-        };
-        let after = Baseline {
-            history_rows: 6,
-            history: 11,
-            accounts: 12,
-            tellers: 13,
-            branches: 14,
-        };
-        let checked = compare(
-            &before,
-            &after,
-            Expectation {
-                committed: 1,
-                ambiguous: 0,
-            },
-            &[Writes::AllTables],
-        );
+        let before = Baseline { history_rows: 5, history: 1, accounts: 2, tellers: 3, branches: 4 };
+        let after = Baseline { history_rows: 6, history: 11, accounts: 12, tellers: 13, branches: 14 };
+        let checked =
+            compare(&before, &after, Expectation { committed: 1, ambiguous: 0 }, &[Writes::AllTables]);
         assert!(checked.iter().all(|checked| checked.held), "{checked:?}");
     }
 }

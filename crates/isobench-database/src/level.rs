@@ -27,20 +27,15 @@ pub struct EffectiveLevelQuery {
 }
 
 /// PostgreSQL's way, which most products share.
-pub(crate) const SHOW: EffectiveLevelQuery = EffectiveLevelQuery {
-    steps: &["BEGIN", "SHOW transaction_isolation", "COMMIT"],
-    answer: 1,
-};
+pub(crate) const SHOW: EffectiveLevelQuery =
+    EffectiveLevelQuery { steps: &["BEGIN", "SHOW transaction_isolation", "COMMIT"], answer: 1 };
 
 impl Product {
     /// The SQL that makes `level` the level of all later transactions of a session; sent once per session.
     pub fn set_level(&self, level: Level) -> String {
         match self.set_level {
             SetLevel::SessionCharacteristics => {
-                format!(
-                    "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {}",
-                    level.sql()
-                )
+                format!("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {}", level.sql())
             }
             SetLevel::DefaultTransactionIsolation => {
                 format!("SET default_transaction_isolation = '{level}'")
@@ -68,17 +63,11 @@ impl Product {
                 Ok(_) => {}
                 Err(error) => {
                     // Class 42: syntax, unknown function or parameter; 0A: feature missing.
-                    let unknown = error
-                        .code()
-                        .is_some_and(|code| matches!(code.class(), "42" | "0A"));
+                    let unknown = error.code().is_some_and(|code| matches!(code.class(), "42" | "0A"));
                     if conn.transaction_status() != TransactionStatus::Idle {
                         conn.execute("ROLLBACK")?;
                     }
-                    return if unknown {
-                        Ok(EffectiveLevel::Unknown)
-                    } else {
-                        Err(Error::of(error, step))
-                    };
+                    return if unknown { Ok(EffectiveLevel::Unknown) } else { Err(Error::of(error, step)) };
                 }
             }
         }
@@ -105,9 +94,6 @@ mod tests {
             YUGABYTEDB.effective_level().steps[YUGABYTEDB.effective_level().answer],
             "SELECT yb_get_effective_transaction_isolation_level()"
         );
-        assert!(
-            H2.set_level(Level::Serializable)
-                .starts_with("SET SESSION CHARACTERISTICS")
-        );
+        assert!(H2.set_level(Level::Serializable).starts_with("SET SESSION CHARACTERISTICS"));
     }
 }

@@ -29,12 +29,7 @@ pub(crate) fn load(
     let started = Instant::now();
     let mut tell = |done: u64| {
         if done.is_multiple_of(TOLD_EVERY) {
-            progress(Progress::Rows {
-                table: table.name(),
-                done,
-                total: rows,
-                elapsed: started.elapsed(),
-            });
+            progress(Progress::Rows { table: table.name(), done, total: rows, elapsed: started.elapsed() });
         }
     };
     let command = how.command(table);
@@ -93,8 +88,7 @@ fn copy(
         }
         more
     };
-    conn.copy_in(command, &mut fill)
-        .map_err(|error| Error::of(error, command))?;
+    conn.copy_in(command, &mut fill).map_err(|error| Error::of(error, command))?;
     Ok(())
 }
 
@@ -112,10 +106,9 @@ fn copy_in_transaction(
     copied?;
     // CockroachDB answers ROLLBACK to the COMMIT of a transaction that has failed.
     match ended?.last() {
-        Some(completed) if completed.tag == "ROLLBACK" => Err(Error::Answer {
-            statement: "commit".to_owned(),
-            got: "ROLLBACK".to_owned(),
-        }),
+        Some(completed) if completed.tag == "ROLLBACK" => {
+            Err(Error::Answer { statement: "commit".to_owned(), got: "ROLLBACK".to_owned() })
+        }
         _ => Ok(()),
     }
 }
@@ -128,14 +121,8 @@ struct Separators {
 }
 
 impl Separators {
-    const COPY: Self = Separators {
-        between: b'\t',
-        empty_text: b"",
-    };
-    const SQL: Self = Separators {
-        between: b',',
-        empty_text: b"''",
-    };
+    const COPY: Self = Separators { between: b'\t', empty_text: b"" };
+    const SQL: Self = Separators { between: b',', empty_text: b"''" };
 }
 
 /// Row `number` of a table at its start: all balances are 0, the accounts' filler is blank, the others' is left out

@@ -48,19 +48,11 @@ impl Home {
     };
 
     /// A database in every version.
-    pub const DATABASE: Home = Home {
-        schema_since: (u32::MAX, 0),
-        advisory_lock: false,
-        ..Home::SCHEMA
-    };
+    pub const DATABASE: Home = Home { schema_since: (u32::MAX, 0), advisory_lock: false, ..Home::SCHEMA };
 
     fn kind(&self, db: &Database) -> Kind {
         let (major, minor) = self.schema_since;
-        if (major, minor) == (0, 0) || db.at_least(major, minor) {
-            Kind::Schema
-        } else {
-            Kind::Database
-        }
+        if (major, minor) == (0, 0) || db.at_least(major, minor) { Kind::Schema } else { Kind::Database }
     }
 }
 
@@ -143,11 +135,7 @@ impl Namespace {
         let comment = format!("COMMENT ON {what} {NAME} IS '{MARK}'");
         self.run(&create).map_err(|error| match error {
             Error::Query { source, .. } if source.code == SqlState::INSUFFICIENT_PRIVILEGE => {
-                Error::MayNotCreate {
-                    what,
-                    name: NAME,
-                    source,
-                }
+                Error::MayNotCreate { what, name: NAME, source }
             }
             other => other,
         })?;
@@ -208,11 +196,7 @@ impl Namespace {
     /// One line to say before work starts.
     pub fn describe(&self) -> String {
         let (what, server) = (self.kind.word(), self.options.describe());
-        let instead = if self.leftover {
-            ", in place of one that an earlier run left behind"
-        } else {
-            ""
-        };
+        let instead = if self.leftover { ", in place of one that an earlier run left behind" } else { "" };
         let alone = if self.locked {
             ""
         } else {
@@ -263,7 +247,7 @@ impl Namespace {
     /// Removes, over a new connection if the old one was lost meanwhile.
     fn remove_again(&mut self) -> Result<(), Error> {
         match self.remove() {
-            Err(Error::Connection(error)) if error.is_connection_lost() => {
+            Err(error) if error.is_connection_lost() => {
                 self.admin = None;
                 self.remove()
             }
@@ -288,11 +272,7 @@ fn lock(conn: &mut Connection, what: &'static str) -> Result<bool, Error> {
         Ok(Some(answer)) if answer == "t" || answer == "true" => Ok(true),
         Ok(_) => Err(Error::InUse { what, name: NAME }),
         // YugabyteDB before 2.25 knows the function and says that it isn't supported.
-        Err(error)
-            if error
-                .code()
-                .is_some_and(|code| matches!(code.class(), "0A" | "42" | "XX")) =>
-        {
+        Err(error) if error.code().is_some_and(|code| matches!(code.class(), "0A" | "42" | "XX")) => {
             Ok(false)
         }
         Err(error) => Err(Error::of(error, &query)),

@@ -58,11 +58,7 @@ impl Default for InitOptions {
 impl InitOptions {
     /// The steps that will run: `steps`, and `f` where foreign keys are wanted.
     pub fn effective_steps(&self) -> Steps {
-        if self.foreign_keys {
-            self.steps.clone().with_foreign_keys()
-        } else {
-            self.steps.clone()
-        }
+        if self.foreign_keys { self.steps.clone().with_foreign_keys() } else { self.steps.clone() }
     }
 
     /// The steps that make the same tables from nothing, vacuumed and with their keys, whatever `steps` leaves out.
@@ -73,13 +69,7 @@ impl InitOptions {
         } else {
             Step::ClientGenerate
         };
-        let mut steps = vec![
-            Step::DropTables,
-            Step::CreateTables,
-            generate,
-            Step::Vacuum,
-            Step::PrimaryKeys,
-        ];
+        let mut steps = vec![Step::DropTables, Step::CreateTables, generate, Step::Vacuum, Step::PrimaryKeys];
         if wanted.contains(Step::ForeignKeys) {
             steps.push(Step::ForeignKeys);
         }

@@ -69,22 +69,12 @@ impl Database {
                     && !product.recognition.lacks.iter().any(|mark| text.contains(mark))
             })
             .unwrap_or(&UNKNOWN);
-        let after = text
-            .split_once(product.recognition.version_after)
-            .map_or("", |(_, after)| after);
+        let after = text.split_once(product.recognition.version_after).map_or("", |(_, after)| after);
         let version = after
             .split([' ', ',', '(', '\n'])
-            .find(|word| {
-                word.strip_prefix('v')
-                    .unwrap_or(word)
-                    .starts_with(|c: char| c.is_ascii_digit())
-            })
+            .find(|word| word.strip_prefix('v').unwrap_or(word).starts_with(|c: char| c.is_ascii_digit()))
             .unwrap_or("");
-        Database {
-            product,
-            version_text: text.to_owned(),
-            version: version.to_owned(),
-        }
+        Database { product, version_text: text.to_owned(), version: version.to_owned() }
     }
 
     /// True if the version is `major.minor` or later; false if the version is unknown.
@@ -110,9 +100,7 @@ pub fn detect(conn: &mut Connection) -> Result<Database, Error> {
         Ok(text) => {
             let mut database = Database::from_version_text(&text.unwrap_or_default());
             if database.version.is_empty() {
-                conn.parameter("server_version")
-                    .unwrap_or("")
-                    .clone_into(&mut database.version);
+                conn.parameter("server_version").unwrap_or("").clone_into(&mut database.version);
             }
             Ok(database)
         }
@@ -148,11 +136,7 @@ mod tests {
         ];
         for (text, product, version) in table {
             let found = Database::from_version_text(text);
-            assert_eq!(
-                (found.product.name, found.version.as_str()),
-                (product, version),
-                "{text}"
-            );
+            assert_eq!((found.product.name, found.version.as_str()), (product, version), "{text}");
         }
     }
 

@@ -36,19 +36,10 @@ impl fmt::Display for Progress {
         match self {
             Progress::Step(step) => f.write_str(step.announcement()),
             Progress::Partitions(count) => write!(f, "creating {count} partitions..."),
-            Progress::Rows {
-                table,
-                done,
-                total,
-                elapsed,
-            } => {
+            Progress::Rows { table, done, total, elapsed } => {
                 let elapsed = elapsed.as_secs_f64();
                 let share = *done as f64 / (*total).max(1) as f64;
-                let remaining = if *done == 0 {
-                    0.0
-                } else {
-                    elapsed * (1.0 - share) / share
-                };
+                let remaining = if *done == 0 { 0.0 } else { elapsed * (1.0 - share) / share };
                 write!(
                     f,
                     "{done} of {total} tuples ({:.0}%) of {table} done (elapsed {elapsed:.2} s, remaining \
@@ -110,9 +101,6 @@ mod tests {
             ],
             total: Duration::from_millis(310),
         };
-        assert_eq!(
-            timings.summary(),
-            "done in 0.31 s (drop tables 0.00 s, server-side generate 0.16 s)."
-        );
+        assert_eq!(timings.summary(), "done in 0.31 s (drop tables 0.00 s, server-side generate 0.16 s).");
     }
 }

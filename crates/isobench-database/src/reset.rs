@@ -61,10 +61,7 @@ pub fn reset(conn: &mut Connection, db: &Database, opts: &InitOptions) -> Result
         };
         tolerate(error, what, &mut notes)?;
     }
-    Ok(ResetNote {
-        took: started.elapsed(),
-        notes,
-    })
+    Ok(ResetNote { took: started.elapsed(), notes })
 }
 
 /// Turns what the server refused into a note; anything else stays an error.

@@ -86,10 +86,7 @@ fn from_query(conn: &mut Connection, query: &str) -> Result<Settings, Error> {
         let mut cells = row.into_iter();
         Some((cells.next()??, cells.next().flatten().unwrap_or_default()))
     };
-    Ok(Settings {
-        values: rows.into_iter().filter_map(pair).collect(),
-        note: None,
-    })
+    Ok(Settings { values: rows.into_iter().filter_map(pair).collect(), note: None })
 }
 
 fn from_commands(conn: &mut Connection, commands: &[(&str, &str)]) -> Result<Settings, Error> {
@@ -97,16 +94,12 @@ fn from_commands(conn: &mut Connection, commands: &[(&str, &str)]) -> Result<Set
     for (name, command) in commands {
         match conn.value(command) {
             Ok(value) => {
-                settings
-                    .values
-                    .insert((*name).to_owned(), value.unwrap_or_default());
+                settings.values.insert((*name).to_owned(), value.unwrap_or_default());
             }
             Err(error) if error.is_connection_lost() => return Err(Error::of(error, command)),
             // This version doesn't have the setting, or not for this role.
             Err(error) => {
-                settings
-                    .note
-                    .get_or_insert_with(|| format!("{name} can't be read: {error}"));
+                settings.note.get_or_insert_with(|| format!("{name} can't be read: {error}"));
             }
         }
     }

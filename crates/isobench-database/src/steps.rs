@@ -26,18 +26,8 @@ pub enum Step {
 const STEPS: [(Step, char, &str, &str); 7] = [
     (Step::DropTables, 'd', "drop tables", "dropping old tables..."),
     (Step::CreateTables, 't', "create tables", "creating tables..."),
-    (
-        Step::ClientGenerate,
-        'g',
-        "client-side generate",
-        "generating data (client-side)...",
-    ),
-    (
-        Step::ServerGenerate,
-        'G',
-        "server-side generate",
-        "generating data (server-side)...",
-    ),
+    (Step::ClientGenerate, 'g', "client-side generate", "generating data (client-side)..."),
+    (Step::ServerGenerate, 'G', "server-side generate", "generating data (server-side)..."),
     (Step::Vacuum, 'v', "vacuum", "vacuuming..."),
     (Step::PrimaryKeys, 'p', "primary keys", "creating primary keys..."),
     (Step::ForeignKeys, 'f', "foreign keys", "creating foreign keys..."),
@@ -106,13 +96,7 @@ impl Default for Steps {
     /// pgbench's default, `dtgvp`.
     fn default() -> Self {
         use Step::{ClientGenerate, CreateTables, DropTables, PrimaryKeys, Vacuum};
-        Steps(vec![
-            DropTables,
-            CreateTables,
-            ClientGenerate,
-            Vacuum,
-            PrimaryKeys,
-        ])
+        Steps(vec![DropTables, CreateTables, ClientGenerate, Vacuum, PrimaryKeys])
     }
 }
 
@@ -173,16 +157,10 @@ mod tests {
     fn letters_and_steps() {
         assert_eq!("dtgvp".parse::<Steps>(), Ok(Steps::default()));
         assert_eq!("d t\u{20}G p f".parse::<Steps>().unwrap().to_string(), "dtGpf");
-        assert_eq!(
-            Steps::default().without_vacuum().with_foreign_keys().to_string(),
-            "dtgpf"
-        );
+        assert_eq!(Steps::default().without_vacuum().with_foreign_keys().to_string(), "dtgpf");
         assert_eq!("f".parse::<Steps>().unwrap().with_foreign_keys().to_string(), "f");
         for (step, letter, ..) in STEPS {
-            assert_eq!(
-                (step.letter(), letter.to_string().parse()),
-                (letter, Ok(Steps(vec![step])))
-            );
+            assert_eq!((step.letter(), letter.to_string().parse()), (letter, Ok(Steps(vec![step]))));
         }
     }
 
@@ -190,10 +168,7 @@ mod tests {
     fn errors_are_in_the_words_of_pgbench() {
         let error = "dtx".parse::<Steps>().unwrap_err();
         assert_eq!(error.to_string(), "unrecognized initialization step \"x\"");
-        assert_eq!(
-            error.detail().unwrap(),
-            "Allowed step characters are: \"dtgGvpf\"."
-        );
+        assert_eq!(error.detail().unwrap(), "Allowed step characters are: \"dtgGvpf\".");
         assert_eq!("".parse::<Steps>(), Err(StepsError::Empty));
     }
 }

@@ -191,11 +191,7 @@ pub fn actions(db: &Database, opts: &InitOptions, step: Step) -> Vec<Action> {
 
 fn drop_tables(db: &Database) -> Action {
     // CockroachDB and H2 check table by table, PostgreSQL all at once.
-    let order = if db.product.dialect.load == Load::CopyAtOnce {
-        ALPHABETICAL
-    } else {
-        REFERRING_FIRST
-    };
+    let order = if db.product.dialect.load == Load::CopyAtOnce { ALPHABETICAL } else { REFERRING_FIRST };
     Action::Run(format!("drop table if exists {}", names(order)))
 }
 
@@ -207,32 +203,19 @@ fn create_tables(db: &Database, opts: &InitOptions) -> Vec<Action> {
     let dialect = &db.product.dialect;
     let aid = if opts.scale >= BIG_SCALE { "bigint" } else { "int" };
     let partitions = if dialect.storage { opts.partitions } else { 0 };
-    let unlogged = if opts.unlogged && dialect.unlogged {
-        "unlogged "
-    } else {
-        ""
-    };
-    let fillfactor = if dialect.fillfactor {
-        format!(" with (fillfactor={})", opts.fillfactor)
-    } else {
-        String::new()
-    };
+    let unlogged = if opts.unlogged && dialect.unlogged { "unlogged " } else { "" };
+    let fillfactor =
+        if dialect.fillfactor { format!(" with (fillfactor={})", opts.fillfactor) } else { String::new() };
     let tablespace = match &opts.tablespace {
         Some(name) if dialect.storage => format!(" tablespace {}", quoted(name)),
         _ => String::new(),
     };
     let mut actions = Vec::new();
     if opts.unlogged && !dialect.unlogged {
-        actions.push(Action::Tell(format!(
-            "{} has no unlogged tables; these are logged",
-            db.product.name
-        )));
+        actions.push(Action::Tell(format!("{} has no unlogged tables; these are logged", db.product.name)));
     }
     if opts.fillfactor != 100 && !dialect.fillfactor {
-        actions.push(Action::Tell(format!(
-            "{} has no fill factor; it is ignored",
-            db.product.name
-        )));
+        actions.push(Action::Tell(format!("{} has no fill factor; it is ignored", db.product.name)));
     }
     let unused = opts.partitions > 0 || opts.tablespace.is_some() || opts.index_tablespace.is_some();
     if unused && !dialect.storage {
@@ -279,36 +262,24 @@ fn partition_bounds(opts: &InitOptions, number: u32) -> String {
         return format!("with (modulus {count}, remainder {})", number - 1);
     }
     let size = Table::Accounts.rows(opts.scale).div_ceil(count);
-    let from = if number == 1 {
-        "minvalue".to_owned()
-    } else {
-        ((number - 1) * size + 1).to_string()
-    };
-    let to = if number == count {
-        "maxvalue".to_owned()
-    } else {
-        (number * size + 1).to_string()
-    };
+    let from = if number == 1 { "minvalue".to_owned() } else { ((number - 1) * size + 1).to_string() };
+    let to = if number == count { "maxvalue".to_owned() } else { (number * size + 1).to_string() };
     format!("from ({from}) to ({to})")
 }
 
 fn empty_tables(db: &Database) -> Vec<Action> {
     match db.product.dialect.empty {
         Empty::Truncate => vec![Action::Run(format!("truncate table {}", names(ALPHABETICAL)))],
-        Empty::Delete => REFERRING_FIRST
-            .iter()
-            .map(|table| Action::Run(format!("delete from {}", table.name())))
-            .collect(),
+        Empty::Delete => {
+            REFERRING_FIRST.iter().map(|table| Action::Run(format!("delete from {}", table.name()))).collect()
+        }
     }
 }
 
 /// Puts actions between `begin` and `commit`.
 fn in_transaction(actions: Vec<Action>) -> Vec<Action> {
     let (begin, commit) = (Action::Run("begin".to_owned()), Action::Run("commit".to_owned()));
-    std::iter::once(begin)
-        .chain(actions)
-        .chain(std::iter::once(commit))
-        .collect()
+    std::iter::once(begin).chain(actions).chain(std::iter::once(commit)).collect()
 }
 
 fn client_generate(db: &Database, opts: &InitOptions) -> Vec<Action> {
@@ -318,23 +289,15 @@ fn client_generate(db: &Database, opts: &InitOptions) -> Vec<Action> {
     let mut actions = empty_tables(db);
     for table in FILLED {
         let how = match load {
-            Load::CopyAtOnce => LoadHow::Copy {
-                freeze: freeze && (table != Table::Accounts || opts.partitions == 0),
-            },
+            Load::CopyAtOnce => {
+                LoadHow::Copy { freeze: freeze && (table != Table::Accounts || opts.partitions == 0) }
+            }
             Load::CopyBatches(rows) => LoadHow::CopyBatches(rows),
             Load::Insert(rows) => LoadHow::InsertBatches(rows),
         };
-        actions.push(Action::Load {
-            table,
-            how,
-            rows: table.rows(opts.scale),
-        });
+        actions.push(Action::Load { table, how, rows: table.rows(opts.scale) });
     }
-    if load == Load::CopyAtOnce {
-        in_transaction(actions)
-    } else {
-        actions
-    }
+    if load == Load::CopyAtOnce { in_transaction(actions) } else { actions }
 }
 
 fn server_generate(db: &Database, opts: &InitOptions) -> Vec<Action> {
@@ -343,18 +306,10 @@ fn server_generate(db: &Database, opts: &InitOptions) -> Vec<Action> {
     for table in FILLED {
         let rows = table.rows(opts.scale);
         for range in batches(rows, dialect.series_batch.unwrap_or(rows)) {
-            actions.push(Action::Run(series_insert(
-                table,
-                &range,
-                dialect.integer_division,
-            )));
+            actions.push(Action::Run(series_insert(table, &range, dialect.integer_division)));
         }
     }
-    if dialect.series_batch.is_none() {
-        in_transaction(actions)
-    } else {
-        actions
-    }
+    if dialect.series_batch.is_none() { in_transaction(actions) } else { actions }
 }
 
 /// The numbers 1 to `rows` in pieces of at most `size`.
@@ -386,39 +341,26 @@ fn series_insert(table: Table, range: &RangeInclusive<u64>, division: &str) -> S
 fn vacuum(db: &Database) -> Vec<Action> {
     match db.product.dialect.vacuum {
         Some(command) => each_table(command),
-        None => vec![Action::Tell(format!(
-            "{} needs no vacuum; step v is left out",
-            db.product.name
-        ))],
+        None => vec![Action::Tell(format!("no vacuum on {}; step v is left out", db.product.name))],
     }
 }
 
 /// A maintenance command for each table, in pgbench's order.
 fn each_table(command: &str) -> Vec<Action> {
-    VACUUM_ORDER
-        .iter()
-        .map(|table| Action::Run(format!("{command} {}", table.name())))
-        .collect()
+    VACUUM_ORDER.iter().map(|table| Action::Run(format!("{command} {}", table.name()))).collect()
 }
 
 /// What a reset does about statistics where there is no vacuum.
 pub(crate) fn analyze(db: &Database) -> Vec<Action> {
     match db.product.dialect {
-        crate::dialect::Dialect {
-            vacuum: None,
-            analyze: Some(command),
-            ..
-        } => each_table(command),
+        crate::dialect::Dialect { vacuum: None, analyze: Some(command), .. } => each_table(command),
         _ => Vec::new(),
     }
 }
 
 fn primary_keys(db: &Database, opts: &InitOptions) -> Vec<Action> {
     if db.product.dialect.primary_key == PrimaryKey::InCreateTable {
-        let text = format!(
-            "on {} the primary keys are part of step t; step p is left out",
-            db.product.name
-        );
+        let text = format!("on {} the primary keys are part of step t; step p is left out", db.product.name);
         return vec![Action::Tell(text)];
     }
     let tablespace = match &opts.index_tablespace {
@@ -429,10 +371,7 @@ fn primary_keys(db: &Database, opts: &InitOptions) -> Vec<Action> {
         .into_iter()
         .filter_map(|table| Some((table, table.key()?)))
         .map(|(table, key)| {
-            Action::Run(format!(
-                "alter table {} add primary key ({key}){tablespace}",
-                table.name()
-            ))
+            Action::Run(format!("alter table {} add primary key ({key}){tablespace}", table.name()))
         })
         .collect()
 }
@@ -461,11 +400,7 @@ mod tests {
     fn batches_cover_every_number_once() {
         let all = |rows, size| batches(rows, size).flatten().collect::<Vec<_>>();
         for (rows, size) in [(10, 3), (9, 3), (1, 100), (0, 5), (5, 0)] {
-            assert_eq!(
-                all(rows, size),
-                (1..=rows).collect::<Vec<_>>(),
-                "{rows} by {size}"
-            );
+            assert_eq!(all(rows, size), (1..=rows).collect::<Vec<_>>(), "{rows} by {size}");
         }
     }
 
@@ -473,14 +408,8 @@ mod tests {
     fn big_scales_use_big_numbers() {
         let db = Database::from_version_text("PostgreSQL 15.18 on x");
         let text = |scale| {
-            let opts = InitOptions {
-                scale,
-                ..InitOptions::default()
-            };
-            actions(&db, &opts, Step::CreateTables)
-                .iter()
-                .map(ToString::to_string)
-                .collect::<String>()
+            let opts = InitOptions { scale, ..InitOptions::default() };
+            actions(&db, &opts, Step::CreateTables).iter().map(ToString::to_string).collect::<String>()
         };
         assert!(!text(19_999).contains("bigint"));
         assert!(text(20_000).contains("aid bigint not null"));

@@ -15,11 +15,7 @@ use crate::settings::SettingsSource;
 /// tells the truth. A failed COMMIT answers the tag `ROLLBACK`, and COMMIT itself may fail with 40001.
 pub static COCKROACHDB: Product = Product {
     name: "CockroachDB",
-    recognition: Recognition {
-        contains: "CockroachDB",
-        lacks: &[],
-        version_after: "CockroachDB",
-    },
+    recognition: Recognition { contains: "CockroachDB", lacks: &[], version_after: "CockroachDB" },
     set_level: SetLevel::DefaultTransactionIsolation,
     effective_level: SHOW,
     conflicts: &CONFLICTS,
@@ -42,10 +38,7 @@ pub static COCKROACHDB: Product = Product {
         retries: 20,
     },
     // Schemas came with v20.2, comments on them, which mark one as ours, with v21.2.
-    home: Home {
-        schema_since: (21, 2),
-        ..Home::DATABASE
-    },
+    home: Home { schema_since: (21, 2), ..Home::DATABASE },
     settings: SettingsSource::Commands(&[
         (
             "sql.txn.read_committed_isolation.enabled",
@@ -60,17 +53,9 @@ pub static COCKROACHDB: Product = Product {
 
 /// Deadlocks arrive as 40001, never as 40P01; 40003 (result is ambiguous) is no conflict.
 static CONFLICTS: [ConflictRule; 8] = [
-    rule(
-        SqlState::SERIALIZATION_FAILURE,
-        "ABORT_REASON_",
-        Reason::Word("ABORT_REASON_"),
-    ),
+    rule(SqlState::SERIALIZATION_FAILURE, "ABORT_REASON_", Reason::Word("ABORT_REASON_")),
     rule(SqlState::SERIALIZATION_FAILURE, "(RETRY_", Reason::Word("RETRY_")),
-    rule(
-        SqlState::SERIALIZATION_FAILURE,
-        "WriteTooOldError",
-        Reason::Named("WriteTooOldError"),
-    ),
+    rule(SqlState::SERIALIZATION_FAILURE, "WriteTooOldError", Reason::Named("WriteTooOldError")),
     rule(
         SqlState::SERIALIZATION_FAILURE,
         "ReadWithinUncertaintyIntervalError",
@@ -81,15 +66,7 @@ static CONFLICTS: [ConflictRule; 8] = [
         "TransactionAbortedError",
         Reason::Named("TransactionAbortedError"),
     ),
-    rule(
-        SqlState::SERIALIZATION_FAILURE,
-        "TransactionPushError",
-        Reason::Named("TransactionPushError"),
-    ),
-    rule(
-        SqlState::SERIALIZATION_FAILURE,
-        "",
-        Reason::Named("serialization failure"),
-    ),
+    rule(SqlState::SERIALIZATION_FAILURE, "TransactionPushError", Reason::Named("TransactionPushError")),
+    rule(SqlState::SERIALIZATION_FAILURE, "", Reason::Named("serialization failure")),
     rule(SqlState::DEADLOCK_DETECTED, "", Reason::Named("deadlock")),
 ];

@@ -15,11 +15,7 @@ use crate::settings::SettingsSource;
 /// to. DDL commits.
 pub static H2: Product = Product {
     name: "H2",
-    recognition: Recognition {
-        contains: "using H2 ",
-        lacks: &[],
-        version_after: "using H2 ",
-    },
+    recognition: Recognition { contains: "using H2 ", lacks: &[], version_after: "using H2 " },
     set_level: SetLevel::SessionCharacteristics,
     effective_level: EffectiveLevelQuery {
         steps: &[
@@ -30,11 +26,7 @@ pub static H2: Product = Product {
         answer: 1,
     },
     conflicts: &CONFLICTS,
-    dialect: Dialect {
-        analyze: Some("analyze table"),
-        checkpoint: true,
-        ..CAUTIOUS
-    },
+    dialect: Dialect { analyze: Some("analyze table"), checkpoint: true, ..CAUTIOUS },
     home: Home {
         marked: "SELECT coalesce(remarks, '') FROM information_schema.schemata WHERE schema_name = 'isobench'",
         session_sql: Some("SET SCHEMA isobench"),
@@ -49,11 +41,7 @@ pub static H2: Product = Product {
 
 /// One text stands for deadlocks and for updates of rows changed since the snapshot.
 static CONFLICTS: [ConflictRule; 3] = [
-    rule(
-        SqlState::SERIALIZATION_FAILURE,
-        "",
-        Reason::Named("deadlock or concurrent update"),
-    ),
+    rule(SqlState::SERIALIZATION_FAILURE, "", Reason::Named("deadlock or concurrent update")),
     rule(SqlState::DEADLOCK_DETECTED, "", Reason::Named("deadlock")),
     rule(SqlState(*b"HYT00"), "lock", Reason::Named("lock timeout")),
 ];

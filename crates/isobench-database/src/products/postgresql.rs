@@ -15,14 +15,7 @@ pub static POSTGRESQL: Product = Product {
     recognition: Recognition {
         contains: "PostgreSQL ",
         // They took PostgreSQL's text over, but not its storage or its transactions.
-        lacks: &[
-            "Redshift",
-            "RisingWave",
-            "Materialize",
-            "QuestDB",
-            "Greenplum",
-            "server protocol",
-        ],
+        lacks: &["Redshift", "RisingWave", "Materialize", "QuestDB", "Greenplum", "server protocol"],
         version_after: "PostgreSQL ",
     },
     set_level: SetLevel::SessionCharacteristics,
@@ -54,20 +47,8 @@ static CONFLICTS: [ConflictRule; 5] = [
         "read/write dependencies",
         Reason::WithReasonCode("read/write dependencies"),
     ),
-    rule(
-        SqlState::SERIALIZATION_FAILURE,
-        "concurrent update",
-        Reason::Named("concurrent update"),
-    ),
-    rule(
-        SqlState::SERIALIZATION_FAILURE,
-        "concurrent delete",
-        Reason::Named("concurrent delete"),
-    ),
-    rule(
-        SqlState::SERIALIZATION_FAILURE,
-        "",
-        Reason::Named("serialization failure"),
-    ),
+    rule(SqlState::SERIALIZATION_FAILURE, "concurrent update", Reason::Named("concurrent update")),
+    rule(SqlState::SERIALIZATION_FAILURE, "concurrent delete", Reason::Named("concurrent delete")),
+    rule(SqlState::SERIALIZATION_FAILURE, "", Reason::Named("serialization failure")),
     rule(SqlState::DEADLOCK_DETECTED, "", Reason::Named("deadlock")),
 ];

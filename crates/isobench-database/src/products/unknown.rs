@@ -10,18 +10,11 @@ use crate::settings::SettingsSource;
 /// Any other product.
 pub static UNKNOWN: Product = Product {
     name: "unknown",
-    recognition: Recognition {
-        contains: "",
-        lacks: &[],
-        version_after: "PostgreSQL ",
-    },
+    recognition: Recognition { contains: "", lacks: &[], version_after: "PostgreSQL " },
     set_level: SetLevel::SessionCharacteristics,
     effective_level: SHOW,
     conflicts: &GENERIC,
     dialect: CAUTIOUS,
-    home: Home {
-        advisory_lock: false,
-        ..Home::SCHEMA
-    },
+    home: Home { advisory_lock: false, ..Home::SCHEMA },
     settings: SettingsSource::None,
 };

@@ -16,18 +16,10 @@ use crate::settings::SettingsSource;
 /// after BEGIN fails, the session's default works.
 pub static YUGABYTEDB: Product = Product {
     name: "YugabyteDB",
-    recognition: Recognition {
-        contains: "-YB-",
-        lacks: &[],
-        version_after: "-YB-",
-    },
+    recognition: Recognition { contains: "-YB-", lacks: &[], version_after: "-YB-" },
     set_level: SetLevel::DefaultTransactionIsolation,
     effective_level: EffectiveLevelQuery {
-        steps: &[
-            "BEGIN",
-            "SELECT yb_get_effective_transaction_isolation_level()",
-            "COMMIT",
-        ],
+        steps: &["BEGIN", "SELECT yb_get_effective_transaction_isolation_level()", "COMMIT"],
         answer: 1,
     },
     conflicts: &CONFLICTS,
@@ -54,11 +46,7 @@ pub static YUGABYTEDB: Product = Product {
 static CONFLICTS: [ConflictRule; 13] = [
     rule(SqlState::SERIALIZATION_FAILURE, RESTART, Reason::Named(RESTART)),
     rule(SqlState::SERIALIZATION_FAILURE, PRIORITY, Reason::Named(PRIORITY)),
-    rule(
-        SqlState::SERIALIZATION_FAILURE,
-        "expired or aborted",
-        Reason::Named(ABORTED),
-    ),
+    rule(SqlState::SERIALIZATION_FAILURE, "expired or aborted", Reason::Named(ABORTED)),
     rule(
         SqlState::SERIALIZATION_FAILURE,
         "read/write dependencies",
@@ -66,29 +54,17 @@ static CONFLICTS: [ConflictRule; 13] = [
     ),
     rule(SqlState::SERIALIZATION_FAILURE, UPDATE, Reason::Named(UPDATE)),
     rule(SqlState::SERIALIZATION_FAILURE, DELETE, Reason::Named(DELETE)),
-    rule(
-        SqlState::SERIALIZATION_FAILURE,
-        "",
-        Reason::Named("serialization failure"),
-    ),
+    rule(SqlState::SERIALIZATION_FAILURE, "", Reason::Named("serialization failure")),
     rule(SqlState::DEADLOCK_DETECTED, "", Reason::Named("deadlock")),
     rule(SqlState::INTERNAL_ERROR, RESTART, Reason::Named(RESTART)),
     rule(SqlState::INTERNAL_ERROR, PRIORITY, Reason::Named(PRIORITY)),
-    rule(
-        SqlState::INTERNAL_ERROR,
-        "expired or aborted",
-        Reason::Named(ABORTED),
-    ),
+    rule(SqlState::INTERNAL_ERROR, "expired or aborted", Reason::Named(ABORTED)),
     rule(
         SqlState::INTERNAL_ERROR,
         "could not serialize access due to concurrent update",
         Reason::Named(UPDATE),
     ),
-    rule(
-        SqlState::INTERNAL_ERROR,
-        "deadlock detected",
-        Reason::Named("deadlock"),
-    ),
+    rule(SqlState::INTERNAL_ERROR, "deadlock detected", Reason::Named("deadlock")),
 ];
 
 const RESTART: &str = "restart read required";

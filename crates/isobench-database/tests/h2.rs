@@ -1,0 +1,141 @@
+//! H2 over the real protocol: levels, tables, conflicts and namespace. Skipped without Java or H2's jar.
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use isobench_database::{
+    Database, Expectation, InitOptions, Namespace, Writes, baseline, check, detect, init, reset, scale_of,
+    settings,
+};
+use isobench_isolation::{EffectiveLevel, Level};
+use isobench_pgwire::{ConnectOptions, Connection, Error as WireError, Host, Secret};
+
+/// A running H2, stopped when dropped.
+struct H2 {
+    process: Child,
+    options: ConnectOptions,
+    _folder: tempfile::TempDir,
+}
+
+impl Drop for H2 {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The jar named by `ISOBENCH_H2_JAR`, or the one in the local Maven repository.
+fn jar() -> Option<PathBuf> {
+    let named = std::env::var_os("ISOBENCH_H2_JAR").map(PathBuf::from);
+    let in_repository = || {
+        let home = std::env::var_os("HOME")?;
+        Some(Path::new(&home).join(".m2/repository/com/h2database/h2/2.4.240/h2-2.4.240.jar"))
+    };
+    named.or_else(in_repository).filter(|path| path.exists())
+}
+
+fn start(test: &str) -> Option<H2> {
+    let Some(jar) = jar() else {
+        support::skip(
+            test,
+            "no H2 jar (ISOBENCH_H2_JAR, or com.h2database:h2:2.4.240 in the Maven repository)",
+        );
+        return None;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let started = Command::new("java")
+        .arg("-cp")
+        .arg(jar)
+        .args(["org.h2.tools.Server", "-pg", "-pgPort", &port.to_string(), "-ifNotExists", "-baseDir"])
+        .arg(folder.path())
+        .stdout(Stdio::piped())
+        .spawn();
+    let Ok(mut process) = started else {
+        support::skip(test, "no Java");
+        return None;
+    };
+    // It says that it is running, once it listens.
+    let mut line = String::new();
+    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("PG server running"), "{line}");
+    let mut options = ConnectOptions::new(Host::tcp("127.0.0.1", port), "sa", "test");
+    options.password = Some(Secret::new("sa"));
+    Some(H2 { process, options, _folder: folder })
+}
+
+#[test]
+fn h2_over_the_real_protocol() {
+    let Some(h2) = start("h2_over_the_real_protocol") else { return };
+    let mut conn = Connection::open(&h2.options).unwrap();
+    let db = detect(&mut conn).unwrap();
+    assert_eq!((db.product.name, db.version.as_str()), ("H2", "2.4.240"));
+    for level in Level::ALL {
+        conn.execute(&db.product.set_level(level)).unwrap();
+        assert_eq!(db.product.read_effective(&mut conn).unwrap(), EffectiveLevel::Standard(level));
+    }
+    assert!(settings(&mut conn, &db).unwrap().note.is_none());
+    assert_eq!(scale_of(&mut conn).unwrap(), None);
+
+    let namespace = Namespace::claim(&h2.options, &db).unwrap();
+    let mut inside = namespace.open(&h2.options).unwrap();
+    for steps in ["dtgvpf", "dtGvp"] {
+        let opts = InitOptions { steps: steps.parse().unwrap(), ..InitOptions::default() };
+        init(&mut inside, &db, &opts, &mut |_| {}).unwrap();
+        let sizes = "select count(*) || ' ' || max(bid) || ' ' || max(aid) from pgbench_accounts";
+        assert_eq!(inside.value(sizes).unwrap().as_deref(), Some("100000 1 100000"));
+        let tellers = "select count(*) || ' ' || max(bid) || ' ' || sum(tbalance) from pgbench_tellers";
+        assert_eq!(inside.value(tellers).unwrap().as_deref(), Some("10 1 0"));
+    }
+    assert_eq!(scale_of(&mut inside).unwrap(), Some(1));
+    let before = baseline(&mut inside).unwrap();
+    transaction(&mut inside);
+    let once = Expectation { committed: 1, ambiguous: 0 };
+    let checked = check(&mut inside, &before, once, &[Writes::AllTables]).unwrap();
+    assert!(checked.iter().all(|checked| checked.held), "{checked:?}");
+    conflict(&db, &namespace, &h2.options);
+    let note = reset(&mut inside, &db, &InitOptions::default()).unwrap();
+    assert!(note.notes.is_empty(), "{note:?}");
+    assert_eq!(baseline(&mut inside).unwrap(), before);
+    inside.close();
+
+    namespace.release().unwrap();
+    let left = "select count(*) from information_schema.schemata where schema_name = 'isobench'";
+    assert_eq!(conn.value(left).unwrap().as_deref(), Some("0"));
+    assert_eq!(scale_of(&mut conn).unwrap(), None);
+}
+
+/// One TPC-B-like transaction.
+fn transaction(conn: &mut Connection) {
+    for sql in [
+        "begin",
+        "update pgbench_accounts set abalance = abalance + 5 where aid = 7",
+        "update pgbench_tellers set tbalance = tbalance + 5 where tid = 3",
+        "update pgbench_branches set bbalance = bbalance + 5 where bid = 1",
+        "insert into pgbench_history (tid, bid, aid, delta, mtime) values (3, 1, 7, 5, current_timestamp)",
+        "commit",
+    ] {
+        conn.execute(sql).unwrap();
+    }
+}
+
+/// An update of a row that has changed since the snapshot.
+fn conflict(db: &Database, namespace: &Namespace, options: &ConnectOptions) {
+    let mut late = namespace.open(options).unwrap();
+    let mut early = namespace.open(options).unwrap();
+    late.execute(&db.product.set_level(Level::RepeatableRead)).unwrap();
+    late.execute("begin").unwrap();
+    late.query("select bbalance from pgbench_branches where bid = 1").unwrap();
+    let update = "update pgbench_branches set bbalance = bbalance + 1 where bid = 1";
+    early.execute(update).unwrap();
+    let WireError::Server(error) = late.execute(update).unwrap_err() else {
+        panic!("not the server's error")
+    };
+    let found = db.product.conflict(error.code, &error.message, error.detail.as_deref()).unwrap();
+    assert_eq!(found.reason, "deadlock or concurrent update");
+    late.execute("rollback").unwrap();
+}

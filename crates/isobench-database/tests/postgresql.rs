@@ -1,0 +1,280 @@
+//! Tables, reset, namespace, invariants and settings on the installed PostgreSQL, with the real pgbench as the oracle.
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+
+use isobench_database::{
+    Baseline, Database, Error, Expectation, InitOptions, Namespace, PartitionMethod, Progress, Writes,
+    baseline, check, detect, init, reset, scale_of, settings,
+};
+use isobench_isolation::{EffectiveLevel, Level};
+use isobench_pgserver::Server;
+use isobench_pgwire::Connection;
+
+/// Everything about the tables that a dump would show, and the data: kind, name, detail.
+const CATALOG: &str = "
+    with tables as (select * from pg_class where relname like 'pgbench%' and relkind in ('r', 'p'))
+    select '1 table', relname, concat_ws(' ', relkind, case when relkind = 'r' then relpersistence end, reloptions,
+        pg_get_partkeydef(oid), pg_get_expr(relpartbound, oid),
+        (select spcname from pg_tablespace s where s.oid = reltablespace)) from tables
+    union all select '2 column', relname, concat_ws(' ', attnum, attname, format_type(atttypid, atttypmod), attnotnull)
+        from tables join pg_attribute on attrelid = tables.oid where attnum > 0
+    union all select '3 constraint', relname, conname || ' ' || pg_get_constraintdef(c.oid)
+        from tables join pg_constraint c on conrelid = tables.oid
+    union all select '4 index', relname, pg_get_indexdef(indexrelid) from tables join pg_index on indrelid = tables.oid
+    union all select '5 size', relname, concat_ws(' ', pg_relation_size(tables.oid), reltuples, relallvisible) from tables
+        where relname <> 'pgbench_history'
+    union all select '6 data', 'pgbench_branches', md5(string_agg(t::text, ' ' order by bid)) from pgbench_branches t
+    union all select '6 data', 'pgbench_tellers', md5(string_agg(t::text, ' ' order by tid)) from pgbench_tellers t
+    union all select '6 data', 'pgbench_accounts', md5(string_agg(t::text, ' ' order by aid)) from pgbench_accounts t
+    union all select '6 data', 'pgbench_history', count(*)::text from pgbench_history
+    order by 1, 2, 3";
+
+fn catalog(conn: &mut Connection) -> Vec<String> {
+    let rows = conn.query(CATALOG).unwrap().rows;
+    rows.iter().map(|row| row.iter().flatten().cloned().collect::<Vec<_>>().join(" | ")).collect()
+}
+
+fn pgbench(bin: &Path, server: &Server, dbname: &str, arguments: &[&str]) -> String {
+    let output = Command::new(bin.join("pgbench"))
+        .args(arguments)
+        .arg("-h")
+        .arg(server.socket_dir())
+        .args(["-p", &server.port().to_string(), "-U", server.user(), dbname])
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Makes a database and a session in it.
+fn database(server: &Server, name: &str) -> (Connection, Database) {
+    let mut admin = Connection::open(&support::options(server, server.database())).unwrap();
+    admin.execute(&format!("create database {name}")).unwrap();
+    let mut conn = Connection::open(&support::options(server, name)).unwrap();
+    let db = detect(&mut conn).unwrap();
+    (conn, db)
+}
+
+fn scale_2(steps: &str) -> InitOptions {
+    InitOptions { steps: steps.parse().unwrap(), scale: 2, ..InitOptions::default() }
+}
+
+#[test]
+fn tables_equal_those_of_pgbench() {
+    let Some((server, bin)) = support::postgresql("tables_equal_those_of_pgbench") else { return };
+    let (mut theirs, _) = database(&server, "theirs");
+    let (mut ours, db) = database(&server, "ours");
+    let unlogged = InitOptions { unlogged: true, fillfactor: 80, foreign_keys: true, ..scale_2("dtgvp") };
+    let hash = PartitionMethod::Hash;
+    let partitioned = InitOptions { partitions: 3, ..scale_2("dtgvpf") };
+    let cases: [(&[&str], InitOptions); 6] = [
+        (&["-I", "dtgvp"], scale_2("dtgvp")),
+        (&["-I", "dtGvp"], scale_2("dtGvp")),
+        (&["-I", "dtgp"], scale_2("dtgp")),
+        (&["-F", "80", "--unlogged-tables", "--foreign-keys"], unlogged),
+        (&["-I", "dtgvpf", "--partitions=3"], partitioned.clone()),
+        (
+            &["-I", "dtGvpf", "--partitions=3", "--partition-method=hash"],
+            InitOptions { partition_method: hash, ..scale_2("dtGvpf") }.with_partitions(3),
+        ),
+    ];
+    for (arguments, opts) in cases {
+        let arguments = [&["-i", "-q", "-s", "2"], arguments].concat();
+        pgbench(&bin, &server, "theirs", &arguments);
+        init(&mut ours, &db, &opts, &mut |_| {}).unwrap();
+        let (theirs, ours) = (catalog(&mut theirs), catalog(&mut ours));
+        // Ours freezes the small tables as well, so their pages are all-visible even without a vacuum; and what an
+        // ANALYZE never saw has no statistics to compare.
+        let comparable = |line: &&String| !line.starts_with("5 size") || arguments.contains(&"dtgvp");
+        let theirs: Vec<_> = theirs.iter().filter(comparable).collect();
+        let ours: Vec<_> = ours.iter().filter(comparable).collect();
+        assert_eq!(ours, theirs, "pgbench {arguments:?}");
+        assert!(theirs.len() > 20, "the catalog query finds too little: {theirs:?}");
+    }
+    assert_eq!(scale_of(&mut ours).unwrap(), Some(2));
+}
+
+trait WithPartitions {
+    fn with_partitions(self, count: u32) -> Self;
+}
+
+impl WithPartitions for InitOptions {
+    fn with_partitions(mut self, count: u32) -> Self {
+        self.partitions = count;
+        self
+    }
+}
+
+#[test]
+fn progress_equals_that_of_pgbench() {
+    let Some((server, bin)) = support::postgresql("progress_equals_that_of_pgbench") else { return };
+    let (_, _) = database(&server, "theirs");
+    let (mut ours, db) = database(&server, "ours");
+    // Times differ; and version 18's lines about rows name the table.
+    let comparable = |line: &str| {
+        let line = line.replace(" of pgbench_accounts done", " done");
+        let cut = line.find(" (elapsed").or_else(|| line.find("done in")).unwrap_or(line.len());
+        line[..cut].to_owned()
+    };
+    let mut said = Vec::new();
+    assert_eq!(scale_of(&mut ours).unwrap(), None);
+    init(&mut ours, &db, &scale_2("dtgvpf"), &mut |progress| said.push(comparable(&progress.to_string())))
+        .unwrap();
+    let theirs = pgbench(&bin, &server, "theirs", &["-i", "-s", "2", "-I", "dtgvpf"]);
+    let theirs: Vec<_> = theirs.lines().map(comparable).filter(|line| !line.is_empty()).collect();
+    let said: Vec<_> = said.iter().flat_map(|text| text.lines()).collect();
+    assert_eq!(said, theirs);
+    let error = init(&mut ours, &db, &scale_2("dg"), &mut |_: Progress| {}).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "query failed: ERROR:  relation \"pgbench_accounts\" does not exist\nQuery was: truncate table \
+         pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers"
+    );
+    // The failed transaction was rolled back, so that the session works on.
+    init(&mut ours, &db, &scale_2("dt"), &mut |_| {}).unwrap();
+}
+
+#[test]
+fn a_reset_brings_back_the_same_state() {
+    let Some((server, bin)) = support::postgresql("a_reset_brings_back_the_same_state") else { return };
+    let (mut conn, db) = database(&server, "ours");
+    let opts = InitOptions { foreign_keys: true, ..scale_2("dt") };
+    assert!(reset(&mut conn, &db, &opts).unwrap().notes.is_empty());
+    let fresh = catalog(&mut conn);
+    pgbench(&bin, &server, "ours", &["-n", "-c", "2", "-t", "200"]);
+    assert_ne!(catalog(&mut conn), fresh);
+    reset(&mut conn, &db, &opts).unwrap();
+    assert_eq!(catalog(&mut conn), fresh);
+
+    // Somebody without the right to run a checkpoint gets a note.
+    conn.execute("create role plain login; create schema plain authorization plain").unwrap();
+    let mut plain = support::options(&server, "ours");
+    plain.user = "plain".to_owned();
+    let mut conn = Connection::open(&plain).unwrap();
+    let note = reset(&mut conn, &db, &InitOptions::default()).unwrap();
+    assert!(note.notes[0].starts_with("no right to run CHECKPOINT"), "{note:?}");
+}
+
+#[test]
+fn invariants_hold_after_pgbench_and_not_after_a_lost_update() {
+    let Some((server, bin)) = support::postgresql("invariants") else { return };
+    let (mut conn, db) = database(&server, "ours");
+    init(&mut conn, &db, &InitOptions::default(), &mut |_| {}).unwrap();
+    let zero = Baseline { history_rows: 0, history: 0, accounts: 0, tellers: 0, branches: 0 };
+    assert_eq!(baseline(&mut conn).unwrap(), zero);
+    let mut before = zero;
+    for (script, committed) in [("tpcb-like", 40), ("simple-update", 40), ("select-only", 0)] {
+        pgbench(&bin, &server, "ours", &["-n", "-c", "4", "-t", "10", "-b", script]);
+        let mix = [Writes::of_builtin(script).unwrap()];
+        let expectation = Expectation { committed, ambiguous: 0 };
+        let checked = check(&mut conn, &before, expectation, &mix).unwrap();
+        assert!(checked.iter().all(|checked| checked.held), "{script}: {checked:?}");
+        before = baseline(&mut conn).unwrap();
+    }
+    conn.execute("update pgbench_branches set bbalance = bbalance + 1 where bid = 1").unwrap();
+    let checked = check(&mut conn, &before, Expectation::default(), &[Writes::AllTables]).unwrap();
+    let violated: Vec<_> = checked.iter().filter(|checked| !checked.held).collect();
+    assert_eq!(violated.len(), 1);
+    assert_eq!(violated[0].detail, "branches changed by 1, history by 0");
+}
+
+#[test]
+fn levels_and_settings_are_read() {
+    let Some((server, _)) = support::postgresql("levels_and_settings_are_read") else { return };
+    let (mut conn, db) = database(&server, "ours");
+    assert_eq!(db.product.name, "PostgreSQL");
+    assert_eq!(db.version, server.version());
+    for level in Level::ALL {
+        conn.execute(&db.product.set_level(level)).unwrap();
+        assert_eq!(db.product.read_effective(&mut conn).unwrap(), EffectiveLevel::Standard(level));
+    }
+    conn.execute("alter database ours set random_page_cost = 1.5").unwrap();
+    let mut conn = Connection::open(&support::options(&server, "ours")).unwrap();
+    let settings = settings(&mut conn, &db).unwrap();
+    assert_eq!(settings.note, None);
+    assert_eq!(settings.values["random_page_cost"], "1.5");
+    assert_eq!(settings.values["fsync"], "on");
+    assert_eq!(settings.values["shared_buffers"], "128MB");
+    for private in ["listen_addresses", "unix_socket_directories", "data_directory", "lc_messages"] {
+        assert!(!settings.values.contains_key(private), "{private} is told");
+    }
+}
+
+/// Names of schemas that `isobench` made.
+fn schemas(conn: &mut Connection) -> Option<String> {
+    conn.value("select nspname from pg_namespace where nspname = 'isobench'").unwrap()
+}
+
+#[test]
+fn a_namespace_is_made_used_and_removed() {
+    let Some((server, _)) = support::postgresql("a_namespace_is_made_used_and_removed") else { return };
+    let (mut conn, db) = database(&server, "somebodys");
+    conn.execute("create table pgbench_accounts(precious int); insert into pgbench_accounts values (1)")
+        .unwrap();
+    let mut options = support::options(&server, "somebodys");
+    options.options = Some("-c work_mem=5MB".to_owned());
+
+    let namespace = Namespace::claim(&options, &db).unwrap();
+    let line = namespace.describe();
+    assert!(line.starts_with("working in schema \"isobench\" on "), "{line}");
+    assert!(line.ends_with("no other table is touched, and it is removed at the end"), "{line}");
+    let mut inside = namespace.open(&options).unwrap();
+    assert_eq!(inside.value("show work_mem").unwrap().as_deref(), Some("5MB"));
+    init(&mut inside, &db, &InitOptions::default(), &mut |_| {}).unwrap();
+    assert_eq!(inside.value("select count(*) from pgbench_accounts").unwrap().as_deref(), Some("100000"));
+    assert_eq!(conn.value("select precious from pgbench_accounts").unwrap().as_deref(), Some("1"));
+
+    let error = Namespace::claim(&options, &db).unwrap_err();
+    assert!(matches!(error, Error::InUse { .. }), "{error}");
+
+    // Somebody ends our idle connection: the release makes another one.
+    conn.execute(
+        "select pg_terminate_backend(pid) from pg_stat_activity where query like 'COMMENT ON schema isobench%'",
+    )
+    .unwrap();
+    namespace.release().unwrap();
+    assert_eq!(schemas(&mut conn), None);
+}
+
+#[test]
+fn leftovers_are_replaced_and_strangers_left_alone() {
+    let Some((server, _)) = support::postgresql("leftovers_are_replaced") else { return };
+    let (mut conn, db) = database(&server, "somebodys");
+    let options = support::options(&server, "somebodys");
+
+    let kept = Namespace::claim(&options, &db).unwrap();
+    kept.open(&options).unwrap().execute("create table t(k int)").unwrap();
+    kept.keep();
+    assert!(schemas(&mut conn).is_some());
+    // The lock goes when the server notices that the session has ended.
+    let namespace = loop {
+        match Namespace::claim(&options, &db) {
+            Err(Error::InUse { .. }) => std::thread::yield_now(),
+            other => break other.unwrap(),
+        }
+    };
+    assert!(namespace.describe().contains("in place of one that an earlier run left behind"));
+    assert!(namespace.open(&options).unwrap().execute("select * from t").is_err());
+
+    // A panic or an early return removes it, too.
+    drop(namespace);
+    assert_eq!(schemas(&mut conn), None);
+
+    conn.execute("create role plain login").unwrap();
+    let mut plain = options.clone();
+    plain.user = "plain".to_owned();
+    let error = Namespace::claim(&plain, &db).unwrap_err();
+    assert!(matches!(error, Error::MayNotCreate { .. }), "{error}");
+
+    conn.execute("create schema isobench; create table isobench.precious(k int)").unwrap();
+    let error = loop {
+        match Namespace::claim(&options, &db).unwrap_err() {
+            Error::InUse { .. } => std::thread::yield_now(),
+            other => break other,
+        }
+    };
+    assert!(matches!(error, Error::NotOurs { .. }), "{error}");
+    assert!(conn.execute("select * from isobench.precious").is_ok());
+}

@@ -1,0 +1,114 @@
+//! Products that aren't at hand, played by a scripted server with what was recorded from them (tests/scripts/).
+
+mod support;
+
+use isobench_database::{Database, InitOptions, Namespace, Progress, detect, init, reset, settings};
+use isobench_isolation::{EffectiveLevel, Level};
+use isobench_pgwire::{Connection, Error as WireError};
+use isobench_testkit::scripted::ScriptedServer;
+
+fn start(script: &str) -> (ScriptedServer, Connection, Database) {
+    let server = ScriptedServer::start(script);
+    let mut conn = Connection::open(&server.options()).unwrap();
+    let db = detect(&mut conn).unwrap();
+    (server, conn, db)
+}
+
+/// The reason that the product's row gives to the error of a statement.
+fn reason(conn: &mut Connection, db: &Database, sql: &str) -> Option<String> {
+    match conn.execute(sql).unwrap_err() {
+        WireError::Server(error) => db
+            .product
+            .conflict(error.code, &error.message, error.detail.as_deref())
+            .map(|conflict| conflict.reason.into_owned()),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn cockroachdb_raises_levels_and_reports_conflicts() {
+    let (server, mut conn, db) = start(include_str!("scripts/cockroachdb-levels.txt"));
+    assert_eq!((db.product.name, db.version.as_str()), ("CockroachDB", "v20.1.5"));
+    conn.execute(&db.product.set_level(Level::ReadCommitted)).unwrap();
+    let level = db.product.read_effective(&mut conn).unwrap();
+    assert_eq!(level, EffectiveLevel::Standard(Level::Serializable));
+    assert!(level.differs_from(Level::ReadCommitted));
+
+    conn.execute("begin").unwrap();
+    let update = "update t set v=v+1 where k=1";
+    assert_eq!(reason(&mut conn, &db, update).as_deref(), Some("WriteTooOldError"));
+    assert_eq!(reason(&mut conn, &db, "select 1"), None, "25P02 is a consequence");
+    assert_eq!(conn.execute("commit").unwrap()[0].tag, "ROLLBACK");
+    conn.execute("begin").unwrap();
+    assert_eq!(reason(&mut conn, &db, "commit").as_deref(), Some("RETRY_SERIALIZABLE"));
+    conn.execute("begin").unwrap();
+    assert_eq!(reason(&mut conn, &db, update).as_deref(), Some("ABORT_REASON_PUSHER_ABORTED"));
+    conn.execute("rollback").unwrap();
+    let settings = settings(&mut conn, &db).unwrap();
+    assert!(settings.values.is_empty());
+    assert!(settings.note.unwrap().starts_with("sql.txn.read_committed_isolation.enabled can't be read"));
+    conn.close();
+    server.finish();
+}
+
+#[test]
+fn cockroachdb_load_is_tried_again() {
+    let (server, mut conn, db) = start(include_str!("scripts/cockroachdb-init.txt"));
+    let opts = InitOptions { steps: "dtGvpf".parse().unwrap(), ..InitOptions::default() };
+    let mut said = Vec::new();
+    let timings =
+        init(&mut conn, &db, &InitOptions { steps: "dtg".parse().unwrap(), ..opts.clone() }, &mut |p| {
+            if !matches!(p, Progress::Rows { .. }) {
+                said.push(p.to_string());
+            }
+        })
+        .unwrap();
+    assert_eq!(timings.steps.len(), 3);
+    assert_eq!(said.len(), 3, "{said:?}");
+    let timings = init(&mut conn, &db, &InitOptions { steps: "vpf".parse().unwrap(), ..opts }, &mut |p| {
+        said.push(p.to_string());
+    })
+    .unwrap();
+    // Only the foreign keys are something to do there.
+    assert_eq!(timings.steps.len(), 1);
+    assert!(said[3].starts_with("no vacuum on CockroachDB"), "{said:?}");
+    conn.close();
+    server.finish();
+}
+
+#[test]
+fn cockroachdb_before_schemas_gets_a_database() {
+    let server = ScriptedServer::start(include_str!("scripts/cockroachdb-namespace.txt"));
+    let db = Database::from_version_text("CockroachDB OSS v20.1.5 (x86_64-linux-gnu, built …)");
+    let namespace = Namespace::claim(&server.options(), &db).unwrap();
+    let line = namespace.describe();
+    assert!(line.starts_with("working in database \"isobench\""), "{line}");
+    assert!(line.contains("run one at a time"), "{line}");
+    let conn = namespace.open(&server.options()).unwrap();
+    conn.close();
+    namespace.release().unwrap();
+    server.finish();
+}
+
+#[test]
+fn yugabytedb_tells_its_effective_level() {
+    let (server, mut conn, db) = start(include_str!("scripts/yugabytedb.txt"));
+    assert_eq!((db.product.name, db.version.as_str()), ("YugabyteDB", "2.13.0.0-b0"));
+    conn.execute(&db.product.set_level(Level::ReadCommitted)).unwrap();
+    let level = db.product.read_effective(&mut conn).unwrap();
+    assert_eq!(level, EffectiveLevel::Standard(Level::RepeatableRead));
+    let level = db.product.read_effective(&mut conn).unwrap();
+    assert_eq!(level, EffectiveLevel::Unknown, "a version without the function can't tell");
+
+    let update = "update t set v=v+1 where k=1";
+    let mut next = || reason(&mut conn, &db, update);
+    assert_eq!(next().as_deref(), Some("conflicts with higher priority transaction"));
+    assert_eq!(next().as_deref(), Some("restart read required"));
+    assert_eq!(next().as_deref(), Some("expired or aborted by a conflict"));
+    assert_eq!(next().as_deref(), Some("restart read required"));
+    assert_eq!(next(), None);
+    let note = reset(&mut conn, &db, &InitOptions::default()).unwrap();
+    assert_eq!(note.notes, ["the statistics could not be refreshed: ANALYZE is not supported here"]);
+    conn.close();
+    server.finish();
+}
