@@ -52,7 +52,6 @@ impl Endpoint {
             };
         }
         let name = host.name();
-        let name = host.name();
         match (name.as_str(), host.port).to_socket_addrs() {
             Ok(addresses) => Ok(addresses.map(|address| Self::Tcp { host: name.clone(), address }).collect()),
             Err(error) => {
