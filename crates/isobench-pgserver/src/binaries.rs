@@ -6,6 +6,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::io::Errno;
+
 use crate::account::Account;
 use crate::cache::Cache;
 use crate::fetch::fetch;
@@ -58,17 +60,17 @@ impl Binaries {
             return Err(ServerError::MissingProgram { folder, program });
         }
         let program = folder.join("postgres");
-        let wont_run = |message: String| ServerError::WontRun { program: program.clone(), message };
         let output = account.command(&program).arg("--version").output();
-        let output = output.map_err(|error| wont_run(explain(&error, account)))?;
+        let output = output.map_err(|error| spawn_error(error, program.clone(), account))?;
         let line = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         let Some(version) = Version::parse(&line).filter(|_| output.status.success()) else {
             let errors = String::from_utf8_lossy(&output.stderr);
-            return Err(wont_run(if is_for_another_machine(&program) {
+            let message = if is_for_another_machine(&program) {
                 "it is built for another kind of machine".to_owned()
             } else {
                 format!("{} ({})", errors.trim(), output.status)
-            }));
+            };
+            return Err(ServerError::WontRun { program, message });
         };
         if version.major < OLDEST_MAJOR {
             return Err(ServerError::TooOld { program, version: version.text });
@@ -89,7 +91,7 @@ pub(crate) fn find(
         (Some(_), Some(_)) => Err(ServerError::BinAndVersion),
         (Some(folder), None) => Binaries::open(folder, account, "--server-bin"),
         (None, Some(version)) => fetched(version, account, cache, note),
-        (None, None) => match newest(&candidates(), account) {
+        (None, None) => match newest(&candidates(), account)? {
             Some(binaries) => Ok(binaries),
             None => fetched(MajorVersion::NEWEST, account, cache, note),
         },
@@ -102,21 +104,33 @@ fn fetched(
     cache: &Cache,
     note: &mut dyn FnMut(&str),
 ) -> Result<Binaries, ServerError> {
+    // Before the download, not after it.
+    account.check_reach(&cache.folder)?;
     let folder = fetch(version, cache, note)?;
     Binaries::open(&folder, account, "fetched").map(|binaries| Binaries { fetched: true, ..binaries })
 }
 
 /// Picks the newest server of those that work and whose version is supported.
-fn newest(folders: &[PathBuf], account: &Account) -> Option<Binaries> {
+///
+/// # Errors
+/// [`ServerError::CannotBecome`], which no other server would change.
+fn newest(folders: &[PathBuf], account: &Account) -> Result<Option<Binaries>, ServerError> {
     let oldest = u32::from(MajorVersion::OLDEST.get());
-    folders
-        .iter()
-        .filter_map(|folder| {
-            Binaries::open(folder, account, &format!("installed at {}", folder.display())).ok()
-        })
-        .filter(|binaries| binaries.version.major >= oldest)
-        // The first of equals: what stands in PATH goes before the rest.
-        .reduce(|best, next| if next.version.compare(&best.version).is_gt() { next } else { best })
+    let mut best: Option<Binaries> = None;
+    for folder in folders {
+        match Binaries::open(folder, account, &format!("installed at {}", folder.display())) {
+            Ok(next) => {
+                // The first of equals: what stands in PATH goes before the rest.
+                let is_newer = best.as_ref().is_none_or(|best| next.version.compare(&best.version).is_gt());
+                if is_newer && next.version.major >= oldest {
+                    best = Some(next);
+                }
+            }
+            Err(error @ ServerError::CannotBecome { .. }) => return Err(error),
+            Err(_) => (),
+        }
+    }
+    Ok(best)
 }
 
 /// Lists the folders in which a server may be installed, each once, without looking closer.
@@ -184,20 +198,18 @@ fn is_for_another_machine(program: &Path) -> bool {
     theirs.starts_with(b"\x7fELF") && (theirs[4..6] != ours[4..6] || theirs[18..] != ours[18..])
 }
 
-/// Says why a program can't be executed, with what the system's few words don't say.
-fn explain(error: &io::Error, account: &Account) -> String {
-    use rustix::io::Errno;
-    let hint = match Errno::from_io_error(error) {
-        Some(Errno::NOENT) => {
-            "; the file is there, so its dynamic loader isn't: it is built for another system"
+/// Makes the error for a program that the system refuses to start, adding what its few words don't say.
+fn spawn_error(error: io::Error, program: PathBuf, account: &Account) -> ServerError {
+    let hint = match (Errno::from_io_error(&error), account.other_name()) {
+        (Some(Errno::PERM | Errno::INVAL), Some(user)) => {
+            return ServerError::CannotBecome { user: user.to_owned(), source: error };
         }
-        Some(Errno::PERM | Errno::INVAL) if account.is_other() => {
-            let user = account.other_name().unwrap_or_default();
-            return format!("{error}; root may not become the user \"{user}\" here");
+        (Some(Errno::NOENT), _) => {
+            "; the file is there, so its dynamic loader isn't: it is built for another system"
         }
         _ => "",
     };
-    format!("{error}{hint}")
+    ServerError::WontRun { program, message: format!("{error}{hint}") }
 }
 
 #[cfg(test)]
@@ -242,10 +254,10 @@ mod tests {
             top.path().join("missing"),
         ];
         let account = Account::for_server().expect("account");
-        let found = newest(&folders, &account).expect("one");
+        let found = newest(&folders, &account).expect("no error").expect("one");
         assert_eq!((found.version.text.as_str(), found.folder), ("16.10", top.path().join("b")));
         assert!(found.origin.starts_with("installed at /"));
-        assert!(newest(&folders[..1], &account).is_none());
+        assert!(newest(&folders[..1], &account).expect("no error").is_none());
     }
 
     #[test]

@@ -46,6 +46,16 @@ pub enum ServerError {
         "PostgreSQL refuses to run as root, and /etc/passwd has neither a user \"postgres\" nor \"nobody\" to run it as: run isobench as an ordinary user, or add one of them"
     )]
     NoUnprivilegedUser,
+    /// The program runs as root, but without the right to become somebody else.
+    #[error(
+        "PostgreSQL refuses to run as root, and root may not become the user \"{user}\" here ({source}): run isobench as an ordinary user, or allow it to change its user"
+    )]
+    CannotBecome {
+        /// Whom it tried to become.
+        user: String,
+        /// The system's reason.
+        source: io::Error,
+    },
     /// The program runs as root, and the unprivileged user can't get to a file it needs.
     #[error(
         "user \"{user}\", who runs PostgreSQL for root, cannot reach {}: folder {} is closed to it; move the files, or run isobench as an ordinary user",

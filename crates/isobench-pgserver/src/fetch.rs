@@ -51,7 +51,7 @@ pub(crate) fn fetch(
     }
     remove_staging(&folder);
     if cache.is_temporary {
-        note(&format!("no home folder to keep it in: keeping it in {}", cache.folder.display()));
+        note(&format!("no cache folder can be written: keeping PostgreSQL in {}", cache.folder.display()));
     }
     download(major, &folder, note)
 }

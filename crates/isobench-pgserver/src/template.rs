@@ -43,9 +43,8 @@ pub(crate) fn make_data(
             visit_tree(&data, &mut |path| account.give(path)).map_err(given(&data))?;
             account.give(run).map_err(given(run))
         }
-        // The disk of the run is full, or initdb fails: it would again.
-        Err(Some(error @ ServerError::Initdb { .. })) => Err(error),
-        Err(Some(error @ ServerError::NoSpace { .. })) if is_same_disk(&error, run) => Err(error),
+        // It would be full again; all other troubles may be the cache's.
+        Err(Some(error @ ServerError::NoSpace { .. })) if is_same_disk(&cache.folder, run) => Err(error),
         Err(_) => {
             let _ = fs::remove_dir_all(&data);
             note(&format!("preparing PostgreSQL {} (initdb) …", binaries.version.text));
@@ -60,12 +59,9 @@ fn given(path: &Path) -> impl FnOnce(io::Error) -> ServerError {
     move |source| ServerError::io("change the owner of", path, source)
 }
 
-fn is_same_disk(error: &ServerError, run: &Path) -> bool {
-    let ServerError::NoSpace { folder } = error else {
-        return false;
-    };
+fn is_same_disk(one: &Path, other: &Path) -> bool {
     let disk = |path: &Path| fs::metadata(path).map(|meta| meta.dev()).ok();
-    disk(folder).is_none() || disk(folder) == disk(run)
+    disk(one) == disk(other)
 }
 
 fn from_template(
@@ -101,20 +97,27 @@ fn make_template(
     template: &Path,
     stamp: &str,
 ) -> Result<(), ServerError> {
-    let staging = template.with_extension("new");
+    // Leftovers of a run that was killed while it made one. The name of the next is another, because a
+    // killed run's initdb may still be at work.
+    let prefix = format!("{}.new-", template.file_name().unwrap_or_default().to_string_lossy());
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+    let staging = tempfile::Builder::new().prefix(&prefix).tempdir_in(folder);
+    let staging = staging.map_err(|source| ServerError::io("create a folder in", folder, source))?.keep();
     let io = |action| {
         let path = staging.clone();
         move |source| ServerError::io(action, &path, source)
     };
-    // Leftovers of a run that was killed while it made one.
-    for leftover in [&staging, template] {
-        remove_if_there(leftover).map_err(io("remove"))?;
-    }
-    fs::create_dir(&staging).map_err(io("create the folder"))?;
-    account.give(&staging).map_err(given(&staging))?;
-    let made = initdb(binaries, account, &staging.join("data"), true)
+    let made = account
+        .give(&staging)
+        .map_err(given(&staging))
+        .and_then(|()| initdb(binaries, account, &staging.join("data"), true))
         .and_then(|()| take_back(&staging, account).map_err(io("change the owner of")))
         .and_then(|()| fs::write(staging.join("stamp"), stamp).map_err(io("write")))
+        .and_then(|()| remove_if_there(template).map_err(io("replace")))
         .and_then(|()| fs::rename(&staging, template).map_err(io("rename")));
     if made.is_err() {
         let _ = fs::remove_dir_all(&staging);
