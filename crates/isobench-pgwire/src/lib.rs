@@ -1,4 +1,27 @@
-//! The PostgreSQL frontend protocol without I/O, connection strings, and sockets at the edge.
+//! The PostgreSQL frontend protocol (version 3.0) without I/O, connection strings, and sockets at the edge.
+//!
+//! From the inside out:
+//!
+//! - the codec: [`FrameBuffer`] splits a stream into messages, [`frontend`] appends what a client sends, [`backend`]
+//!   parses what a server sends; [`server`] is the other side of both, for test servers. No I/O, and on the way of a
+//!   benchmark no allocation per message;
+//! - [`Startup`]: start-up and authentication as a state machine without I/O;
+//! - [`config`]: how to reach a server, from command line, connection string, environment and libpq's files;
+//! - the edge: [`connect`] opens a session over a [`Socket`], [`CancelToken`] cancels, and [`Connection`] is a
+//!   blocking connection for administrative work.
+//!
+//! It must not know what is measured, nor which product the server is. TLS has its place in `connect.rs` and is missing.
+//!
+//! ```no_run
+//! use isobench_pgwire::{ConnectOptions, Connection, Given, process_environment};
+//!
+//! let given = Given { dbname: Some("host=/tmp dbname=bench".to_owned()), ..Given::default() };
+//! let options = ConnectOptions::resolve(&given, &process_environment)?;
+//! let mut connection = Connection::open(&options)?;
+//! let level = connection.value("SHOW transaction_isolation")?;
+//! println!("{}: {level:?}", options.describe());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod backend;
 mod cancel;

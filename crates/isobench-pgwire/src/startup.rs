@@ -11,6 +11,9 @@ use crate::{ConnectOptions, Frame, Host, ProtocolError, Secret, ServerError, fro
 /// The most notices and parameters that are remembered; a sane server sends under 20.
 const REMEMBERED: usize = 1000;
 
+/// The most rounds of hashing that a server can make us compute: about ten seconds. PostgreSQL asks for 4,096.
+const SCRAM_ITERATIONS: u32 = 10_000_000;
+
 /// One start-up of a session, from the start-up packet to the first ReadyForQuery.
 ///
 /// Source: PostgreSQL: Protocol, Message Flow, Start-up.
@@ -212,6 +215,7 @@ impl Startup {
             }
             (Phase::Authentication, Authentication::Sasl(offered)) => self.begin_scram(*offered, out)?,
             (Phase::Scram(mut scram), Authentication::SaslContinue(message)) => {
+                check_iterations(message)?;
                 scram.update(message).map_err(|error| StartupError::Scram(error.to_string()))?;
                 frontend::sasl_response(out, scram.message());
                 Phase::ScramFinal(scram)
@@ -242,6 +246,19 @@ impl Startup {
             Some(password) if !password.expose().is_empty() => Ok(password.expose()),
             _ => Err(StartupError::NoPassword),
         }
+    }
+}
+
+/// Refuses a number of iterations that would keep us busy for hours.
+fn check_iterations(server_first: &[u8]) -> Result<(), StartupError> {
+    let asked = server_first.split(|&byte| byte == b',').find_map(|part| part.strip_prefix(b"i="));
+    let asked =
+        asked.and_then(|text| std::str::from_utf8(text).ok()).and_then(|text| text.parse::<u64>().ok());
+    match asked {
+        Some(asked) if asked > SCRAM_ITERATIONS.into() => {
+            Err(StartupError::Scram(format!("the server asks for {asked} iterations")))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -188,6 +188,15 @@ fn scram_server_without_the_password() {
 }
 
 #[test]
+fn absurd_numbers_of_iterations_are_refused() {
+    let mut session = Session::begin(&options());
+    session.serve(|out| server::authentication_sasl(out, &["SCRAM-SHA-256"])).expect("known");
+    let result =
+        session.serve(|out| server::authentication_sasl_continue(out, b"r=x,s=c2FsdA==,i=4294967295"));
+    assert_eq!(result, Err(StartupError::Scram("the server asks for 4294967295 iterations".to_owned())));
+}
+
+#[test]
 fn what_is_not_supported_is_said() {
     let cases = [
         (2, "Kerberos 5 authentication not supported"),
