@@ -27,6 +27,11 @@ impl Pipeline {
         self.sent.push_back(Sent::Sync);
     }
 
+    /// True if the reply to everything that was sent has come.
+    pub(super) fn is_empty(&self) -> bool {
+        self.sent.is_empty()
+    }
+
     /// The command whose reply comes next.
     pub(super) fn current(&self) -> Option<usize> {
         match self.sent.front() {

@@ -104,7 +104,9 @@ impl Client {
     }
 
     fn on_error(&mut self, error: ServerError) {
-        if error.is_fatal() && self.outstanding == 0 && self.pipeline.is_none() {
+        let owes =
+            self.outstanding > 0 || self.pipeline.as_ref().is_some_and(|pipeline| !pipeline.is_empty());
+        if error.is_fatal() && !owes {
             self.farewell = Some(Box::new(error));
         } else {
             self.fail(error);
