@@ -21,8 +21,11 @@ const HOP: Duration = Duration::from_micros(10);
 /// A wait takes at least this long, or a loop that never waits for anything would stop the time.
 const SHORTEST_WAIT: Duration = Duration::from_micros(1);
 
+/// After so many waits in one instant, time passes nevertheless: errors may come in no time, and so fast for ever.
+const TURNS_OF_AN_INSTANT: u32 = 10;
+
 /// So many waits mean that whoever waits makes no headway.
-const MOST_WAITS: u64 = 20_000_000;
+const MOST_WAITS: u64 = 2_000_000;
 
 /// Something that happens at an instant.
 enum Event {
@@ -60,6 +63,8 @@ pub(super) struct Network {
     wires: Vec<Wire>,
     news: Vec<usize>,
     waits: u64,
+    /// Waits since time has passed.
+    turns: u32,
 }
 
 impl Network {
@@ -74,6 +79,7 @@ impl Network {
             wires: Vec::new(),
             news: Vec::new(),
             waits: 0,
+            turns: 0,
         }
     }
 
@@ -174,6 +180,10 @@ impl Network {
             self.truth.ran_out_of_time = true;
             return Err(io::Error::other("the simulation's time is over"));
         }
+        let before = self.now;
+        if self.turns > TURNS_OF_AN_INSTANT {
+            self.pass_to(self.now.after(HOP));
+        }
         let until = until.max(self.now.after(SHORTEST_WAIT));
         while self.news.is_empty() {
             match self.events.first_key_value() {
@@ -186,6 +196,7 @@ impl Network {
                 break;
             }
         }
+        self.turns = if self.now > before { 0 } else { self.turns + 1 };
         ready.append(&mut self.news);
         Ok(())
     }
