@@ -1,0 +1,142 @@
+//! Connections that are lost, in every state of the client: which bucket, and that the others go on.
+
+use isobench_pgwire::SqlState;
+use isobench_runner::{Pacing, Protocol};
+use isobench_stats::{Attempts, Transactions};
+use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
+
+use crate::harness::{Case, INSERT, Ran, TRANSFER, backoff, millis, ms};
+
+/// Two clients with three transactions each; the first one is struck in its second transaction.
+fn struck(script: &str, on: On, fault: Fault) -> Ran {
+    let ran = Case::new(script)
+        .clients(2)
+        .transactions(3)
+        .faults(Faults::none().and(on, When::Nth(0, 1), fault))
+        .run();
+    assert_eq!(ran.outcome.aborted, 1);
+    assert!(!ran.outcome.is_complete());
+    assert!(ran.abort().starts_with("client 0 aborted: "), "{}", ran.abort());
+    ran
+}
+
+const ERRORED: Attempts =
+    Attempts { started: 5, committed: 4, errored: 1, retried: 0, given_up: 0, ambiguous: 0, cut_off: 0 };
+const AMBIGUOUS: Attempts = Attempts { errored: 0, ambiguous: 1, ..ERRORED };
+
+#[test]
+fn before_the_commit_the_transaction_is_errored() {
+    for loss in [Loss::Closed, Loss::Reset] {
+        for on in [On::Begin, On::Update, On::Insert] {
+            for fault in [Fault::Lost(loss), Fault::LostAfter(loss), Fault::Terminated] {
+                let ran = struck(TRANSFER, on, fault);
+                assert_eq!((ran.ledger.attempts, ran.truth.committed_rows), (ERRORED, 4), "{on:?} {fault:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn while_committing_the_transaction_is_ambiguous() {
+    for (fault, rows) in [
+        (Fault::Lost(Loss::Closed), 4),
+        (Fault::Lost(Loss::Reset), 4),
+        (Fault::LostAfter(Loss::Closed), 5),
+        (Fault::LostAfter(Loss::Reset), 5),
+        (Fault::Terminated, 4),
+    ] {
+        let ran = struck(TRANSFER, On::Commit, fault);
+        assert_eq!((ran.ledger.attempts, ran.truth.committed_rows), (AMBIGUOUS, rows), "{fault:?}");
+    }
+}
+
+#[test]
+fn a_statement_that_commits_by_itself_is_ambiguous_in_every_protocol() {
+    for protocol in Protocol::ALL {
+        let faults = Faults::none().and(On::Insert, When::Nth(0, 0), Fault::LostAfter(Loss::Closed));
+        let ran = Case::new(INSERT).protocol(protocol).faults(faults).run();
+        assert_eq!((ran.ledger.attempts.ambiguous, ran.truth.committed_rows), (1, 1), "{protocol:?}");
+    }
+}
+
+#[test]
+fn a_farewell_right_behind_the_reply_doesnt_undo_the_commit() {
+    let ran = struck(TRANSFER, On::Commit, Fault::TerminatedAfterReply);
+    assert_eq!((ran.ledger.transactions.total, ran.ledger.transactions.committed), (5, 5));
+    assert!(ran.abort().contains("terminating connection due to administrator command"), "{}", ran.abort());
+}
+
+#[test]
+fn the_reason_of_the_server_is_told() {
+    let ran = struck(TRANSFER, On::Update, Fault::Terminated);
+    assert_eq!(
+        ran.abort(),
+        "client 0 aborted: FATAL:  terminating connection due to administrator command (server closed the connection unexpectedly)"
+    );
+}
+
+#[test]
+fn in_a_sleep_the_transaction_is_errored() {
+    let script = "BEGIN;\nINSERT INTO h VALUES (1);\n\\sleep 10 ms\nEND;\n";
+    let lost = Fault::LostWhenIdle(millis(4), Loss::Reset);
+    let ran = Case::new(script).faults(Faults::none().and(On::Insert, When::First(1), lost)).run();
+    assert_eq!((ran.ledger.attempts.errored, ran.outcome.elapsed), (1, millis(6)));
+    assert_eq!(ran.ledger.time.wasted, ms(6));
+}
+
+#[test]
+fn in_a_rollback_the_transaction_is_errored_and_the_conflict_counted() {
+    let faults = Faults::none()
+        .and(On::Update, When::First(1), Fault::Error(SqlState::SERIALIZATION_FAILURE))
+        .and(On::Rollback, When::First(1), Fault::Lost(Loss::Closed));
+    let ran = Case::new(TRANSFER).faults(faults).run();
+    assert_eq!((ran.ledger.attempts.errored, ran.ledger.conflicts), (1, 1));
+}
+
+#[test]
+fn a_rollback_that_fails_ends_the_client() {
+    let faults = Faults::none()
+        .and(On::Update, When::First(1), Fault::Error(SqlState::SERIALIZATION_FAILURE))
+        .and(On::Rollback, When::First(1), Fault::Error(SqlState::INTERNAL_ERROR));
+    let ran = Case::new(TRANSFER).faults(faults).run();
+    assert_eq!(ran.abort(), "client 0 aborted: ROLLBACK failed, the session is unusable");
+    assert_eq!(ran.ledger.attempts.errored, 1);
+}
+
+#[test]
+fn in_a_backoff_the_transaction_is_cut_off() {
+    let faults = Faults::none()
+        .and(On::Update, When::First(1), Fault::Error(SqlState::SERIALIZATION_FAILURE))
+        .and(On::Rollback, When::First(1), Fault::LostWhenIdle(millis(5), Loss::Closed));
+    let ran = Case::new(TRANSFER).retry(backoff("fixed:20ms")).faults(faults).run();
+    assert_eq!(ran.ledger.attempts, Attempts { started: 1, retried: 1, ..Attempts::default() });
+    assert_eq!(ran.ledger.transactions, Transactions { total: 1, cut_off: 1, ..Transactions::default() });
+    assert_eq!((ran.ledger.time.wasted, ran.ledger.time.backoff), (ms(3), ms(5)));
+    assert_eq!(ran.outcome.aborted, 1);
+}
+
+#[test]
+fn between_transactions_no_transaction_is_counted() {
+    let lost = Fault::LostWhenIdle(millis(5), Loss::Closed);
+    let ran = Case::new(TRANSFER)
+        .pacing(Pacing::ThinkTime(millis(20)))
+        .transactions(3)
+        .faults(Faults::none().and(On::Commit, When::First(1), lost))
+        .run();
+    assert_eq!(ran.ledger.transactions, Transactions { total: 1, committed: 1, ..Transactions::default() });
+    assert_eq!((ran.ledger.time.waiting, ran.outcome.aborted), (ms(5), 1));
+}
+
+#[test]
+fn an_unknown_result_stays_ambiguous_when_the_connection_is_lost_with_it() {
+    for committed in [false, true] {
+        let ran = struck(TRANSFER, On::Commit, Fault::UnknownThenLost { committed });
+        assert_eq!((ran.ledger.attempts, ran.truth.committed_rows), (AMBIGUOUS, 4 + u64::from(committed)));
+    }
+}
+
+#[test]
+fn a_conflict_stays_one_when_the_connection_is_lost_with_it() {
+    let ran = struck(TRANSFER, On::Commit, Fault::ErrorThenLost(SqlState::SERIALIZATION_FAILURE));
+    assert_eq!((ran.ledger.attempts, ran.ledger.conflicts, ran.truth.committed_rows), (ERRORED, 1, 4));
+}

@@ -1,0 +1,17 @@
+//! The whole runner on a simulated server and clock: every transition of a client, every bucket, exact times.
+//!
+//! `harness.rs` runs a case and checks after every run that the account balances and agrees with what the server
+//! really did. The other files hold the tests by topic.
+
+mod accounting;
+mod chaos;
+mod harness;
+mod lost;
+mod pacing;
+mod phases;
+mod pipelines;
+mod protocol;
+mod reproducible;
+mod retries;
+mod scripts;
+mod stopping;

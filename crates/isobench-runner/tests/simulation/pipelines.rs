@@ -1,0 +1,166 @@
+//! Pipelines: replies that belong to several commands, errors inside, synchronisation points.
+
+use isobench_pgwire::SqlState;
+use isobench_runner::{OnError, Protocol};
+use isobench_stats::Attempts;
+use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
+
+use crate::harness::{Case, millis};
+
+const BLOCK: &str = "\\set v random(1, 1000000)
+\\startpipeline
+BEGIN;
+UPDATE t SET v = :v;
+INSERT INTO h VALUES (:v);
+END;
+\\endpipeline
+";
+
+const CONFLICT: Fault = Fault::Error(SqlState::SERIALIZATION_FAILURE);
+
+fn pipelined(script: &str) -> Case {
+    Case::new(script).protocol(Protocol::Prepared).transactions(3)
+}
+
+#[test]
+fn a_pipeline_is_one_request() {
+    for protocol in [Protocol::Extended, Protocol::Prepared] {
+        let ran = pipelined(BLOCK).protocol(protocol).run();
+        assert_eq!((ran.ledger.attempts.committed, ran.outcome.elapsed), (3, millis(12)));
+    }
+}
+
+#[test]
+fn statements_of_a_pipeline_are_prepared_once() {
+    let repeated = "\\startpipeline\nSELECT 1;\nSELECT 1;\n\\endpipeline\nSELECT 1;\n";
+    assert_eq!(pipelined(repeated).run().truth.parses, [3]);
+    assert_eq!(pipelined(BLOCK).run().truth.parses, [4]);
+}
+
+#[test]
+fn a_conflict_in_a_pipeline_is_retried() {
+    for (on, command) in [(On::Begin, 2), (On::Update, 3), (On::Insert, 4), (On::Commit, 5)] {
+        for protocol in [Protocol::Extended, Protocol::Prepared] {
+            let faults = Faults::none().and(on, When::First(2), CONFLICT);
+            let ran = pipelined(BLOCK).protocol(protocol).faults(faults).run();
+            assert_eq!(
+                ran.ledger.attempts,
+                Attempts { started: 5, committed: 3, retried: 2, ..Attempts::default() },
+                "{on:?} {protocol:?}"
+            );
+            assert_eq!((ran.outcome.conflicts[0].command, ran.outcome.conflicts[0].count), (command, 2));
+            let mut values = ran.truth.matching(0, "BEGIN");
+            values.dedup();
+            assert_eq!(values, ["BEGIN"]);
+        }
+    }
+}
+
+#[test]
+fn what_the_server_skipped_is_prepared_later() {
+    // The first of two segments fails at its first statement, so that its second one isn't prepared; the other segment is.
+    let script = "\\startpipeline\nSELECT 1;\nSELECT 2;\n\\syncpipeline\nSELECT 3;\n\\endpipeline\n";
+    for number in 0..3 {
+        let faults = Faults::none().and(On::Parse, When::Nth(0, number), CONFLICT);
+        let ran = pipelined(script).faults(faults).run();
+        assert_eq!((ran.ledger.attempts.committed, ran.ledger.attempts.retried), (3, 1), "Parse {number}");
+        assert_eq!(ran.outcome.aborted, 0);
+    }
+    let faults = Faults::none().and(On::Select, When::First(1), CONFLICT);
+    assert_eq!(pipelined(script).faults(faults).run().ledger.attempts.committed, 3);
+}
+
+#[test]
+fn another_error_in_a_pipeline_names_its_command() {
+    let faults = Faults::none().and(On::Insert, When::First(1), Fault::Error(SqlState::UNDEFINED_TABLE));
+    let ran = pipelined(BLOCK).faults(faults.clone()).run();
+    assert!(ran.abort().contains("aborted in command 4 query 0: "), "{}", ran.abort());
+    let mut case = pipelined(BLOCK).faults(faults);
+    case.spec.on_error = OnError::Continue;
+    let ran = case.run();
+    assert_eq!((ran.ledger.attempts.errored, ran.ledger.attempts.committed), (1, 2));
+}
+
+#[test]
+fn synchronisation_points_divide_a_pipeline() {
+    let script = "\\startpipeline\nBEGIN;\n\\syncpipeline\nUPDATE t SET v = 1;\n\\syncpipeline\nINSERT INTO h VALUES (1);\nEND;\n\\endpipeline\n";
+    assert_eq!(pipelined(script).run().ledger.attempts.committed, 3);
+    // The error in the middle leaves the block aborted; what follows fails as a consequence, and isn't the cause.
+    let faults = Faults::none().and(On::Update, When::First(1), CONFLICT);
+    let ran = pipelined(script).faults(faults).run();
+    assert_eq!((ran.ledger.attempts.retried, ran.ledger.attempts.committed), (1, 3));
+    assert_eq!(ran.outcome.conflicts[0].command, 3);
+}
+
+#[test]
+fn two_pipelines_in_one_script() {
+    let script = "\\startpipeline\nBEGIN;\nINSERT INTO h VALUES (1);\n\\endpipeline\n\\startpipeline\nUPDATE t SET v = 1;\nEND;\n\\endpipeline\n";
+    for on in [On::Insert, On::Update, On::Commit] {
+        let ran = pipelined(script).faults(Faults::none().and(on, When::First(1), CONFLICT)).run();
+        assert_eq!((ran.ledger.attempts.retried, ran.ledger.attempts.committed), (1, 3), "{on:?}");
+    }
+}
+
+#[test]
+fn a_sleep_in_a_pipeline_doesnt_wait_for_replies() {
+    let script = "\\startpipeline\nBEGIN;\nINSERT INTO h VALUES (1);\n\\sleep 10 ms\nEND;\n\\endpipeline\n";
+    let ran = pipelined(script).transactions(1).run();
+    assert_eq!((ran.ledger.attempts.committed, ran.outcome.elapsed), (1, millis(11)));
+    let with_replies = script.replace("\\sleep", "\\syncpipeline\n\\sleep");
+    assert_eq!(pipelined(&with_replies).transactions(1).run().outcome.elapsed, millis(11));
+}
+
+#[test]
+fn a_connection_lost_with_a_commit_in_the_pipeline_is_ambiguous() {
+    for (on, fault) in [
+        (On::Commit, Fault::LostAfter(Loss::Closed)),
+        (On::Commit, Fault::Lost(Loss::Reset)),
+        (On::Update, Fault::Terminated),
+    ] {
+        let ran = pipelined(BLOCK).faults(Faults::none().and(on, When::First(1), fault)).run();
+        assert_eq!(ran.ledger.attempts.ambiguous, 1, "{fault:?}");
+    }
+}
+
+#[test]
+fn a_commit_that_was_sent_before_a_sleep_is_ambiguous_too() {
+    let script = "\\startpipeline\nBEGIN;\nINSERT INTO h VALUES (1);\nEND;\n\\sleep 10 ms\n\\endpipeline\n";
+    let faults = Faults::none().and(On::Commit, When::First(1), Fault::LostAfter(Loss::Closed));
+    let ran = pipelined(script).faults(faults).run();
+    assert_eq!((ran.ledger.attempts.ambiguous, ran.truth.committed_rows), (1, 1));
+}
+
+#[test]
+fn pipelines_need_the_extended_protocol_and_an_order() {
+    let ran = Case::new(BLOCK).run();
+    assert_eq!(
+        ran.abort(),
+        "client 0 aborted in command 1 (startpipeline) of script 0; cannot use pipeline mode with the simple query protocol"
+    );
+    for (script, problem) in [
+        (
+            "\\startpipeline\n\\startpipeline\n",
+            "command 1 (startpipeline) of script 0; already in pipeline mode",
+        ),
+        ("SELECT 1;\n\\endpipeline\n", "command 1 (endpipeline) of script 0; not in pipeline mode"),
+        ("SELECT 1;\n\\syncpipeline\n", "command 1 (syncpipeline) of script 0; not in pipeline mode"),
+    ] {
+        let ran = pipelined(script).run();
+        assert!(ran.abort().contains(problem), "{}", ran.abort());
+        assert_eq!(ran.ledger.attempts.errored, 1);
+    }
+}
+
+#[test]
+fn a_pipeline_must_be_ended() {
+    for script in ["\\startpipeline\nSELECT 1;\n", "\\startpipeline\nSELECT 1;\n\\syncpipeline\n"] {
+        let ran = pipelined(script).run();
+        assert!(ran.abort().contains("end of script reached with pipeline open"), "{}", ran.abort());
+        assert_eq!(ran.ledger.attempts.errored, 1);
+    }
+}
+
+#[test]
+fn an_empty_pipeline_is_a_synchronisation() {
+    assert_eq!(pipelined("\\startpipeline\n\\endpipeline\n").run().ledger.attempts.committed, 3);
+}

@@ -1,0 +1,184 @@
+//! Meta-commands and results as a script meets them.
+
+use isobench_runner::Protocol;
+use isobench_testkit::simulated::Answer;
+
+use crate::harness::{Case, Ran, millis};
+
+/// Runs a script against a server that knows a few queries by name.
+fn run(script: &str, protocol: Protocol) -> Ran {
+    let mut case = Case::new(script).protocol(protocol);
+    case.settings.answers = vec![
+        ("single", Answer::row(&[("a", Some("7")), ("b", Some("x"))])),
+        ("three", Answer::column("a", &["1", "2", "3"])),
+        ("none", Answer::column("a", &[])),
+        ("null", Answer::row(&[("a", None)])),
+        ("odd", Answer::column("?column?", &["1"])),
+    ];
+    case.run()
+}
+
+/// The last statement that the server got, in every protocol.
+fn last(script: &str) -> String {
+    let texts = Protocol::ALL.map(|protocol| {
+        let ran = run(script, protocol);
+        assert_eq!(ran.aborts(), [""; 0], "{protocol:?}");
+        (*ran.truth.texts(0).last().expect("a statement")).to_owned()
+    });
+    assert!(texts.iter().all(|text| *text == texts[0]), "{texts:?}");
+    texts[0].clone()
+}
+
+/// The message with which a script ends, the same in every protocol.
+fn problem(script: &str) -> String {
+    let messages = Protocol::ALL.map(|protocol| {
+        let ran = run(script, protocol);
+        assert_eq!(ran.ledger.attempts.errored, 1);
+        ran.abort().to_owned()
+    });
+    assert!(messages.iter().all(|message| *message == messages[0]), "{messages:?}");
+    messages[0].clone()
+}
+
+#[test]
+fn gset_stores_the_one_row() {
+    assert_eq!(last("SELECT single \\gset\nSELECT :a, :b;\n"), "SELECT 7, x");
+    assert_eq!(last("SELECT single \\gset p_\nSELECT :p_a, :p_b;\n"), "SELECT 7, x");
+    assert_eq!(run("SELECT null \\gset\nSELECT :a x;\n", Protocol::Simple).truth.texts(0)[1], "SELECT  x");
+}
+
+#[test]
+fn gset_takes_the_last_statement_and_aset_all() {
+    let simple = |script| run(script, Protocol::Simple).truth.texts(0).last().map(|&sql| sql.to_owned());
+    assert_eq!(simple("SELECT three\\; SELECT single \\gset\nSELECT :a;\n").as_deref(), Some("SELECT 7"));
+    assert_eq!(
+        simple("SELECT single\\; SELECT three \\aset\nSELECT :a, :b;\n").as_deref(),
+        Some("SELECT 3, x")
+    );
+    assert_eq!(simple("SELECT single\\; SELECT none \\aset\nSELECT :a;\n").as_deref(), Some("SELECT 7"));
+}
+
+#[test]
+fn gset_wants_exactly_one_row() {
+    assert_eq!(
+        problem("SELECT none \\gset\nSELECT :a;\n"),
+        "client 0 script 0 command 0 query 0: expected one row, got 0"
+    );
+    assert_eq!(
+        problem("SELECT three \\gset\nSELECT :a;\n"),
+        "client 0 script 0 command 0 query 0: expected one row, got 3"
+    );
+    assert_eq!(
+        problem("UPDATE t SET v = 1 \\gset\n"),
+        "client 0 script 0 command 0 query 0: expected one row, got 0"
+    );
+}
+
+#[test]
+fn a_column_must_make_a_variable_name() {
+    assert_eq!(
+        problem("SELECT odd \\gset\n"),
+        "client 0 script 0 command 0 query 0: error storing into variable ?column?"
+    );
+}
+
+#[test]
+fn conditions_choose_one_arm() {
+    let script = |value: i64| {
+        format!(
+            "\\set n {value}\n\\if :n = 1\nSELECT 'first';\n\\elif :n = 2\nSELECT 'second';\n\\elif :n = 3\n\\if true\nSELECT 'inner';\n\\else\nSELECT 'never';\n\\endif\n\\else\nSELECT 'other';\n\\endif\nUPDATE t SET v = :n;\n"
+        )
+    };
+    for (value, arm) in [(1, "first"), (2, "second"), (3, "inner"), (4, "other")] {
+        let ran = run(&script(value), Protocol::Simple);
+        assert_eq!(ran.truth.texts(0), [format!("SELECT '{arm}'"), format!("UPDATE t SET v = {value}")]);
+    }
+    let ran = run("\\if false\nSELECT 1;\n\\endif\n", Protocol::Simple);
+    assert_eq!((ran.ledger.attempts.committed, ran.truth.texts(0).len()), (1, 0));
+}
+
+#[test]
+fn a_sleep_takes_its_time() {
+    for (script, time) in [
+        ("\\sleep 3 ms\n", millis(3)),
+        ("\\sleep 2500 us\n", std::time::Duration::from_micros(2500)),
+        ("\\sleep 2\n", millis(2000)),
+        ("\\set n 4\n\\sleep :n ms\n", millis(4)),
+        ("\\sleep 1 ms\nSELECT 1;\n\\sleep 1 ms\n", millis(3)),
+    ] {
+        let ran = run(script, Protocol::Simple);
+        assert_eq!(ran.outcome.elapsed, time, "{script}");
+        assert_eq!(ran.ledger.attempts.committed, 1);
+    }
+    let ran = run("\\sleep :n ms\n", Protocol::Simple);
+    assert!(ran.abort().contains("(sleep) of script 0; undefined variable \"n\""), "{}", ran.abort());
+}
+
+#[test]
+fn debug_tells_its_place() {
+    let ran = run("\\set x debug(41 + 1)\n", Protocol::Simple);
+    assert_eq!(ran.debugs(), ["debug(script=0,command=1): int 42"]);
+}
+
+#[test]
+fn an_expression_that_fails_ends_the_client() {
+    for (script, message) in [
+        (
+            "\\set x :nope + 1\n",
+            "client 0 aborted in command 0 (set) of script 0; undefined variable \"nope\"",
+        ),
+        ("SELECT 1;\n\\set x 1 / 0\n", "client 0 aborted in command 1 (set) of script 0; division by zero"),
+        ("\\set a-b 1\n", "client 0 aborted in command 0 (set) of script 0; invalid variable name: \"a-b\""),
+        ("\\if 1 / 0\n\\endif\n", "client 0 aborted in command 0 (if) of script 0; division by zero"),
+    ] {
+        let ran = run(script, Protocol::Simple);
+        assert_eq!(ran.abort(), message);
+        assert_eq!(ran.ledger.attempts.errored, 1);
+    }
+}
+
+#[test]
+fn programs_are_run() {
+    assert_eq!(last("\\set n 20\n\\setshell x echo :n\nSELECT :x;\n"), "SELECT 20");
+    assert_eq!(last("\\shell true\nSELECT 1;\n"), "SELECT 1");
+    for (script, problem) in [
+        ("\\shell false\n", "(shell) of script 0; "),
+        ("\\setshell x echo word\n", "shell command must return an integer (not \"word\")"),
+        ("\\setshell x echo :nope\n", "undefined variable \"nope\""),
+    ] {
+        let ran = run(script, Protocol::Simple);
+        assert!(ran.abort().contains(problem), "{}", ran.abort());
+    }
+}
+
+#[test]
+fn a_block_must_be_closed() {
+    let ran = run("BEGIN;\nSELECT 1;\n", Protocol::Simple);
+    assert!(
+        ran.abort().contains("end of script reached without completing the last transaction"),
+        "{}",
+        ran.abort()
+    );
+    assert_eq!(ran.ledger.attempts.errored, 1);
+}
+
+#[test]
+fn an_unset_variable_stays_as_written_or_is_null() {
+    let text = |protocol| run("SELECT :nope;\n", protocol).truth.texts(0)[0].to_owned();
+    assert_eq!(text(Protocol::Simple), "SELECT :nope");
+    assert_eq!(text(Protocol::Extended), "SELECT NULL");
+    assert_eq!(text(Protocol::Prepared), "SELECT NULL");
+}
+
+#[test]
+fn a_script_that_rolls_back_by_itself_has_done_its_work() {
+    let ran = Case::new("BEGIN;\nUPDATE t SET v = 1;\nROLLBACK;\n").transactions(2).run();
+    assert_eq!(ran.ledger.attempts.committed, 2);
+}
+
+#[test]
+fn clients_know_their_number() {
+    let ran = Case::new("SELECT :client_id;\n").clients(3).run();
+    let texts: Vec<&str> = (0..3).map(|client| ran.truth.texts(client)[0]).collect();
+    assert_eq!(texts, ["SELECT 0", "SELECT 1", "SELECT 2"]);
+}

@@ -1,0 +1,172 @@
+//! How a run ends: by number, by time, by request, and against a server that doesn't answer.
+
+use std::time::Duration;
+
+use isobench_runner::Urgency;
+use isobench_stats::{Attempts, Transactions};
+use isobench_testkit::simulated::{Fault, Faults, On, When};
+
+use crate::harness::{Case, Ran, TRANSFER, millis, ms};
+
+/// The server is asked to cancel within this of the instant at which it could be.
+const NOTICED: Duration = millis(51);
+
+const HANG: Fault = Fault::Hang { cancellable: true };
+const DEAF: Fault = Fault::Hang { cancellable: false };
+
+/// One of two clients hangs; the run is to last 10 ms, with 100 ms of grace.
+fn hung(on: On, fault: Fault) -> Ran {
+    let faults = Faults::none().and(on, When::Nth(0, 1), fault);
+    let mut case = Case::new(TRANSFER).clients(2).faults(faults).time(millis(10));
+    case.spec.grace = millis(100);
+    case.run()
+}
+
+#[test]
+fn every_client_does_the_number_of_transactions_asked_for() {
+    let ran = Case::new(TRANSFER).clients(3).transactions(5).run();
+    assert_eq!((ran.ledger.transactions.committed, ran.truth.committed_rows), (15, 15));
+    assert_eq!(ran.outcome.elapsed, millis(20));
+}
+
+#[test]
+fn none_asked_for_is_none_done() {
+    let ran = Case::new(TRANSFER).clients(3).transactions(0).run();
+    assert_eq!((ran.ledger.transactions.total, ran.outcome.elapsed), (0, Duration::ZERO));
+}
+
+#[test]
+fn what_is_under_way_at_the_deadline_is_finished() {
+    let ran = Case::new(TRANSFER).time(millis(10)).run();
+    assert_eq!((ran.ledger.transactions.committed, ran.outcome.elapsed), (3, millis(12)));
+    assert!(ran.outcome.is_complete());
+}
+
+#[test]
+fn no_transaction_begins_at_or_after_the_deadline() {
+    let ran = Case::new(TRANSFER).time(millis(8)).run();
+    assert_eq!((ran.ledger.transactions.committed, ran.outcome.elapsed), (2, millis(8)));
+    let mut case = Case::new(TRANSFER).clients(50).time(millis(100));
+    case.settings.latency = 300_000..=3_000_000;
+    let ran = case.run();
+    let begins = ran.truth.statements.iter().flatten().filter(|statement| statement.sql == "BEGIN");
+    let last = begins.map(|statement| statement.began.0).max();
+    assert!(last < Some(ms(100)), "{last:?}");
+}
+
+#[test]
+fn a_sleep_at_the_deadline_is_finished() {
+    let ran = Case::new("BEGIN;\nINSERT INTO h VALUES (1);\n\\sleep 30 ms\nEND;\n").time(millis(10)).run();
+    assert_eq!((ran.ledger.transactions.committed, ran.outcome.elapsed), (1, millis(33)));
+}
+
+#[test]
+fn a_statement_that_hangs_is_cancelled_after_the_grace() {
+    let ran = hung(On::Update, HANG);
+    assert_eq!(ran.ledger.attempts, Attempts { started: 5, committed: 4, cut_off: 1, ..Attempts::default() });
+    assert_eq!(
+        ran.ledger.transactions,
+        Transactions { total: 5, committed: 4, cut_off: 1, ..Transactions::default() }
+    );
+    // ROLLBACK takes 1 ms.
+    assert!((millis(111)..millis(111) + NOTICED).contains(&ran.outcome.elapsed), "{:?}", ran.outcome.elapsed);
+    assert_eq!((ran.truth.cancels, ran.outcome.aborted), (1, 0));
+    assert!(ran.outcome.is_complete());
+}
+
+#[test]
+fn a_cancelled_commit_is_cut_off() {
+    let ran = hung(On::Commit, HANG);
+    assert_eq!((ran.ledger.attempts.cut_off, ran.truth.committed_rows), (1, 4));
+}
+
+#[test]
+fn a_server_that_ignores_the_cancel_is_left() {
+    let ran = hung(On::Update, DEAF);
+    assert_eq!(ran.ledger.attempts.cut_off, 1);
+    assert!(
+        (millis(2_110)..millis(2_110) + 2 * NOTICED).contains(&ran.outcome.elapsed),
+        "{:?}",
+        ran.outcome.elapsed
+    );
+    assert_eq!(ran.outcome.aborted, 1);
+    assert!(!ran.outcome.is_complete());
+}
+
+#[test]
+fn a_commit_that_nobody_could_wait_for_is_ambiguous() {
+    let ran = hung(On::Commit, DEAF);
+    assert_eq!(
+        ran.ledger.attempts,
+        Attempts { started: 5, committed: 4, ambiguous: 1, ..Attempts::default() }
+    );
+}
+
+#[test]
+fn a_sleep_that_is_too_long_is_cut_off() {
+    let mut case = Case::new("BEGIN;\nINSERT INTO h VALUES (1);\n\\sleep 1 s\nEND;\n").time(millis(10));
+    case.spec.grace = Duration::ZERO;
+    let ran = case.clone().run();
+    // The cancel request reaches nothing; the sleep ends within the patience, and the rest is finished.
+    assert_eq!((ran.ledger.attempts.committed, ran.outcome.elapsed), (1, millis(1_003)));
+    case.scripts[0].0 = case.scripts[0].0.replace("1 s", "100 s");
+    let ran = case.run();
+    assert_eq!((ran.ledger.attempts.cut_off, ran.truth.committed_rows), (1, 0));
+    assert!(ran.outcome.elapsed < millis(2_200), "{:?}", ran.outcome.elapsed);
+}
+
+#[test]
+fn a_gentle_request_lets_transactions_finish() {
+    let ran =
+        Case::new(TRANSFER).clients(2).time(millis(60_000)).interrupt(millis(1_001), Urgency::Soon).run();
+    assert!(ran.outcome.interrupted && !ran.outcome.is_complete());
+    assert_eq!(ran.ledger.attempts.started, ran.ledger.attempts.committed);
+    assert!((millis(1_001)..millis(1_010)).contains(&ran.outcome.elapsed), "{:?}", ran.outcome.elapsed);
+}
+
+#[test]
+fn an_urgent_request_cancels() {
+    let mut case = Case::new(TRANSFER).time(millis(60_000)).interrupt(millis(500), Urgency::Now);
+    case.settings.latency = ms(1_000)..=ms(1_000);
+    let ran = case.run();
+    assert_eq!(ran.ledger.attempts, Attempts { started: 1, cut_off: 1, ..Attempts::default() });
+    assert!(ran.outcome.interrupted);
+    assert!(ran.outcome.elapsed < millis(700), "{:?}", ran.outcome.elapsed);
+}
+
+#[test]
+fn a_second_request_is_more_urgent() {
+    let mut case = Case::new(TRANSFER)
+        .time(millis(60_000))
+        .faults(Faults::none().and(On::Update, When::First(1), HANG))
+        .interrupt(millis(500), Urgency::Soon)
+        .interrupt(millis(900), Urgency::Now);
+    case.spec.grace = Duration::from_secs(30);
+    let ran = case.run();
+    assert!((millis(900)..millis(1_002)).contains(&ran.outcome.elapsed), "{:?}", ran.outcome.elapsed);
+    assert_eq!(ran.ledger.attempts.cut_off, 1);
+}
+
+#[test]
+fn a_request_after_the_last_transaction_interrupts_nothing() {
+    let ran = Case::new(TRANSFER).time(millis(10)).interrupt(millis(13), Urgency::Now).run();
+    assert!(ran.outcome.is_complete());
+}
+
+#[test]
+fn a_script_without_sql_lets_others_have_a_turn_and_ends() {
+    let mut case = Case::new("\\set x random(1, 10)\n").clients(2).time(millis(2));
+    let ran = case.clone().run();
+    assert_eq!(ran.outcome.elapsed, millis(2));
+    assert!(ran.ledger.transactions.committed > 100, "{:?}", ran.ledger.transactions);
+    case.scripts.push((TRANSFER.to_owned(), 1));
+    let ran = case.run();
+    assert!(ran.outcome.scripts.iter().all(|script| script.ledger.transactions.committed > 0));
+}
+
+#[test]
+fn an_empty_sleep_lets_others_have_a_turn_and_ends() {
+    let ran = Case::new("\\sleep 0 us\n").clients(2).time(millis(2)).run();
+    assert_eq!(ran.outcome.elapsed, millis(2));
+    assert!(ran.ledger.transactions.committed > 100, "{:?}", ran.ledger.transactions);
+}
