@@ -16,6 +16,19 @@
 //! This crate doesn't speak SQL, knows nothing of benchmarks, prints nothing and handles no signals:
 //! the command line turns Ctrl-C into a normal end of the program, which drops the server. What a
 //! killed program leaves behind is removed by the next [`Server::start`] ([`sweep_leftovers`]).
+//!
+//! What is looked up where:
+//!
+//! | what | where |
+//! |---|---|
+//! | binaries | the folder given; else the newest server of version 14 or later in `PATH`, of `pg_config`, in the folders of well-known packages; else fetched |
+//! | fetched binaries, prepared data folders | `ISOBENCH_CACHE`; else `XDG_CACHE_HOME` or `~/.cache` (root: `/var/cache`) `/isobench`; else, for what was fetched, the temporary folder |
+//! | data, socket, log | `TMPDIR`; else `/tmp` or `/var/tmp`, whichever is on a disk |
+//! | for root: the user who runs the server | `postgres`, else `nobody`, in `/etc/passwd` |
+//!
+//! Limits: the processes of killed runs are found through `/proc`, so on Linux only. PostgreSQL keeps its
+//! default `dynamic_shared_memory_type`, so a container with a tiny `/dev/shm` may refuse parallel queries;
+//! `initdb` needs an entry in `/etc/passwd` for the user who runs it.
 
 mod access;
 mod account;

@@ -27,7 +27,10 @@ const PAUSE: Duration = Duration::from_millis(4);
 pub(crate) fn end_server(data: &Path, child: Option<&mut Child>) -> bool {
     let stopped = match child {
         Some(child) => stop_child(child),
-        None => stop_stranger(data),
+        None => {
+            stop_stranger(data);
+            true
+        }
     };
     stopped & kill_rest(data)
 }
@@ -69,14 +72,13 @@ fn stop_child(child: &mut Child) -> bool {
     wait_for(child, KILL_TIMEOUT).is_some()
 }
 
-fn stop_stranger(data: &Path) -> bool {
+fn stop_stranger(data: &Path) {
     let running = working_in(data);
     let main = PidFile::read(data).and_then(|file| Pid::from_raw(file.pid));
     if let Some(main) = main.filter(|main| running.contains(main)) {
         let _ = kill_process(main, Signal::QUIT);
         poll(STOP_TIMEOUT, || working_in(data).is_empty());
     }
-    true
 }
 
 fn kill_rest(data: &Path) -> bool {
