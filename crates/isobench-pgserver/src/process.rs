@@ -25,12 +25,11 @@ const PAUSE: Duration = Duration::from_millis(4);
 ///
 /// `child` is its main process if we started it; it is reaped. Returns whether nothing is left.
 pub(crate) fn end_server(data: &Path, child: Option<&mut Child>) -> bool {
-    let stopped = match child {
-        Some(child) => stop_child(child),
-        None => {
-            stop_stranger(data);
-            true
-        }
+    let stopped = if let Some(child) = child {
+        stop_child(child)
+    } else {
+        stop_stranger(data);
+        true
     };
     stopped & kill_rest(data)
 }
