@@ -1,22 +1,24 @@
 //! Brings the TPC-B-like tables back to their starting state, between the cells of a comparison.
 //!
 //! The same state includes the physical one: no dead rows, no bloat, fresh indexes, fresh statistics, rows frozen and
-//! visible to all, and no dirty page left whose writing would fall into the next cell. So a reset is an initialisation from
-//! nothing (drop, create, COPY FREEZE, vacuum, keys) and a checkpoint. Alternatives, measured on PostgreSQL 15, ratios to
-//! that (below 1 is faster; scale 1, 10, 100; 2,000 transactions before each reset, medians):
+//! visible to all, and no dirty page left whose writing would fall into the next cell. So a reset is an initialisation
+//! from nothing (drop, create, COPY FREEZE, vacuum, keys) and a checkpoint. Alternatives, measured on PostgreSQL 15 as
+//! ratios of time to that one (below 1 is faster), after 2,000 transactions of `tpcb-like`; medians of 5 at scale 1
+//! and 10, one measurement at scale 100, on a shared machine: differences below a quarter mean nothing.
 //!
-//! | way | 1 | 10 | 100 |
+//! | way | scale 1 | 10 | 100 |
 //! |---|---|---|---|
 //! | drop, create, COPY FREEZE, vacuum, keys | 1 | 1 | 1 |
-//! | the same, rows made by the server | 1.33 | 1.50 | @A |
-//! | TRUNCATE, COPY FREEZE, the index kept | 1.46 | 1.58 | @B |
-//! | TRUNCATE, index dropped, COPY FREEZE, index | 1.17 | 0.98 | @C |
-//! | TRUNCATE, index dropped, rows made by the server, index | 1.08 | 1.49 | @D |
-//! | TRUNCATE, index dropped, rows from a pristine copy of the table, index | 1.48 | 1.61 | @E |
-//! | changed rows put back, VACUUM FULL | 1.01 | 1.22 | @F |
-//! | changed rows put back, VACUUM (bloat stays: not the same state) | 0.53 | 0.36 | @G |
+//! | the same, rows made by the server | 1.33 | 1.50 | 1.60 |
+//! | TRUNCATE, COPY FREEZE, the indexes kept | 1.46 | 1.58 | |
+//! | TRUNCATE, accounts' index dropped, COPY FREEZE, index | 1.17 | 0.98 | 1.29 |
+//! | TRUNCATE, accounts' index dropped, rows made by the server, index | 1.08 | 1.49 | |
+//! | TRUNCATE, accounts' index dropped, rows from a pristine copy of the table, index | 1.48 | 1.61 | |
+//! | changed rows put back, VACUUM FULL | 1.01 | 1.22 | 1.38 |
+//! | changed rows put back, VACUUM (the bloat stays: not the same state) | 0.53 | 0.36 | |
 //!
-//! None of the honest ones gains enough to be worth a second way of making tables; the last one is not honest.
+//! No honest one gains enough to be worth a second way of making tables; the fast one is not honest. Dropping also undoes
+//! whatever a script of the user did to the tables themselves.
 
 use std::time::{Duration, Instant};
 

@@ -98,7 +98,8 @@ fn h2_over_the_real_protocol() {
     let checked = check(&mut inside, &before, once, &[Writes::AllTables]).unwrap();
     assert!(checked.iter().all(|checked| checked.held), "{checked:?}");
     conflict(&db, &namespace, &h2.options);
-    let note = reset(&mut inside, &db, &InitOptions::default()).unwrap();
+    let server_side = InitOptions { steps: "dtG".parse().unwrap(), ..InitOptions::default() };
+    let note = reset(&mut inside, &db, &server_side).unwrap();
     assert!(note.notes.is_empty(), "{note:?}");
     assert_eq!(baseline(&mut inside).unwrap(), before);
     inside.close();

@@ -57,8 +57,8 @@ fn database(server: &Server, name: &str) -> (Connection, Database) {
     (conn, db)
 }
 
-fn scale_2(steps: &str) -> InitOptions {
-    InitOptions { steps: steps.parse().unwrap(), scale: 2, ..InitOptions::default() }
+fn with_steps(steps: &str) -> InitOptions {
+    InitOptions { steps: steps.parse().unwrap(), ..InitOptions::default() }
 }
 
 #[test]
@@ -66,22 +66,22 @@ fn tables_equal_those_of_pgbench() {
     let Some((server, bin)) = support::postgresql("tables_equal_those_of_pgbench") else { return };
     let (mut theirs, _) = database(&server, "theirs");
     let (mut ours, db) = database(&server, "ours");
-    let unlogged = InitOptions { unlogged: true, fillfactor: 80, foreign_keys: true, ..scale_2("dtgvp") };
+    let unlogged = InitOptions { unlogged: true, fillfactor: 80, foreign_keys: true, ..with_steps("dtgvp") };
     let hash = PartitionMethod::Hash;
-    let partitioned = InitOptions { partitions: 3, ..scale_2("dtgvpf") };
+    let partitioned = InitOptions { partitions: 3, ..with_steps("dtgvpf") };
     let cases: [(&[&str], InitOptions); 6] = [
-        (&["-I", "dtgvp"], scale_2("dtgvp")),
-        (&["-I", "dtGvp"], scale_2("dtGvp")),
-        (&["-I", "dtgp"], scale_2("dtgp")),
+        (&["-I", "dtgvp", "-s", "2"], InitOptions { scale: 2, ..with_steps("dtgvp") }),
+        (&["-I", "dtGvp", "-s", "2"], InitOptions { scale: 2, ..with_steps("dtGvp") }),
+        (&["-I", "dtgp"], with_steps("dtgp")),
         (&["-F", "80", "--unlogged-tables", "--foreign-keys"], unlogged),
-        (&["-I", "dtgvpf", "--partitions=3"], partitioned.clone()),
+        (&["-I", "dtgvpf", "--partitions=3"], partitioned),
         (
             &["-I", "dtGvpf", "--partitions=3", "--partition-method=hash"],
-            InitOptions { partition_method: hash, ..scale_2("dtGvpf") }.with_partitions(3),
+            InitOptions { partition_method: hash, partitions: 3, ..with_steps("dtGvpf") },
         ),
     ];
     for (arguments, opts) in cases {
-        let arguments = [&["-i", "-q", "-s", "2"], arguments].concat();
+        let arguments = [&["-i", "-q"], arguments].concat();
         pgbench(&bin, &server, "theirs", &arguments);
         init(&mut ours, &db, &opts, &mut |_| {}).unwrap();
         let (theirs, ours) = (catalog(&mut theirs), catalog(&mut ours));
@@ -93,18 +93,7 @@ fn tables_equal_those_of_pgbench() {
         assert_eq!(ours, theirs, "pgbench {arguments:?}");
         assert!(theirs.len() > 20, "the catalog query finds too little: {theirs:?}");
     }
-    assert_eq!(scale_of(&mut ours).unwrap(), Some(2));
-}
-
-trait WithPartitions {
-    fn with_partitions(self, count: u32) -> Self;
-}
-
-impl WithPartitions for InitOptions {
-    fn with_partitions(mut self, count: u32) -> Self {
-        self.partitions = count;
-        self
-    }
+    assert_eq!(scale_of(&mut ours).unwrap(), Some(1));
 }
 
 #[test]
@@ -120,27 +109,27 @@ fn progress_equals_that_of_pgbench() {
     };
     let mut said = Vec::new();
     assert_eq!(scale_of(&mut ours).unwrap(), None);
-    init(&mut ours, &db, &scale_2("dtgvpf"), &mut |progress| said.push(comparable(&progress.to_string())))
+    init(&mut ours, &db, &with_steps("dtgvpf"), &mut |progress| said.push(comparable(&progress.to_string())))
         .unwrap();
-    let theirs = pgbench(&bin, &server, "theirs", &["-i", "-s", "2", "-I", "dtgvpf"]);
+    let theirs = pgbench(&bin, &server, "theirs", &["-i", "-I", "dtgvpf"]);
     let theirs: Vec<_> = theirs.lines().map(comparable).filter(|line| !line.is_empty()).collect();
     let said: Vec<_> = said.iter().flat_map(|text| text.lines()).collect();
     assert_eq!(said, theirs);
-    let error = init(&mut ours, &db, &scale_2("dg"), &mut |_: Progress| {}).unwrap_err();
+    let error = init(&mut ours, &db, &with_steps("dg"), &mut |_: Progress| {}).unwrap_err();
     assert_eq!(
         error.to_string(),
         "query failed: ERROR:  relation \"pgbench_accounts\" does not exist\nQuery was: truncate table \
          pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers"
     );
     // The failed transaction was rolled back, so that the session works on.
-    init(&mut ours, &db, &scale_2("dt"), &mut |_| {}).unwrap();
+    init(&mut ours, &db, &with_steps("dt"), &mut |_| {}).unwrap();
 }
 
 #[test]
 fn a_reset_brings_back_the_same_state() {
     let Some((server, bin)) = support::postgresql("a_reset_brings_back_the_same_state") else { return };
     let (mut conn, db) = database(&server, "ours");
-    let opts = InitOptions { foreign_keys: true, ..scale_2("dt") };
+    let opts = InitOptions { foreign_keys: true, ..with_steps("dt") };
     assert!(reset(&mut conn, &db, &opts).unwrap().notes.is_empty());
     let fresh = catalog(&mut conn);
     pgbench(&bin, &server, "ours", &["-n", "-c", "2", "-t", "200"]);
@@ -152,6 +141,7 @@ fn a_reset_brings_back_the_same_state() {
     conn.execute("create role plain login; create schema plain authorization plain").unwrap();
     let mut plain = support::options(&server, "ours");
     plain.user = "plain".to_owned();
+    plain.options = Some("-csearch_path=plain".to_owned());
     let mut conn = Connection::open(&plain).unwrap();
     let note = reset(&mut conn, &db, &InitOptions::default()).unwrap();
     assert!(note.notes[0].starts_with("no right to run CHECKPOINT"), "{note:?}");

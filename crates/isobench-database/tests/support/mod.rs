@@ -1,6 +1,5 @@
 //! What the integration tests share: golden files, and servers that may be missing.
 
-#![expect(clippy::allow_attributes, reason = "each test binary uses another part of this module")]
 #![allow(dead_code, reason = "each test binary uses another part of this module")]
 
 use std::path::{Path, PathBuf};
