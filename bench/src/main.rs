@@ -68,6 +68,10 @@ fn compare(options: &Compare) -> Result<ExitCode, Failure> {
         scale: options.scale(),
         server_bin: options.server_bin.clone(),
     });
+    if let Some(warning) = table::load_warning(&std::fs::read_to_string("/proc/loadavg").unwrap_or_default())
+    {
+        println!("{warning}");
+    }
     println!("{}", table::heading());
     let mut code = ExitCode::SUCCESS;
     for case in cases {

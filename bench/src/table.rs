@@ -37,6 +37,15 @@ pub fn heading() -> String {
     format!("{groups}\n{columns}")
 }
 
+/// What to say above the table when others keep the machine busy; `load` is the text of `/proc/loadavg`.
+pub fn load_warning(load: &str) -> Option<String> {
+    let busy: f64 = load.split(' ').next()?.parse().ok()?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    (busy > cores as f64 / 4.0).then(|| {
+        format!("WARNING: load average {busy} on {cores} cores: others are busy here, and these ratios are mostly noise")
+    })
+}
+
 /// The line of a case.
 pub fn line(case: Case, rounds: &Rounds, places: Places) -> String {
     let (name, cpu, ratio) = WIDTHS;
@@ -59,4 +68,16 @@ pub fn line(case: Case, rounds: &Rounds, places: Places) -> String {
 
 fn cpu_text(standing: Standing) -> String {
     format!("{:.2} ({:.2}+{:.2})", standing.cpu, standing.user, standing.system)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_machine_is_named_above_the_table() {
+        assert!(load_warning("100000.00 1 1 1/1 1").unwrap().contains("load average 100000"));
+        assert_eq!(load_warning("0.00 9 9 1/1 1"), None);
+        assert_eq!(load_warning(""), None);
+    }
 }
