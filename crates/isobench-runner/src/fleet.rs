@@ -32,7 +32,7 @@ pub enum OpenError<E> {
 }
 
 /// Opens a session and sets it up; returns whatever the caller wants to know of each session.
-pub type Connect<P, E> = dyn Fn() -> Result<(Connection, P), E> + Sync;
+pub type Connect<'a, P, E> = dyn Fn() -> Result<(Connection, P), E> + Sync + 'a;
 
 /// The clients of a job, connected, and kept connected from one run to the next (warm-up, measurement).
 pub struct Fleet {
@@ -64,7 +64,7 @@ impl Fleet {
     /// The first session that can't be set up; the others are closed.
     pub fn open<P: Send, E: Send>(
         job: &Job,
-        connect: &Connect<P, E>,
+        connect: &Connect<'_, P, E>,
     ) -> Result<(Fleet, Vec<P>), OpenError<E>> {
         let began = Instant::now();
         let clock = SystemClock::start();
@@ -107,7 +107,7 @@ impl Fleet {
         job: &Job,
         stop: Stop,
         control: &Control,
-        report: &Report,
+        report: &Report<'_>,
         watch: &mut dyn FnMut(Duration, Progress),
     ) -> Outcome {
         let published: Vec<Published> = self.crews.iter().map(|_| Published::default()).collect();
@@ -147,7 +147,7 @@ impl Fleet {
 
 fn open_crew<P, E>(
     clients: Vec<Client>,
-    connect: &Connect<P, E>,
+    connect: &Connect<'_, P, E>,
     clock: SystemClock,
 ) -> Result<(Crew<Epoll>, Vec<P>), OpenError<E>> {
     let mut sessions: Vec<Established> = Vec::with_capacity(clients.len());

@@ -1,6 +1,6 @@
 //! What all workers share while a run goes on: the settings, the scripts, and who hears of events.
 
-use isobench_script::{CommandKind, Prng, Streams};
+use isobench_script::{CommandKind, Prng, Streams, Value};
 
 use crate::client::Client;
 use crate::program::{Classify, Program, Workload};
@@ -12,8 +12,6 @@ pub struct Job {
     pub(crate) workload: Workload,
     pub(crate) program: Program,
     pub(crate) classify: Box<Classify>,
-    /// What introduces pgbench's messages names the client by number; scripts with pipelines need the flag.
-    client_id: Option<isobench_script::Slot>,
 }
 
 /// Something that happened to one client and that a user wants to hear of at once.
@@ -28,14 +26,13 @@ pub enum Event {
 }
 
 /// Receives events, from any worker thread.
-pub type Report = dyn Fn(Event) + Sync;
+pub type Report<'a> = dyn Fn(Event) + Sync + 'a;
 
 impl Job {
     /// Makes the workload ready.
     pub fn new(spec: RunSpec, workload: Workload, classify: Box<Classify>) -> Job {
         let program = Program::new(&workload.mix, spec.protocol);
-        let client_id = workload.symbols.lookup("client_id");
-        Job { spec, workload, program, classify, client_id }
+        Job { spec, workload, program, classify }
     }
 
     /// The settings.
@@ -54,14 +51,24 @@ impl Job {
         format!("{command}: {}", commands[command].text)
     }
 
-    /// The clients of a run with their random streams, split from the seed in a fixed order: first what each client's
-    /// expressions draw, then what each client's choice of scripts draws. So a client's transactions depend on the seed
+    /// The clients of a run with their random streams, split from the seed in a fixed order: what each client's
+    /// expressions draw, the variable `default_seed` (unless it is set), what each client's choice of scripts draws. So a client's transactions depend on the seed
     /// and its number only, never on the number of workers; with one client they are pgbench's.
     ///
     /// Also returns one stream for each worker's schedule.
     pub(crate) fn cast(&self) -> (Vec<Client>, Vec<Prng>) {
         let mut streams = Streams::new(self.spec.seed);
         let functions: Vec<Prng> = (0..self.spec.clients).map(|_| streams.split()).collect();
+        let mut variables = self.workload.variables.clone();
+        let symbols = &self.workload.symbols;
+        let default_seed = symbols.lookup("default_seed");
+        if !default_seed.is_some_and(|slot| variables.is_set(slot)) {
+            let number = streams.number();
+            if let Some(slot) = default_seed {
+                variables.set(slot, Value::Int(number));
+            }
+        }
+        let client_id = symbols.lookup("client_id");
         let choices: Vec<Prng> = (0..self.spec.clients).map(|_| streams.split()).collect();
         let schedules = (0..self.spec.workers).map(|_| streams.split()).collect();
         // Backoff draws from a seed of its own, so that a retry policy never changes the transactions.
@@ -71,9 +78,9 @@ impl Job {
             .zip(choices)
             .enumerate()
             .map(|(id, (function, choice))| {
-                let mut variables = self.workload.variables.clone();
-                if let Some(slot) = self.client_id {
-                    variables.set(slot, isobench_script::Value::Int(i64::try_from(id).unwrap_or(i64::MAX)));
+                let mut variables = variables.clone();
+                if let Some(slot) = client_id {
+                    variables.set(slot, Value::Int(i64::try_from(id).unwrap_or(i64::MAX)));
                 }
                 Client::new(id, variables, [function, choice, backoffs.split()], self.program.statements)
             })

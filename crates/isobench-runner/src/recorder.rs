@@ -17,8 +17,10 @@ pub struct ScriptRecord {
     /// Latency of the committed transactions: from the scheduled start (unpaced: the begin of the first attempt) to
     /// the last reply, all attempts and backoff included.
     pub latency: LatencyHistogram,
-    /// Committed transactions that took more than one attempt (pgbench: "transactions retried").
+    /// Transactions, committed or given up, that took more than one attempt (pgbench: "transactions retried").
     pub retried_transactions: u64,
+    /// Transactions given up after a deadlock; the others given up met a serialization failure (pgbench: "deadlock failures").
+    pub deadlock_failures: u64,
     /// How far behind their scheduled start transactions began; empty in an unpaced run (pgbench: schedule lag).
     pub lag: Moments,
     /// For each command of the script; empty unless asked for.
@@ -63,6 +65,7 @@ impl ScriptRecord {
         self.ledger.merge(&other.ledger);
         self.latency.merge(&other.latency);
         self.retried_transactions += other.retried_transactions;
+        self.deadlock_failures += other.deadlock_failures;
         self.lag.merge(&other.lag);
         for (mine, theirs) in self.commands.iter_mut().zip(&other.commands) {
             mine.latency.merge(&theirs.latency);

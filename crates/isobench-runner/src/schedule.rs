@@ -10,6 +10,9 @@ use crate::time::Nanos;
 /// asks next.
 pub(crate) struct Schedule {
     mean_gap: Duration,
+    /// Gaps are drawn in whole microseconds, as pgbench does, so beyond a million per second none is left. At least one
+    /// then, or a client that skips what it is too late for would skip for ever.
+    least_gap: u64,
     due: Nanos,
     rng: Prng,
 }
@@ -18,13 +21,14 @@ impl Schedule {
     /// A schedule that begins at `start`, for a worker that carries `share` (0 to 1) of `rate` transactions per second.
     pub(crate) fn new(rate: f64, share: f64, start: Nanos, rng: Prng) -> Schedule {
         let mean_gap = Duration::try_from_secs_f64(1.0 / (rate * share)).unwrap_or(Duration::MAX);
-        Schedule { mean_gap, due: start, rng }
+        let least_gap = u64::from(mean_gap < Duration::from_micros(1));
+        Schedule { mean_gap, least_gap, due: start, rng }
     }
 
     /// The instant at which the next transaction is due.
     pub(crate) fn next(&mut self) -> Nanos {
         let gap = self.rng.poisson(self.mean_gap.as_secs_f64() * 1e6);
-        self.due = self.due.after(Duration::from_micros(u64::try_from(gap).unwrap_or(0)));
+        self.due = self.due.after(Duration::from_micros(u64::try_from(gap).unwrap_or(0).max(self.least_gap)));
         self.due
     }
 }

@@ -31,7 +31,7 @@ impl<T: Transport> Simulation<T> {
         stop: Stop,
         clock: &dyn Clock,
         control: &Control,
-        report: &Report,
+        report: &Report<'_>,
     ) -> Outcome {
         let published = Published::default();
         let schedule = self.schedule.clone();

@@ -72,6 +72,10 @@ impl Client {
                     (ctx.report)(Event::Notice(message.to_error().to_string()));
                 }
             }
+            // Which of the pipeline's synchronisation points the server will ignore depends on what follows the COPY.
+            tag::COPY_IN_RESPONSE if self.pipeline.is_some() => {
+                return Err("COPY is not supported in a pipeline".to_owned());
+            }
             tag::COPY_IN_RESPONSE => {
                 frontend::copy_fail(ctx.out, "COPY is not supported in scripts");
                 if ctx.job.spec.protocol != crate::spec::Protocol::Simple {

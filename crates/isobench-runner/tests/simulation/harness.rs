@@ -94,7 +94,7 @@ impl Case {
             scripts: vec![(script.to_owned(), 1)],
             spec,
             stop: Stop::Transactions(1),
-            settings: Settings { time_limit: Duration::from_secs(600), ..Settings::default() },
+            settings: Settings { time_limit: Duration::from_mins(10), ..Settings::default() },
             variables: Vec::new(),
             interrupts: Vec::new(),
         }
@@ -221,11 +221,11 @@ impl Stage {
 impl Ran {
     /// The messages of clients that ended before their time.
     pub fn aborts(&self) -> Vec<&str> {
-        let message = |event| match event {
-            &Event::Aborted(ref text) => Some(text.as_str()),
+        let texts = self.events.iter().filter_map(|event| match event {
+            Event::Aborted(text) => Some(text.as_str()),
             _ => None,
-        };
-        self.events.iter().filter_map(message).collect()
+        });
+        texts.collect()
     }
 
     /// The only message of a client that ended before its time.
@@ -234,13 +234,13 @@ impl Ran {
         message
     }
 
-    /// What debug() printed.
+    /// What `debug()` printed.
     pub fn debugs(&self) -> Vec<&str> {
-        let text = |event| match event {
-            &Event::Debug(ref text) => Some(text.as_str()),
+        let texts = self.events.iter().filter_map(|event| match event {
+            Event::Debug(text) => Some(text.as_str()),
             _ => None,
-        };
-        self.events.iter().filter_map(text).collect()
+        });
+        texts.collect()
     }
 }
 

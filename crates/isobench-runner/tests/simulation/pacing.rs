@@ -96,6 +96,13 @@ fn skipped_transactions_count_for_the_number_asked_for() {
 }
 
 #[test]
+fn a_rate_beyond_reason_ends_with_the_run() {
+    let ran = Case::new(TRANSFER).pacing(Pacing::Rate(1e12)).limit(millis(3)).time(millis(20)).run();
+    assert!(ran.ledger.transactions.skipped > 1_000, "{:?}", ran.ledger.transactions);
+    assert!(ran.outcome.elapsed < millis(25));
+}
+
+#[test]
 fn a_transaction_that_waits_at_the_end_isnt_counted() {
     let ran = Case::new(TRANSFER).clients(10).pacing(Pacing::Rate(0.001)).time(millis(500)).run();
     assert_eq!(ran.ledger.transactions.total, 0);

@@ -152,6 +152,17 @@ fn pipelines_need_the_extended_protocol_and_an_order() {
 }
 
 #[test]
+fn copy_in_a_pipeline_ends_the_client() {
+    for rest in ["", "SELECT 1;\n", "SELECT 1;\n\\syncpipeline\nSELECT 2;\n"] {
+        let mut case = pipelined(&format!("\\startpipeline\nCOPY t FROM STDIN;\n{rest}\\endpipeline\n"));
+        case.spec.on_error = OnError::Continue;
+        let ran = case.run();
+        assert_eq!(ran.abort(), "client 0 aborted: COPY is not supported in a pipeline");
+        assert_eq!((ran.ledger.transactions.total, ran.ledger.transactions.committed), (1, 0));
+    }
+}
+
+#[test]
 fn a_pipeline_must_be_ended() {
     for script in ["\\startpipeline\nSELECT 1;\n", "\\startpipeline\nSELECT 1;\n\\syncpipeline\n"] {
         let ran = pipelined(script).run();

@@ -1,0 +1,6 @@
+//! One file for each command: what it does from its options to its exit status.
+
+pub mod compare;
+pub mod init;
+pub mod run;
+pub mod server;

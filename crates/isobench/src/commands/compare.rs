@@ -1,0 +1,221 @@
+//! `isobench compare`: one workload at several isolation levels, in interleaved rounds, ending in one table.
+
+use std::fs;
+use std::path::Path;
+
+use isobench_report::{Cell, CellLevel, Client, Document, render, summarise, to_csv};
+use isobench_runner::{Control, Urgency};
+
+use crate::cell::{Bench, Measured, refusal};
+use crate::display::Display;
+use crate::failure::{Failure, Outcome};
+use crate::interrupt;
+use crate::options::CompareOptions;
+use crate::plan::{CellPlan, Plan, count};
+use crate::target::Target;
+
+/// Carries out the comparison and prints its table.
+///
+/// # Errors
+/// Wrong options, no server, an incomplete measurement, a broken invariant. What was measured is reported before.
+pub fn compare(options: &CompareOptions) -> Outcome {
+    let plan = Plan::resolve(&options.plan, options.plan_file.as_deref())?;
+    let control = interrupt::watch()?;
+    let mut target = Target::find(&options.connection, None, &options.embedded)?;
+    target.claim_namespace()?;
+    let outcome = measure_all(options, &plan, &target, &control);
+    let closed = target.close(options.keep);
+    let mut document = outcome?;
+    finish(&mut document, options)?;
+    closed?;
+    verdict(&document)
+}
+
+/// Measures every cell in every round. Ends early, with what there is, if that is asked for or the server is lost.
+fn measure_all(
+    options: &CompareOptions,
+    plan: &Plan,
+    target: &Target,
+    control: &Control,
+) -> Outcome<Document> {
+    let cells = plan.cells();
+    let tables = options.tables.at_scale(plan.scale);
+    let bench = Bench { plan, target, tables: &tables, control };
+    let mut document = Document::new(target.describe()?, client(), plan.document(&target.server_settings));
+    document.warnings = plan.sources.warnings()?;
+    document.cells = level_check(plan, target, &cells)?;
+    for warning in &document.warnings {
+        eprintln!("warning: {warning}");
+    }
+    let mut display = Display::new(plan);
+    'rounds: for round in 1..=plan.rounds {
+        for (place, index) in plan.order(round).into_iter().enumerate() {
+            if control.urgency() > Urgency::None {
+                document.incomplete_reason = Some("interrupted".to_owned());
+                break 'rounds;
+            }
+            let cell = &cells[index];
+            let measured = bench.measure(cell, round, &mut |elapsed, progress| {
+                display.running(plan, cell, round, elapsed, &progress);
+            });
+            match measured {
+                Ok(measured) => {
+                    let (tps, conflicts) = (measured.round.tps, measured.round.ledger().conflict_ratio());
+                    let reason = add(&mut document, index, place, measured, &display);
+                    display.finished(plan, cell, round, tps, conflicts);
+                    if reason.is_some() && control.urgency() == Urgency::None {
+                        document.incomplete_reason = reason;
+                        break 'rounds;
+                    }
+                }
+                // Without a single result there is nothing to report but the error.
+                Err(failure) if document.cells.iter().all(|cell| cell.rounds.is_empty()) => {
+                    display.close();
+                    return Err(with_log(failure, target));
+                }
+                Err(failure) => {
+                    document.incomplete_reason = Some(failure.to_string());
+                    break 'rounds;
+                }
+            }
+            save(&mut document, options, &display);
+        }
+    }
+    if control.urgency() > Urgency::None && document.incomplete_reason.is_none() {
+        document.incomplete_reason = Some("interrupted".to_owned());
+    }
+    document.complete = document.incomplete_reason.is_none();
+    display.close();
+    Ok(document)
+}
+
+/// Adds a round to its cell, shows it, and returns why the comparison can't go on, if it can't.
+fn add(
+    document: &mut Document,
+    index: usize,
+    place: usize,
+    measured: Measured,
+    display: &Display,
+) -> Option<String> {
+    let Measured { mut round, effective, notes } = measured;
+    for note in notes {
+        if !document.warnings.contains(&note) {
+            display.say(&format!("note: {note}"));
+            document.warnings.push(note);
+        }
+    }
+    round.order = Some(count(place + 1));
+    let reason = (!round.complete).then(|| {
+        round.errors.first().cloned().unwrap_or_else(|| "clients ended before their time".to_owned())
+    });
+    let entry = &mut document.cells[index];
+    if entry.rounds.is_empty() {
+        entry.level.effective = effective;
+    }
+    entry.rounds.push(round);
+    reason
+}
+
+/// Asks the server for every level once, before anything is measured.
+fn level_check(plan: &Plan, target: &Target, cells: &[CellPlan]) -> Outcome<Vec<Cell>> {
+    let mut connection = target.open().map_err(Failure::setup)?;
+    let product = target.database.product;
+    let mut entries = Vec::new();
+    for cell in cells {
+        connection.execute(&product.set_level(cell.level)).map_err(Failure::setup)?;
+        let effective = product.read_effective(&mut connection).map_err(Failure::setup)?;
+        if effective.differs_from(cell.level) {
+            if plan.strict_levels {
+                return Err(Failure::setup(refusal(cell, &effective)));
+            }
+            eprintln!("warning: {} was asked for, but the server runs {effective}", cell.level);
+        }
+        let mut entry = Cell::new(plan.sources.name(), CellLevel::new(Some(cell.level), effective));
+        entry.scale = plan.scale;
+        entry.clients = count(cell.clients);
+        entry.jobs = count(plan.jobs);
+        plan.protocol.name().clone_into(&mut entry.protocol);
+        entry.backoff = cell.backoff.to_string();
+        entries.push(entry);
+    }
+    connection.close();
+    Ok(entries)
+}
+
+/// What the result document says of this program and its machine.
+pub fn client() -> Client {
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    Client {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        cpu: model.trim_start_matches([' ', '\t', ':']).to_owned(),
+        cores: count(cores),
+        os: std::env::consts::OS.to_owned(),
+    }
+}
+
+/// Saves what there is after every cell, so that nothing that happens later can lose it.
+fn save(document: &mut Document, options: &CompareOptions, display: &Display) {
+    if let Some(path) = &options.json {
+        summarise(document);
+        if let Err(failure) = write(path, &document.to_json()) {
+            display.say(&format!("warning: {failure}"));
+        }
+    }
+}
+
+/// Prints the table and writes the files.
+fn finish(document: &mut Document, options: &CompareOptions) -> Outcome {
+    summarise(document);
+    let width = terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0));
+    print!("{}", render(document, width));
+    if let Some(path) = &options.json {
+        write(path, &document.to_json())?;
+    }
+    if let Some(path) = &options.csv {
+        write(path, &to_csv(document))?;
+    }
+    Ok(())
+}
+
+/// Writes a file as a whole or not at all; what isn't a regular file (a pipe, a device) is written to directly.
+///
+/// # Errors
+/// It can't be written; the message names it.
+pub fn write(path: &Path, text: &str) -> Outcome {
+    let shown = path.display();
+    let failure = |error: std::io::Error| {
+        Failure::Output(format!("could not write \"{shown}\": {error}; the results above are not saved"))
+    };
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return fs::write(path, text).map_err(failure);
+    }
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".part");
+    fs::write(&partial, text).and_then(|()| fs::rename(&partial, path)).map_err(|error| {
+        // The half-written file is of no use to anybody.
+        let _ = fs::remove_file(&partial);
+        failure(error)
+    })
+}
+
+/// The exit status that the finished comparison deserves.
+fn verdict(document: &Document) -> Outcome {
+    if let Some(reason) = &document.incomplete_reason {
+        return Err(Failure::Incomplete(format!("the comparison is incomplete: {reason}")));
+    }
+    if document.has_violations() {
+        return Err(Failure::Broken("an invariant does not hold; see the table".to_owned()));
+    }
+    Ok(())
+}
+
+fn with_log(failure: Failure, target: &Target) -> Failure {
+    match (failure, target.log_tail()) {
+        (Failure::Setup(text), Some(log)) if !log.is_empty() && text.contains("connection") => {
+            Failure::Setup(format!("{text}\nthe embedded server's log ends with:\n{log}"))
+        }
+        (failure, _) => failure,
+    }
+}

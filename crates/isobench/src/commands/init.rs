@@ -1,0 +1,30 @@
+//! `isobench init`: creates and fills the TPC-B-like tables on a server that is named.
+
+use isobench_database::{Progress, detect, init as make};
+use isobench_pgwire::Connection;
+
+use crate::failure::{Failure, Outcome};
+use crate::options::InitArguments;
+use crate::target::named_server;
+
+/// Makes the tables, with pgbench's lines of progress on standard error.
+///
+/// # Errors
+/// No server is named, wrong options, or the server refuses.
+pub fn init(arguments: &InitArguments) -> Outcome {
+    let options = arguments.resolve()?;
+    let Some(server) = named_server(&arguments.connection, arguments.database.as_deref())? else {
+        return Err(Failure::setup(
+            "init needs a server that outlives it: name one (-h, PGHOST, a connection string), or start one with \
+             \"isobench server\"; \"isobench compare\" and \"isobench run\" make their tables on the embedded one themselves",
+        ));
+    };
+    let mut connection = Connection::open(&server).map_err(Failure::setup)?;
+    let database = detect(&mut connection).map_err(Failure::setup)?;
+    let timings =
+        make(&mut connection, &database, &options, &mut |progress: Progress| eprintln!("{progress}"))
+            .map_err(Failure::setup)?;
+    eprintln!("{}", timings.summary());
+    connection.close();
+    Ok(())
+}

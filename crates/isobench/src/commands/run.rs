@@ -1,0 +1,358 @@
+//! `isobench run`: one benchmark run, with pgbench's options and summary, and the account of every attempt.
+
+use std::io::Read as _;
+use std::num::NonZeroU32;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use isobench_database::Writes;
+use isobench_isolation::Level;
+use isobench_report::{Cell, CellLevel, Document, Plan as PlanDocument, summarise};
+use isobench_runner::{
+    Backoff, Control, Event, OnError, Outcome as Run, Progress, Protocol, RetryPolicy, RunSpec, Stop,
+};
+use isobench_script::builtins;
+
+use super::compare::{client, write};
+use crate::cell::{Books, cpu_seconds, round};
+use crate::failure::{Failure, Outcome};
+use crate::interrupt;
+use crate::options::RunOptions;
+use crate::plan::{GRACE, count, milliseconds, pacing, protocol, seconds};
+use crate::sessions;
+use crate::summary::Summary;
+use crate::target::Target;
+use crate::workload::{Source, Sources};
+
+/// Carries out the run and prints its summary.
+///
+/// # Errors
+/// Wrong options, no server, no tables, aborted clients, a broken invariant. What was measured is printed before.
+pub fn run(options: &RunOptions) -> Outcome {
+    if options.builtin.iter().any(|name| name == "list") {
+        list_builtins();
+        return Ok(());
+    }
+    let settings = Settings::resolve(options)?;
+    let control = interrupt::watch()?;
+    let target = Target::find(&options.connection, options.database.as_deref(), &options.embedded)?;
+    let outcome = measure(options, &settings, &target, &control);
+    let closed = target.close(false);
+    outcome?;
+    closed
+}
+
+/// What the options say together, checked before anything is started.
+struct Settings {
+    sources: Sources,
+    spec: RunSpec,
+    stop: Stop,
+    level: Option<Level>,
+    defined: Vec<(String, String)>,
+}
+
+impl Settings {
+    fn resolve(options: &RunOptions) -> Outcome<Settings> {
+        let sources = Sources::new(sources(options)?)?;
+        let stop = match (options.transactions, options.time) {
+            (None, None) => Stop::Transactions(10),
+            (Some(0), _) => return Err(Failure::setup("--transactions: must be at least 1")),
+            (Some(count), _) => Stop::Transactions(count),
+            (None, Some(time)) => Stop::Time(seconds("time", time, 0.001)?),
+        };
+        for (name, value) in [("client", options.client), ("jobs", options.jobs)] {
+            if value == 0 {
+                return Err(Failure::setup(format!("--{name}: must be at least 1")));
+            }
+        }
+        let max_tries = NonZeroU32::new(options.max_tries);
+        let endless = max_tries.is_none() && options.latency_limit.is_none();
+        if endless && matches!(stop, Stop::Transactions(_)) {
+            return Err(Failure::setup(
+                "an unlimited number of transaction tries can only be used with --latency-limit or a duration (-T)",
+            ));
+        }
+        let latency_limit = options.latency_limit.map(|limit| milliseconds("latency-limit", limit));
+        let spec = RunSpec {
+            clients: options.client,
+            workers: options.jobs.min(options.client),
+            pacing: pacing(options.rate, options.think_time)?,
+            latency_limit: latency_limit.transpose()?,
+            retry: RetryPolicy {
+                max_tries,
+                backoff: options.backoff.parse::<Backoff>().map_err(Failure::setup)?,
+            },
+            protocol: protocol(&options.protocol)?,
+            on_error: if options.continue_on_error { OnError::Continue } else { OnError::Abort },
+            seed: seed(&options.random_seed)?,
+            per_command: options.report_per_command,
+            grace: GRACE,
+        };
+        let level = options.isolation.as_deref().map(str::parse::<Level>).transpose();
+        let level = level.map_err(|error| Failure::setup(format!("--isolation: {error}")))?;
+        let defined = options.define.iter().map(|define| definition(define)).collect::<Outcome<_>>()?;
+        Ok(Settings { sources, spec, stop, level, defined })
+    }
+}
+
+/// The scripts asked for, in pgbench's way: TPC-B-like if there are none.
+fn sources(options: &RunOptions) -> Outcome<Vec<Source>> {
+    let mut sources = Vec::new();
+    for name in &options.builtin {
+        sources.push(Source::builtin(name)?);
+    }
+    for name in &options.file {
+        sources.push(Source::file(name)?);
+    }
+    if options.skip_some_updates {
+        sources.push(Source::builtin("simple-update")?);
+    }
+    if options.select_only {
+        sources.push(Source::builtin("select-only")?);
+    }
+    if sources.is_empty() {
+        sources.push(Source::builtin("tpcb-like")?);
+    }
+    Ok(sources)
+}
+
+fn list_builtins() {
+    eprintln!("Available builtin scripts:");
+    for builtin in builtins() {
+        eprintln!("  {:>13}: {}", builtin.name, builtin.description);
+    }
+}
+
+fn definition(text: &str) -> Outcome<(String, String)> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+            Ok((name.to_owned(), value.to_owned()))
+        }
+        _ => Err(Failure::setup(format!("invalid variable definition: \"{text}\""))),
+    }
+}
+
+/// The seed: an integer, or one made of the time or the system's randomness.
+fn seed(text: &str) -> Outcome<u64> {
+    match text {
+        "time" => {
+            let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+            Ok(u64::try_from(now.as_micros()).unwrap_or(u64::MAX))
+        }
+        "rand" => {
+            let mut bytes = [0; 8];
+            std::fs::File::open("/dev/urandom")
+                .and_then(|mut file| file.read_exact(&mut bytes))
+                .map_err(|error| Failure::setup(format!("could not generate random seed: {error}")))?;
+            Ok(u64::from_ne_bytes(bytes))
+        }
+        number => number.parse::<u64>().map_err(|_| {
+            Failure::setup(format!(
+                "unrecognized random seed option \"{number}\": expecting an unsigned integer, \"time\" or \"rand\""
+            ))
+        }),
+    }
+}
+
+fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: &Control) -> Outcome {
+    for warning in settings.sources.warnings()? {
+        eprintln!("isobench: warning: {warning}");
+    }
+    let scale = prepare_tables(options, settings, target)?;
+    let workload = settings.sources.workload(scale, settings.spec.seed, &settings.defined)?;
+    let job = sessions::job(settings.spec.clone(), workload, &target.database);
+    let connector = target.connector();
+    let (mut fleet, effective) = sessions::open(&job, &connector, &target.database, settings.level)?;
+    // The books need a sum over the accounts before and after; only a run at a level of its own asks for that.
+    let writes =
+        settings.sources.writes().filter(|writes| writes.iter().any(|writes| *writes != Writes::Nothing));
+    let books = settings.level.and(writes).map(|writes| Books::open(&connector, Some(writes)));
+    let errors = Mutex::new(Vec::new());
+    let report = |event: Event| match event {
+        Event::Aborted(text) => {
+            eprintln!("isobench: error: {text}");
+            errors.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(text);
+        }
+        Event::Notice(text) | Event::Debug(text) => eprintln!("{text}"),
+    };
+    let mut lines = ProgressLines::new(options);
+    let cpu = cpu_seconds();
+    let outcome = fleet.run(&job, settings.stop, control, &report, &mut |elapsed, progress| {
+        lines.show(elapsed, progress);
+    });
+    let cpu = cpu_seconds() - cpu;
+    let connecting = fleet.connecting();
+    drop(fleet);
+    let invariants = books.map_or_else(Vec::new, |books| books.close(&connector, &outcome));
+    let summary = Summary {
+        job: &job,
+        run: &outcome,
+        stop: settings.stop,
+        scale,
+        connecting,
+        level: (settings.level, &effective),
+        failures_detailed: options.failures_detailed,
+        per_command: options.report_per_command,
+        invariants: &invariants,
+    };
+    print!("{}", summary.render());
+    if let Some(path) = &options.json {
+        let mut document =
+            Document::new(target.describe()?, client(), plan_document(settings, target, scale));
+        let level = CellLevel::new(settings.level, effective.clone());
+        let mut cell = Cell::new(settings.sources.name(), level);
+        cell.scale = scale;
+        cell.clients = count(settings.spec.clients);
+        cell.jobs = count(settings.spec.workers);
+        settings.spec.protocol.name().clone_into(&mut cell.protocol);
+        cell.backoff = settings.spec.retry.backoff.to_string();
+        let mut round = round(&job, &outcome, 1);
+        round.client_cpu_s = Some(cpu);
+        round.connect_s = Some(connecting.as_secs_f64());
+        round.errors = errors.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        round.invariants.clone_from(&invariants);
+        cell.rounds.push(round);
+        document.cells.push(cell);
+        document.complete = outcome.is_complete();
+        summarise(&mut document);
+        write(path, &document.to_json())?;
+    }
+    verdict(&outcome, invariants.iter().any(|invariant| invariant.held == Some(false)))
+}
+
+/// The exit status that the run deserves.
+fn verdict(outcome: &Run, violated: bool) -> Outcome {
+    if let Err(error) = outcome.check() {
+        return Err(Failure::Broken(error.to_string()));
+    }
+    if !outcome.is_complete() {
+        let why = if outcome.interrupted { "interrupted" } else { "aborted" };
+        return Err(Failure::Incomplete(format!("Run was {why}; the above results are incomplete.")));
+    }
+    if violated {
+        return Err(Failure::Broken("an invariant does not hold; see above".to_owned()));
+    }
+    Ok(())
+}
+
+/// Makes the tables on the embedded server; vacuums those of a named one as pgbench does. Returns the scale.
+fn prepare_tables(options: &RunOptions, settings: &Settings, target: &Target) -> Outcome<u32> {
+    if target.is_embedded() {
+        let scale = options.scale.unwrap_or(1);
+        target.reset(&options.tables.at_scale(scale)).map_err(Failure::setup)?;
+        return Ok(scale);
+    }
+    if !settings.sources.has_builtin() {
+        return Ok(options.scale.unwrap_or(1));
+    }
+    let scale = target.scale()?;
+    if options.scale.is_some_and(|given| given != scale) {
+        eprintln!(
+            "isobench: warning: scale option ignored, using count from pgbench_branches table ({scale})"
+        );
+    }
+    if !options.no_vacuum && target.database.product.dialect.vacuum.is_some() {
+        vacuum(options, target)?;
+    }
+    Ok(scale)
+}
+
+/// What pgbench does before a run, with its lines.
+fn vacuum(options: &RunOptions, target: &Target) -> Outcome {
+    let mut connection = target.open().map_err(Failure::setup)?;
+    let mut work = |title: &str, statements: &[&str]| {
+        eprint!("starting {title}...");
+        for statement in statements {
+            connection.execute(statement).map_err(Failure::setup)?;
+        }
+        eprintln!("end.");
+        Ok(())
+    };
+    work("vacuum", &["vacuum pgbench_branches", "vacuum pgbench_tellers", "truncate pgbench_history"])?;
+    if options.vacuum_all {
+        work("vacuum pgbench_accounts", &["vacuum analyze pgbench_accounts"])?;
+    }
+    connection.close();
+    Ok(())
+}
+
+fn plan_document(settings: &Settings, target: &Target, scale: u32) -> PlanDocument {
+    let spec = &settings.spec;
+    let (time_s, transactions) = match settings.stop {
+        Stop::Time(time) => (Some(time.as_secs_f64()), None),
+        Stop::Transactions(count) => (None, Some(count)),
+    };
+    PlanDocument {
+        levels: settings.level.into_iter().collect(),
+        workload: settings.sources.planned(),
+        clients: vec![count(spec.clients)],
+        jobs: count(spec.workers),
+        scale,
+        time_s,
+        transactions,
+        rounds: 1,
+        max_tries: spec.retry.max_tries.map(NonZeroU32::get),
+        backoff: vec![spec.retry.backoff.to_string()],
+        protocol: Protocol::name(spec.protocol).to_owned(),
+        seed: Some(spec.seed),
+        latency_limit_ms: spec.latency_limit.map(|limit| limit.as_secs_f64() * 1e3),
+        server_settings: target.server_settings.iter().cloned().collect(),
+        ..PlanDocument::default()
+    }
+}
+
+/// pgbench's progress lines (`-P`).
+struct ProgressLines {
+    every: Option<Duration>,
+    next: Duration,
+    last: (Duration, Progress),
+    paced: bool,
+    retries: bool,
+}
+
+impl ProgressLines {
+    fn new(options: &RunOptions) -> ProgressLines {
+        let every = options.progress.map(|seconds| Duration::from_secs(seconds.into()));
+        ProgressLines {
+            every,
+            next: every.unwrap_or(Duration::MAX),
+            last: (Duration::ZERO, Progress::default()),
+            paced: options.rate.is_some(),
+            retries: options.max_tries != 1,
+        }
+    }
+
+    fn show(&mut self, elapsed: Duration, now: Progress) {
+        let Some(every) = self.every else { return };
+        if elapsed < self.next {
+            return;
+        }
+        let (before, last) = &self.last;
+        let seconds = (elapsed - *before).as_secs_f64();
+        let committed = (now.committed - last.committed) as f64;
+        let mean = (now.latency_sum_ms - last.latency_sum_ms) / committed;
+        let variance = (now.latency_squares_ms - last.latency_squares_ms) / committed - mean * mean;
+        let mut line = format!(
+            "progress: {:.1} s, {:.1} tps, lat {mean:.3} ms stddev {:.3}, {} failed",
+            elapsed.as_secs_f64(),
+            committed / seconds,
+            variance.max(0.0).sqrt(),
+            now.given_up - last.given_up
+        );
+        if self.paced {
+            let began = committed + (now.given_up - last.given_up) as f64;
+            let lag = (now.lag_sum_ms - last.lag_sum_ms) / began;
+            line += &format!(", lag {lag:.3} ms");
+            if now.skipped > 0 {
+                line += &format!(", {} skipped", now.skipped - last.skipped);
+            }
+        }
+        if self.retries {
+            line +=
+                &format!(", {} retried, {} retries", now.retried - last.retried, now.retries - last.retries);
+        }
+        eprintln!("{line}");
+        self.last = (elapsed, now);
+        self.next = elapsed + every;
+    }
+}

@@ -1,0 +1,33 @@
+//! `isobench server`: an embedded PostgreSQL in the foreground.
+
+use std::thread;
+use std::time::Duration;
+
+use isobench_runner::Urgency;
+
+use crate::failure::{Failure, Outcome};
+use crate::interrupt;
+use crate::options::ServerOptions;
+use crate::target;
+
+/// Starts the server, prints how to connect, and stops it on Ctrl-C.
+///
+/// # Errors
+/// It doesn't start, or it dies.
+pub fn server(options: &ServerOptions) -> Outcome {
+    let control = interrupt::watch()?;
+    let server = target::start(&options.embedded)?;
+    println!(
+        "PostgreSQL {} ({}) is running; Ctrl-C stops it and removes it",
+        server.version(),
+        server.origin()
+    );
+    println!("{}", server.psql_line());
+    while control.urgency() == Urgency::None {
+        if !server.is_running() {
+            return Err(Failure::Incomplete(format!("the server has ended:\n{}", server.log_tail())));
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    server.stop().map_err(Failure::setup)
+}

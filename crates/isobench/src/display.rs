@@ -1,0 +1,101 @@
+//! Progress of a comparison on standard error: a live line on a terminal, one plain line for each cell elsewhere.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use isobench_runner::Progress;
+
+use crate::plan::{CellPlan, Plan};
+
+/// Shows what is running and how long the rest takes.
+pub struct Display {
+    bar: Option<ProgressBar>,
+    cells: u32,
+    done: u32,
+    began: Instant,
+    expected: Duration,
+}
+
+impl Display {
+    /// Begins the display of a plan.
+    pub fn new(plan: &Plan) -> Display {
+        let cells = u32::try_from(plan.cells().len()).unwrap_or(u32::MAX).saturating_mul(plan.rounds);
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new(u64::from(cells));
+            let style = ProgressStyle::with_template("{bar:20} {pos}/{len}  {msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar
+        });
+        Display { bar, cells, done: 0, began: Instant::now(), expected: plan.time + plan.warmup }
+    }
+
+    /// Shows the cell that is running.
+    pub fn running(&self, plan: &Plan, cell: &CellPlan, round: u32, elapsed: Duration, progress: &Progress) {
+        let Some(bar) = &self.bar else { return };
+        let seconds = elapsed.as_secs_f64().max(1e-3);
+        bar.set_message(format!(
+            "{}: {:.0} tps, {:.0} conflicts/s, {} left",
+            title(plan, cell, round),
+            progress.committed as f64 / seconds,
+            progress.conflicts as f64 / seconds,
+            spell(self.left()),
+        ));
+    }
+
+    /// Shows the result of a cell.
+    pub fn finished(
+        &mut self,
+        plan: &Plan,
+        cell: &CellPlan,
+        round: u32,
+        tps: Option<f64>,
+        conflict_ratio: f64,
+    ) {
+        self.done += 1;
+        if let Some(bar) = &self.bar {
+            bar.set_position(u64::from(self.done));
+            return;
+        }
+        eprintln!(
+            "[{}/{}] {}: {:.0} tps, {:.0} % of attempts conflicted ({} left)",
+            self.done,
+            self.cells,
+            title(plan, cell, round),
+            tps.unwrap_or(0.0),
+            conflict_ratio * 100.0,
+            spell(self.left()),
+        );
+    }
+
+    /// A line that stays.
+    pub fn say(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(text),
+            None => eprintln!("{text}"),
+        }
+    }
+
+    /// Removes the live line.
+    pub fn close(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Time left, from what the cells have taken so far.
+    fn left(&self) -> Duration {
+        let rest = self.cells.saturating_sub(self.done);
+        let each = if self.done == 0 { self.expected } else { self.began.elapsed() / self.done };
+        each * rest
+    }
+}
+
+fn title(plan: &Plan, cell: &CellPlan, round: u32) -> String {
+    let backoff = if plan.backoff.len() > 1 { format!(", backoff {}", cell.backoff) } else { String::new() };
+    format!("round {round}/{}, {}, {} clients{backoff}", plan.rounds, cell.level, cell.clients)
+}
+
+fn spell(time: Duration) -> String {
+    humantime::format_duration(Duration::from_secs(time.as_secs())).to_string()
+}

@@ -1,0 +1,43 @@
+//! Why a command ends without success, and the exit status that says so.
+
+use std::process::ExitCode;
+
+/// What made a command fail, as a sentence for the user, sorted by exit status.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Nothing was measured: wrong options or files, no server, no tables. Status 1 (as pgbench's).
+    #[error("{0}")]
+    Setup(String),
+    /// The measurement is incomplete: clients were aborted, the server was lost, the run was interrupted. What was
+    /// measured has been reported. Status 2 (as pgbench's).
+    #[error("{0}")]
+    Incomplete(String),
+    /// The measurement is complete, but a promise was broken: an invariant doesn't hold. Status 3.
+    #[error("{0}")]
+    Broken(String),
+    /// The measurement is complete, but its result could not be written. Status 1.
+    #[error("{0}")]
+    Output(String),
+}
+
+impl Failure {
+    /// The status of wrong options.
+    pub const USAGE: ExitCode = ExitCode::FAILURE;
+
+    /// The exit status.
+    pub fn status(&self) -> ExitCode {
+        match self {
+            Failure::Setup(_) | Failure::Output(_) => ExitCode::from(1),
+            Failure::Incomplete(_) => ExitCode::from(2),
+            Failure::Broken(_) => ExitCode::from(3),
+        }
+    }
+
+    /// A failure before anything was measured.
+    pub fn setup(problem: impl ToString) -> Failure {
+        Failure::Setup(problem.to_string())
+    }
+}
+
+/// What a command returns.
+pub type Outcome<T = ()> = Result<T, Failure>;

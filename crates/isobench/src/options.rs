@@ -1,0 +1,51 @@
+//! The options of all commands, as clap reads them.
+//!
+//! Not here: what they mean together (`plan.rs` for comparisons, the commands for the rest).
+
+mod compare;
+mod connection;
+mod init;
+mod run;
+
+pub use compare::{CompareOptions, PlanOptions};
+pub use connection::{ConnectionOptions, EmbeddedOptions};
+pub use init::{InitArguments, TableOptions};
+pub use run::RunOptions;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Measures what transaction isolation costs and what it buys, on PostgreSQL and the databases that speak its protocol.
+#[derive(Debug, Parser)]
+#[command(name = "isobench", version, infer_subcommands = true, infer_long_args = true)]
+#[command(
+    after_help = "Exit status: 0 success; 1 wrong options, no server, or output that can't be written; \
+2 incomplete (clients aborted, server lost, interrupted); 3 an invariant is broken."
+)]
+pub struct Options {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run one workload at several isolation levels and compare them
+    Compare(CompareOptions),
+    /// Run one benchmark, with pgbench's options and summary
+    #[command(disable_help_flag = true)]
+    Run(RunOptions),
+    /// Create and fill the TPC-B-like tables, as pgbench -i does
+    #[command(disable_help_flag = true)]
+    Init(InitArguments),
+    /// Start an embedded PostgreSQL and keep it running until Ctrl-C
+    Server(ServerOptions),
+}
+
+/// Options of `isobench server`.
+#[derive(Debug, Args)]
+pub struct ServerOptions {
+    /// The server.
+    #[command(flatten)]
+    pub embedded: EmbeddedOptions,
+}

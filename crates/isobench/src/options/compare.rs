@@ -1,0 +1,95 @@
+//! Options of `isobench compare`, which are at the same time the keys of a plan file.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Deserialize;
+
+use super::{ConnectionOptions, EmbeddedOptions, TableOptions};
+
+/// Options of `isobench compare`.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub struct CompareOptions {
+    /// What to compare.
+    #[command(flatten)]
+    pub plan: PlanOptions,
+    /// Read the plan from this file; options override it
+    #[arg(long = "plan", value_name = "FILE.toml")]
+    pub plan_file: Option<PathBuf>,
+    /// Write the result to this file as JSON, also if the comparison is interrupted
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write one line for each cell and round to this file as CSV
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// On a server that isn't embedded: leave schema isobench behind
+    #[arg(long)]
+    pub keep: bool,
+    /// The tables.
+    #[command(flatten)]
+    pub tables: TableOptions,
+    /// The embedded server.
+    #[command(flatten)]
+    pub embedded: EmbeddedOptions,
+    /// The named server.
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+}
+
+/// A plan as it is written: on the command line or, with the same names, in a TOML file.
+#[derive(Debug, Clone, Default, PartialEq, Args, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PlanOptions {
+    /// Isolation levels, in the order of the table: ru, rc, rr, ser or their full names [default: rc,rr,ser]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub levels: Option<Vec<String>>,
+    /// Built-in script (tpcb-like, simple-update, select-only) or script file; with @WEIGHT and repeated: a mix [default: tpcb-like]
+    #[arg(long, short = 'w', value_name = "NAME|FILE[@WEIGHT]")]
+    pub workload: Option<Vec<String>>,
+    /// SQL script that makes the tables of a workload of your own, run before every cell instead of making pgbench's tables
+    #[arg(long, value_name = "FILE.sql")]
+    pub setup: Option<PathBuf>,
+    /// Numbers of clients [default: 8]
+    #[arg(long, short = 'c', value_name = "LIST", value_delimiter = ',')]
+    pub clients: Option<Vec<usize>>,
+    /// Worker threads of isobench itself [default: 1]
+    #[arg(long, short = 'j', value_name = "NUM")]
+    pub jobs: Option<usize>,
+    /// Scale of the TPC-B-like tables; 1 means one branch, on which every client collides [default: 1]
+    #[arg(long, short = 's', value_name = "NUM")]
+    pub scale: Option<u32>,
+    /// Seconds measured in each cell [default: 2.5]
+    #[arg(long, short = 'T', value_name = "SECONDS")]
+    pub time: Option<f64>,
+    /// Seconds run before measuring, in each cell [default: 0.5]
+    #[arg(long, value_name = "SECONDS")]
+    pub warmup: Option<f64>,
+    /// How often every cell is measured, interleaved with the others [default: 5]
+    #[arg(long, value_name = "NUM")]
+    pub rounds: Option<u32>,
+    /// The most attempts of one transaction; 0 is unlimited [default: 0]
+    #[arg(long, value_name = "NUM")]
+    pub max_tries: Option<u32>,
+    /// Delay before a retry: none, fixed:DELAY or exponential:base=…,factor=…,max=…,jitter=full|none (repeatable) [default: none]
+    #[arg(long, value_name = "POLICY")]
+    pub backoff: Option<Vec<String>>,
+    /// How statements are sent: simple, extended or prepared [default: simple]
+    #[arg(long, short = 'M', value_name = "PROTOCOL")]
+    pub protocol: Option<String>,
+    /// Transactions per second that are begun, over all clients; latency then counts from the scheduled start [default: unlimited]
+    #[arg(long, short = 'R', value_name = "NUM")]
+    pub rate: Option<f64>,
+    /// Milliseconds after which a transaction is late, and not retried
+    #[arg(long, short = 'L', value_name = "MS")]
+    pub latency_limit: Option<f64>,
+    /// Milliseconds a client pauses between two transactions
+    #[arg(long, value_name = "MS")]
+    pub think_time: Option<f64>,
+    /// Seed of all random numbers, also of the order of the cells [default: 1]
+    #[arg(long, value_name = "NUM")]
+    pub seed: Option<u64>,
+    /// Refuse a level that the server runs as another one
+    #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL")]
+    pub strict_levels: Option<bool>,
+}

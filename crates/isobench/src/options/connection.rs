@@ -1,0 +1,58 @@
+//! Which server: libpq's connection options, and the embedded PostgreSQL where none is named.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
+use isobench_pgserver::MajorVersion;
+
+/// libpq's connection options. `-h` is the host, so help is `-?` or `--help`.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Connection options (without any, an embedded PostgreSQL is used)")]
+pub struct ConnectionOptions {
+    /// Database server host or socket directory
+    #[arg(short = 'h', long, value_name = "HOSTNAME")]
+    pub host: Option<String>,
+    /// Database server port number
+    #[arg(short = 'p', long, value_name = "PORT")]
+    pub port: Option<String>,
+    /// Connect as this database user
+    #[arg(short = 'U', long, value_name = "USERNAME")]
+    pub username: Option<String>,
+    /// Database name, connection string or URI
+    #[arg(short = 'd', long, value_name = "DBNAME")]
+    pub dbname: Option<String>,
+    /// Print help
+    #[arg(short = '?', long, action = ArgAction::Help)]
+    help: Option<bool>,
+}
+
+/// How the embedded PostgreSQL is chosen and set.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Embedded PostgreSQL")]
+pub struct EmbeddedOptions {
+    /// Folder with the server's programs (initdb, postgres)
+    #[arg(long, value_name = "DIR")]
+    pub server_bin: Option<PathBuf>,
+    /// Fetch and use this major version, 14 to 18
+    #[arg(long, value_name = "MAJOR")]
+    pub server_version: Option<MajorVersion>,
+    /// A setting of the server, such as max_connections=500 (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
+    pub server_setting: Vec<(String, String)>,
+}
+
+impl EmbeddedOptions {
+    /// True if any of them was given, which makes no sense with a server that is named.
+    pub fn any(&self) -> bool {
+        self.server_bin.is_some() || self.server_version.is_some() || !self.server_setting.is_empty()
+    }
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("use NAME=VALUE".to_owned()),
+    }
+}

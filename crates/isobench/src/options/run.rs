@@ -1,0 +1,111 @@
+//! Options of `isobench run`: pgbench's names for what it has, and isobench's own.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
+
+use super::{ConnectionOptions, EmbeddedOptions, TableOptions};
+
+/// Options of `isobench run`.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of pgbench")]
+pub struct RunOptions {
+    /// Isolation level of all sessions: ru, rc, rr, ser [default: the server's]
+    #[arg(long, value_name = "LEVEL")]
+    pub isolation: Option<String>,
+    /// Delay before a retry: none, fixed:DELAY or exponential:base=…,factor=…,max=…,jitter=full|none
+    #[arg(long, value_name = "POLICY", default_value = "none")]
+    pub backoff: String,
+    /// Write the result to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Milliseconds a client pauses between two transactions
+    #[arg(long, value_name = "MS")]
+    pub think_time: Option<f64>,
+    /// Go on with the next transaction after an error that is no conflict
+    #[arg(long)]
+    pub continue_on_error: bool,
+
+    /// Built-in script: tpcb-like, simple-update, select-only (or a prefix of these), or list
+    #[arg(short, long, value_name = "NAME[@WEIGHT]", help_heading = "pgbench's options")]
+    pub builtin: Vec<String>,
+    /// Script file, - for standard input
+    #[arg(short, long, value_name = "FILENAME[@WEIGHT]", help_heading = "pgbench's options")]
+    pub file: Vec<String>,
+    /// Same as -b simple-update
+    #[arg(short = 'N', long, help_heading = "pgbench's options")]
+    pub skip_some_updates: bool,
+    /// Same as -b select-only
+    #[arg(short = 'S', long, help_heading = "pgbench's options")]
+    pub select_only: bool,
+    /// Number of clients
+    #[arg(short, long, value_name = "NUM", default_value_t = 1, help_heading = "pgbench's options")]
+    pub client: usize,
+    /// Number of worker threads
+    #[arg(short, long, value_name = "NUM", default_value_t = 1, help_heading = "pgbench's options")]
+    pub jobs: usize,
+    /// Transactions of each client [default: 10]
+    #[arg(short, long, value_name = "NUM", conflicts_with = "time", help_heading = "pgbench's options")]
+    pub transactions: Option<u64>,
+    /// Duration in seconds
+    #[arg(short = 'T', long, value_name = "NUM", help_heading = "pgbench's options")]
+    pub time: Option<f64>,
+    /// Define a variable for the scripts
+    #[arg(short = 'D', long, value_name = "VARNAME=VALUE", help_heading = "pgbench's options")]
+    pub define: Vec<String>,
+    /// Protocol: simple, extended, prepared
+    #[arg(
+        short = 'M',
+        long,
+        value_name = "PROTOCOL",
+        default_value = "simple",
+        help_heading = "pgbench's options"
+    )]
+    pub protocol: String,
+    /// Scale of the tables, as reported and as :scale
+    #[arg(short, long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..), help_heading = "pgbench's options")]
+    pub scale: Option<u32>,
+    /// Run no VACUUM before the test
+    #[arg(short, long, help_heading = "pgbench's options")]
+    pub no_vacuum: bool,
+    /// Vacuum all four tables before the test
+    #[arg(short, long, help_heading = "pgbench's options")]
+    pub vacuum_all: bool,
+    /// Transactions per second that are begun
+    #[arg(short = 'R', long, value_name = "NUM", help_heading = "pgbench's options")]
+    pub rate: Option<f64>,
+    /// Count transactions longer than this many ms as late
+    #[arg(short = 'L', long, value_name = "NUM", help_heading = "pgbench's options")]
+    pub latency_limit: Option<f64>,
+    /// Show progress every so many seconds
+    #[arg(short = 'P', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..), help_heading = "pgbench's options")]
+    pub progress: Option<u32>,
+    /// Report latencies, failures and retries for each command
+    #[arg(short, long, help_heading = "pgbench's options")]
+    pub report_per_command: bool,
+    /// Report failures by kind
+    #[arg(long, help_heading = "pgbench's options")]
+    pub failures_detailed: bool,
+    /// The most attempts of one transaction; 0 is unlimited, with -T or -L
+    #[arg(long, value_name = "NUM", default_value_t = 1, help_heading = "pgbench's options")]
+    pub max_tries: u32,
+    /// Seed of the random numbers: time, rand or an integer
+    #[arg(long, value_name = "SEED", default_value = "time", help_heading = "pgbench's options")]
+    pub random_seed: String,
+    /// Print version and exit
+    #[arg(short = 'V', long, action = ArgAction::Version, help_heading = "pgbench's options")]
+    version: Option<bool>,
+
+    /// The tables of an embedded server.
+    #[command(flatten)]
+    pub tables: TableOptions,
+    /// The embedded server.
+    #[command(flatten)]
+    pub embedded: EmbeddedOptions,
+    /// The named server.
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+    /// Database name, connection string or URI
+    #[arg(value_name = "DBNAME")]
+    pub database: Option<String>,
+}

@@ -1,0 +1,417 @@
+//! The plan of a comparison: what a plan file and the options say together, checked before anything is started.
+//!
+//! Not here: carrying it out (`commands/compare.rs`, `cell.rs`).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::time::Duration;
+
+use isobench_isolation::Level;
+use isobench_report as report;
+use isobench_runner::{Backoff, OnError, Pacing, Protocol, RetryPolicy, RunSpec};
+use isobench_script::Prng;
+
+use crate::failure::{Failure, Outcome};
+use crate::options::PlanOptions;
+use crate::workload::{Source, Sources};
+
+/// How long transactions that are under way may take after the end of a cell.
+pub const GRACE: Duration = Duration::from_secs(10);
+
+/// A comparison: one workload, and the factors whose combinations are the cells.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The isolation levels; the first is what the others are compared with.
+    pub levels: Vec<Level>,
+    /// The scripts.
+    pub sources: Sources,
+    /// SQL that makes the tables of a workload of the user's own.
+    pub setup: Option<String>,
+    /// Numbers of clients.
+    pub clients: Vec<usize>,
+    /// Worker threads.
+    pub jobs: usize,
+    /// Scale of the TPC-B-like tables.
+    pub scale: u32,
+    /// Measured time of a cell.
+    pub time: Duration,
+    /// Time before it.
+    pub warmup: Duration,
+    /// Repetitions.
+    pub rounds: u32,
+    /// The most attempts; `None` is unlimited.
+    pub max_tries: Option<NonZeroU32>,
+    /// Retry policies.
+    pub backoff: Vec<Backoff>,
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Pacing.
+    pub pacing: Pacing,
+    /// Latency limit.
+    pub latency_limit: Option<Duration>,
+    /// Seed.
+    pub seed: u64,
+    /// Refuse a level that the server runs as another one.
+    pub strict_levels: bool,
+}
+
+/// One combination of the factors.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CellPlan {
+    /// The level.
+    pub level: Level,
+    /// Number of clients.
+    pub clients: usize,
+    /// Delay before a retry.
+    pub backoff: Backoff,
+}
+
+impl Plan {
+    /// Puts options and plan file together; options win.
+    ///
+    /// # Errors
+    /// A file that can't be read, an unknown key, or a value out of range; the message names option or key.
+    pub fn resolve(options: &PlanOptions, file: Option<&Path>) -> Outcome<Plan> {
+        let given = match file {
+            Some(path) => options.clone().or(read(path)?),
+            None => options.clone(),
+        };
+        let levels =
+            parse_all("levels", given.levels.unwrap_or_else(|| words("rc,rr,ser")), str::parse::<Level>)?;
+        distinct("levels", &levels)?;
+        let clients = given.clients.unwrap_or_else(|| vec![8]);
+        distinct("clients", &clients)?;
+        if clients.contains(&0) {
+            return Err(Failure::setup("--clients: 0 clients do nothing; use numbers from 1 up"));
+        }
+        let backoff =
+            parse_all("backoff", given.backoff.unwrap_or_else(|| words("none")), str::parse::<Backoff>)?;
+        distinct("backoff", &backoff)?;
+        let workload = given.workload.unwrap_or_else(|| words("tpcb-like"));
+        let sources =
+            Sources::new(workload.iter().map(|name| Source::builtin_or_file(name)).collect::<Outcome<_>>()?)?;
+        let setup = given.setup.as_deref().map(read_setup).transpose()?;
+        Ok(Plan {
+            levels,
+            sources,
+            setup,
+            clients,
+            jobs: at_least_one("jobs", given.jobs.unwrap_or(1))?,
+            scale: at_least_one("scale", given.scale.unwrap_or(1))?,
+            time: seconds("time", given.time.unwrap_or(2.5), 0.01)?,
+            warmup: seconds("warmup", given.warmup.unwrap_or(0.5), 0.0)?,
+            rounds: at_least_one("rounds", given.rounds.unwrap_or(5))?,
+            max_tries: NonZeroU32::new(given.max_tries.unwrap_or(0)),
+            backoff,
+            protocol: protocol(given.protocol.as_deref().unwrap_or("simple"))?,
+            pacing: pacing(given.rate, given.think_time)?,
+            latency_limit: given
+                .latency_limit
+                .map(|limit| milliseconds("latency-limit", limit))
+                .transpose()?,
+            seed: given.seed.unwrap_or(1),
+            strict_levels: given.strict_levels.unwrap_or(false),
+        })
+    }
+
+    /// All combinations of the factors, in the order of the table.
+    pub fn cells(&self) -> Vec<CellPlan> {
+        let mut cells = Vec::new();
+        for &clients in &self.clients {
+            for &backoff in &self.backoff {
+                cells.extend(self.levels.iter().map(|&level| CellPlan { level, clients, backoff }));
+            }
+        }
+        cells
+    }
+
+    /// The order in which a round measures the cells: shuffled by the seed, differently in every round, so that a machine
+    /// that gets slower or faster favours no level.
+    pub fn order(&self, round: u32) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.cells().len()).collect();
+        let mut rng = Prng::seed(self.seed ^ (u64::from(round) << 32));
+        for last in (1..order.len()).rev() {
+            let other = rng.int_between(0, i64::try_from(last).unwrap_or(i64::MAX));
+            order.swap(last, usize::try_from(other).unwrap_or(0));
+        }
+        order
+    }
+
+    /// The runner's settings for a cell.
+    pub fn spec(&self, cell: &CellPlan) -> RunSpec {
+        RunSpec {
+            clients: cell.clients,
+            workers: self.jobs,
+            pacing: self.pacing,
+            latency_limit: self.latency_limit,
+            retry: RetryPolicy { max_tries: self.max_tries, backoff: cell.backoff },
+            protocol: self.protocol,
+            on_error: OnError::Abort,
+            seed: self.seed,
+            per_command: false,
+            grace: GRACE,
+        }
+    }
+
+    /// What the result document says of the plan.
+    pub fn document(&self, server_settings: &[(String, String)]) -> report::Plan {
+        let (rate, think_time_ms) = match self.pacing {
+            Pacing::Unpaced => (None, None),
+            Pacing::Rate(rate) => (Some(rate), None),
+            Pacing::ThinkTime(pause) => (None, Some(pause.as_secs_f64() * 1e3)),
+        };
+        report::Plan {
+            levels: self.levels.clone(),
+            workload: self.sources.planned(),
+            clients: self.clients.iter().map(|&clients| count(clients)).collect(),
+            jobs: count(self.jobs),
+            scale: self.scale,
+            time_s: Some(self.time.as_secs_f64()),
+            transactions: None,
+            warmup_s: self.warmup.as_secs_f64(),
+            rounds: self.rounds,
+            max_tries: self.max_tries.map(NonZeroU32::get),
+            backoff: self.backoff.iter().map(Backoff::to_string).collect(),
+            protocol: self.protocol.name().to_owned(),
+            seed: Some(self.seed),
+            strict_levels: self.strict_levels,
+            rate,
+            latency_limit_ms: self.latency_limit.map(|limit| limit.as_secs_f64() * 1e3),
+            think_time_ms,
+            server_settings: server_settings.iter().cloned().collect::<BTreeMap<_, _>>(),
+        }
+    }
+}
+
+impl PlanOptions {
+    /// What is given here, else what `other` has.
+    fn or(self, other: PlanOptions) -> PlanOptions {
+        PlanOptions {
+            levels: self.levels.or(other.levels),
+            workload: self.workload.or(other.workload),
+            setup: self.setup.or(other.setup),
+            clients: self.clients.or(other.clients),
+            jobs: self.jobs.or(other.jobs),
+            scale: self.scale.or(other.scale),
+            time: self.time.or(other.time),
+            warmup: self.warmup.or(other.warmup),
+            rounds: self.rounds.or(other.rounds),
+            max_tries: self.max_tries.or(other.max_tries),
+            backoff: self.backoff.or(other.backoff),
+            protocol: self.protocol.or(other.protocol),
+            rate: self.rate.or(other.rate),
+            latency_limit: self.latency_limit.or(other.latency_limit),
+            think_time: self.think_time.or(other.think_time),
+            seed: self.seed.or(other.seed),
+            strict_levels: self.strict_levels.or(other.strict_levels),
+        }
+    }
+}
+
+/// Reads a plan file. Names of files in it are relative to the plan's own folder.
+fn read(path: &Path) -> Outcome<PlanOptions> {
+    let shown = path.display();
+    let text = fs::read_to_string(path)
+        .map_err(|error| Failure::setup(format!("could not read plan \"{shown}\": {error}")))?;
+    let mut plan: PlanOptions =
+        toml::from_str(&text).map_err(|error| Failure::setup(format!("plan \"{shown}\": {error}")))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    plan.setup = plan.setup.map(|setup| folder.join(setup));
+    for workload in plan.workload.iter_mut().flatten() {
+        let file = folder.join(workload.rsplit_once('@').map_or(workload.as_str(), |(name, _)| name));
+        if file.is_file() {
+            *workload = folder.join(&*workload).display().to_string();
+        }
+    }
+    Ok(plan)
+}
+
+fn read_setup(path: &Path) -> Outcome<String> {
+    fs::read_to_string(path)
+        .map_err(|error| Failure::setup(format!("--setup: could not read \"{}\": {error}", path.display())))
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(',').map(str::to_owned).collect()
+}
+
+fn parse_all<T, E: ToString>(
+    option: &str,
+    texts: Vec<String>,
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> Outcome<Vec<T>> {
+    if texts.is_empty() {
+        return Err(Failure::setup(format!("--{option}: the list is empty")));
+    }
+    let parse = |text: &String| parse(text).map_err(|error| wrong(option, error));
+    texts.iter().map(parse).collect()
+}
+
+fn wrong(option: &str, problem: impl ToString) -> Failure {
+    Failure::setup(format!("--{option}: {}", problem.to_string()))
+}
+
+fn distinct<T: PartialEq>(option: &str, values: &[T]) -> Outcome {
+    let repeated = values.iter().enumerate().any(|(index, value)| values[..index].contains(value));
+    if repeated { Err(wrong(option, "the same value twice")) } else { Ok(()) }
+}
+
+fn at_least_one<T: PartialEq + Default>(option: &str, value: T) -> Outcome<T> {
+    if value == T::default() { Err(wrong(option, "must be at least 1")) } else { Ok(value) }
+}
+
+/// The longest time that any option takes, in seconds: over eleven days.
+const LONGEST: f64 = 1e6;
+
+/// A time in seconds.
+///
+/// # Errors
+/// Not a number from `least` to 1,000,000.
+pub fn seconds(option: &str, value: f64, least: f64) -> Outcome<Duration> {
+    if (least..=LONGEST).contains(&value) {
+        return Ok(Duration::from_secs_f64(value));
+    }
+    Err(wrong(option, format!("{value} is no number of seconds from {least} to {LONGEST}")))
+}
+
+/// A time in milliseconds.
+///
+/// # Errors
+/// Not a number above 0 and up to 1,000,000,000.
+pub fn milliseconds(option: &str, value: f64) -> Outcome<Duration> {
+    if value > 0.0 && value <= LONGEST * 1e3 {
+        return Ok(Duration::from_secs_f64(value / 1e3));
+    }
+    Err(wrong(option, format!("{value} is no number of milliseconds above 0")))
+}
+
+/// Pacing from the options that concern it.
+///
+/// # Errors
+/// Both are given, or one is out of range.
+pub fn pacing(rate: Option<f64>, think_time: Option<f64>) -> Outcome<Pacing> {
+    match (rate, think_time) {
+        (Some(_), Some(_)) => Err(Failure::setup("--rate and --think-time exclude each other")),
+        (Some(rate), None) if rate > 0.0 && rate.is_finite() => Ok(Pacing::Rate(rate)),
+        (Some(rate), None) => {
+            Err(wrong("rate", format!("{rate} is no number of transactions per second above 0")))
+        }
+        (None, Some(pause)) => Ok(Pacing::ThinkTime(milliseconds("think-time", pause)?)),
+        (None, None) => Ok(Pacing::Unpaced),
+    }
+}
+
+/// A protocol by its name.
+///
+/// # Errors
+/// There is none.
+pub fn protocol(name: &str) -> Outcome<Protocol> {
+    Protocol::ALL.into_iter().find(|protocol| protocol.name() == name).ok_or_else(|| {
+        wrong("protocol", format!("invalid query mode: \"{name}\"; use simple, extended or prepared"))
+    })
+}
+
+/// A count as the result document has it.
+pub fn count(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(options: PlanOptions) -> Outcome<Plan> {
+        Plan::resolve(&options, None)
+    }
+
+    fn message<T: std::fmt::Debug>(outcome: Outcome<T>) -> String {
+        outcome.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn defaults_are_three_levels_and_eight_clients() {
+        let plan = resolve(PlanOptions::default()).unwrap();
+        assert_eq!(plan.levels, [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable]);
+        assert_eq!(plan.cells().len(), 3);
+        assert_eq!((plan.clients.as_slice(), plan.scale, plan.rounds), (&[8_usize][..], 1, 5));
+        assert_eq!(plan.max_tries, None);
+        // The promise: under a minute, with room for resetting the tables.
+        let measured = (plan.time + plan.warmup) * plan.rounds * 3;
+        assert!(measured <= Duration::from_secs(48), "{measured:?}");
+    }
+
+    #[test]
+    fn factors_multiply_and_levels_vary_fastest() {
+        let plan = resolve(PlanOptions {
+            levels: Some(words("rc,ser")),
+            clients: Some(vec![1, 4]),
+            backoff: Some(vec!["none".to_owned(), "exponential:base=1ms,max=9ms".to_owned()]),
+            ..PlanOptions::default()
+        })
+        .unwrap();
+        let cells = plan.cells();
+        assert_eq!(cells.len(), 8);
+        assert_eq!(cells[0].level, Level::ReadCommitted);
+        assert_eq!(cells[1].level, Level::Serializable);
+        assert_eq!(cells[1].clients, 1);
+        assert_eq!(cells[4].clients, 4);
+    }
+
+    #[test]
+    fn every_round_has_every_cell_in_an_order_of_its_own() {
+        let plan = resolve(PlanOptions { clients: Some(vec![1, 2, 3]), ..PlanOptions::default() }).unwrap();
+        let mut orders: Vec<Vec<usize>> = (1..=5).map(|round| plan.order(round)).collect();
+        for order in &orders {
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..9).collect::<Vec<_>>());
+        }
+        assert_eq!(orders[0], plan.order(1), "the seed decides");
+        orders.dedup();
+        assert!(orders.len() > 1);
+    }
+
+    #[test]
+    fn a_wrong_value_names_its_option() {
+        for (options, option) in [
+            (PlanOptions { levels: Some(words("snapshot")), ..PlanOptions::default() }, "--levels"),
+            (PlanOptions { levels: Some(words("rc,rc")), ..PlanOptions::default() }, "--levels"),
+            (PlanOptions { clients: Some(vec![0]), ..PlanOptions::default() }, "--clients"),
+            (PlanOptions { time: Some(f64::NAN), ..PlanOptions::default() }, "--time"),
+            (PlanOptions { warmup: Some(-1.0), ..PlanOptions::default() }, "--warmup"),
+            (PlanOptions { scale: Some(0), ..PlanOptions::default() }, "--scale"),
+            (PlanOptions { backoff: Some(words("sometimes")), ..PlanOptions::default() }, "--backoff"),
+            (PlanOptions { protocol: Some("fast".to_owned()), ..PlanOptions::default() }, "--protocol"),
+            (PlanOptions { rate: Some(0.0), ..PlanOptions::default() }, "--rate"),
+        ] {
+            let message = message(resolve(options));
+            assert!(message.starts_with(option), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_plan_file_has_the_options_names_and_options_win() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("plan.toml");
+        fs::write(&path, "levels = [\"rc\", \"ser\"]\nclients = [4]\nmax-tries = 3\nscale = 2\n").unwrap();
+        let options = PlanOptions { scale: Some(7), ..PlanOptions::default() };
+        let plan = Plan::resolve(&options, Some(&path)).unwrap();
+        assert_eq!((plan.clients.as_slice(), plan.scale), (&[4_usize][..], 7));
+        assert_eq!(plan.max_tries, NonZeroU32::new(3));
+        fs::write(&path, "level = [\"rc\"]\n").unwrap();
+        let unknown = message(Plan::resolve(&PlanOptions::default(), Some(&path)));
+        assert!(unknown.contains("unknown field `level`") && unknown.contains("levels"), "{unknown}");
+    }
+
+    #[test]
+    fn files_in_a_plan_are_relative_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("mine.sql"), "SELECT 1;\n").unwrap();
+        let path = folder.path().join("plan.toml");
+        fs::write(&path, "workload = [\"mine.sql@3\", \"select-only\"]\n").unwrap();
+        let plan = Plan::resolve(&PlanOptions::default(), Some(&path)).unwrap();
+        assert!(plan.sources.name().ends_with("mine.sql@3+select-only@1"), "{}", plan.sources.name());
+    }
+}

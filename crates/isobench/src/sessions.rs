@@ -1,0 +1,95 @@
+//! Connects a job's clients at an isolation level, and reads back from every session which level it really has.
+
+use isobench_database::{Database, Error};
+use isobench_isolation::{EffectiveLevel, Level};
+use isobench_pgwire::SqlState;
+use isobench_runner::{ErrorClass, Fleet, Job, OpenError, RunSpec, Workload};
+
+use crate::failure::{Failure, Outcome};
+use crate::target::Connector;
+
+/// A job whose errors are understood as the server's product means them.
+pub fn job(spec: RunSpec, workload: Workload, database: &Database) -> Job {
+    let product = database.product;
+    let classify = move |error: &isobench_pgwire::ServerError| {
+        if product.ambiguous(error.code) {
+            return ErrorClass::Ambiguous;
+        }
+        product
+            .conflict(error.code, &error.message, error.detail.as_deref())
+            .map_or(ErrorClass::Other, |conflict| ErrorClass::Conflict(conflict.reason))
+    };
+    Job::new(spec, workload, Box::new(classify))
+}
+
+/// Connects all clients. With a level, every session is set to it, and asked inside a transaction which one it has.
+///
+/// # Errors
+/// A session can't be set up; the message says what to do where that is known.
+pub fn open(
+    job: &Job,
+    connector: &Connector,
+    database: &Database,
+    level: Option<Level>,
+) -> Outcome<(Fleet, EffectiveLevel)> {
+    let product = database.product;
+    let connect = || {
+        let mut connection = connector.open()?;
+        let effective = match level {
+            Some(level) => {
+                connection.execute(&product.set_level(level))?;
+                Some(product.read_effective(&mut connection)?)
+            }
+            None => None,
+        };
+        Ok::<_, Error>((connection, effective))
+    };
+    let (fleet, levels) = Fleet::open(job, &connect).map_err(|error| explain(&error, job.spec().clients))?;
+    let effective = match level {
+        Some(_) => agree(&levels.into_iter().flatten().collect::<Vec<_>>()),
+        None => {
+            let mut connection = connector.open().map_err(Failure::setup)?;
+            product.read_effective(&mut connection).map_err(Failure::setup)?
+        }
+    };
+    Ok((fleet, effective))
+}
+
+/// The level that all sessions have; if they differ, a name that says so.
+fn agree(levels: &[EffectiveLevel]) -> EffectiveLevel {
+    let Some((first, rest)) = levels.split_first() else { return EffectiveLevel::Unknown };
+    match rest.iter().find(|other| *other != first) {
+        None => first.clone(),
+        Some(other) => EffectiveLevel::Other(format!("mixed ({first}, {other})")),
+    }
+}
+
+fn explain(error: &OpenError<Error>, clients: usize) -> Failure {
+    let code = match error {
+        OpenError::Session(error) => error.code(),
+        OpenError::EventLoop(..) => None,
+    };
+    let hint = match code {
+        Some(SqlState::TOO_MANY_CONNECTIONS) => format!(
+            "\n{clients} clients need more connections than the server allows; raise max_connections there (embedded \
+             server: --server-setting max_connections={})",
+            clients + 20
+        ),
+        _ => String::new(),
+    };
+    Failure::setup(format!("{error}{hint}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_that_differ_are_told() {
+        let (strong, weak) =
+            (EffectiveLevel::from_setting("serializable"), EffectiveLevel::from_setting("read committed"));
+        assert_eq!(agree(&[strong.clone(), strong.clone()]), strong);
+        assert_eq!(agree(&[strong, weak]).to_string(), "mixed (serializable, read committed)");
+        assert_eq!(agree(&[]), EffectiveLevel::Unknown);
+    }
+}

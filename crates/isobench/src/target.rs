@@ -1,0 +1,253 @@
+//! The server that is measured: the one that is named, or an embedded PostgreSQL; and the place in it where isobench works.
+//!
+//! Not here: what is measured there.
+
+use isobench_database::{Database, InitOptions, Namespace, detect, settings};
+use isobench_pgserver::{Server, ServerOptions};
+use isobench_pgwire::{Address, ConnectOptions, Connection, Given, Host, process_environment};
+use isobench_report as report;
+
+use crate::failure::{Failure, Outcome};
+use crate::options::{ConnectionOptions, EmbeddedOptions};
+
+/// A server to measure, and how to reach the place where the tables are. What was started or made is stopped and removed
+/// when this is dropped.
+pub struct Target {
+    // Dropped in this order: first what was made on the server, then the server.
+    namespace: Option<Namespace>,
+    options: ConnectOptions,
+    embedded: Option<Server>,
+    /// The product and its version.
+    pub database: Database,
+    /// Settings given to the embedded server.
+    pub server_settings: Vec<(String, String)>,
+}
+
+impl Target {
+    /// Finds the named server, or starts an embedded one, and tells which in one line.
+    ///
+    /// # Errors
+    /// Wrong connection options, no server there, or the embedded server doesn't start.
+    pub fn find(
+        connection: &ConnectionOptions,
+        database: Option<&str>,
+        embedded: &EmbeddedOptions,
+    ) -> Outcome<Target> {
+        let given = given(connection, database);
+        if ConnectOptions::names_server(&given, &process_environment) {
+            if embedded.any() {
+                return Err(Failure::setup(
+                    "--server-bin, --server-version and --server-setting belong to the embedded PostgreSQL, but a server \
+                     is named by option or environment; leave out one or the other",
+                ));
+            }
+            let options = ConnectOptions::resolve(&given, &process_environment).map_err(Failure::setup)?;
+            return Target::new(None, options, Vec::new());
+        }
+        let server = start(embedded)?;
+        eprintln!(
+            "no server is named, so this uses an embedded PostgreSQL {} ({}), {}; fsync is {}",
+            server.version(),
+            server.origin(),
+            if embedded.server_setting.is_empty() { "default settings" } else { "settings as given" },
+            setting_of(embedded, "fsync").unwrap_or("on"),
+        );
+        let options = embedded_options(&server);
+        Target::new(Some(server), options, embedded.server_setting.clone())
+    }
+
+    fn new(
+        embedded: Option<Server>,
+        options: ConnectOptions,
+        server_settings: Vec<(String, String)>,
+    ) -> Outcome<Target> {
+        let mut connection = Connection::open(&options).map_err(Failure::setup)?;
+        let database = detect(&mut connection).map_err(Failure::setup)?;
+        Ok(Target { namespace: None, options, embedded, database, server_settings })
+    }
+
+    /// On a server that is somebody's, makes a schema of our own to work in, and says so. On the embedded one there is no
+    /// need.
+    ///
+    /// # Errors
+    /// The schema exists and isn't ours, or may not be made.
+    pub fn claim_namespace(&mut self) -> Outcome {
+        if self.embedded.is_none() {
+            let namespace = Namespace::claim(&self.options, &self.database).map_err(Failure::setup)?;
+            eprintln!("{}", namespace.describe());
+            self.namespace = Some(namespace);
+        }
+        Ok(())
+    }
+
+    /// True if the server is the embedded one.
+    pub fn is_embedded(&self) -> bool {
+        self.embedded.is_some()
+    }
+
+    /// Opens a session in the place where the tables are. May be called from any thread.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn open(&self) -> Result<Connection, isobench_database::Error> {
+        match &self.namespace {
+            Some(namespace) => namespace.open(&self.options),
+            None => Ok(Connection::open(&self.options)?),
+        }
+    }
+
+    /// A connector that may be moved to other threads.
+    pub fn connector(&self) -> Connector {
+        Connector {
+            options: self
+                .namespace
+                .as_ref()
+                .map_or_else(|| self.options.clone(), |namespace| namespace.connect_options(&self.options)),
+            session_sql: self.namespace.as_ref().and_then(Namespace::session_sql),
+        }
+    }
+
+    /// The scale of the tables that are there.
+    ///
+    /// # Errors
+    /// There are no tables, or the server refuses.
+    pub fn scale(&self) -> Outcome<u32> {
+        let mut connection = self.open().map_err(Failure::setup)?;
+        isobench_database::scale_of(&mut connection).map_err(Failure::setup)?.ok_or_else(|| {
+            Failure::setup(
+                "relation \"pgbench_branches\" does not exist; create the tables with \"isobench init\", with the same \
+                 connection options",
+            )
+        })
+    }
+
+    /// Brings the TPC-B-like tables to their starting state.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn reset(&self, tables: &InitOptions) -> Result<Vec<String>, isobench_database::Error> {
+        let mut connection = self.open()?;
+        let note = isobench_database::reset(&mut connection, &self.database, tables)?;
+        connection.close();
+        Ok(note.notes)
+    }
+
+    /// What the result document says of the server.
+    ///
+    /// # Errors
+    /// The server is gone.
+    pub fn describe(&self) -> Outcome<report::Server> {
+        let mut connection = self.open().map_err(Failure::setup)?;
+        let settings = settings(&mut connection, &self.database).map_err(Failure::setup)?;
+        connection.close();
+        if let Some(note) = settings.note {
+            eprintln!("note: {note}");
+        }
+        let description = match &self.embedded {
+            Some(server) => format!("embedded PostgreSQL {}, {}", server.version(), server.origin()),
+            None => self.options.describe(),
+        };
+        Ok(report::Server {
+            product: self.database.product.name.to_owned(),
+            version: self.database.version.clone(),
+            settings: settings.values,
+            embedded: self.is_embedded(),
+            description,
+        })
+    }
+
+    /// The end of the embedded server's log, for the case that it is the cause of trouble.
+    pub fn log_tail(&self) -> Option<String> {
+        self.embedded.as_ref().map(Server::log_tail)
+    }
+
+    /// Removes what was made, unless it is to be kept, and stops what was started.
+    ///
+    /// # Errors
+    /// Something is left; the message says what.
+    pub fn close(mut self, keep: bool) -> Outcome {
+        match self.namespace.take() {
+            Some(namespace) if keep => namespace.keep(),
+            Some(namespace) => namespace.release().map_err(Failure::setup)?,
+            None => {}
+        }
+        match self.embedded.take() {
+            Some(server) => server.stop().map_err(Failure::setup),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Opens sessions, from any thread.
+#[derive(Clone)]
+pub struct Connector {
+    options: ConnectOptions,
+    session_sql: Option<String>,
+}
+
+impl Connector {
+    /// Opens a session in the place where the tables are.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn open(&self) -> Result<Connection, isobench_database::Error> {
+        let mut connection = Connection::open(&self.options)?;
+        if let Some(sql) = &self.session_sql {
+            connection.execute(sql)?;
+        }
+        Ok(connection)
+    }
+}
+
+/// Starts an embedded server.
+///
+/// # Errors
+/// No programs, wrong settings, or whatever keeps it from starting.
+pub fn start(embedded: &EmbeddedOptions) -> Outcome<Server> {
+    let options = ServerOptions {
+        bin: embedded.server_bin.clone(),
+        version: embedded.server_version,
+        settings: embedded.server_setting.clone(),
+    };
+    Server::start(&options, &mut |note| eprintln!("{note}")).map_err(Failure::setup)
+}
+
+/// Connection options for a server that is named; `None` if none is.
+///
+/// # Errors
+/// Wrong connection options.
+pub fn named_server(
+    connection: &ConnectionOptions,
+    database: Option<&str>,
+) -> Outcome<Option<ConnectOptions>> {
+    let given = given(connection, database);
+    if !ConnectOptions::names_server(&given, &process_environment) {
+        return Ok(None);
+    }
+    ConnectOptions::resolve(&given, &process_environment).map(Some).map_err(Failure::setup)
+}
+
+fn given(connection: &ConnectionOptions, database: Option<&str>) -> Given {
+    Given {
+        host: connection.host.clone(),
+        port: connection.port.clone(),
+        user: connection.username.clone(),
+        dbname: database.map(str::to_owned).or_else(|| connection.dbname.clone()),
+        password: None,
+    }
+}
+
+fn embedded_options(server: &Server) -> ConnectOptions {
+    let host = Host {
+        address: Address::Unix(server.socket_dir().to_owned()),
+        hostaddr: None,
+        port: server.port(),
+        password: None,
+    };
+    ConnectOptions::new(host, server.user(), server.database())
+}
+
+fn setting_of<'a>(embedded: &'a EmbeddedOptions, name: &str) -> Option<&'a str> {
+    let given = embedded.server_setting.iter().rev().find(|(given, _)| given.eq_ignore_ascii_case(name));
+    given.map(|(_, value)| value.as_str())
+}

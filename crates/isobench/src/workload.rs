@@ -1,0 +1,195 @@
+//! The scripts of a run: found by name or file, parsed, and made into what the runner takes.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
+use isobench_database::Writes;
+use isobench_report::PlannedScript;
+use isobench_runner::{Workload, commit_points};
+use isobench_script::{
+    Builtin, Mix, Symbols, Value, Variables, Weighted, builtins, find_builtin, is_valid_variable_name, parse,
+    split_weight,
+};
+
+use crate::failure::{Failure, Outcome};
+
+/// A script's text and where it came from.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// As pgbench reports it: `<builtin: TPC-B (sort of)>` or the file's name.
+    title: String,
+    /// As isobench names it: `tpcb-like` or the file's name.
+    pub name: String,
+    text: String,
+    weight: u64,
+    /// What a built-in script writes; unknown for a file.
+    writes: Option<Writes>,
+}
+
+/// The weighted scripts of a run, known to be without errors.
+#[derive(Debug, Clone)]
+pub struct Sources {
+    scripts: Vec<Source>,
+}
+
+impl Source {
+    /// A built-in script, by its name or an unambiguous beginning of it, with an optional `@weight`.
+    ///
+    /// # Errors
+    /// There is none, or several.
+    pub fn builtin(argument: &str) -> Outcome<Source> {
+        let (name, weight) = split_weight(argument).map_err(Failure::setup)?;
+        Ok(Source::of_builtin(find_builtin(name).map_err(Failure::setup)?, weight))
+    }
+
+    fn of_builtin(builtin: &Builtin, weight: u64) -> Source {
+        Source {
+            title: format!("<builtin: {}>", builtin.description),
+            name: builtin.name.to_owned(),
+            text: builtin.text.to_owned(),
+            weight,
+            writes: Writes::of_builtin(builtin.name),
+        }
+    }
+
+    /// A script file, `-` for standard input, with an optional `@weight`.
+    ///
+    /// # Errors
+    /// The file can't be read.
+    pub fn file(argument: &str) -> Outcome<Source> {
+        let (name, weight) = split_weight(argument).map_err(Failure::setup)?;
+        let text = if name == "-" {
+            let mut text = String::new();
+            io::stdin().read_to_string(&mut text).map(|_| text)
+        } else {
+            fs::read_to_string(name)
+        };
+        let text =
+            text.map_err(|error| Failure::setup(format!("could not open file \"{name}\": {error}")))?;
+        Ok(Source { title: name.to_owned(), name: name.to_owned(), text, weight, writes: None })
+    }
+
+    /// A built-in script if there is one of exactly this name, else a script file.
+    ///
+    /// # Errors
+    /// Neither.
+    pub fn builtin_or_file(argument: &str) -> Outcome<Source> {
+        let (name, weight) = split_weight(argument).map_err(Failure::setup)?;
+        if let Some(builtin) = builtins().iter().find(|builtin| builtin.name == name) {
+            return Ok(Source::of_builtin(builtin, weight));
+        }
+        if name != "-" && !Path::new(name).exists() {
+            let names: Vec<&str> = builtins().iter().map(|builtin| builtin.name).collect();
+            return Err(Failure::setup(format!(
+                "workload \"{name}\" is neither a built-in script ({}) nor a file",
+                names.join(", ")
+            )));
+        }
+        Source::file(argument)
+    }
+}
+
+impl Sources {
+    /// Takes scripts together, and parses each once, so that errors come to light before anything is started.
+    ///
+    /// # Errors
+    /// A script has an error (with file, line and column), is empty, or the weights make no mix.
+    pub fn new(scripts: Vec<Source>) -> Outcome<Sources> {
+        let sources = Sources { scripts };
+        sources.parse(&mut Symbols::new())?;
+        Ok(sources)
+    }
+
+    fn parse(&self, symbols: &mut Symbols) -> Outcome<Mix> {
+        let mut weighted = Vec::new();
+        for source in &self.scripts {
+            let script = parse(&source.title, &source.text, symbols).map_err(Failure::setup)?;
+            if script.commands.is_empty() {
+                return Err(Failure::setup(format!("empty command list for script \"{}\"", source.title)));
+            }
+            weighted.push(Weighted { script, weight: source.weight });
+        }
+        Mix::new(weighted).map_err(Failure::setup)
+    }
+
+    /// What the runner takes, with `scale` and `random_seed` set and then what the user defines; `client_id` and
+    /// `default_seed` are the runner's to set.
+    ///
+    /// # Errors
+    /// A variable's name is invalid.
+    pub fn workload(&self, scale: u32, seed: u64, defined: &[(String, String)]) -> Outcome<Workload> {
+        let mut symbols = Symbols::new();
+        let mix = self.parse(&mut symbols)?;
+        let seed_value = Value::Int(seed.cast_signed());
+        let automatic = [("scale", Value::Int(scale.into())), ("random_seed", seed_value)];
+        for (name, _) in &automatic {
+            symbols.intern(name);
+        }
+        for name in ["client_id", "default_seed"] {
+            symbols.intern(name);
+        }
+        let mut variables = Variables::new(&symbols);
+        for (name, value) in automatic {
+            let slot = symbols.intern(name);
+            variables.set(slot, value);
+        }
+        for (name, value) in defined {
+            if !is_valid_variable_name(name) {
+                return Err(Failure::setup(format!("invalid variable name: \"{name}\"")));
+            }
+            let slot = symbols.intern(name);
+            variables.set_text(slot, value);
+        }
+        Ok(Workload { mix, symbols, variables })
+    }
+
+    /// The name of the mix: `tpcb-like`, or `a.sql@3+select-only@1`.
+    pub fn name(&self) -> String {
+        if let [only] = self.scripts.as_slice() {
+            return only.name.clone();
+        }
+        let parts: Vec<String> =
+            self.scripts.iter().map(|source| format!("{}@{}", source.name, source.weight)).collect();
+        parts.join("+")
+    }
+
+    /// What each script writes into the TPC-B-like tables; `None` if a script of the user's own is among them.
+    pub fn writes(&self) -> Option<Vec<Writes>> {
+        self.scripts.iter().map(|source| source.writes).collect()
+    }
+
+    /// What the result document says of the scripts.
+    pub fn planned(&self) -> Vec<PlannedScript> {
+        let planned = |source: &Source| PlannedScript {
+            name: source.name.clone(),
+            weight: u32::try_from(source.weight).unwrap_or(u32::MAX),
+            text: source.text.clone(),
+        };
+        self.scripts.iter().map(planned).collect()
+    }
+
+    /// Things that a user should know of the scripts before believing the figures.
+    ///
+    /// # Errors
+    /// A script has an error.
+    pub fn warnings(&self) -> Outcome<Vec<String>> {
+        let mix = self.parse(&mut Symbols::new())?;
+        let several = mix.scripts().iter().filter(|weighted| commit_points(&weighted.script) > 1);
+        Ok(several
+            .map(|weighted| {
+                format!(
+                    "script \"{}\" commits {} times; after a conflict the whole script is repeated, also what it had \
+                     committed already. Put it into one transaction block, or split it into several scripts",
+                    weighted.script.name,
+                    commit_points(&weighted.script)
+                )
+            })
+            .collect())
+    }
+
+    /// True if a script uses the TPC-B-like tables for sure, because it is built in.
+    pub fn has_builtin(&self) -> bool {
+        self.scripts.iter().any(|source| source.writes.is_some())
+    }
+}
