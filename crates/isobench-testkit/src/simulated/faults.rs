@@ -57,9 +57,9 @@ pub enum Fault {
         /// True if the work was committed all the same.
         committed: bool,
     },
-    /// The statement fails with this code, and the connection closes before ReadyForQuery.
+    /// The statement fails with this code, and the connection closes before `ReadyForQuery`.
     ErrorThenLost(SqlState),
-    /// As [`Fault::Unknown`], and the connection closes before ReadyForQuery.
+    /// As [`Fault::Unknown`], and the connection closes before `ReadyForQuery`.
     UnknownThenLost {
         /// True if the work was committed all the same.
         committed: bool,
@@ -83,7 +83,7 @@ pub enum Fault {
     },
     /// A notice comes before the reply.
     Notice,
-    /// A ParameterStatus message comes before the reply.
+    /// A `ParameterStatus` message comes before the reply.
     ParameterStatus,
 }
 
@@ -140,15 +140,15 @@ impl Faults {
 
 impl On {
     /// True if a statement of this kind is such an occasion; `open` says whether there is a block to commit.
-    pub(super) fn is_statement(self, kind: &Kind, open: bool) -> bool {
+    pub(super) fn is_statement(self, kind: Kind, open: bool) -> bool {
         match self {
-            On::Statement => *kind != Kind::Rollback,
-            On::Begin => *kind == Kind::Begin,
-            On::Commit => *kind == Kind::Commit && open,
-            On::Rollback => *kind == Kind::Rollback,
-            On::Insert => *kind == Kind::Insert,
-            On::Update => *kind == Kind::Update,
-            On::Select => *kind == Kind::Select,
+            On::Statement => kind != Kind::Rollback,
+            On::Begin => kind == Kind::Begin,
+            On::Commit => kind == Kind::Commit && open,
+            On::Rollback => kind == Kind::Rollback,
+            On::Insert => kind == Kind::Insert,
+            On::Update => kind == Kind::Update,
+            On::Select => kind == Kind::Select,
             On::Parse => false,
         }
     }

@@ -123,7 +123,7 @@ impl Session {
             return;
         }
         if let Some(running) = self.running.take() {
-            self.complete(scene, running);
+            self.complete(scene, &running);
             self.advance(scene);
         }
     }
@@ -145,12 +145,11 @@ impl Session {
     fn advance(&mut self, scene: &mut Scene<'_>) {
         while !self.gone && self.running.is_none() {
             if let Some(query) = self.query.as_mut().filter(|_| !self.copying) {
-                match query.pop_front() {
-                    Some(sql) => self.begin(scene, sql),
-                    None => {
-                        self.query = None;
-                        self.synchronise(scene);
-                    }
+                if let Some(sql) = query.pop_front() {
+                    self.begin(scene, sql);
+                } else {
+                    self.query = None;
+                    self.synchronise(scene);
                 }
             } else if let Some(request) = self.requests.pop_front() {
                 self.handle(scene, request);
@@ -162,7 +161,7 @@ impl Session {
 
     fn handle(&mut self, scene: &mut Scene<'_>, request: Request) {
         if self.copying {
-            return self.copy(request);
+            return self.copy(&request);
         }
         match request {
             Request::Query(sql) => self.query = Some(split(&sql).into()),
@@ -193,7 +192,7 @@ impl Session {
     }
 
     /// A message while COPY waits for data. Sync and Flush are ignored then.
-    fn copy(&mut self, request: Request) {
+    fn copy(&mut self, request: &Request) {
         match request {
             Request::CopyData | Request::Sync | Request::Flush => {}
             Request::CopyDone => {
@@ -228,13 +227,11 @@ impl Session {
             _ if !name.is_empty() && self.prepared.contains_key(&name) => Some(DUPLICATE_STATEMENT),
             _ => None,
         };
-        match problem {
-            Some(code) => self.fail(Kind::Unknown, code),
-            None => {
-                self.prepared.insert(name, statements.swap_remove(0));
-                server::parse_complete(&mut self.out);
-            }
+        if let Some(code) = problem {
+            return self.fail(Kind::Unknown, code);
         }
+        self.prepared.insert(name, statements.swap_remove(0));
+        server::parse_complete(&mut self.out);
     }
 
     fn bind(&mut self, name: &str, values: &[Option<String>]) {
@@ -257,7 +254,7 @@ impl Session {
         let fault = if self.block.is_failed() && kind != Kind::Rollback {
             None
         } else {
-            let applies = |on: On| on.is_statement(&kind, open);
+            let applies = |on: On| on.is_statement(kind, open);
             scene.settings.faults.strike(self.number, applies, &mut self.seen, scene.dice)
         };
         let statements = &mut scene.truth.statements[self.number];
@@ -272,28 +269,28 @@ impl Session {
     }
 
     /// Ends the execution of a statement in the way its fault wants.
-    fn complete(&mut self, scene: &mut Scene<'_>, running: Running) {
+    fn complete(&mut self, scene: &mut Scene<'_>, running: &Running) {
         let open = self.block.is_open();
         match running.fault {
-            Some(Fault::Error(code)) => return self.fail_running(scene, &running, code),
-            Some(Fault::Unknown { committed }) => return self.fail_unknown(scene, &running, committed),
+            Some(Fault::Error(code)) => return self.fail_running(scene, running, code),
+            Some(Fault::Unknown { committed }) => return self.fail_unknown(scene, running, committed),
             Some(Fault::ErrorThenLost(code)) => {
-                self.fail_running(scene, &running, code);
+                self.fail_running(scene, running, code);
                 self.flush();
                 return self.lose(Loss::Closed);
             }
             Some(Fault::UnknownThenLost { committed }) => {
-                self.fail_unknown(scene, &running, committed);
+                self.fail_unknown(scene, running, committed);
                 self.flush();
                 return self.lose(Loss::Closed);
             }
             Some(Fault::AnsweredWithRollback) if running.kind == Kind::Commit && open => {
                 self.block.roll_back();
-                self.end(scene, &running, End::Done);
+                self.end(scene, running, End::Done);
                 return server::command_complete(&mut self.out, "ROLLBACK");
             }
             Some(Fault::Terminated) => {
-                self.end(scene, &running, End::Failed(SqlState::ADMIN_SHUTDOWN));
+                self.end(scene, running, End::Failed(SqlState::ADMIN_SHUTDOWN));
                 return self.terminate(SqlState::ADMIN_SHUTDOWN);
             }
             Some(Fault::Lost(loss)) => return self.lose(loss),
@@ -303,9 +300,9 @@ impl Session {
             Some(Fault::LostWhenIdle(after, loss)) => self.farewell = Some(Farewell::Lost(after, loss)),
             _ => {}
         }
-        match self.execute(scene, &running) {
-            Ok(()) => self.end(scene, &running, End::Done),
-            Err(code) => return self.fail_running(scene, &running, code),
+        match self.execute(scene, running) {
+            Ok(()) => self.end(scene, running, End::Done),
+            Err(code) => return self.fail_running(scene, running, code),
         }
         if let Some(Fault::LostAfter(loss)) = running.fault {
             let last = match &self.query {
@@ -325,6 +322,9 @@ impl Session {
         if self.block.is_failed() && !kind.leaves_failed_block() {
             return Err(SqlState::IN_FAILED_SQL_TRANSACTION);
         }
+        if !matches!(kind, Kind::Begin | Kind::Commit | Kind::Rollback) {
+            self.block.work(u64::from(kind == Kind::Insert));
+        }
         let tag = match kind {
             Kind::Begin => {
                 scene.truth.blocks += u64::from(self.block.begin());
@@ -339,38 +339,21 @@ impl Session {
                 self.block.roll_back();
                 "ROLLBACK"
             }
-            Kind::Insert => {
-                self.block.work(1);
-                "INSERT 0 1"
-            }
-            Kind::Update => {
-                self.block.work(0);
-                "UPDATE 1"
-            }
-            Kind::Set => {
-                self.block.work(0);
-                "SET"
-            }
+            Kind::Insert => "INSERT 0 1",
+            Kind::Update => "UPDATE 1",
+            Kind::Set => "SET",
             Kind::Select | Kind::Show => {
-                self.block.work(0);
-                let answer = reply::answer(scene.settings, &running.sql);
-                if self.query.is_some() {
-                    reply::columns(&mut self.out, &answer);
-                }
-                reply::rows(&mut self.out, &answer);
-                let count = answer.rows.len();
-                server::command_complete(&mut self.out, &format!("SELECT {count}"));
+                let with_columns = self.query.is_some();
+                reply::result(&mut self.out, &reply::answer(scene.settings, &running.sql), with_columns);
                 return Ok(());
             }
             Kind::CopyIn => {
-                self.block.work(0);
                 self.copying = true;
                 server::copy_in_response(&mut self.out, 1);
                 self.flush();
                 return Ok(());
             }
             Kind::CopyOut => {
-                self.block.work(0);
                 server::copy_out_response(&mut self.out, 1);
                 server::copy_data(&mut self.out, b"1\n");
                 server::copy_done(&mut self.out);

@@ -87,12 +87,11 @@ pub(super) fn with_values(sql: &str, values: &[Option<String>]) -> String {
         let digits = part.len() - part.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
         let (number, rest) = part.split_at(digits);
         let value = number.parse().ok().and_then(|number: usize| values.get(number.checked_sub(1)?));
-        match value {
-            Some(value) => text.push_str(value.as_deref().unwrap_or("NULL")),
-            None => {
-                text.push('$');
-                text.push_str(number);
-            }
+        if let Some(value) = value {
+            text.push_str(value.as_deref().unwrap_or("NULL"));
+        } else {
+            text.push('$');
+            text.push_str(number);
         }
         text.push_str(rest);
     }

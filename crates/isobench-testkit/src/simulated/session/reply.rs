@@ -48,9 +48,14 @@ pub(super) fn columns(out: &mut Vec<u8>, answer: &Answer) {
     server::row_description(out, &columns);
 }
 
-pub(super) fn rows(out: &mut Vec<u8>, answer: &Answer) {
+/// Rows and tag; the columns only where nobody could have asked for them before.
+pub(super) fn result(out: &mut Vec<u8>, answer: &Answer, with_columns: bool) {
+    if with_columns {
+        columns(out, answer);
+    }
     for row in &answer.rows {
         let values: Vec<Option<&[u8]>> = row.iter().map(|value| value.map(str::as_bytes)).collect();
         server::data_row(out, &values);
     }
+    server::command_complete(out, &format!("SELECT {}", answer.rows.len()));
 }
