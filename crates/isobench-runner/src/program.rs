@@ -258,7 +258,7 @@ mod tests {
         let mut out = Vec::new();
         program.request(0, 0).unwrap().encode(&variables, false, &mut out);
         assert_eq!(out[0], b'Q');
-        assert!(out.ends_with(b"SELECT 7, :b\0"), "{}", String::from_utf8_lossy(&out));
+        assert!(out.ends_with(b"SELECT 7, :b;\0"), "{}", String::from_utf8_lossy(&out));
     }
 
     #[test]
