@@ -174,6 +174,12 @@ impl Client {
         }
     }
 
+    /// Takes over a session of which these bytes have been received and not yet understood.
+    pub(crate) fn take_over(&mut self, received: &[u8]) {
+        // What isn't asked for stays in the buffer until the next bytes come.
+        drop(self.frames.feed(received));
+    }
+
     /// True while the client still wants to be called.
     pub(crate) fn is_live(&self) -> bool {
         !matches!(self.state, State::Finished | State::Aborted)

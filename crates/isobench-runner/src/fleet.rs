@@ -146,16 +146,18 @@ impl Fleet {
 }
 
 fn open_crew<P, E>(
-    clients: Vec<Client>,
+    mut clients: Vec<Client>,
     connect: &Connect<'_, P, E>,
     clock: SystemClock,
 ) -> Result<(Crew<Epoll>, Vec<P>), OpenError<E>> {
     let mut sessions: Vec<Established> = Vec::with_capacity(clients.len());
     let mut prepared = Vec::with_capacity(clients.len());
-    for _ in &clients {
+    for client in &mut clients {
         let (connection, told) = connect().map_err(OpenError::Session)?;
+        let session = connection.into_established();
+        client.take_over(&session.pending);
         prepared.push(told);
-        sessions.push(connection.into_established());
+        sessions.push(session);
     }
     let count = sessions.len();
     let transport = Epoll::new(sessions, clock).map_err(|error| OpenError::EventLoop(count, error))?;

@@ -1,6 +1,6 @@
 //! What all workers share while a run goes on: the settings, the scripts, and who hears of events.
 
-use isobench_script::{CommandKind, Prng, Streams, Value};
+use isobench_script::{CommandKind, Prng, Store, Streams, Value};
 
 use crate::client::Client;
 use crate::program::{Classify, Program, Workload};
@@ -48,7 +48,7 @@ impl Job {
     /// How a report names a command: its number and its first line.
     pub fn command_label(&self, script: usize, command: usize) -> String {
         let commands = &self.workload.mix.scripts()[script].script.commands;
-        format!("{command}: {}", commands[command].text)
+        format!("{command}: {}", commands[command].text.trim_end())
     }
 
     /// The clients of a run with their random streams, split from the seed in a fixed order: what each client's
@@ -97,8 +97,24 @@ impl Job {
         &self.workload.mix.scripts()[script].script.commands
     }
 
-    /// pgbench's word for the kind of a command: `SQL`, or the meta-command's name.
+    /// pgbench's word for what fails in a command before anything is sent: the meta-command, also `\gset` and `\aset`.
     pub(crate) fn command_kind(&self, script: usize, command: usize) -> &'static str {
-        self.commands(script).get(command).map_or("end", |command| CommandKind::name(&command.kind))
+        match self.commands(script).get(command).map(|command| &command.kind) {
+            Some(CommandKind::Sql(sql)) => match sql.store {
+                Store::None => "SQL",
+                Store::Gset { .. } => "gset",
+                Store::Aset { .. } => "aset",
+            },
+            Some(kind) => kind.name(),
+            None => "end",
+        }
+    }
+
+    /// Where a command stands, for messages: file, line and text.
+    pub(crate) fn place(&self, script: usize, command: usize) -> String {
+        let script = &self.workload.mix.scripts()[script].script;
+        script.commands.get(command).map_or_else(String::new, |at| {
+            format!("\n  at {}:{}: {}", script.name, at.line, at.text.trim_end())
+        })
     }
 }

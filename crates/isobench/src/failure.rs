@@ -34,6 +34,7 @@ impl Failure {
     }
 
     /// A failure before anything was measured.
+    #[expect(clippy::needless_pass_by_value, reason = "so that it can be handed to map_err")]
     pub fn setup(problem: impl ToString) -> Failure {
         Failure::Setup(problem.to_string())
     }

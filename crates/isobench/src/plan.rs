@@ -3,6 +3,7 @@
 //! Not here: carrying it out (`commands/compare.rs`, `cell.rs`).
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs;
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -79,7 +80,7 @@ impl Plan {
             None => options.clone(),
         };
         let levels =
-            parse_all("levels", given.levels.unwrap_or_else(|| words("rc,rr,ser")), str::parse::<Level>)?;
+            parse_all("levels", &given.levels.unwrap_or_else(|| words("rc,rr,ser")), str::parse::<Level>)?;
         distinct("levels", &levels)?;
         let clients = given.clients.unwrap_or_else(|| vec![8]);
         distinct("clients", &clients)?;
@@ -87,12 +88,14 @@ impl Plan {
             return Err(Failure::setup("--clients: 0 clients do nothing; use numbers from 1 up"));
         }
         let backoff =
-            parse_all("backoff", given.backoff.unwrap_or_else(|| words("none")), str::parse::<Backoff>)?;
+            parse_all("backoff", &given.backoff.unwrap_or_else(|| words("none")), str::parse::<Backoff>)?;
         distinct("backoff", &backoff)?;
         let workload = given.workload.unwrap_or_else(|| words("tpcb-like"));
         let sources =
             Sources::new(workload.iter().map(|name| Source::builtin_or_file(name)).collect::<Outcome<_>>()?)?;
         let setup = given.setup.as_deref().map(read_setup).transpose()?;
+        let protocol = protocol(given.protocol.as_deref().unwrap_or("simple"))?;
+        sources.check(protocol)?;
         Ok(Plan {
             levels,
             sources,
@@ -105,7 +108,7 @@ impl Plan {
             rounds: at_least_one("rounds", given.rounds.unwrap_or(5))?,
             max_tries: NonZeroU32::new(given.max_tries.unwrap_or(0)),
             backoff,
-            protocol: protocol(given.protocol.as_deref().unwrap_or("simple"))?,
+            protocol,
             pacing: pacing(given.rate, given.think_time)?,
             latency_limit: given
                 .latency_limit
@@ -237,9 +240,9 @@ fn words(text: &str) -> Vec<String> {
     text.split(',').map(str::to_owned).collect()
 }
 
-fn parse_all<T, E: ToString>(
+fn parse_all<T, E: Display>(
     option: &str,
-    texts: Vec<String>,
+    texts: &[String],
     parse: impl Fn(&str) -> Result<T, E>,
 ) -> Outcome<Vec<T>> {
     if texts.is_empty() {
@@ -249,8 +252,8 @@ fn parse_all<T, E: ToString>(
     texts.iter().map(parse).collect()
 }
 
-fn wrong(option: &str, problem: impl ToString) -> Failure {
-    Failure::setup(format!("--{option}: {}", problem.to_string()))
+fn wrong(option: &str, problem: impl Display) -> Failure {
+    Failure::setup(format!("--{option}: {problem}"))
 }
 
 fn distinct<T: PartialEq>(option: &str, values: &[T]) -> Outcome {

@@ -45,12 +45,11 @@ pub fn open(
         Ok::<_, Error>((connection, effective))
     };
     let (fleet, levels) = Fleet::open(job, &connect).map_err(|error| explain(&error, job.spec().clients))?;
-    let effective = match level {
-        Some(_) => agree(&levels.into_iter().flatten().collect::<Vec<_>>()),
-        None => {
-            let mut connection = connector.open().map_err(Failure::setup)?;
-            product.read_effective(&mut connection).map_err(Failure::setup)?
-        }
+    let effective = if level.is_some() {
+        agree(&levels.into_iter().flatten().collect::<Vec<_>>())
+    } else {
+        let mut connection = connector.open().map_err(Failure::setup)?;
+        product.read_effective(&mut connection).map_err(Failure::setup)?
     };
     Ok((fleet, effective))
 }

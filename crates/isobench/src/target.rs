@@ -24,7 +24,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Finds the named server, or starts an embedded one, and tells which in one line.
+    /// Finds the named server, or starts an embedded one for so many clients, and tells which in one line.
     ///
     /// # Errors
     /// Wrong connection options, no server there, or the embedded server doesn't start.
@@ -32,6 +32,7 @@ impl Target {
         connection: &ConnectionOptions,
         database: Option<&str>,
         embedded: &EmbeddedOptions,
+        clients: usize,
     ) -> Outcome<Target> {
         let given = given(connection, database);
         if ConnectOptions::names_server(&given, &process_environment) {
@@ -44,16 +45,17 @@ impl Target {
             let options = ConnectOptions::resolve(&given, &process_environment).map_err(Failure::setup)?;
             return Target::new(None, options, Vec::new());
         }
+        enough_connections(embedded, clients)?;
         let server = start(embedded)?;
         eprintln!(
             "no server is named, so this uses an embedded PostgreSQL {} ({}), {}; fsync is {}",
             server.version(),
             server.origin(),
-            if embedded.server_setting.is_empty() { "default settings" } else { "settings as given" },
+            if embedded.settings.is_empty() { "default settings" } else { "settings as given" },
             setting_of(embedded, "fsync").unwrap_or("on"),
         );
         let options = embedded_options(&server);
-        Target::new(Some(server), options, embedded.server_setting.clone())
+        Target::new(Some(server), options, embedded.settings.clone())
     }
 
     fn new(
@@ -205,9 +207,9 @@ impl Connector {
 /// No programs, wrong settings, or whatever keeps it from starting.
 pub fn start(embedded: &EmbeddedOptions) -> Outcome<Server> {
     let options = ServerOptions {
-        bin: embedded.server_bin.clone(),
-        version: embedded.server_version,
-        settings: embedded.server_setting.clone(),
+        bin: embedded.bin.clone(),
+        version: embedded.version,
+        settings: embedded.settings.clone(),
     };
     Server::start(&options, &mut |note| eprintln!("{note}")).map_err(Failure::setup)
 }
@@ -224,7 +226,15 @@ pub fn named_server(
     if !ConnectOptions::names_server(&given, &process_environment) {
         return Ok(None);
     }
-    ConnectOptions::resolve(&given, &process_environment).map(Some).map_err(Failure::setup)
+    resolve(&given).map(Some)
+}
+
+fn resolve(given: &Given) -> Outcome<ConnectOptions> {
+    let options = ConnectOptions::resolve(given, &process_environment).map_err(Failure::setup)?;
+    for warning in &options.warnings {
+        eprintln!("warning: {warning}");
+    }
+    Ok(options)
 }
 
 fn given(connection: &ConnectionOptions, database: Option<&str>) -> Given {
@@ -247,7 +257,29 @@ fn embedded_options(server: &Server) -> ConnectOptions {
     ConnectOptions::new(host, server.user(), server.database())
 }
 
+/// Connections that PostgreSQL keeps for superusers (the default), and those that isobench needs besides its clients.
+const SPARE_CONNECTIONS: usize = 3;
+
+/// PostgreSQL's default.
+const DEFAULT_MAX_CONNECTIONS: usize = 100;
+
+fn enough_connections(embedded: &EmbeddedOptions, clients: usize) -> Outcome {
+    let most = match setting_of(embedded, "max_connections") {
+        // What isn't a number is the server's to refuse.
+        Some(value) => value.parse().unwrap_or(usize::MAX),
+        None => DEFAULT_MAX_CONNECTIONS,
+    };
+    if clients.saturating_add(SPARE_CONNECTIONS) <= most {
+        return Ok(());
+    }
+    Err(Failure::setup(format!(
+        "{clients} clients need more connections than the embedded server's max_connections ({most}) allows; add \
+         --server-setting max_connections={}",
+        clients + 20
+    )))
+}
+
 fn setting_of<'a>(embedded: &'a EmbeddedOptions, name: &str) -> Option<&'a str> {
-    let given = embedded.server_setting.iter().rev().find(|(given, _)| given.eq_ignore_ascii_case(name));
+    let given = embedded.settings.iter().rev().find(|(given, _)| given.eq_ignore_ascii_case(name));
     given.map(|(_, value)| value.as_str())
 }

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use isobench_database::Writes;
 use isobench_report::PlannedScript;
-use isobench_runner::{Workload, commit_points};
+use isobench_runner::{Protocol, Workload, commit_points};
 use isobench_script::{
-    Builtin, Mix, Symbols, Value, Variables, Weighted, builtins, find_builtin, is_valid_variable_name, parse,
-    split_weight,
+    Builtin, CommandKind, Mix, Sql, Symbols, Value, Variables, Weighted, builtins, find_builtin,
+    is_valid_variable_name, parse, split_weight,
 };
 
 use crate::failure::{Failure, Outcome};
@@ -142,6 +142,29 @@ impl Sources {
             variables.set_text(slot, value);
         }
         Ok(Workload { mix, symbols, variables })
+    }
+
+    /// Checks what depends on the protocol.
+    ///
+    /// # Errors
+    /// A command has more parameters than the extended protocol takes.
+    pub fn check(&self, protocol: Protocol) -> Outcome {
+        if protocol == Protocol::Simple {
+            return Ok(());
+        }
+        let mix = self.parse(&mut Symbols::new())?;
+        for command in mix.scripts().iter().flat_map(|weighted| &weighted.script.commands) {
+            if let CommandKind::Sql(sql) = &command.kind
+                && sql.has_too_many_params()
+            {
+                return Err(Failure::setup(format!(
+                    "statement has too many arguments (maximum is {}): {}; use --protocol simple",
+                    Sql::MAX_PARAMS,
+                    sql.parameterized
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// The name of the mix: `tpcb-like`, or `a.sql@3+select-only@1`.

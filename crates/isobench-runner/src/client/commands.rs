@@ -6,6 +6,7 @@ use std::time::Duration;
 use isobench_pgwire::{TransactionStatus, frontend};
 use isobench_script::{
     Argument, CommandKind, EvalContext, Expr, Slot, Step, Store, Value, branch, debug_line,
+    shell_command_line,
 };
 
 use super::pipeline::Pipeline;
@@ -54,6 +55,7 @@ impl Client {
             match next {
                 Ok(Next::Go(command)) => {
                     if job.spec.per_command {
+                        ctx.now = ctx.clock.now();
                         self.end_command(ctx);
                     }
                     self.command = command;
@@ -77,6 +79,10 @@ impl Client {
         let Some(request) = ctx.job.program.request(self.script, self.command) else {
             return Err("not an SQL command".to_owned());
         };
+        if self.pipeline.is_some() && request.store != Store::None {
+            let name = ctx.job.command_kind(self.script, self.command);
+            return Err(format!("\\{name} is not allowed in pipeline mode"));
+        }
         let prepared = request.stays_prepared() && self.is_prepared(request.number);
         request.encode(&self.variables, prepared, ctx.out);
         if request.stays_prepared() && !prepared {
@@ -154,21 +160,8 @@ impl Client {
 
     /// Runs a program to its end and returns its first line. Other clients of the worker wait meanwhile, as in pgbench.
     fn shell(&mut self, ctx: &mut Context<'_>, args: &[Argument]) -> Result<String, String> {
-        let mut words = Vec::new();
-        for argument in args {
-            let mut word = Vec::new();
-            match argument {
-                Argument::Literal(text) => word.extend_from_slice(text.as_bytes()),
-                Argument::Variable(slot) => {
-                    if !self.variables.write_text(*slot, &mut word) {
-                        let name = ctx.job.workload.symbols.name(*slot);
-                        return Err(format!("undefined variable \"{name}\""));
-                    }
-                }
-            }
-            words.push(String::from_utf8_lossy(&word).into_owned());
-        }
-        let line = words.join(" ");
+        let line = shell_command_line(args, &self.variables, &ctx.job.workload.symbols)
+            .map_err(|error| error.to_string())?;
         let output = Process::new("sh")
             .args(["-c", &line])
             .stdin(Stdio::inherit())

@@ -154,8 +154,11 @@ impl Client {
     pub(super) fn command_failed(&mut self, ctx: &mut Context<'_>, problem: &str) -> Action {
         let (command, script) = (self.command, self.script);
         let kind = ctx.job.command_kind(script, command);
-        let message =
-            format!("client {} aborted in command {command} ({kind}) of script {script}; {problem}", self.id);
+        let at = ctx.job.place(script, command);
+        let message = format!(
+            "client {} aborted in command {command} ({kind}) of script {script}; {problem}{at}",
+            self.id
+        );
         self.count_command(ctx, command, false);
         self.end_attempt(ctx, Bucket::Errored);
         self.abort(ctx, message)
@@ -181,12 +184,7 @@ impl Client {
     }
 
     fn server_error_message(&self, ctx: &Context<'_>, error: &ServerError, command: usize) -> String {
-        let scripts = ctx.job.workload.mix.scripts();
-        let script = &scripts[self.script].script;
-        let at = script
-            .commands
-            .get(command)
-            .map_or_else(String::new, |at| format!("\n  at {}:{}: {}", script.name, at.line, at.text));
+        let at = ctx.job.place(self.script, command);
         format!(
             "client {} script {} aborted in command {command} query {}: {error}{at}",
             self.id, self.script, self.answered

@@ -153,6 +153,9 @@ impl Client {
             None => Some(self.command),
         };
         if self.pipeline.is_none() && self.state != State::RollingBack {
+            if self.state == State::RollingBack {
+                return;
+            }
             self.answered += 1;
         }
         if let Some(rows) = &mut self.stored {
@@ -162,7 +165,7 @@ impl Client {
         let commit = current
             .and_then(|command| ctx.job.program.request(self.script, command))
             .is_some_and(crate::program::Request::is_commit);
-        if commit && self.state != State::RollingBack && body.starts_with(b"ROLLBACK\0") {
+        if commit && body.starts_with(b"ROLLBACK\0") {
             let code = SqlState::IN_FAILED_SQL_TRANSACTION;
             self.fail(ServerError::new(
                 code,

@@ -21,7 +21,12 @@ use crate::target::Target;
 pub fn compare(options: &CompareOptions) -> Outcome {
     let plan = Plan::resolve(&options.plan, options.plan_file.as_deref())?;
     let control = interrupt::watch()?;
-    let mut target = Target::find(&options.connection, None, &options.embedded)?;
+    let mut target = Target::find(
+        &options.connection,
+        None,
+        &options.embedded,
+        plan.clients.iter().copied().max().unwrap_or(1),
+    )?;
     target.claim_namespace()?;
     let outcome = measure_all(options, &plan, &target, &control);
     let closed = target.close(options.keep);

@@ -1,13 +1,14 @@
 //! `isobench run`: one benchmark run, with pgbench's options and summary, and the account of every attempt.
 
+use std::fmt::Write as _;
 use std::io::Read as _;
 use std::num::NonZeroU32;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use isobench_database::Writes;
-use isobench_isolation::Level;
-use isobench_report::{Cell, CellLevel, Document, Plan as PlanDocument, summarise};
+use isobench_isolation::{EffectiveLevel, Level};
+use isobench_report::{Cell, CellLevel, Document, Plan as PlanDocument, Round, summarise};
 use isobench_runner::{
     Backoff, Control, Event, OnError, Outcome as Run, Progress, Protocol, RetryPolicy, RunSpec, Stop,
 };
@@ -35,7 +36,8 @@ pub fn run(options: &RunOptions) -> Outcome {
     }
     let settings = Settings::resolve(options)?;
     let control = interrupt::watch()?;
-    let target = Target::find(&options.connection, options.database.as_deref(), &options.embedded)?;
+    let target =
+        Target::find(&options.connection, options.database.as_deref(), &options.embedded, options.client)?;
     let outcome = measure(options, &settings, &target, &control);
     let closed = target.close(false);
     outcome?;
@@ -88,6 +90,7 @@ impl Settings {
             per_command: options.report_per_command,
             grace: GRACE,
         };
+        sources.check(spec.protocol)?;
         let level = options.isolation.as_deref().map(str::parse::<Level>).transpose();
         let level = level.map_err(|error| Failure::setup(format!("--isolation: {error}")))?;
         let defined = options.define.iter().map(|define| definition(define)).collect::<Outcome<_>>()?;
@@ -197,24 +200,12 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     };
     print!("{}", summary.render());
     if let Some(path) = &options.json {
-        let mut document =
-            Document::new(target.describe()?, client(), plan_document(settings, target, scale));
-        let level = CellLevel::new(settings.level, effective.clone());
-        let mut cell = Cell::new(settings.sources.name(), level);
-        cell.scale = scale;
-        cell.clients = count(settings.spec.clients);
-        cell.jobs = count(settings.spec.workers);
-        settings.spec.protocol.name().clone_into(&mut cell.protocol);
-        cell.backoff = settings.spec.retry.backoff.to_string();
         let mut round = round(&job, &outcome, 1);
         round.client_cpu_s = Some(cpu);
         round.connect_s = Some(connecting.as_secs_f64());
         round.errors = errors.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         round.invariants.clone_from(&invariants);
-        cell.rounds.push(round);
-        document.cells.push(cell);
-        document.complete = outcome.is_complete();
-        summarise(&mut document);
+        let document = document(settings, target, scale, effective, round)?;
         write(path, &document.to_json())?;
     }
     verdict(&outcome, invariants.iter().any(|invariant| invariant.held == Some(false)))
@@ -276,6 +267,28 @@ fn vacuum(options: &RunOptions, target: &Target) -> Outcome {
     Ok(())
 }
 
+/// The result document of a run: one cell with one round.
+fn document(
+    settings: &Settings,
+    target: &Target,
+    scale: u32,
+    effective: EffectiveLevel,
+    round: Round,
+) -> Outcome<Document> {
+    let mut document = Document::new(target.describe()?, client(), plan_document(settings, target, scale));
+    let mut cell = Cell::new(settings.sources.name(), CellLevel::new(settings.level, effective));
+    cell.scale = scale;
+    cell.clients = count(settings.spec.clients);
+    cell.jobs = count(settings.spec.workers);
+    settings.spec.protocol.name().clone_into(&mut cell.protocol);
+    cell.backoff = settings.spec.retry.backoff.to_string();
+    document.complete = round.complete;
+    cell.rounds.push(round);
+    document.cells.push(cell);
+    summarise(&mut document);
+    Ok(document)
+}
+
 fn plan_document(settings: &Settings, target: &Target, scale: u32) -> PlanDocument {
     let spec = &settings.spec;
     let (time_s, transactions) = match settings.stop {
@@ -328,7 +341,7 @@ impl ProgressLines {
             return;
         }
         let (before, last) = &self.last;
-        let seconds = (elapsed - *before).as_secs_f64();
+        let seconds = elapsed.saturating_sub(*before).as_secs_f64();
         let committed = (now.committed - last.committed) as f64;
         let mean = (now.latency_sum_ms - last.latency_sum_ms) / committed;
         let variance = (now.latency_squares_ms - last.latency_squares_ms) / committed - mean * mean;
@@ -339,17 +352,18 @@ impl ProgressLines {
             variance.max(0.0).sqrt(),
             now.given_up - last.given_up
         );
+        // Writing to a String can't fail.
         if self.paced {
             let began = committed + (now.given_up - last.given_up) as f64;
             let lag = (now.lag_sum_ms - last.lag_sum_ms) / began;
-            line += &format!(", lag {lag:.3} ms");
+            let _ = write!(line, ", lag {lag:.3} ms");
             if now.skipped > 0 {
-                line += &format!(", {} skipped", now.skipped - last.skipped);
+                let _ = write!(line, ", {} skipped", now.skipped - last.skipped);
             }
         }
         if self.retries {
-            line +=
-                &format!(", {} retried, {} retries", now.retried - last.retried, now.retries - last.retries);
+            let (retried, retries) = (now.retried - last.retried, now.retries - last.retries);
+            let _ = write!(line, ", {retried} retried, {retries} retries");
         }
         eprintln!("{line}");
         self.last = (elapsed, now);

@@ -31,20 +31,20 @@ pub struct ConnectionOptions {
 #[command(next_help_heading = "Embedded PostgreSQL")]
 pub struct EmbeddedOptions {
     /// Folder with the server's programs (initdb, postgres)
-    #[arg(long, value_name = "DIR")]
-    pub server_bin: Option<PathBuf>,
+    #[arg(long = "server-bin", value_name = "DIR")]
+    pub bin: Option<PathBuf>,
     /// Fetch and use this major version, 14 to 18
-    #[arg(long, value_name = "MAJOR")]
-    pub server_version: Option<MajorVersion>,
-    /// A setting of the server, such as max_connections=500 (repeatable)
-    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
-    pub server_setting: Vec<(String, String)>,
+    #[arg(long = "server-version", value_name = "MAJOR")]
+    pub version: Option<MajorVersion>,
+    /// A setting of the server, such as `max_connections=500` (repeatable)
+    #[arg(long = "server-setting", value_name = "NAME=VALUE", value_parser = setting)]
+    pub settings: Vec<(String, String)>,
 }
 
 impl EmbeddedOptions {
     /// True if any of them was given, which makes no sense with a server that is named.
     pub fn any(&self) -> bool {
-        self.server_bin.is_some() || self.server_version.is_some() || !self.server_setting.is_empty()
+        self.bin.is_some() || self.version.is_some() || !self.settings.is_empty()
     }
 }
 

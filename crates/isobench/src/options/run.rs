@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args};
+use clap::Args;
 
 use super::{ConnectionOptions, EmbeddedOptions, TableOptions};
 
@@ -92,10 +92,6 @@ pub struct RunOptions {
     /// Seed of the random numbers: time, rand or an integer
     #[arg(long, value_name = "SEED", default_value = "time", help_heading = "pgbench's options")]
     pub random_seed: String,
-    /// Print version and exit
-    #[arg(short = 'V', long, action = ArgAction::Version, help_heading = "pgbench's options")]
-    version: Option<bool>,
-
     /// The tables of an embedded server.
     #[command(flatten)]
     pub tables: TableOptions,
