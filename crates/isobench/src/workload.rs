@@ -45,7 +45,7 @@ impl Source {
 
     fn of_builtin(builtin: &Builtin, weight: u64) -> Source {
         Source {
-            title: format!("<builtin: {}>", builtin.description),
+            title: builtin.description.to_owned(),
             name: builtin.name.to_owned(),
             text: builtin.text.to_owned(),
             weight,
