@@ -7,6 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -17,6 +18,9 @@ use isobench_runner::{
     Workload,
 };
 use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
+
+/// No run gets there unless it hangs.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A folder for a socket, removed at the end.
 struct Folder(PathBuf);
@@ -116,13 +120,20 @@ fn run(script: &str, clients: usize, workers: usize, stop: Stop, farewell: bool)
     assert_eq!(prepared.len(), clients);
     let events = Mutex::new(Vec::new());
     let control = Control::new();
-    let outcome = fleet.run(
-        &job,
-        stop,
-        &control,
-        &|event| events.lock().expect("no panic").push(event),
-        &mut |_, _| {},
-    );
+    let (done, over) = channel::<()>();
+    let outcome = thread::scope(|scope| {
+        let control = &control;
+        // A run that hangs becomes one that is cut off.
+        scope.spawn(move || {
+            if over.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                control.request(Urgency::Now);
+            }
+        });
+        let report = |event| events.lock().expect("no panic").push(event);
+        let outcome = fleet.run(&job, stop, control, &report, &mut |_, _| {});
+        drop(done);
+        outcome
+    });
     outcome.check().expect("a balanced account");
     (outcome, events.into_inner().expect("no panic"))
 }
@@ -142,5 +153,5 @@ fn an_end_that_arrives_together_with_the_last_words_is_noticed() {
     let (outcome, events) = run(script, 2, 1, Stop::Transactions(1), true);
     let ledger = outcome.ledger();
     assert_eq!((ledger.transactions.committed, ledger.transactions.cut_off), (1, 0));
-    assert!(matches!(&events[..], [Event::Aborted(text)] if text.contains("good-bye")), "{events:?}");
+    assert!(matches!(&events[..], [Event::Aborted(text, _)] if text.contains("good-bye")), "{events:?}");
 }

@@ -222,7 +222,7 @@ impl Ran {
     /// The messages of clients that ended before their time.
     pub fn aborts(&self) -> Vec<&str> {
         let texts = self.events.iter().filter_map(|event| match event {
-            Event::Aborted(text) => Some(text.as_str()),
+            Event::Aborted(text, _) => Some(text.as_str()),
             _ => None,
         });
         texts.collect()
