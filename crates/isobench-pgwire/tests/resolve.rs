@@ -33,6 +33,7 @@ type Case<'a> = (&'a [(&'a str, &'a str)], &'a [(&'a str, &'a str)], &'a str);
 const CASES: &[Case<'_>] = &[
     // The single options, and a connection string, which comes before them.
     (&[("host", "/tmp"), ("port", "7"), ("user", "u")], &[], "/tmp:7/u as u"),
+    (&[("host", "/tmp"), ("user", "u"), ("dbname", "d")], &[("PGDATABASE", "e")], "/tmp:5432/d as u"),
     (&[("host", "/tmp"), ("port", "7"), ("user", "u"), ("dbname", "port=8 dbname=x")], &[], "/tmp:8/x as u"),
     (&[("host", "/tmp"), ("user", "u"), ("dbname", "postgresql://h:8/x")], &[], "h:8/x as u"),
     (&[("user", "uu"), ("dbname", "host=/x")], &[], "/x:5432/uu as uu"),

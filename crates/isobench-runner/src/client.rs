@@ -12,7 +12,7 @@ mod store;
 
 use std::time::Duration;
 
-use isobench_pgwire::{FrameBuffer, ServerError, TransactionStatus};
+use isobench_pgwire::{FrameBuffer, ServerError, SqlState, TransactionStatus};
 use isobench_script::{Prng, Variables};
 
 use crate::job::{Event, Job, Report};
@@ -347,10 +347,10 @@ impl Client {
     }
 
     /// Ends the client for good, with a message for the user.
-    fn abort(&mut self, ctx: &Context<'_>, message: String) -> Action {
+    fn abort(&mut self, ctx: &Context<'_>, message: String, code: Option<SqlState>) -> Action {
         self.state = State::Aborted;
         self.outstanding = 0;
-        (ctx.report)(Event::Aborted(message));
+        (ctx.report)(Event::Aborted(message, code));
         Action::Close
     }
 

@@ -1,5 +1,6 @@
 //! What all workers share while a run goes on: the settings, the scripts, and who hears of events.
 
+use isobench_pgwire::SqlState;
 use isobench_script::{CommandKind, Prng, Store, Streams, Value};
 
 use crate::client::Client;
@@ -17,8 +18,9 @@ pub struct Job {
 /// Something that happened to one client and that a user wants to hear of at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The client ended before its time. The text is a whole sentence that names client, script and command.
-    Aborted(String),
+    /// The client ended before its time. The text is a whole sentence that names client, script and command; the code is
+    /// the server's, if an error of the server was the cause.
+    Aborted(String, Option<SqlState>),
     /// The server sent a notice to a client.
     Notice(String),
     /// The output of `debug()`.

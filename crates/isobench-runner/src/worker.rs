@@ -301,7 +301,10 @@ impl<T: Transport> Shift<'_, T> {
 
     /// The operating system doesn't let the worker go on.
     fn give_up(&mut self, error: &io::Error) {
-        (self.order.report)(Event::Aborted(format!("a worker can't wait for its connections: {error}")));
+        (self.order.report)(Event::Aborted(
+            format!("a worker can't wait for its connections: {error}"),
+            None,
+        ));
         self.interrupted = true;
         self.for_live(Client::on_kill);
     }

@@ -11,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::failure::{Failure, Outcome};
 use crate::plan::{CellPlan, Plan};
-use crate::sessions;
+use crate::sessions::{self, advice};
 use crate::target::{Connector, Target};
 
 /// How long a server that was lost may take to come back for the check of the invariants (a crashed backend makes
@@ -125,7 +125,7 @@ const MOST_ERRORS: usize = 20;
 impl Errors {
     fn add(&self, event: Event) {
         let text = match event {
-            Event::Aborted(text) => text,
+            Event::Aborted(text, code) => format!("{text}{}", advice(code)),
             Event::Debug(text) => {
                 eprintln!("{text}");
                 return;

@@ -325,8 +325,8 @@ pub fn count(count: usize) -> u32 {
 mod tests {
     use super::*;
 
-    fn resolve(options: PlanOptions) -> Outcome<Plan> {
-        Plan::resolve(&options, None)
+    fn resolve(options: &PlanOptions) -> Outcome<Plan> {
+        Plan::resolve(options, None)
     }
 
     fn message<T: std::fmt::Debug>(outcome: Outcome<T>) -> String {
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn defaults_are_three_levels_and_eight_clients() {
-        let plan = resolve(PlanOptions::default()).unwrap();
+        let plan = resolve(&PlanOptions::default()).unwrap();
         assert_eq!(plan.levels, [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable]);
         assert_eq!(plan.cells().len(), 3);
         assert_eq!((plan.clients.as_slice(), plan.scale, plan.rounds), (&[8_usize][..], 1, 5));
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn factors_multiply_and_levels_vary_fastest() {
-        let plan = resolve(PlanOptions {
+        let plan = resolve(&PlanOptions {
             levels: Some(words("rc,ser")),
             clients: Some(vec![1, 4]),
             backoff: Some(vec!["none".to_owned(), "exponential:base=1ms,max=9ms".to_owned()]),
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn every_round_has_every_cell_in_an_order_of_its_own() {
-        let plan = resolve(PlanOptions { clients: Some(vec![1, 2, 3]), ..PlanOptions::default() }).unwrap();
+        let plan = resolve(&PlanOptions { clients: Some(vec![1, 2, 3]), ..PlanOptions::default() }).unwrap();
         let mut orders: Vec<Vec<usize>> = (1..=5).map(|round| plan.order(round)).collect();
         for order in &orders {
             let mut sorted = order.clone();
@@ -389,7 +389,7 @@ mod tests {
             (PlanOptions { protocol: Some("fast".to_owned()), ..PlanOptions::default() }, "--protocol"),
             (PlanOptions { rate: Some(0.0), ..PlanOptions::default() }, "--rate"),
         ] {
-            let message = message(resolve(options));
+            let message = message(resolve(&options));
             assert!(message.starts_with(option), "{message}");
         }
     }

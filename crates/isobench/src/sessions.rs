@@ -63,6 +63,29 @@ fn agree(levels: &[EffectiveLevel]) -> EffectiveLevel {
     }
 }
 
+/// What to do about errors that have a usual cause.
+const ADVICE: [(SqlState, &str); 4] = [
+    (
+        SqlState::UNDEFINED_TABLE,
+        "pgbench's tables are made by \"isobench init\", tables of your own by compare's --setup FILE.sql",
+    ),
+    (
+        SqlState::DISK_FULL,
+        "the disk of the server is full; free space there, or choose another TMPDIR for the embedded server",
+    ),
+    (
+        SqlState::INSUFFICIENT_PRIVILEGE,
+        "the role lacks a right on the server; grant it, or use another role (-U)",
+    ),
+    (SqlState::QUERY_CANCELED, "somebody, or a timeout set on the server, cancelled the statement"),
+];
+
+/// A line that says what to do, or nothing.
+pub fn advice(code: Option<SqlState>) -> String {
+    let known = ADVICE.iter().find(|(known, _)| Some(*known) == code);
+    known.map_or_else(String::new, |(_, advice)| format!("\n  {advice}"))
+}
+
 fn explain(error: &OpenError<Error>, clients: usize) -> Failure {
     let code = match error {
         OpenError::Session(error) => error.code(),

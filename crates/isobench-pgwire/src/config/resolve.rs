@@ -137,8 +137,13 @@ impl ConnectOptions {
 /// All options from all sources, the first source that has one winning.
 fn collect(given: &Given, env: Env<'_>) -> Result<Values, ConfigError> {
     let mut values = Values::default();
-    let single =
-        [("host", &given.host), ("port", &given.port), ("user", &given.user), ("password", &given.password)];
+    let single = [
+        ("host", &given.host),
+        ("port", &given.port),
+        ("user", &given.user),
+        ("password", &given.password),
+        ("dbname", &given.dbname),
+    ];
     for (name, value) in single {
         let value = value.as_deref().filter(|value| !value.is_empty());
         if let Some(value) = value.filter(|value| name != "dbname" || !is_connection_string(value)) {

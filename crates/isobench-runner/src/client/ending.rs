@@ -92,7 +92,7 @@ impl Client {
         self.end_attempt(ctx, Bucket::Errored);
         let message = self.server_error_message(ctx, error, command);
         match ctx.job.spec.on_error {
-            OnError::Abort => self.abort(ctx, message),
+            OnError::Abort => self.abort(ctx, message, Some(error.code)),
             OnError::Continue => {
                 (ctx.report)(Event::Notice(message));
                 self.after_transaction(ctx)
@@ -109,7 +109,7 @@ impl Client {
             None => format!("{place}: {why}"),
         };
         self.end_abruptly(ctx, Bucket::Errored);
-        self.abort(ctx, message)
+        self.abort(ctx, message, None)
     }
 
     /// The run can't wait for the client any longer.
@@ -161,7 +161,7 @@ impl Client {
         );
         self.count_command(ctx, command, false);
         self.end_attempt(ctx, Bucket::Errored);
-        self.abort(ctx, message)
+        self.abort(ctx, message, None)
     }
 
     /// The result of a query can't be stored.
@@ -173,14 +173,14 @@ impl Client {
         );
         self.count_command(ctx, self.command, false);
         self.end_attempt(ctx, Bucket::Errored);
-        self.abort(ctx, message)
+        self.abort(ctx, message, None)
     }
 
     /// The script ended where no script may end.
     pub(super) fn script_left_open(&mut self, ctx: &mut Context<'_>, problem: &str) -> Action {
         let message = format!("client {} aborted: {problem} (script {})", self.id, self.script);
         self.end_attempt(ctx, Bucket::Errored);
-        self.abort(ctx, message)
+        self.abort(ctx, message, None)
     }
 
     fn server_error_message(&self, ctx: &Context<'_>, error: &ServerError, command: usize) -> String {

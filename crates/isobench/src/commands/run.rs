@@ -20,7 +20,7 @@ use crate::failure::{Failure, Outcome};
 use crate::interrupt;
 use crate::options::RunOptions;
 use crate::plan::{GRACE, count, milliseconds, pacing, protocol, seconds};
-use crate::sessions;
+use crate::sessions::{self, advice};
 use crate::summary::Summary;
 use crate::target::Target;
 use crate::workload::{Source, Sources};
@@ -172,7 +172,8 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     let books = settings.level.and(writes).map(|writes| Books::open(&connector, Some(writes)));
     let errors = Mutex::new(Vec::new());
     let report = |event: Event| match event {
-        Event::Aborted(text) => {
+        Event::Aborted(text, code) => {
+            let text = format!("{text}{}", advice(code));
             eprintln!("isobench: error: {text}");
             errors.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(text);
         }
@@ -362,8 +363,8 @@ impl ProgressLines {
             }
         }
         if self.retries {
-            let (retried, retries) = (now.retried - last.retried, now.retries - last.retries);
-            let _ = write!(line, ", {retried} retried, {retries} retries");
+            let (transactions, attempts) = (now.retried - last.retried, now.retries - last.retries);
+            let _ = write!(line, ", {transactions} retried, {attempts} retries");
         }
         eprintln!("{line}");
         self.last = (elapsed, now);
