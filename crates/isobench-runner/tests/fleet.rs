@@ -15,7 +15,7 @@ use isobench_pgwire::server::{self, FrontendMessage};
 use isobench_pgwire::{ConnectOptions, Connection, FrameBuffer, Host, TransactionStatus};
 use isobench_runner::{
     Control, ErrorClass, Event, Fleet, Job, OnError, Outcome, Pacing, Protocol, RetryPolicy, RunSpec, Stop,
-    Workload,
+    Urgency, Workload,
 };
 use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
 

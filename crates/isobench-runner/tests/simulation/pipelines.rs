@@ -135,7 +135,7 @@ fn pipelines_need_the_extended_protocol_and_an_order() {
     let ran = Case::new(BLOCK).run();
     assert_eq!(
         ran.abort(),
-        "client 0 aborted in command 1 (startpipeline) of script 0; cannot use pipeline mode with the simple query protocol"
+        "client 0 aborted in command 1 (startpipeline) of script 0; cannot use pipeline mode with the simple query protocol\n  at test.sql:2: \\startpipeline"
     );
     for (script, problem) in [
         (

@@ -132,7 +132,9 @@ fn an_expression_that_fails_ends_the_client() {
         ("\\if 1 / 0\n\\endif\n", "client 0 aborted in command 0 (if) of script 0; division by zero"),
     ] {
         let ran = run(script, Protocol::Simple);
-        assert_eq!(ran.abort(), message);
+        let (told, place) = ran.abort().split_once('\n').expect("the message and its place");
+        assert_eq!(told, message);
+        assert!(place.starts_with("  at test.sql:"), "{place}");
         assert_eq!(ran.ledger.attempts.errored, 1);
     }
 }
@@ -144,7 +146,7 @@ fn programs_are_run() {
     for (script, problem) in [
         ("\\shell false\n", "(shell) of script 0; "),
         ("\\setshell x echo word\n", "shell command must return an integer (not \"word\")"),
-        ("\\setshell x echo :nope\n", "undefined variable \"nope\""),
+        ("\\setshell x echo :nope\n", "undefined variable \":nope\""),
     ] {
         let ran = run(script, Protocol::Simple);
         assert!(ran.abort().contains(problem), "{}", ran.abort());
