@@ -1,13 +1,18 @@
-//! Ctrl-C and SIGTERM: the first asks the run to end in order, the second to end at once.
+//! Ctrl-C and SIGTERM: the first asks the run to end in order, the second to cancel what is under way. If that doesn't end
+//! the program within some seconds (a server that is gone without a word), it ends without tidying up.
 
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use isobench_runner::{Control, Urgency};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::failure::{Failure, Outcome};
+
+/// How long the program may take to end after the second signal.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Watches for signals from now on, and passes them on to the control that is returned.
 ///
@@ -24,6 +29,12 @@ pub fn watch() -> Outcome<Arc<Control>> {
             watched.request(urgency);
             if urgency == Urgency::Soon {
                 eprintln!("isobench: stopping; once more to stop at once");
+            } else {
+                thread::spawn(|| {
+                    thread::sleep(PATIENCE);
+                    eprintln!("isobench: error: the server doesn't answer; giving up without tidying up");
+                    std::process::exit(2);
+                });
             }
         }
     });

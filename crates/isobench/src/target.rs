@@ -2,12 +2,16 @@
 //!
 //! Not here: what is measured there.
 
+use std::sync::Arc;
+
 use isobench_database::{Database, InitOptions, Namespace, detect, settings};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{Address, ConnectOptions, Connection, Given, Host, process_environment};
 use isobench_report as report;
+use isobench_runner::Control;
 
 use crate::failure::{Failure, Outcome};
+use crate::interrupt;
 use crate::options::{ConnectionOptions, EmbeddedOptions};
 
 /// A server to measure, and how to reach the place where the tables are. What was started or made is stopped and removed
@@ -24,7 +28,9 @@ pub struct Target {
 }
 
 impl Target {
-    /// Finds the named server, or starts an embedded one for so many clients, and tells which in one line.
+    /// Finds the named server, or starts an embedded one for so many clients, and tells which in one line. From then on
+    /// signals are watched, so that what is started is stopped and what is made is removed; before that, Ctrl-C simply
+    /// ends a program that waits for a server that doesn't answer.
     ///
     /// # Errors
     /// Wrong connection options, no server there, or the embedded server doesn't start.
@@ -33,7 +39,7 @@ impl Target {
         database: Option<&str>,
         embedded: &EmbeddedOptions,
         clients: usize,
-    ) -> Outcome<Target> {
+    ) -> Outcome<(Target, Arc<Control>)> {
         let given = given(connection, database);
         if ConnectOptions::names_server(&given, &process_environment) {
             if embedded.any() {
@@ -43,9 +49,11 @@ impl Target {
                 ));
             }
             let options = ConnectOptions::resolve(&given, &process_environment).map_err(Failure::setup)?;
-            return Target::new(None, options, Vec::new());
+            let target = Target::new(None, options, Vec::new())?;
+            return Ok((target, interrupt::watch()?));
         }
         enough_connections(embedded, clients)?;
+        let control = interrupt::watch()?;
         let server = start(embedded)?;
         eprintln!(
             "no server is named, so this uses an embedded PostgreSQL {} ({}), {}; fsync is {}",
@@ -55,7 +63,7 @@ impl Target {
             setting_of(embedded, "fsync").unwrap_or("on"),
         );
         let options = embedded_options(&server);
-        Target::new(Some(server), options, embedded.settings.clone())
+        Ok((Target::new(Some(server), options, embedded.settings.clone())?, control))
     }
 
     fn new(

@@ -9,7 +9,6 @@ use isobench_runner::{Control, Urgency};
 use crate::cell::{Bench, Measured, refusal};
 use crate::display::Display;
 use crate::failure::{Failure, Outcome};
-use crate::interrupt;
 use crate::options::CompareOptions;
 use crate::plan::{CellPlan, Plan, count};
 use crate::target::Target;
@@ -20,8 +19,7 @@ use crate::target::Target;
 /// Wrong options, no server, an incomplete measurement, a broken invariant. What was measured is reported before.
 pub fn compare(options: &CompareOptions) -> Outcome {
     let plan = Plan::resolve(&options.plan, options.plan_file.as_deref())?;
-    let control = interrupt::watch()?;
-    let mut target = Target::find(
+    let (mut target, control) = Target::find(
         &options.connection,
         None,
         &options.embedded,

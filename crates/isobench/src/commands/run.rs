@@ -17,7 +17,6 @@ use isobench_script::builtins;
 use super::compare::{client, write};
 use crate::cell::{Books, cpu_seconds, round};
 use crate::failure::{Failure, Outcome};
-use crate::interrupt;
 use crate::options::RunOptions;
 use crate::plan::{GRACE, count, milliseconds, pacing, protocol, seconds};
 use crate::sessions::{self, advice};
@@ -35,8 +34,7 @@ pub fn run(options: &RunOptions) -> Outcome {
         return Ok(());
     }
     let settings = Settings::resolve(options)?;
-    let control = interrupt::watch()?;
-    let target =
+    let (target, control) =
         Target::find(&options.connection, options.database.as_deref(), &options.embedded, options.client)?;
     let outcome = measure(options, &settings, &target, &control);
     let closed = target.close(false);
