@@ -263,7 +263,10 @@ impl<T: Transport> Shift<'_, T> {
 
     fn lose(&mut self, client: usize, error: &io::Error) {
         self.call(client, |client, ctx| {
-            if client.is_aborted() { Action::Close } else { client.on_lost(ctx, &error.to_string()) }
+            if client.is_aborted() {
+                return Action::Close;
+            }
+            client.on_lost(ctx, &format!("the connection to the server was lost ({error})"))
         });
     }
 

@@ -136,6 +136,9 @@ fn invariants(cells: &[&Cell]) -> String {
         let (wrong, all) = (rounds().filter(violated).count(), rounds().count());
         return format!("the database was WRONG after {wrong} of {}{example}", counted(all as u64, "round"));
     }
+    if rounds().next().is_none() {
+        return "no invariant was checked".to_owned();
+    }
     if rounds().all(|round| round.invariants.is_empty()) {
         "the workload has no invariants to check".to_owned()
     } else if cells.iter().all(|cell| cell.summary.invariants_held == Some(true)) {

@@ -71,7 +71,8 @@ fn the_reason_of_the_server_is_told() {
     let ran = struck(TRANSFER, On::Update, Fault::Terminated);
     assert_eq!(
         ran.abort(),
-        "client 0 aborted: FATAL:  terminating connection due to administrator command (server closed the connection unexpectedly)"
+        "client 0 aborted: FATAL:  terminating connection due to administrator command; the connection to the server was lost \
+         (server closed the connection unexpectedly)"
     );
 }
 
