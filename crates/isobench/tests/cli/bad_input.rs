@@ -1,0 +1,263 @@
+//! Wrong input of every kind: the exit status, and a message that says where and what to do. Never a panic.
+
+use std::net::TcpListener;
+use std::path::Path;
+
+use isobench_testkit::scripted::ScriptedServer;
+
+use crate::compare::words;
+use crate::support::document::{self, cells, count, rounds};
+use crate::support::named::Database;
+use crate::support::program::Running;
+use crate::support::scene::Scene;
+
+/// Refused before any server is started: arguments, and texts of the message.
+const REFUSED: &[(&str, &[&str])] = &[
+    ("compare --levels snapshot", &["--levels", "\"snapshot\"", "ser (serializable)"]),
+    ("compare --levels rc,rc", &["--levels", "twice"]),
+    ("compare --backoff later", &["--backoff", "\"later\"", "exponential:base="]),
+    ("compare --backoff fixed:soon", &["--backoff", "\"soon\"", "5ms"]),
+    ("compare --protocol binary", &["--protocol", "\"binary\"", "simple, extended or prepared"]),
+    ("compare --workload nosuch", &["workload \"nosuch\"", "tpcb-like, simple-update, select-only"]),
+    ("compare --workload tpcb-like@x", &["tpcb-like@x"]),
+    ("compare --setup nosuch.sql --workload good.sql", &["--setup", "\"nosuch.sql\"", "No such file"]),
+    ("compare --plan nosuch.toml", &["\"nosuch.toml\"", "No such file"]),
+    ("compare --clients 0", &["--clients"]),
+    ("compare --clients many", &["--clients", "'many'"]),
+    ("compare --clients 1000", &["1000 clients", "max_connections", "--server-setting max_connections=1020"]),
+    ("compare --time 0", &["--time"]),
+    ("compare --rounds 0", &["--rounds"]),
+    ("compare --rate 10 --think-time 5", &["--rate", "--think-time"]),
+    ("compare --server-bin nosuch", &["nosuch", "--server-bin", "initdb"]),
+    ("compare --server-version 9", &["--server-version", "14 to 18"]),
+    ("compare --server-setting fsync", &["--server-setting", "NAME=VALUE"]),
+    ("compare --no-such-option", &["--no-such-option", "--help"]),
+    ("compare -w syntax.sql", &["syntax.sql:2: syntax error", "\\set x 1 +\n", "^ error found here"]),
+    ("run -f syntax.sql", &["syntax.sql:2: syntax error", "\\set x 1 +\n", "^ error found here"]),
+    ("run -f function.sql", &["function.sql:1: ", "nosuch", "^ error found here"]),
+    ("run -f command.sql", &["command.sql:1: ", "nosuch"]),
+    ("run -f if.sql", &["if.sql", "\\if"]),
+    ("run -f empty.sql", &["empty", "\"empty.sql\""]),
+    ("run -f nosuch.sql", &["\"nosuch.sql\"", "No such file"]),
+    ("run -b nosuch", &["\"nosuch\""]),
+    ("run --isolation snapshot", &["--isolation", "\"snapshot\""]),
+    ("run --backoff later", &["backoff", "\"later\""]),
+    ("run -M binary", &["--protocol", "\"binary\""]),
+    ("run -c 0", &["--client"]),
+    ("run -j 0", &["--jobs"]),
+    ("run -t 0", &["--transactions"]),
+    ("run -t 1 -T 1", &["--transactions", "--time"]),
+    ("run --max-tries 0 -t 5", &["tries", "--latency-limit", "-T"]),
+    ("run -D novalue", &["\"novalue\""]),
+    ("run --random-seed dice", &["\"dice\"", "unsigned integer"]),
+    ("init", &["init needs a server", "isobench server"]),
+    ("init -h /nowhere -I xyz", &["x"]),
+    ("init -h /nowhere --partition-method=list", &["\"list\"", "range", "hash"]),
+    ("init -h /nowhere --partition-method=hash", &["--partitions"]),
+    ("server --no-such-option", &["--no-such-option"]),
+    ("nosuch", &["'nosuch'"]),
+    ("", &["Usage: isobench"]),
+];
+
+const SCRIPTS: &[(&str, &str)] = &[
+    ("good.sql", "select 1;\n"),
+    ("syntax.sql", "select 1;\n\\set x 1 +\nselect 2;\n"),
+    ("function.sql", "\\set y nosuch(3)\n"),
+    ("command.sql", "\\nosuch\n"),
+    ("if.sql", "\\if 1\nselect 1;\n"),
+    ("empty.sql", "-- nothing\n"),
+];
+
+fn scripts() -> Scene {
+    let scene = Scene::new();
+    for (name, text) in SCRIPTS {
+        scene.write(name, text);
+    }
+    scene
+}
+
+#[test]
+fn wrong_options_and_scripts_are_refused_at_once() {
+    let scene = scripts();
+    for (arguments, texts) in REFUSED {
+        let finished = scene.run(&words(arguments)).expect(1).says(texts);
+        assert_eq!(finished.stdout, "", "{arguments}");
+        assert!(!finished.stderr.contains("no server is named"), "{arguments} started a server");
+    }
+    scene.assert_clean();
+}
+
+/// Scripts whose error shows only when they run, and the message in front of the place.
+const FAILING: &[(&str, &str, &[&str])] = &[
+    ("table.sql", "\\set a 1\nselect * from\n  nowhere;\n", &["relation \"nowhere\" does not exist", "table.sql:2"]),
+    ("division.sql", "select 1;\n\n\\set x 1 / 0\n", &["division by zero", "division.sql:3"]),
+    ("block.sql", "begin;\nselect 1;\n", &["without completing the last transaction", "end the script with COMMIT"]),
+    ("unset.sql", "select :nosuch + 1;\n", &["syntax error at or near \":\"", "unset.sql:1"]),
+    ("gset.sql", "select 1 where false \\gset\n", &["gset", "expected one row, got 0", "gset.sql:1"]),
+];
+
+#[test]
+fn a_script_that_fails_names_its_line() {
+    let Some(scene) = Scene::with_server("a_script_that_fails_names_its_line") else { return };
+    for (name, text, texts) in FAILING {
+        scene.write(name, text);
+        let finished = scene.run(&["run", "-c", "2", "-t", "3", "-f", name, "--json", "out.json"]).expect(2).says(texts);
+        let finished = finished.says(&["Run was aborted; the above results are incomplete."]);
+        assert!(finished.stdout.contains("number of transactions actually processed: 0/6"), "{}", finished.stdout);
+        let document = document::read(&scene, "out.json");
+        let round = rounds(&document).next().expect("a round");
+        assert_eq!(count(round, "/attempts/errored"), 2, "{name}: {}", round["attempts"]);
+        assert_eq!(round["errors"].as_array().map(Vec::len), Some(2));
+    }
+    scene.assert_clean();
+}
+
+#[test]
+fn a_comparison_that_fails_shows_what_there_is() {
+    let Some(scene) = Scene::with_server("a_comparison_that_fails_shows_what_there_is") else { return };
+    let (name, text, texts) = FAILING[0];
+    scene.write(name, text);
+    let options = ["compare", "--rounds", "1", "--time", "0.3", "--warmup", "0", "-c", "2", "-w", name, "--json", "out.json"];
+    let finished = scene.run(&options).expect(2).says(texts).says(&["the comparison is incomplete: "]);
+    finished.prints(&["INCOMPLETE", "\nread committed", "relation \"nowhere\" does not exist"]);
+    scene.assert_clean();
+    let document = document::read(&scene, "out.json");
+    assert_eq!(document["complete"], false);
+    assert_eq!(rounds(&document).count(), 1, "the other levels would fail in the same way");
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_still_printed() {
+    let Some(scene) = Scene::with_server("a_result_that_cannot_be_written_is_still_printed") else { return };
+    let measure = "--time 0.1 --warmup 0 --rounds 1 --levels rc -c 1";
+    for (option, file) in [("--json", "nosuch/out.json"), ("--csv", "nosuch/out.csv"), ("--json", "/dev/full")] {
+        if file == "/dev/full" && !Path::new(file).exists() {
+            continue;
+        }
+        let arguments = format!("compare {measure} {option} {file}");
+        let finished = scene.run(&words(&arguments)).expect(1);
+        finished.says(&["could not write", file]).prints(&["\nread committed ", "held"]);
+    }
+    let finished = scene.run(&words("run -t 2 --json nosuch/out.json")).expect(1);
+    finished.says(&["could not write \"nosuch/out.json\""]).prints(&["actually processed: 2/2"]);
+    scene.assert_clean();
+}
+
+#[test]
+fn a_closed_pipe_is_no_panic() {
+    let Some(scene) = Scene::with_server("a_closed_pipe_is_no_panic") else { return };
+    // head closes the pipe after one line of many, or before any.
+    let line = "\"$0\" compare --time 0.1 --warmup 0 --rounds 1 --levels rc -c 1 | true";
+    let mut shell = scene.program(Path::new("/bin/sh"), &["-c", line, env!("CARGO_BIN_EXE_isobench")]);
+    let finished = Running::start(&mut shell).finish().expect(0);
+    assert!(!finished.stderr.contains("panicked"), "{}", finished.stderr);
+    scene.assert_clean();
+}
+
+#[test]
+fn a_server_that_is_not_there() {
+    let scene = scripts();
+    let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
+    let port = port.to_string();
+    for command in ["compare", "run", "run -f good.sql", "init"] {
+        let arguments = [&words(command)[..], &["-h", "127.0.0.1", "-p", &port]].concat();
+        let finished = scene.run(&arguments).expect(1);
+        finished.says(&["isobench: error: connection to server at \"127.0.0.1\"", &port, "Connection refused"]);
+    }
+    scene.run(&["run", "-h", "/nowhere"]).expect(1).says(&["/nowhere", "No such file"]);
+    scene.run(&["run", "-h", "no-such-host.invalid"]).expect(1).says(&["no-such-host.invalid"]);
+    // The environment names a server as well.
+    let finished = Running::start(scene.isobench(&["run"]).env("PGHOST", "/nowhere")).finish();
+    finished.expect(1).says(&["/nowhere"]);
+}
+
+#[test]
+fn a_wrong_password_and_other_refusals() {
+    let Some(database) = Database::new("a_wrong_password_and_other_refusals") else { return };
+    let scene = scripts();
+    let (port, password) = database.tcp();
+    let tcp = ["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-d", &database.name];
+    let run = |password: Option<&str>| {
+        let mut command = scene.isobench(&[&["run", "-t", "1", "-f", "good.sql"], &tcp[..]].concat());
+        command.env("PGPASSFILE", "/nowhere");
+        if let Some(password) = password {
+            command.env("PGPASSWORD", password);
+        }
+        Running::start(&mut command).finish()
+    };
+    run(Some(&password)).expect(0);
+    let wrong = run(Some("wrong")).expect(1);
+    assert!(!wrong.stderr.contains("wrong"), "a password is printed: {}", wrong.stderr);
+    wrong.says(&["127.0.0.1", "password authentication failed for user \"postgres\""]);
+    run(None).expect(1).says(&["no password"]);
+
+    let options = database.server_options();
+    let named: Vec<&str> = options.iter().map(String::as_str).collect();
+    let run = |database: &str| scene.run(&[&["run"], &named[..], &["-d", database]].concat());
+    run("nosuch").expect(1).says(&["database \"nosuch\" does not exist"]);
+    // The tables of pgbench are missing: say how to make them.
+    run(&database.name).expect(1).says(&["\"pgbench_branches\" does not exist", "isobench init"]);
+    // The server has a limit of its own.
+    let finished = database.run(&scene, &["run", "-f", "good.sql", "-c", "150"]).expect(1);
+    finished.says(&["too many clients", "150 clients", "raise max_connections"]);
+    let finished = database.run(&scene, &words("compare --levels rc -c 150 --time 0.1 --warmup 0")).expect(1);
+    finished.says(&["too many clients", "raise max_connections"]);
+    assert_eq!(database.inventory(), "", "the schema is removed after a failure, too");
+}
+
+/// A full disk while the tables are loaded, in the server's own words.
+#[test]
+fn a_full_disk() {
+    let scene = Scene::new();
+    let server = ScriptedServer::start_unix(
+        scene.folder(),
+        r#"
+        == connect
+        > SELECT version()
+        < row PostgreSQL 15.18 on x86_64-pc-linux-gnu, compiled by gcc, 64-bit
+        > drop table if exists *
+        < tag DROP TABLE
+        > create table pgbench_history*
+        < tag CREATE TABLE
+        > create table pgbench_tellers*
+        < tag CREATE TABLE
+        > create table pgbench_accounts*
+        < tag CREATE TABLE
+        > create table pgbench_branches*
+        < tag CREATE TABLE
+        > begin
+        < tag BEGIN
+        > truncate table *
+        < tag TRUNCATE TABLE
+        > copy pgbench_branches*
+        < copy
+        < tag COPY 1
+        > copy pgbench_tellers*
+        < copy
+        < tag COPY 10
+        > copy pgbench_accounts*
+        < copy
+        < error 53100 "could not extend file \"base/5/16400\": No space left on device" hint "Check free disk space."
+        "#,
+    );
+    let folder = scene.folder().display().to_string();
+    let finished = scene.run(&["init", "-h", &folder, "-U", "test", "-d", "test"]).expect(1);
+    finished.says(&["No space left on device", "Check free disk space.", "copy pgbench_accounts"]);
+    server.finish();
+}
+
+/// The first cell's result is safe when the second can't be measured.
+#[test]
+fn a_later_failure_keeps_the_earlier_results() {
+    let Some(scene) = Scene::with_server("a_later_failure_keeps_the_earlier_results") else { return };
+    scene.write("once.sql", "create table once (id int);\n");
+    scene.write("good.sql", "insert into once values (1);\n");
+    let options = "compare --levels rc,rr --setup once.sql -w good.sql -c 1 --time 0.1 --warmup 0 --rounds 1 --json out.json";
+    let finished = scene.run(&words(options)).expect(2);
+    finished.says(&["the comparison is incomplete", "--setup", "relation \"once\" already exists"]).prints(&["INCOMPLETE"]);
+    scene.assert_clean();
+    let document = document::read(&scene, "out.json");
+    assert_eq!(rounds(&document).count(), 1);
+    assert_eq!(cells(&document).len(), 2);
+    assert_eq!(document["complete"], false);
+}

@@ -1,0 +1,129 @@
+//! Ctrl-C and SIGTERM: the run ends in order, tells what it has, and leaves nothing.
+
+use rustix::process::Signal;
+
+use crate::compare::words;
+use crate::support::document::{self, count, rounds};
+use crate::support::named::Database;
+use crate::support::program::{Finished, Running};
+use crate::support::scene::Scene;
+use crate::support::{embedded, wait_for};
+
+const COMPARE: &str = "compare --levels rc,rr --clients 4 --time 600 --warmup 0 --rounds 1 --json out.json";
+const RUN: &str = "run --isolation rr --max-tries 0 -c 4 -T 600 --json out.json";
+
+/// Starts, waits for committed transactions, sends the signal, and looks at what is reported.
+fn interrupt(test: &str, command: &str, signal: Signal) -> Option<Finished> {
+    let scene = Scene::with_server(test)?;
+    let running = Running::start(&mut scene.isobench(&words(command)));
+    drop(embedded::wait_for_work(&scene));
+    running.signal(signal);
+    let finished = running.finish().expect(2).says(&["stopping; once more to stop at once"]);
+    scene.assert_clean();
+    check_document(&scene);
+    Some(finished)
+}
+
+/// The result is there, says that it is incomplete, and its books balance.
+fn check_document(scene: &Scene) {
+    let document = document::read(scene, "out.json");
+    assert_eq!(document["complete"], false);
+    let rounds: Vec<_> = rounds(&document).collect();
+    assert_eq!(rounds.len(), 1);
+    assert_eq!(rounds[0]["complete"], false);
+    assert!(count(rounds[0], "/transactions/committed") > 10);
+    for invariant in rounds[0]["invariants"].as_array().expect("invariants") {
+        assert_eq!(invariant["held"], true, "the server is well, so it can be asked: {invariant:#}");
+    }
+}
+
+#[test]
+fn compare_by_ctrl_c() {
+    let Some(finished) = interrupt("compare_by_ctrl_c", COMPARE, Signal::INT) else { return };
+    finished.prints(&["INCOMPLETE", "\nread committed "]).says(&["the comparison is incomplete: interrupted"]);
+}
+
+#[test]
+fn compare_by_sigterm() {
+    let Some(finished) = interrupt("compare_by_sigterm", COMPARE, Signal::TERM) else { return };
+    finished.prints(&["INCOMPLETE"]).says(&["the comparison is incomplete: interrupted"]);
+}
+
+#[test]
+fn run_by_ctrl_c() {
+    let Some(finished) = interrupt("run_by_ctrl_c", RUN, Signal::INT) else { return };
+    let finished = finished.prints(&["number of transactions actually processed: ", "invariant history rows"]);
+    finished.says(&["Run was interrupted; the above results are incomplete."]);
+}
+
+#[test]
+fn run_by_sigterm() {
+    let Some(finished) = interrupt("run_by_sigterm", RUN, Signal::TERM) else { return };
+    finished.says(&["Run was interrupted; the above results are incomplete."]);
+}
+
+/// The cells that were finished before stay in the result.
+#[test]
+fn finished_cells_are_kept() {
+    let Some(scene) = Scene::with_server("finished_cells_are_kept") else { return };
+    let options = "compare --levels rc,rr,ser --clients 2 --time 0.2 --warmup 0 --rounds 1000 --json out.json";
+    let running = Running::start(&mut scene.isobench(&words(options)));
+    running.wait_for_stderr("[4/3000] round 2/1000");
+    running.signal(Signal::INT);
+    running.finish().expect(2).prints(&["INCOMPLETE", "\nread committed ", "\nrepeatable read ", "\nserializable "]);
+    scene.assert_clean();
+    let document = document::read(&scene, "out.json");
+    assert_eq!((&document["complete"], &document["incomplete_reason"]), (&false.into(), &"interrupted".into()));
+    assert!(rounds(&document).filter(|round| round["complete"] == true).count() >= 4);
+}
+
+/// A statement that takes forever: the second signal doesn't wait for it.
+#[test]
+fn twice_ctrl_c_waits_for_nothing() {
+    let Some(scene) = Scene::with_server("twice_ctrl_c_waits_for_nothing") else { return };
+    scene.write("sleep.sql", "select pg_sleep(3600);\n");
+    let options = "run -f sleep.sql -c 2 -T 3600 --json out.json";
+    let running = Running::start(&mut scene.isobench(&words(options)));
+    let mut connection = embedded::connect(&scene);
+    let sleeping = "select count(*) from pg_stat_activity where wait_event = 'PgSleep'";
+    wait_for("two sleeping clients", || (connection.value(sleeping).ok()?? == "2").then_some(()));
+    drop(connection);
+    running.signal(Signal::INT);
+    running.wait_for_stderr("once more to stop at once");
+    running.signal(Signal::INT);
+    running.finish().expect(2);
+    scene.assert_clean();
+    let document = document::read(&scene, "out.json");
+    let round = rounds(&document).next().expect("a round");
+    assert_eq!(count(round, "/transactions/committed"), 0);
+    assert_eq!(count(round, "/attempts/started"), 2);
+}
+
+/// While the tables are being made there is nothing to report yet.
+#[test]
+fn before_anything_is_measured() {
+    let Some(scene) = Scene::with_server("before_anything_is_measured") else { return };
+    for command in ["compare --scale 20 --json out.json", "run -s 20 -T 600 --json out.json"] {
+        let running = Running::start(&mut scene.isobench(&words(command)));
+        running.wait_for_stderr("no server is named");
+        running.signal(Signal::INT);
+        running.finish().expect(2);
+        scene.assert_clean();
+    }
+}
+
+/// On somebody's server, what was made is removed all the same.
+#[test]
+fn a_schema_is_removed() {
+    let Some(database) = Database::new("a_schema_is_removed") else { return };
+    let scene = Scene::new();
+    let before = database.inventory();
+    for signal in [Signal::INT, Signal::TERM] {
+        let running = Running::start(&mut database.isobench(&scene, &words(COMPARE)));
+        embedded::wait_for_rows(&mut database.connect(), "isobench.pgbench_history");
+        running.signal(signal);
+        running.finish().expect(2);
+        check_document(&scene);
+        assert_eq!(database.inventory(), before);
+    }
+}

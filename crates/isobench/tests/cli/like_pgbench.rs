@@ -1,0 +1,161 @@
+//! `isobench run` beside the real pgbench: the same lines up to numbers, and the same state of the database for a seed.
+
+use std::path::Path;
+
+use crate::compare::words;
+use crate::support::named::Database;
+use crate::support::pgbench;
+use crate::support::program::{Finished, Running};
+use crate::support::scene::Scene;
+
+/// Options whose output is compared.
+const OPTIONS: &[&str] = &[
+    "-t 20",
+    "-t 20 -c 2 -j 2",
+    "-T 1 -c 2",
+    "-t 20 -S",
+    "-t 20 -N -M prepared",
+    "-t 20 -M extended -n",
+    "-t 20 -r",
+    "-t 20 -r --max-tries=3",
+    "-t 20 -b tpcb-like@3 -b select-only@1",
+    "-t 20 -b tpcb-like@3 -b select-only@1 -r --max-tries=2",
+    "-t 20 -b tpcb-like -b simple-update@0 --failures-detailed",
+    "-t 20 --failures-detailed",
+    "-t 20 --failures-detailed --max-tries=5",
+    "-t 20 --max-tries=0 -L 1000",
+    "-T 1 --max-tries=0",
+    "-t 20 -L 500",
+    "-t 20 -R 200",
+    "-t 20 -R 200 -L 500",
+    "-t 20 -b tpcb-like -b se@2 -R 200 -L 500 --failures-detailed",
+    "-T 3 -P 1",
+    "-T 3 -P 1 -R 50",
+    "-T 3 -P 1 -R 50 -L 500 --max-tries=2",
+    "-t 20 -f own.sql",
+    "-t 20 -f own.sql@2 -f other.sql@3 -r",
+    "-t 3 -v",
+    "-t 3 -D x=5 -f uses-x.sql",
+];
+
+const FILES: &[(&str, &str)] = &[
+    ("own.sql", "\\set x random(1, 10)\nselect :x;\n"),
+    ("other.sql", "begin;\nselect 1\n  as one;\n\\if true\nselect 2; -- two\n\\endif\nend;\n"),
+    ("uses-x.sql", "select :x;\n"),
+];
+
+/// A database with pgbench's tables.
+fn prepare(test: &str) -> Option<(std::path::PathBuf, Database, Scene)> {
+    let (pgbench, database) = (pgbench::find(test)?, Database::new(test)?);
+    let scene = Scene::new();
+    theirs(&scene, &pgbench, &database, "-i -q").expect(0);
+    for (name, text) in FILES {
+        scene.write(name, text);
+    }
+    Some((pgbench, database, scene))
+}
+
+fn theirs(scene: &Scene, pgbench: &Path, database: &Database, options: &str) -> Finished {
+    let mut command = scene.program(pgbench, &words(options));
+    Running::start(command.args(database.server_options()).arg(&database.name)).finish()
+}
+
+/// A line with every number made N, and its blanks made one.
+fn shape(line: &str) -> String {
+    let mut shape = String::new();
+    let mut number = false;
+    for c in line.split_whitespace().collect::<Vec<_>>().join(" ").chars() {
+        // A point inside a number belongs to it.
+        number = c.is_ascii_digit() || (number && c == '.');
+        if !number {
+            shape.push(c);
+        } else if !shape.ends_with('N') {
+            shape.push('N');
+        }
+    }
+    shape
+}
+
+/// The column in which a command starts in the report for each command.
+fn column(line: &str) -> Option<usize> {
+    let is_command = line.starts_with("   ") && line.trim_start().starts_with(|c: char| c.is_ascii_digit());
+    is_command.then(|| line.find(|c: char| c.is_ascii_alphabetic() || c == '\\')).flatten()
+}
+
+#[test]
+fn the_summary_has_pgbenchs_lines() {
+    let Some((pgbench, database, scene)) = prepare("the_summary_has_pgbenchs_lines") else { return };
+    for options in OPTIONS {
+        let theirs = theirs(&scene, &pgbench, &database, options).expect(0);
+        let ours = database.run(&scene, &[&["run"], &words(options)[..]].concat()).expect(0);
+        // Its first line is its version.
+        let their_lines: Vec<&str> = theirs.stdout.lines().skip(1).collect();
+        for (number, their_line) in their_lines.iter().enumerate() {
+            let our_line = ours.stdout.lines().nth(number).unwrap_or_default();
+            let told = format!("{options}\n--- pgbench\n{}--- isobench\n{}", theirs.stdout, ours.stdout);
+            assert_eq!(shape(our_line), shape(their_line), "{told}");
+            assert_eq!(column(our_line), column(their_line), "{told}");
+        }
+        let next = ours.stdout.lines().nth(their_lines.len()).unwrap_or_default();
+        assert!(next.starts_with("isolation level: "), "{options}: {next}");
+        compare_stderr(options, &theirs.stderr, &ours.stderr);
+    }
+}
+
+/// Progress and vacuum, each shape once: how many lines of progress there are is a matter of time.
+fn compare_stderr(options: &str, theirs: &str, ours: &str) {
+    let shapes = |text: &str| {
+        let mut lines: Vec<String> = text
+            .lines()
+            .filter(|line| line.starts_with("progress: ") || line.starts_with("starting vacuum"))
+            .map(shape)
+            .collect();
+        lines.dedup();
+        lines
+    };
+    assert_eq!(shapes(ours), shapes(theirs), "{options}\n--- pgbench\n{theirs}--- isobench\n{ours}");
+}
+
+/// Everything that a run changes, but for the time stamps.
+const STATE: &str = "select concat_ws(' ',
+    (select md5(string_agg(t::text, ' ' order by bid)) from pgbench_branches t),
+    (select md5(string_agg(t::text, ' ' order by tid)) from pgbench_tellers t),
+    (select md5(string_agg(t::text, ' ' order by aid)) from pgbench_accounts t where abalance <> 0),
+    (select count(*) || ' ' || md5(string_agg(concat_ws(' ', tid, bid, aid, delta), ',' order by ctid)) from pgbench_history))";
+
+/// Options of runs that leave the same state for the same seed.
+const SEEDED: &[&str] = &[
+    "-c 1 -t 50",
+    "-c 1 -t 50 -M extended",
+    "-c 1 -t 50 -M prepared",
+    "-c 1 -t 50 -b tpcb-like@2 -b simple-update@1 -b select-only",
+    "-c 1 -t 50 -N",
+    "-c 1 -t 20 -f zipfian.sql",
+];
+
+#[test]
+fn a_seed_leads_to_pgbenchs_state() {
+    let Some((pgbench, database, scene)) = prepare("a_seed_leads_to_pgbenchs_state") else { return };
+    scene.write(
+        "zipfian.sql",
+        "\\set aid random_zipfian(1, 100000 * :scale, 1.5)\n\
+         \\set tid random_exponential(1, 10, 2.5)\n\
+         \\set delta random_gaussian(-5000, 5000, 3) + permute(:aid, 100) + hash(:tid) % 7\n\
+         begin;\n\
+         update pgbench_accounts set abalance = abalance + :delta where aid = :aid;\n\
+         insert into pgbench_history (tid, bid, aid, delta, mtime) values (:tid, 1, :aid, :delta, now());\n\
+         end;\n",
+    );
+    let clean = "update pgbench_accounts set abalance = 0 where abalance <> 0; update pgbench_tellers set tbalance = 0;
+        update pgbench_branches set bbalance = 0; truncate pgbench_history";
+    for options in SEEDED {
+        let options = format!("{options} --random-seed=42");
+        database.connect().execute(clean).expect("clean tables");
+        theirs(&scene, &pgbench, &database, &options).expect(0);
+        let theirs = database.value(STATE);
+        assert!(!theirs.starts_with("0 "), "{theirs}");
+        database.connect().execute(clean).expect("clean tables");
+        database.run(&scene, &[&["run"], &words(&options)[..]].concat()).expect(0);
+        assert_eq!(database.value(STATE), theirs, "{options}");
+    }
+}

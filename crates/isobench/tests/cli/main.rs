@@ -1,0 +1,17 @@
+//! The command line as its users see it: each test runs the program, most of them on a real PostgreSQL.
+//!
+//! By topic, a module each; one test program, so that it is linked once. No test decides by time.
+
+mod bad_input;
+mod compare;
+mod crashes;
+mod interrupted;
+mod like_pgbench;
+mod named_server;
+mod ordinary_user;
+mod plan_file;
+mod products;
+mod retries;
+mod server_command;
+mod support;
+mod usage;

@@ -1,0 +1,37 @@
+//! As an ordinary user, with a home folder that can't be written to.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+
+use rustix::process::geteuid;
+
+use crate::compare::words;
+use crate::support::document::{self, assert_invariants_held};
+use crate::support::program::Running;
+use crate::support::scene::Scene;
+
+/// `nobody`, or whatever the number is called.
+const ORDINARY_USER: u32 = 65534;
+
+#[test]
+fn compare_works_with_a_read_only_home() {
+    let Some(scene) = Scene::with_server("compare_works_with_a_read_only_home") else { return };
+    // The build's folder may be closed to other users.
+    let program = scene.folder().join("isobench");
+    fs::copy(env!("CARGO_BIN_EXE_isobench"), &program).expect("a copy");
+    let home = scene.folder().join("home");
+    fs::create_dir(&home).expect("a folder");
+    fs::set_permissions(&home, Permissions::from_mode(0o555)).expect("chmod");
+    let options = "compare --levels rc,rr --time 0.2 --warmup 0 --rounds 1 -c 2 --json out.json";
+    let mut command = scene.program(Path::new(&program), &words(options));
+    command.env("HOME", &home).env_remove("XDG_CACHE_HOME").env_remove("USER").env_remove("LOGNAME");
+    if geteuid().is_root() {
+        command.uid(ORDINARY_USER).gid(ORDINARY_USER);
+    }
+    Running::start(&mut command).finish().expect(0).prints(&["\nrepeatable read "]);
+    assert_invariants_held(&document::read(&scene, "out.json"));
+    assert_eq!(fs::read_dir(&home).expect("the home").count(), 0);
+    scene.assert_clean();
+}

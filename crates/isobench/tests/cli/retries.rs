@@ -1,0 +1,58 @@
+//! The two failures of published experiments that isobench must not repeat: clients that die of conflicts, and failed
+//! transactions counted as throughput.
+
+use crate::compare::words;
+use crate::support::document::{self, assert_invariants_held, count, number, rounds};
+use crate::support::named::Database;
+use crate::support::scene::Scene;
+
+/// pgbench 12 lost three of four clients at once here, and went on with one.
+#[test]
+fn all_clients_work_to_the_end_at_repeatable_read() {
+    all_clients_work_to_the_end("all_clients_work_to_the_end_at_repeatable_read", "rr");
+}
+
+#[test]
+fn all_clients_work_to_the_end_at_serializable() {
+    all_clients_work_to_the_end("all_clients_work_to_the_end_at_serializable", "ser");
+}
+
+fn all_clients_work_to_the_end(test: &str, level: &str) {
+    let Some(scene) = Scene::with_server(test) else { return };
+    let options = format!(
+        "run --isolation {level} -s 4 -c 4 -t 200 --max-tries 100000 --random-seed 1 --json out.json"
+    );
+    let finished = scene.run(&words(&options)).expect(0);
+    scene.assert_clean();
+    let finished = finished.prints(&[
+        "number of transactions actually processed: 800/800\n",
+        "number of failed transactions: 0 (0.000%)\n",
+        "scaling factor: 4\n",
+    ]);
+    let document = document::read(&scene, "out.json");
+    assert_invariants_held(&document);
+    let round = rounds(&document).next().expect("a round");
+    assert_eq!(count(round, "/transactions/committed"), 800);
+    assert_eq!(count(round, "/attempts/errored") + count(round, "/attempts/cut_off"), 0);
+    assert!(count(round, "/attempts/retried") > 0, "there were no conflicts to survive: {}", finished.stdout);
+}
+
+/// The server's own count of committed transactions is the one that is reported.
+#[test]
+fn a_collision_is_shown_as_one() {
+    let test = "a_collision_is_shown_as_one";
+    let Some(database) = Database::new(test) else { return };
+    let scene = Scene::new();
+    let options = "compare --levels rr --scale 1 --clients 16 --time 1 --warmup 0 --rounds 1 --keep --json out.json";
+    database.run(&scene, &words(options)).expect(0);
+    let document = document::read(&scene, "out.json");
+    assert_invariants_held(&document);
+    let round = rounds(&document).next().expect("a round");
+    let ratio = number(&document, "/cells/0/summary/conflict_ratio");
+    assert!(ratio > 0.8, "{ratio}: {}", round["attempts"]);
+    let committed = count(round, "/transactions/committed");
+    let rows = database.value("select count(*) from isobench.pgbench_history");
+    assert_eq!(rows, committed.to_string(), "committed against rows of history");
+    let tps = committed as f64 / number(round, "/seconds");
+    assert!((number(round, "/tps") - tps).abs() < 1e-6 * tps, "throughput is that of what was committed");
+}

@@ -1,0 +1,83 @@
+//! What must be true of every result document.
+
+use std::sync::OnceLock;
+
+use isobench_stats::LatencyHistogram;
+use serde_json::Value;
+
+use super::scene::Scene;
+
+/// Reads a result and checks what must hold in every one: the schema, the books of every round, no broken invariant.
+pub fn read(scene: &Scene, name: &str) -> Value {
+    let document: Value = serde_json::from_str(&scene.read(name)).expect("JSON");
+    let validator = schema();
+    let errors: Vec<String> = validator
+        .iter_errors(&document)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "not as docs/result.schema.json says:\n{}", errors.join("\n"));
+    for round in rounds(&document) {
+        check_books(round);
+    }
+    document
+}
+
+fn schema() -> &'static jsonschema::Validator {
+    static SCHEMA: OnceLock<jsonschema::Validator> = OnceLock::new();
+    SCHEMA.get_or_init(|| {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/result.schema.json");
+        let text = std::fs::read_to_string(path).expect("the schema");
+        jsonschema::validator_for(&serde_json::from_str(&text).expect("JSON")).expect("a schema")
+    })
+}
+
+pub fn cells(document: &Value) -> &[Value] {
+    document["cells"].as_array().expect("cells")
+}
+
+/// All rounds of all cells.
+pub fn rounds(document: &Value) -> impl Iterator<Item = &Value> {
+    cells(document).iter().flat_map(|cell| cell["rounds"].as_array().expect("rounds"))
+}
+
+/// A count by its path, such as `/attempts/started`.
+pub fn count(value: &Value, path: &str) -> u64 {
+    let found = value.pointer(path).and_then(Value::as_u64);
+    found.unwrap_or_else(|| panic!("no count {path} in {value:#}"))
+}
+
+/// A number by its path.
+pub fn number(value: &Value, path: &str) -> f64 {
+    let found = value.pointer(path).and_then(Value::as_f64);
+    found.unwrap_or_else(|| panic!("no number {path} in {value:#}"))
+}
+
+/// The accounting rules 1 and 2, and 7 as far as it could be checked.
+fn check_books(round: &Value) {
+    let sum = |group: &str, names: &[&str]| -> u64 {
+        names.iter().map(|name| count(round, &format!("/{group}/{name}"))).sum()
+    };
+    let attempts =
+        sum("attempts", &["committed", "retried", "given_up", "ambiguous", "cut_off", "errored"]);
+    assert_eq!(count(round, "/attempts/started"), attempts, "attempts don't balance: {}", round["attempts"]);
+    let transactions =
+        sum("transactions", &["committed", "given_up", "ambiguous", "cut_off", "errored", "skipped"]);
+    let total = count(round, "/transactions/total");
+    assert_eq!(total, transactions, "transactions don't balance: {}", round["transactions"]);
+    assert_eq!(count(round, "/attempts/committed"), count(round, "/transactions/committed"));
+    for invariant in round["invariants"].as_array().expect("invariants") {
+        assert_ne!(invariant["held"], Value::Bool(false), "{invariant:#}");
+    }
+    let histogram = round["latency_ms"]["histogram"].as_str().expect("a histogram");
+    let histogram = LatencyHistogram::from_base64(histogram).expect("HdrHistogram's format");
+    assert_eq!(histogram.len(), count(round, "/transactions/committed"), "latencies counted");
+}
+
+/// Fails unless the invariants of the TPC-B-like tables were checked in every round, and held.
+pub fn assert_invariants_held(document: &Value) {
+    for round in rounds(document) {
+        let invariants = round["invariants"].as_array().expect("invariants");
+        assert!(invariants.len() >= 4, "{invariants:?}");
+        assert!(invariants.iter().all(|invariant| invariant["held"] == Value::Bool(true)), "{invariants:?}");
+    }
+}

@@ -1,0 +1,58 @@
+//! The embedded server of a program that runs, seen from outside.
+
+use std::fs;
+use std::path::PathBuf;
+
+use isobench_pgwire::{ConnectOptions, Connection, Host};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::scene::Scene;
+use super::wait_for;
+
+/// Connects to the embedded server of the only program in the scene, once it is there.
+pub fn connect(scene: &Scene) -> Connection {
+    wait_for("the embedded server", || {
+        let folder = folder(scene)?;
+        Connection::open(&ConnectOptions::new(Host::unix(&folder, 5432), "postgres", "postgres")).ok()
+    })
+}
+
+/// The folder of the embedded server.
+fn folder(scene: &Scene) -> Option<PathBuf> {
+    scene.leftovers().into_iter().find(|path| path.join(".s.PGSQL.5432").exists())
+}
+
+/// Waits until transactions have been committed, and returns a connection to the server.
+pub fn wait_for_work(scene: &Scene) -> Connection {
+    let mut connection = connect(scene);
+    wait_for_rows(&mut connection, "pgbench_history");
+    connection
+}
+
+/// Waits until a table has more than a few rows.
+pub fn wait_for_rows(connection: &mut Connection, table: &str) {
+    let query = format!("select count(*) > 10 from {table}");
+    wait_for("committed transactions", || {
+        // The table may not be there yet.
+        (connection.value(&query).ok()??.as_str() == "t").then_some(())
+    });
+}
+
+/// Kills the server's main process, as the system does when memory runs out.
+pub fn kill_server(scene: &Scene) {
+    let pidfile = folder(scene).expect("the server runs").join("data/postmaster.pid");
+    let pidfile = fs::read_to_string(pidfile).expect("the server's pid file");
+    kill(pidfile.lines().next().expect("a line"));
+}
+
+/// Kills one client's process of the server, which makes the server restart itself.
+pub fn kill_backend(connection: &mut Connection) {
+    let query = "select pid from pg_stat_activity \
+                 where backend_type = 'client backend' and pid <> pg_backend_pid() limit 1";
+    kill(&connection.value(query).expect("an answer").expect("a client"));
+}
+
+fn kill(pid: &str) {
+    let pid = pid.parse().ok().and_then(Pid::from_raw).expect("a process id");
+    kill_process(pid, Signal::KILL).expect("SIGKILL");
+}

@@ -1,0 +1,136 @@
+//! The program while it runs, and what it left when it ended.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::wait_for;
+
+/// A running program, whose output is read as it comes. Dropping it ends it.
+pub struct Running {
+    child: Child,
+    stdout: Option<JoinHandle<()>>,
+    stderr: Option<JoinHandle<()>>,
+    printed: Arc<Mutex<String>>,
+    said: Arc<Mutex<String>>,
+}
+
+/// What a program left.
+#[derive(Debug)]
+pub struct Finished {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Running {
+    pub fn start(command: &mut Command) -> Running {
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = child.unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let (printed, said) = (Arc::default(), Arc::default());
+        let stdout = collect(child.stdout.take().expect("a pipe"), &printed);
+        let stderr = collect(child.stderr.take().expect("a pipe"), &said);
+        Running { child, stdout: Some(stdout), stderr: Some(stderr), printed, said }
+    }
+
+    /// Waits until a text appears on standard error.
+    pub fn wait_for_stderr(&self, text: &str) {
+        wait_for(text, || said(&self.said).contains(text).then_some(()));
+    }
+
+    /// Waits until a line with this text appears on standard output, and returns it.
+    pub fn wait_for_stdout(&self, text: &str) -> String {
+        let line = || {
+            let printed = said(&self.printed);
+            // Only a whole line counts.
+            let whole = &printed[..printed.rfind('\n')?];
+            whole.lines().find(|line| line.contains(text)).map(str::to_owned)
+        };
+        wait_for(text, line)
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process id");
+        kill_process(pid, signal).expect("the program runs");
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("wait").is_some()
+    }
+
+    /// Waits for the end.
+    pub fn finish(mut self) -> Finished {
+        let status = wait_for("the end of the program", || self.child.try_wait().expect("wait"));
+        for reader in [self.stdout.take(), self.stderr.take()].into_iter().flatten() {
+            reader.join().expect("its output");
+        }
+        Finished { status, stdout: said(&self.printed), stderr: said(&self.said) }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.has_ended() {
+            self.signal(Signal::KILL);
+            // Dropping can't tell anybody; a zombie would be the worst.
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl Finished {
+    /// The exit status; a signal is none.
+    pub fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
+    /// Fails with all output unless the exit status is this one.
+    pub fn expect(self, code: i32) -> Finished {
+        assert_eq!(
+            self.code(),
+            Some(code),
+            "{}\n--- stdout\n{}--- stderr\n{}",
+            self.status,
+            self.stdout,
+            self.stderr
+        );
+        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
+        self
+    }
+
+    /// Fails unless standard error has all of these texts.
+    pub fn says(self, texts: &[&str]) -> Finished {
+        for text in texts {
+            assert!(self.stderr.contains(text), "\"{text}\" is missing in\n{}", self.stderr);
+        }
+        self
+    }
+
+    /// Fails unless standard output has all of these texts.
+    pub fn prints(self, texts: &[&str]) -> Finished {
+        for text in texts {
+            assert!(self.stdout.contains(text), "\"{text}\" is missing in\n{}", self.stdout);
+        }
+        self
+    }
+}
+
+fn said(text: &Mutex<String>) -> String {
+    text.lock().expect("no reader panics").clone()
+}
+
+fn collect(pipe: impl Read + Send + 'static, into: &Arc<Mutex<String>>) -> JoinHandle<()> {
+    let into = Arc::clone(into);
+    thread::spawn(move || {
+        let mut reader = BufReader::new(pipe);
+        let mut line = Vec::new();
+        // A pipe that breaks has ended, too.
+        while reader.read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
+            into.lock().expect("no reader panics").push_str(&String::from_utf8_lossy(&line));
+            line.clear();
+        }
+    })
+}
