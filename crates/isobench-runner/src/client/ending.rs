@@ -105,7 +105,7 @@ impl Client {
         let place = format!("client {} aborted", self.id);
         let fatal = self.failure.as_ref().map(|failure| &failure.0).filter(|error| error.is_fatal());
         let message = match fatal.or(self.farewell.as_deref()) {
-            Some(error) => format!("{place}: {error} ({why})"),
+            Some(error) => format!("{place}: {error}; {why}"),
             None => format!("{place}: {why}"),
         };
         self.end_abruptly(ctx, Bucket::Errored);
