@@ -70,9 +70,10 @@ impl Display {
 
     /// A line that stays.
     pub fn say(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.println(text),
-            None => eprintln!("{text}"),
+        if let Some(bar) = &self.bar {
+            bar.println(text);
+        } else {
+            eprintln!("{text}");
         }
     }
 

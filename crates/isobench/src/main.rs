@@ -2,6 +2,9 @@
 //!
 //! Only this file prints errors and chooses the exit status.
 
+#[macro_use]
+mod output;
+
 mod cell;
 mod commands;
 mod display;

@@ -10,6 +10,7 @@ use crate::cell::{Bench, Measured, refusal};
 use crate::display::Display;
 use crate::failure::{Failure, Outcome};
 use crate::options::CompareOptions;
+use crate::output;
 use crate::plan::{CellPlan, Plan, count};
 use crate::target::Target;
 
@@ -172,14 +173,14 @@ fn save(document: &mut Document, options: &CompareOptions, display: &Display) {
 fn finish(document: &mut Document, options: &CompareOptions) -> Outcome {
     summarise(document);
     let width = terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0));
-    print!("{}", render(document, width));
+    let printed = output::print(&render(document, width));
     if let Some(path) = &options.json {
         write(path, &document.to_json())?;
     }
     if let Some(path) = &options.csv {
         write(path, &to_csv(document))?;
     }
-    Ok(())
+    printed
 }
 
 /// Writes a file as a whole or not at all; what isn't a regular file (a pipe, a device) is written to directly.

@@ -18,6 +18,7 @@ use super::compare::{client, write};
 use crate::cell::{Books, cpu_seconds, round};
 use crate::failure::{Failure, Outcome};
 use crate::options::RunOptions;
+use crate::output;
 use crate::plan::{GRACE, count, milliseconds, pacing, protocol, seconds};
 use crate::sessions::{self, advice};
 use crate::summary::Summary;
@@ -197,7 +198,7 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
         per_command: options.report_per_command,
         invariants: &invariants,
     };
-    print!("{}", summary.render());
+    let printed = output::print(&summary.render());
     if let Some(path) = &options.json {
         let mut round = round(&job, &outcome, 1);
         round.client_cpu_s = Some(cpu);
@@ -207,6 +208,7 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
         let document = document(settings, target, scale, effective, round)?;
         write(path, &document.to_json())?;
     }
+    printed?;
     verdict(&outcome, invariants.iter().any(|invariant| invariant.held == Some(false)))
 }
 

@@ -8,6 +8,7 @@ use isobench_runner::Urgency;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt;
 use crate::options::ServerOptions;
+use crate::output;
 use crate::target;
 
 /// Starts the server, prints how to connect, and stops it on Ctrl-C.
@@ -17,12 +18,12 @@ use crate::target;
 pub fn server(options: &ServerOptions) -> Outcome {
     let control = interrupt::watch()?;
     let server = target::start(&options.embedded)?;
-    println!(
-        "PostgreSQL {} ({}) is running; Ctrl-C stops it and removes it",
+    output::print(&format!(
+        "PostgreSQL {} ({}) is running; Ctrl-C stops it and removes it\n{}\n",
         server.version(),
-        server.origin()
-    );
-    println!("{}", server.psql_line());
+        server.origin(),
+        server.psql_line()
+    ))?;
     while control.urgency() == Urgency::None {
         if !server.is_running() {
             return Err(Failure::Incomplete(format!("the server has ended:\n{}", server.log_tail())));
