@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use isobench_database::Writes;
 use isobench_isolation::{EffectiveLevel, Level};
-use isobench_report::{Cell, CellLevel, Document, Plan as PlanDocument, Round, summarise};
+use isobench_report::{Cell, CellLevel, Document, Plan as PlanDocument, Round, Server, summarise};
 use isobench_runner::{
     Backoff, Control, Event, OnError, Outcome as Run, Progress, Protocol, RetryPolicy, RunSpec, Stop,
 };
@@ -161,6 +161,8 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
         eprintln!("isobench: warning: {warning}");
     }
     let scale = prepare_tables(options, settings, target)?;
+    // Asked now: afterwards the server may be lost.
+    let server = options.json.as_ref().map(|_| target.describe()).transpose()?;
     let workload = settings.sources.workload(scale, settings.spec.seed, &settings.defined)?;
     let job = sessions::job(settings.spec.clone(), workload, &target.database);
     let connector = target.connector();
@@ -199,13 +201,13 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
         invariants: &invariants,
     };
     let printed = output::print(&summary.render());
-    if let Some(path) = &options.json {
+    if let (Some(path), Some(server)) = (&options.json, server) {
         let mut round = round(&job, &outcome, 1);
         round.client_cpu_s = Some(cpu);
         round.connect_s = Some(connecting.as_secs_f64());
         round.errors = errors.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         round.invariants.clone_from(&invariants);
-        let document = document(settings, target, scale, effective, round)?;
+        let document = document(settings, target, server, scale, effective, round);
         write(path, &document.to_json())?;
     }
     printed?;
@@ -272,11 +274,12 @@ fn vacuum(options: &RunOptions, target: &Target) -> Outcome {
 fn document(
     settings: &Settings,
     target: &Target,
+    server: Server,
     scale: u32,
     effective: EffectiveLevel,
     round: Round,
-) -> Outcome<Document> {
-    let mut document = Document::new(target.describe()?, client(), plan_document(settings, target, scale));
+) -> Document {
+    let mut document = Document::new(server, client(), plan_document(settings, target, scale));
     let mut cell = Cell::new(settings.sources.name(), CellLevel::new(settings.level, effective));
     cell.scale = scale;
     cell.clients = count(settings.spec.clients);
@@ -287,7 +290,7 @@ fn document(
     cell.rounds.push(round);
     document.cells.push(cell);
     summarise(&mut document);
-    Ok(document)
+    document
 }
 
 fn plan_document(settings: &Settings, target: &Target, scale: u32) -> PlanDocument {
