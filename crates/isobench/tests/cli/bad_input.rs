@@ -19,7 +19,7 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("compare --backoff fixed:soon", &["--backoff", "\"soon\"", "5ms"]),
     ("compare --protocol binary", &["--protocol", "\"binary\"", "simple, extended or prepared"]),
     ("compare --workload nosuch", &["workload \"nosuch\"", "tpcb-like, simple-update, select-only"]),
-    ("compare --workload tpcb-like@x", &["tpcb-like@x"]),
+    ("compare --workload tpcb-like@x", &["weight", "@x"]),
     ("compare --setup nosuch.sql --workload good.sql", &["--setup", "\"nosuch.sql\"", "No such file"]),
     ("compare --plan nosuch.toml", &["\"nosuch.toml\"", "No such file"]),
     ("compare --clients 0", &["--clients"]),
@@ -89,9 +89,17 @@ fn wrong_options_and_scripts_are_refused_at_once() {
 
 /// Scripts whose error shows only when they run, and the message in front of the place.
 const FAILING: &[(&str, &str, &[&str])] = &[
-    ("table.sql", "\\set a 1\nselect * from\n  nowhere;\n", &["relation \"nowhere\" does not exist", "table.sql:2"]),
+    (
+        "table.sql",
+        "\\set a 1\nselect * from\n  nowhere;\n",
+        &["relation \"nowhere\" does not exist", "table.sql:2"],
+    ),
     ("division.sql", "select 1;\n\n\\set x 1 / 0\n", &["division by zero", "division.sql:3"]),
-    ("block.sql", "begin;\nselect 1;\n", &["without completing the last transaction", "end the script with COMMIT"]),
+    (
+        "block.sql",
+        "begin;\nselect 1;\n",
+        &["without completing the last transaction", "end the script with COMMIT"],
+    ),
     ("unset.sql", "select :nosuch + 1;\n", &["syntax error at or near \":\"", "unset.sql:1"]),
     ("gset.sql", "select 1 where false \\gset\n", &["gset", "expected one row, got 0", "gset.sql:1"]),
 ];
@@ -101,9 +109,14 @@ fn a_script_that_fails_names_its_line() {
     let Some(scene) = Scene::with_server("a_script_that_fails_names_its_line") else { return };
     for (name, text, texts) in FAILING {
         scene.write(name, text);
-        let finished = scene.run(&["run", "-c", "2", "-t", "3", "-f", name, "--json", "out.json"]).expect(2).says(texts);
+        let finished =
+            scene.run(&["run", "-c", "2", "-t", "3", "-f", name, "--json", "out.json"]).expect(2).says(texts);
         let finished = finished.says(&["Run was aborted; the above results are incomplete."]);
-        assert!(finished.stdout.contains("number of transactions actually processed: 0/6"), "{}", finished.stdout);
+        assert!(
+            finished.stdout.contains("number of transactions actually processed: 0/6"),
+            "{}",
+            finished.stdout
+        );
         let document = document::read(&scene, "out.json");
         let round = rounds(&document).next().expect("a round");
         assert_eq!(count(round, "/attempts/errored"), 2, "{name}: {}", round["attempts"]);
@@ -117,7 +130,10 @@ fn a_comparison_that_fails_shows_what_there_is() {
     let Some(scene) = Scene::with_server("a_comparison_that_fails_shows_what_there_is") else { return };
     let (name, text, texts) = FAILING[0];
     scene.write(name, text);
-    let options = ["compare", "--rounds", "1", "--time", "0.3", "--warmup", "0", "-c", "2", "-w", name, "--json", "out.json"];
+    let options = [
+        "compare", "--rounds", "1", "--time", "0.3", "--warmup", "0", "-c", "2", "-w", name, "--json",
+        "out.json",
+    ];
     let finished = scene.run(&options).expect(2).says(texts).says(&["the comparison is incomplete: "]);
     finished.prints(&["INCOMPLETE", "\nread committed", "relation \"nowhere\" does not exist"]);
     scene.assert_clean();
@@ -130,7 +146,9 @@ fn a_comparison_that_fails_shows_what_there_is() {
 fn a_result_that_cannot_be_written_is_still_printed() {
     let Some(scene) = Scene::with_server("a_result_that_cannot_be_written_is_still_printed") else { return };
     let measure = "--time 0.1 --warmup 0 --rounds 1 --levels rc -c 1";
-    for (option, file) in [("--json", "nosuch/out.json"), ("--csv", "nosuch/out.csv"), ("--json", "/dev/full")] {
+    for (option, file) in
+        [("--json", "nosuch/out.json"), ("--csv", "nosuch/out.csv"), ("--json", "/dev/full")]
+    {
         if file == "/dev/full" && !Path::new(file).exists() {
             continue;
         }
@@ -162,7 +180,11 @@ fn a_server_that_is_not_there() {
     for command in ["compare", "run", "run -f good.sql", "init"] {
         let arguments = [&words(command)[..], &["-h", "127.0.0.1", "-p", &port]].concat();
         let finished = scene.run(&arguments).expect(1);
-        finished.says(&["isobench: error: connection to server at \"127.0.0.1\"", &port, "Connection refused"]);
+        finished.says(&[
+            "isobench: error: connection to server at \"127.0.0.1\"",
+            &port,
+            "Connection refused",
+        ]);
     }
     scene.run(&["run", "-h", "/nowhere"]).expect(1).says(&["/nowhere", "No such file"]);
     scene.run(&["run", "-h", "no-such-host.invalid"]).expect(1).says(&["no-such-host.invalid"]);
@@ -254,7 +276,9 @@ fn a_later_failure_keeps_the_earlier_results() {
     scene.write("good.sql", "insert into once values (1);\n");
     let options = "compare --levels rc,rr --setup once.sql -w good.sql -c 1 --time 0.1 --warmup 0 --rounds 1 --json out.json";
     let finished = scene.run(&words(options)).expect(2);
-    finished.says(&["the comparison is incomplete", "--setup", "relation \"once\" already exists"]).prints(&["INCOMPLETE"]);
+    finished
+        .says(&["the comparison is incomplete", "--setup", "relation \"once\" already exists"])
+        .prints(&["INCOMPLETE"]);
     scene.assert_clean();
     let document = document::read(&scene, "out.json");
     assert_eq!(rounds(&document).count(), 1);

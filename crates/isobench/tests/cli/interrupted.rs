@@ -40,7 +40,9 @@ fn check_document(scene: &Scene) {
 #[test]
 fn compare_by_ctrl_c() {
     let Some(finished) = interrupt("compare_by_ctrl_c", COMPARE, Signal::INT) else { return };
-    finished.prints(&["INCOMPLETE", "\nread committed "]).says(&["the comparison is incomplete: interrupted"]);
+    finished
+        .prints(&["INCOMPLETE", "\nread committed "])
+        .says(&["the comparison is incomplete: interrupted"]);
 }
 
 #[test]
@@ -52,7 +54,8 @@ fn compare_by_sigterm() {
 #[test]
 fn run_by_ctrl_c() {
     let Some(finished) = interrupt("run_by_ctrl_c", RUN, Signal::INT) else { return };
-    let finished = finished.prints(&["number of transactions actually processed: ", "invariant history rows"]);
+    let finished =
+        finished.prints(&["number of transactions actually processed: ", "invariant history rows"]);
     finished.says(&["Run was interrupted; the above results are incomplete."]);
 }
 
@@ -66,14 +69,23 @@ fn run_by_sigterm() {
 #[test]
 fn finished_cells_are_kept() {
     let Some(scene) = Scene::with_server("finished_cells_are_kept") else { return };
-    let options = "compare --levels rc,rr,ser --clients 2 --time 0.2 --warmup 0 --rounds 1000 --json out.json";
+    let options =
+        "compare --levels rc,rr,ser --clients 2 --time 0.2 --warmup 0 --rounds 1000 --json out.json";
     let running = Running::start(&mut scene.isobench(&words(options)));
     running.wait_for_stderr("[4/3000] round 2/1000");
     running.signal(Signal::INT);
-    running.finish().expect(2).prints(&["INCOMPLETE", "\nread committed ", "\nrepeatable read ", "\nserializable "]);
+    running.finish().expect(2).prints(&[
+        "INCOMPLETE",
+        "\nread committed ",
+        "\nrepeatable read ",
+        "\nserializable ",
+    ]);
     scene.assert_clean();
     let document = document::read(&scene, "out.json");
-    assert_eq!((&document["complete"], &document["incomplete_reason"]), (&false.into(), &"interrupted".into()));
+    assert_eq!(
+        (&document["complete"], &document["incomplete_reason"]),
+        (&false.into(), &"interrupted".into())
+    );
     assert!(rounds(&document).filter(|round| round["complete"] == true).count() >= 4);
 }
 

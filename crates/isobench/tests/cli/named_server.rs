@@ -17,7 +17,8 @@ const USERS_TABLES: &str = "
     create table pgbench_branches (bid int primary key);
     insert into pgbench_branches select generate_series(1, 5);
     create table pgbench_history as select now() as moment";
-const USERS_SUMS: &str = "select concat_ws(' ', (select md5(string_agg(t::text, ' ')) from pgbench_accounts t),
+const USERS_SUMS: &str =
+    "select concat_ws(' ', (select md5(string_agg(t::text, ' ')) from pgbench_accounts t),
     (select md5(string_agg(t::text, ' ')) from pgbench_branches t),
     (select md5(string_agg(t::text || xmin, ' ')) from pgbench_history t))";
 
@@ -101,17 +102,30 @@ fn init_and_run_work_in_the_users_own_schema() {
     let Some(database) = Database::new("init_and_run_work_in_the_users_own_schema") else { return };
     let scene = Scene::new();
     let finished = database.run(&scene, &words("init -s 2 -q")).expect(0);
-    finished.says(&["dropping old tables...", "creating tables...", "vacuuming...", "creating primary keys...", "done in "]);
+    finished.says(&[
+        "dropping old tables...",
+        "creating tables...",
+        "vacuuming...",
+        "creating primary keys...",
+        "done in ",
+    ]);
     assert!(database.inventory().contains("public.pgbench_accounts"), "{}", database.inventory());
     assert_eq!(database.value("select count(*)::text from pgbench_accounts"), "200000");
     let finished = database.run(&scene, &words("run -c 2 -t 10 --random-seed 1 --json out.json")).expect(0);
     let finished = finished.says(&["starting vacuum...end."]);
     let finished = finished.prints(&["scaling factor: 2\n", "actually processed: 20/20\n"]);
-    assert!(!finished.stdout.contains("invariant"), "run does what pgbench does, and no more: {}", finished.stdout);
+    assert!(
+        !finished.stdout.contains("invariant"),
+        "run does what pgbench does, and no more: {}",
+        finished.stdout
+    );
     assert_eq!(database.value("select count(*)::text from pgbench_history"), "20");
     // A level of its own: the invariants are checked against the history that was there before.
     let options = "run -n -c 2 -t 10 --isolation ser --max-tries 1000 --json out.json";
-    database.run(&scene, &words(options)).expect(0).prints(&["invariant history rows = committed: held (20 new"]);
+    database
+        .run(&scene, &words(options))
+        .expect(0)
+        .prints(&["invariant history rows = committed: held (20 new"]);
     assert_eq!(database.value("select count(*)::text from pgbench_history"), "40");
     assert_eq!(rounds(&document::read(&scene, "out.json")).count(), 1);
     assert!(!database.inventory().contains("schema"), "{}", database.inventory());

@@ -63,7 +63,8 @@ const REFUSAL: &str = r#"
 #[test]
 fn a_raised_level_is_refused_if_levels_are_strict() {
     let scene = Scene::new();
-    let finished = on_scripted(&scene, REFUSAL, &["compare", "--levels", "ser,rc", "--strict-levels"]).expect(1);
+    let finished =
+        on_scripted(&scene, REFUSAL, &["compare", "--levels", "ser,rc", "--strict-levels"]).expect(1);
     let finished = finished.says(&["working in database \"isobench\"", "run one at a time"]);
     finished.says(&["--strict-levels: read committed was asked for, but the server runs serializable"]);
 }
@@ -92,7 +93,7 @@ const RETRIES: &str = r#"
     < tag BEGIN
     > update t set v = v + 1 where k = 1;
     < error 40001 "restart transaction: TransactionRetryWithProtoRefreshError: WriteTooOldError: write at timestamp 1,0 too old; wrote at 1,1"
-    > rollback*
+    > ROLLBACK
     < tag ROLLBACK
     > begin;
     < tag BEGIN
@@ -213,5 +214,9 @@ fn compare_on_h2() {
         assert!(count(&cell["rounds"][0], "/transactions/committed") > 0, "{}", finished.stdout);
         assert_eq!(count(&cell["rounds"][0], "/attempts/errored"), 0);
     }
-    assert!(cells(&document)[1]["rounds"][0]["conflicts"].to_string().contains("40001"), "{}", finished.stdout);
+    assert!(
+        cells(&document)[1]["rounds"][0]["conflicts"].to_string().contains("40001"),
+        "{}",
+        finished.stdout
+    );
 }

@@ -11,7 +11,10 @@ fn help_and_version() {
         (&["help"], &["Usage: isobench"]),
         (&["--version"], &["isobench 0."]),
         (&["-V"], &["isobench 0."]),
-        (&["compare", "--help"], &["--levels", "--workload", "--rounds", "--backoff", "--plan", "--keep", "-h, --host"]),
+        (
+            &["compare", "--help"],
+            &["--levels", "--workload", "--rounds", "--backoff", "--plan", "--keep", "-h, --host"],
+        ),
         (&["compare", "-?"], &["--levels"]),
         (&["run", "--help"], &["--isolation", "--max-tries", "--failures-detailed", "--server-bin"]),
         (&["run", "-?"], &["--isolation"]),
@@ -34,6 +37,10 @@ fn a_question_mark_is_help() {
 #[test]
 fn the_list_of_scripts_needs_no_server() {
     let finished = Scene::new().run(&["run", "-b", "list"]).expect(0);
-    let finished = finished.says(&["Available builtin scripts:", "tpcb-like: <builtin: TPC-B (sort of)>", "select-only"]);
+    let finished = finished.says(&[
+        "Available builtin scripts:",
+        "tpcb-like: <builtin: TPC-B (sort of)>",
+        "select-only",
+    ]);
     assert_eq!(finished.stdout, "");
 }

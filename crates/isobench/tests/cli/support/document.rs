@@ -11,10 +11,8 @@ use super::scene::Scene;
 pub fn read(scene: &Scene, name: &str) -> Value {
     let document: Value = serde_json::from_str(&scene.read(name)).expect("JSON");
     let validator = schema();
-    let errors: Vec<String> = validator
-        .iter_errors(&document)
-        .map(|error| format!("{}: {error}", error.instance_path()))
-        .collect();
+    let errors: Vec<String> =
+        validator.iter_errors(&document).map(|error| format!("{}: {error}", error.instance_path())).collect();
     assert!(errors.is_empty(), "not as docs/result.schema.json says:\n{}", errors.join("\n"));
     for round in rounds(&document) {
         check_books(round);
@@ -57,8 +55,7 @@ fn check_books(round: &Value) {
     let sum = |group: &str, names: &[&str]| -> u64 {
         names.iter().map(|name| count(round, &format!("/{group}/{name}"))).sum()
     };
-    let attempts =
-        sum("attempts", &["committed", "retried", "given_up", "ambiguous", "cut_off", "errored"]);
+    let attempts = sum("attempts", &["committed", "retried", "given_up", "ambiguous", "cut_off", "errored"]);
     assert_eq!(count(round, "/attempts/started"), attempts, "attempts don't balance: {}", round["attempts"]);
     let transactions =
         sum("transactions", &["committed", "given_up", "ambiguous", "cut_off", "errored", "skipped"]);

@@ -18,7 +18,8 @@ pub fn find(test: &str) -> Option<PathBuf> {
     };
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let version = text.split_once(") ").map_or("", |(_, version)| version);
-    let major = version.split(|c: char| !c.is_ascii_digit()).next().and_then(|major| major.parse::<u32>().ok());
+    let major =
+        version.split(|c: char| !c.is_ascii_digit()).next().and_then(|major| major.parse::<u32>().ok());
     if major.is_some_and(|major| (15..=18).contains(&major)) {
         return Some(program);
     }
