@@ -12,7 +12,7 @@ pub use connection::{ConnectionOptions, EmbeddedOptions};
 pub use init::{InitArguments, TableOptions};
 pub use run::RunOptions;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgAction, Args, Parser, Subcommand};
 
 /// Measures what transaction isolation costs and what it buys, on PostgreSQL and the databases that speak its protocol.
 #[derive(Debug, Parser)]
@@ -25,6 +25,9 @@ pub struct Options {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    /// Print help
+    #[arg(short = '?', action = ArgAction::Help, hide = true)]
+    help_as_in_pgbench: Option<bool>,
 }
 
 /// What to do.
@@ -48,4 +51,7 @@ pub struct ServerOptions {
     /// The server.
     #[command(flatten)]
     pub embedded: EmbeddedOptions,
+    /// Print help
+    #[arg(short = '?', action = ArgAction::Help, hide = true)]
+    help_as_in_pgbench: Option<bool>,
 }

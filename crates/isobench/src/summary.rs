@@ -29,6 +29,8 @@ pub struct Summary<'a> {
     pub failures_detailed: bool,
     /// Latencies, failures and retries for each command (pgbench: `-r`).
     pub per_command: bool,
+    /// The standard deviation among pgbench's own lines, where it has it only with `-P`, `-R` or `-L`.
+    pub stddev: bool,
     /// What was checked in the tables afterwards.
     pub invariants: &'a [Invariant],
 }
@@ -77,14 +79,7 @@ impl Summary<'_> {
         let retried = self.run.scripts.iter().map(|script| script.retried_transactions).sum();
         let deadlocks = self.deadlocks(None);
         self.failures(out, "", &ledger, retried, deadlocks)?;
-        if matches!(spec.pacing, Pacing::Rate(_)) && spec.latency_limit.is_some() {
-            let skipped = ledger.transactions.skipped;
-            writeln!(
-                out,
-                "number of transactions skipped: {skipped} ({:.3}%)",
-                percent(skipped, ledger.transactions.total)
-            )?;
-        }
+        self.skipped(out, "", &ledger)?;
         if let Some(limit) = spec.latency_limit {
             let processed = ledger.transactions.committed;
             writeln!(
@@ -95,7 +90,7 @@ impl Summary<'_> {
                 percent(ledger.late, processed)
             )?;
         }
-        latency_lines(out, "", &self.run.latency())?;
+        latency_lines(out, "", &self.run.latency(), self.stddev)?;
         if matches!(spec.pacing, Pacing::Rate(_)) {
             let mut lag = isobench_stats::Moments::default();
             for script in &self.run.scripts {
@@ -147,6 +142,17 @@ impl Summary<'_> {
         Ok(())
     }
 
+    /// The line on skipped transactions, which only a rate and a latency limit together make.
+    fn skipped(&self, out: &mut String, indent: &str, ledger: &Ledger) -> std::fmt::Result {
+        let spec = self.job.spec();
+        if !matches!(spec.pacing, Pacing::Rate(_)) || spec.latency_limit.is_none() {
+            return Ok(());
+        }
+        let skipped = ledger.transactions.skipped;
+        let share = percent(skipped, ledger.transactions.total);
+        writeln!(out, "{indent}number of transactions skipped: {skipped} ({share:.3}%)")
+    }
+
     /// Transactions given up after a deadlock.
     fn deadlocks(&self, script: Option<usize>) -> u64 {
         let wanted = |index: &usize| script.is_none_or(|script| script == *index);
@@ -181,7 +187,8 @@ impl Summary<'_> {
                     record.retried_transactions,
                     self.deadlocks(Some(index)),
                 )?;
-                latency_lines(out, " - ", &record.latency)?;
+                self.skipped(out, " - ", &record.ledger)?;
+                latency_lines(out, " - ", &record.latency, true)?;
             }
             if self.per_command {
                 self.commands(out, if several { " - " } else { "" }, index, record)?;
@@ -223,7 +230,11 @@ impl Summary<'_> {
             let value = value.map_or("-".to_owned(), |ms| format!("{ms:.3}"));
             format!("p{percentile} {value}")
         });
-        writeln!(out, "latency percentiles (ms): {}", percentiles.join(", "))?;
+        write!(out, "latency percentiles (ms): {}", percentiles.join(", "))?;
+        if let (false, Some(stddev)) = (self.stddev, latency.stddev_ms()) {
+            write!(out, "; stddev {stddev:.3}")?;
+        }
+        writeln!(out)?;
         writeln!(
             out,
             "attempts: {} started = {} committed + {} retried + {} given up + {} ambiguous + {} cut off + {} errored",
@@ -297,10 +308,15 @@ impl Summary<'_> {
     }
 }
 
-fn latency_lines(out: &mut String, indent: &str, latency: &LatencyHistogram) -> std::fmt::Result {
-    let (Some(mean), Some(stddev)) = (latency.mean_ms(), latency.stddev_ms()) else { return Ok(()) };
+fn latency_lines(
+    out: &mut String,
+    indent: &str,
+    latency: &LatencyHistogram,
+    stddev: bool,
+) -> std::fmt::Result {
+    let (Some(mean), Some(deviation)) = (latency.mean_ms(), latency.stddev_ms()) else { return Ok(()) };
     writeln!(out, "{indent}latency average = {mean:.3} ms")?;
-    writeln!(out, "{indent}latency stddev = {stddev:.3} ms")
+    if stddev { writeln!(out, "{indent}latency stddev = {deviation:.3} ms") } else { Ok(()) }
 }
 
 /// A share in percent; 0 of nothing.

@@ -198,6 +198,7 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
         level: (settings.level, &effective),
         failures_detailed: options.failures_detailed,
         per_command: options.report_per_command,
+        stddev: options.progress.is_some() || options.rate.is_some() || options.latency_limit.is_some(),
         invariants: &invariants,
     };
     let printed = output::print(&summary.render());
@@ -236,6 +237,9 @@ fn prepare_tables(options: &RunOptions, settings: &Settings, target: &Target) ->
         target.reset(&options.tables.at_scale(scale)).map_err(Failure::setup)?;
         return Ok(scale);
     }
+    if !options.no_vacuum && target.database.product.dialect.vacuum.is_some() {
+        vacuum(options, target)?;
+    }
     if !settings.sources.has_builtin() {
         return Ok(options.scale.unwrap_or(1));
     }
@@ -245,19 +249,22 @@ fn prepare_tables(options: &RunOptions, settings: &Settings, target: &Target) ->
             "isobench: warning: scale option ignored, using count from pgbench_branches table ({scale})"
         );
     }
-    if !options.no_vacuum && target.database.product.dialect.vacuum.is_some() {
-        vacuum(options, target)?;
-    }
     Ok(scale)
 }
 
-/// What pgbench does before a run, with its lines.
+/// What pgbench does before a run, also of the user's own scripts, with its lines. That tables are missing is no error yet.
 fn vacuum(options: &RunOptions, target: &Target) -> Outcome {
     let mut connection = target.open().map_err(Failure::setup)?;
     let mut work = |title: &str, statements: &[&str]| {
         eprint!("starting {title}...");
         for statement in statements {
-            connection.execute(statement).map_err(Failure::setup)?;
+            match connection.execute(statement) {
+                Err(isobench_pgwire::Error::Server(error)) if !error.is_fatal() => {
+                    eprintln!("isobench: error: {error}");
+                    eprintln!("isobench: detail: (ignoring this error and continuing anyway)");
+                }
+                outcome => drop(outcome.map_err(Failure::setup)?),
+            }
         }
         eprintln!("end.");
         Ok(())
@@ -324,6 +331,7 @@ struct ProgressLines {
     next: Duration,
     last: (Duration, Progress),
     paced: bool,
+    skips: bool,
     retries: bool,
 }
 
@@ -335,6 +343,7 @@ impl ProgressLines {
             next: every.unwrap_or(Duration::MAX),
             last: (Duration::ZERO, Progress::default()),
             paced: options.rate.is_some(),
+            skips: options.latency_limit.is_some(),
             retries: options.max_tries != 1,
         }
     }
@@ -361,7 +370,7 @@ impl ProgressLines {
             let began = committed + (now.given_up - last.given_up) as f64;
             let lag = (now.lag_sum_ms - last.lag_sum_ms) / began;
             let _ = write!(line, ", lag {lag:.3} ms");
-            if now.skipped > 0 {
+            if self.skips {
                 let _ = write!(line, ", {} skipped", now.skipped - last.skipped);
             }
         }
