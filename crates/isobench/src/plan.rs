@@ -87,8 +87,9 @@ impl Plan {
         if clients.contains(&0) {
             return Err(Failure::setup("--clients: 0 clients do nothing; use numbers from 1 up"));
         }
-        let backoff =
-            parse_all("backoff", &given.backoff.unwrap_or_else(|| words("none")), str::parse::<Backoff>)?;
+        let backoff = given.backoff.unwrap_or_else(|| words("none"));
+        let backoff: Vec<String> = backoff.iter().flat_map(|list| policies(list)).collect();
+        let backoff = parse_all("backoff", &backoff, str::parse::<Backoff>)?;
         distinct("backoff", &backoff)?;
         let workload = given.workload.unwrap_or_else(|| words("tpcb-like"));
         let sources =
@@ -236,6 +237,21 @@ fn read_setup(path: &Path) -> Outcome<String> {
         .map_err(|error| Failure::setup(format!("--setup: could not read \"{}\": {error}", path.display())))
 }
 
+/// Splits a list of retry policies at those commas that don't separate the parameters of one.
+fn policies(list: &str) -> Vec<String> {
+    let mut policies: Vec<String> = Vec::new();
+    for part in list.split(',') {
+        match policies.last_mut() {
+            Some(last) if last.starts_with("exponential") && part.contains('=') && !part.contains(':') => {
+                last.push(',');
+                last.push_str(part);
+            }
+            _ => policies.push(part.to_owned()),
+        }
+    }
+    policies
+}
+
 fn words(text: &str) -> Vec<String> {
     text.split(',').map(str::to_owned).collect()
 }
@@ -360,6 +376,14 @@ mod tests {
         assert_eq!(cells[1].level, Level::Serializable);
         assert_eq!(cells[1].clients, 1);
         assert_eq!(cells[4].clients, 4);
+    }
+
+    #[test]
+    fn a_list_of_policies_is_split_between_them_only() {
+        assert_eq!(policies("none,fixed:5ms"), ["none", "fixed:5ms"]);
+        let list = "exponential:base=1ms,factor=2,none,exponential,fixed:1s";
+        assert_eq!(policies(list), ["exponential:base=1ms,factor=2", "none", "exponential", "fixed:1s"]);
+        assert_eq!(policies("exponential:base=1ms,exponential:base=2ms,max=9ms").len(), 2);
     }
 
     #[test]

@@ -79,6 +79,9 @@ impl Summary<'_> {
         let retried = self.run.scripts.iter().map(|script| script.retried_transactions).sum();
         let deadlocks = self.deadlocks(None);
         self.failures(out, "", &ledger, retried, deadlocks)?;
+        if nothing_ended(&ledger) {
+            return Ok(());
+        }
         self.skipped(out, "", &ledger)?;
         if let Some(limit) = spec.latency_limit {
             let processed = ledger.transactions.committed;
@@ -162,6 +165,9 @@ impl Summary<'_> {
 
     fn scripts(&self, out: &mut String) -> std::fmt::Result {
         let mix = &self.job.workload().mix;
+        if nothing_ended(&self.ledger()) {
+            return Ok(());
+        }
         let several = mix.scripts().len() > 1;
         let total = self.ledger().transactions.committed;
         for (index, (weighted, record)) in mix.scripts().iter().zip(&self.run.scripts).enumerate() {
@@ -187,8 +193,10 @@ impl Summary<'_> {
                     record.retried_transactions,
                     self.deadlocks(Some(index)),
                 )?;
-                self.skipped(out, " - ", &record.ledger)?;
-                latency_lines(out, " - ", &record.latency, true)?;
+                if !nothing_ended(&record.ledger) {
+                    self.skipped(out, " - ", &record.ledger)?;
+                    latency_lines(out, " - ", &record.latency, true)?;
+                }
             }
             if self.per_command {
                 self.commands(out, if several { " - " } else { "" }, index, record)?;
@@ -319,9 +327,15 @@ fn latency_lines(
     if stddev { writeln!(out, "{indent}latency stddev = {deviation:.3} ms") } else { Ok(()) }
 }
 
-/// A share in percent; 0 of nothing.
+/// True if no transaction came to an end that pgbench counts; it has nothing more to say then.
+fn nothing_ended(ledger: &Ledger) -> bool {
+    let transactions = &ledger.transactions;
+    transactions.committed + transactions.given_up + transactions.skipped == 0
+}
+
+/// A share in percent; of nothing it is NaN, as in pgbench.
 fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+    part as f64 * 100.0 / whole as f64
 }
 
 /// Transactions per second; 0 in no time.

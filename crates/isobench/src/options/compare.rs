@@ -71,8 +71,8 @@ pub struct PlanOptions {
     /// The most attempts of one transaction; 0 is unlimited [default: 0]
     #[arg(long, value_name = "NUM")]
     pub max_tries: Option<u32>,
-    /// Delay before a retry: none, fixed:DELAY or exponential:base=…,factor=…,max=…,jitter=full|none (repeatable) [default: none]
-    #[arg(long, value_name = "POLICY")]
+    /// Delay before a retry: none, fixed:DELAY or exponential:base=…,factor=…,max=…,jitter=full|none [default: none]
+    #[arg(long, value_name = "LIST")]
     pub backoff: Option<Vec<String>>,
     /// How statements are sent: simple, extended or prepared [default: simple]
     #[arg(long, short = 'M', value_name = "PROTOCOL")]
