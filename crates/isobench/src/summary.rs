@@ -79,7 +79,7 @@ impl Summary<'_> {
         let retried = self.run.scripts.iter().map(|script| script.retried_transactions).sum();
         let deadlocks = self.deadlocks(None);
         self.failures(out, "", &ledger, retried, deadlocks)?;
-        if nothing_ended(&ledger) {
+        if ended(&ledger) == 0 {
             return Ok(());
         }
         self.skipped(out, "", &ledger)?;
@@ -90,7 +90,7 @@ impl Summary<'_> {
                 "number of transactions above the {:.1} ms latency limit: {}/{processed} ({:.3}%)",
                 limit.as_secs_f64() * 1e3,
                 ledger.late,
-                percent(ledger.late, processed)
+                if processed == 0 { 0.0 } else { percent(ledger.late, processed) }
             )?;
         }
         latency_lines(out, "", &self.run.latency(), self.stddev)?;
@@ -103,7 +103,7 @@ impl Summary<'_> {
             writeln!(
                 out,
                 "rate limit schedule lag: avg {:.3} (max {max:.3}) ms",
-                lag.mean_ms().unwrap_or(0.0)
+                lag.mean_ms().unwrap_or(f64::NAN)
             )?;
         }
         writeln!(out, "initial connection time = {:.3} ms", self.connecting.as_secs_f64() * 1e3)?;
@@ -124,7 +124,7 @@ impl Summary<'_> {
         deadlocks: u64,
     ) -> std::fmt::Result {
         let transactions = &ledger.transactions;
-        let ran = transactions.committed + transactions.given_up;
+        let ran = ended(ledger);
         let failed = transactions.given_up;
         writeln!(out, "{indent}number of failed transactions: {failed} ({:.3}%)", percent(failed, ran))?;
         if self.failures_detailed {
@@ -152,7 +152,7 @@ impl Summary<'_> {
             return Ok(());
         }
         let skipped = ledger.transactions.skipped;
-        let share = percent(skipped, ledger.transactions.total);
+        let share = percent(skipped, ended(ledger));
         writeln!(out, "{indent}number of transactions skipped: {skipped} ({share:.3}%)")
     }
 
@@ -165,7 +165,7 @@ impl Summary<'_> {
 
     fn scripts(&self, out: &mut String) -> std::fmt::Result {
         let mix = &self.job.workload().mix;
-        if nothing_ended(&self.ledger()) {
+        if ended(&self.ledger()) == 0 {
             return Ok(());
         }
         let several = mix.scripts().len() > 1;
@@ -193,7 +193,7 @@ impl Summary<'_> {
                     record.retried_transactions,
                     self.deadlocks(Some(index)),
                 )?;
-                if !nothing_ended(&record.ledger) {
+                if ended(&record.ledger) > 0 {
                     self.skipped(out, " - ", &record.ledger)?;
                     latency_lines(out, " - ", &record.latency, true)?;
                 }
@@ -327,10 +327,10 @@ fn latency_lines(
     if stddev { writeln!(out, "{indent}latency stddev = {deviation:.3} ms") } else { Ok(()) }
 }
 
-/// True if no transaction came to an end that pgbench counts; it has nothing more to say then.
-fn nothing_ended(ledger: &Ledger) -> bool {
+/// Transactions that came to an end that pgbench counts; if there is none, it has nothing more to say.
+fn ended(ledger: &Ledger) -> u64 {
     let transactions = &ledger.transactions;
-    transactions.committed + transactions.given_up + transactions.skipped == 0
+    transactions.committed + transactions.given_up + transactions.skipped
 }
 
 /// A share in percent; of nothing it is NaN, as in pgbench.
