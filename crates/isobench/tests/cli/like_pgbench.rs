@@ -29,18 +29,28 @@ const OPTIONS: &[&str] = &[
     "-t 20 -R 200",
     "-t 20 -R 200 -L 500",
     "-t 20 -b tpcb-like -b se@2 -R 200 -L 500 --failures-detailed",
-    "-T 3 -P 1",
-    "-T 3 -P 1 -R 50",
-    "-T 3 -P 1 -R 50 -L 500 --max-tries=2",
+    "-T 2 -P 1",
+    "-T 2 -P 1 -R 50",
+    "-T 2 -P 1 -R 50 -L 500 --max-tries=2",
     "-t 20 -f own.sql",
     "-t 20 -f own.sql@2 -f other.sql@3 -r",
     "-t 3 -v",
     "-t 3 -D x=5 -f uses-x.sql",
+    "-t 5 -b tpcb-like -b simple-update@0 -b se -R 2000 -L 100 --failures-detailed --max-tries=2 -r",
+    "-t 20 -S -R 20000000 -L 0.001",
+];
+
+/// The same for runs that end with status 2.
+const FAILING: &[&str] = &[
+    "-t 5 -c 2 -f fails.sql",
+    "-t 5 -f fails.sql --max-tries=2 --failures-detailed -r -L 100 -R 100",
+    "-t 5 -f own.sql@0 -f fails.sql@1",
 ];
 
 const FILES: &[(&str, &str)] = &[
     ("own.sql", "\\set x random(1, 10)\nselect :x;\n"),
     ("other.sql", "begin;\nselect 1\n  as one;\n\\if true\nselect 2; -- two\n\\endif\nend;\n"),
+    ("fails.sql", "select 1/0;\n"),
     ("uses-x.sql", "select :x;\n"),
 ];
 
@@ -85,38 +95,41 @@ fn column(line: &str) -> Option<usize> {
 #[test]
 fn the_summary_has_pgbenchs_lines() {
     let Some((pgbench, database, scene)) = prepare("the_summary_has_pgbenchs_lines") else { return };
-    let mut differences = String::new();
-    for options in OPTIONS {
-        let theirs = theirs(&scene, &pgbench, &database, options).expect(0);
-        let ours = database.run(&scene, &[&["run"], &words(options)[..]].concat()).expect(0);
+    let mut differences = Vec::new();
+    let succeeding = OPTIONS.iter().map(|options| (options, 0));
+    for (options, status) in succeeding.chain(FAILING.iter().map(|options| (options, 2))) {
+        // Whether a script of a mix has its turn must not be chance.
+        let options = &format!("{options} --random-seed=42");
+        let theirs = theirs(&scene, &pgbench, &database, options).expect(status);
+        let ours = database.run(&scene, &[&["run"], &words(options)[..]].concat()).expect(status);
         let different = difference(&theirs, &ours);
         if !different.is_empty() {
-            differences += &format!("{options}\n{different}");
+            differences.push(format!("{options}\n{different}"));
         }
     }
-    assert!(differences.is_empty(), "\n{differences}");
+    assert!(differences.is_empty(), "\n{}", differences.join("\n"));
 }
 
 /// The first line of the summary and the first shape on standard error that differ.
 fn difference(theirs: &Finished, ours: &Finished) -> String {
-    let mut told = String::new();
+    let mut told = Vec::new();
     let mut our_lines = ours.stdout.lines();
     // pgbench's first line is its version.
     for theirs in theirs.stdout.lines().skip(1) {
         let ours = our_lines.next().unwrap_or_default();
         if (shape(ours), column(ours)) != (shape(theirs), column(theirs)) {
-            told += &format!("  pgbench:  {theirs}\n  isobench: {ours}\n");
+            told.push(format!("  pgbench:  {theirs}\n  isobench: {ours}"));
             break;
         }
     }
     if told.is_empty() && !our_lines.next().is_some_and(|line| line.starts_with("isolation level: ")) {
-        told += "  isobench has another line in front of its own part\n";
+        told.push("  isobench has another line in front of its own part".to_owned());
     }
     let (theirs, ours) = (said(&theirs.stderr), said(&ours.stderr));
     if theirs != ours {
-        told += &format!("  pgbench says:  {theirs:?}\n  isobench says: {ours:?}\n");
+        told.push(format!("  pgbench says:  {theirs:?}\n  isobench says: {ours:?}"));
     }
-    told
+    told.join("\n")
 }
 
 /// Shapes of the lines on progress and vacuum, each once: how many lines of progress there are is a matter of time.

@@ -145,6 +145,25 @@ fn pgbench_can_use_what_init_made() {
     finished.expect(0).prints(&["actually processed: 5/5"]);
 }
 
+/// Status 3: the measurement is complete, but the server didn't keep its promise.
+#[test]
+fn a_server_that_loses_updates_is_caught() {
+    let Some(database) = Database::new("a_server_that_loses_updates_is_caught") else { return };
+    let scene = Scene::new();
+    database.run(&scene, &words("init -q")).expect(0);
+    let lose = "create function lose() returns trigger language plpgsql as
+            'begin if new.aid % 2 = 0 then new.abalance := old.abalance; end if; return new; end';
+        create trigger lose before update on pgbench_accounts for each row execute function lose()";
+    database.connect().execute(lose).expect("a trigger");
+    let options = "run -c 2 -t 20 --isolation rc --random-seed 1 --json out.json";
+    let finished = database.run(&scene, &words(options)).expect(3);
+    let finished = finished.says(&["an invariant does not hold"]);
+    finished.prints(&["invariant sum(accounts) = sum(history): VIOLATED", "history rows = committed: held"]);
+    let document: serde_json::Value = serde_json::from_str(&scene.read("out.json")).expect("JSON");
+    assert_eq!(document["complete"], true);
+    assert_eq!(document.pointer("/cells/0/summary/invariants_held"), Some(&false.into()));
+}
+
 /// A connection string, a URI and the environment name the same server.
 #[test]
 fn every_way_to_name_a_server() {

@@ -75,6 +75,11 @@ const RETRIES: &str = r#"
     > SELECT version()
     < row CockroachDB OSS v20.1.5 (x86_64-linux-gnu, built …)
     == connect database=test
+    > SHOW CLUSTER SETTING sql.txn.read_committed_isolation.enabled
+    < error XXUUU "unknown setting: \"sql.txn.read_committed_isolation.enabled\""
+    > SHOW CLUSTER SETTING sql.txn.repeatable_read_isolation.enabled
+    < error XXUUU "unknown setting: \"sql.txn.repeatable_read_isolation.enabled\""
+    == connect database=test
     > SET default_transaction_isolation = 'read committed'
     < tag SET
     > BEGIN
@@ -107,11 +112,6 @@ const RETRIES: &str = r#"
     < tag UPDATE 1
     > commit;
     < error 40003 "result is ambiguous (removing async checkpoint: context deadline exceeded)"
-    == connect database=test
-    > SHOW CLUSTER SETTING sql.txn.read_committed_isolation.enabled
-    < error XXUUU "unknown setting: \"sql.txn.read_committed_isolation.enabled\""
-    > SHOW CLUSTER SETTING sql.txn.repeatable_read_isolation.enabled
-    < error XXUUU "unknown setting: \"sql.txn.repeatable_read_isolation.enabled\""
 "#;
 
 #[test]

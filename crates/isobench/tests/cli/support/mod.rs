@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use isobench_pgserver::{Server, ServerError, ServerOptions};
 
 /// How long anything may take before a test fails: only a program that hangs gets there.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Says why a test does nothing.
 pub fn skip(test: &str, why: &str) {

@@ -16,13 +16,13 @@ pub fn find(test: &str) -> Option<PathBuf> {
         skip(test, "there is no pgbench to compare with");
         return None;
     };
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let version = text.split_once(") ").map_or("", |(_, version)| version);
+    let answer = String::from_utf8_lossy(&output.stdout).into_owned();
+    let version = answer.split_once(") ").map_or("", |(_, version)| version);
     let major =
         version.split(|c: char| !c.is_ascii_digit()).next().and_then(|major| major.parse::<u32>().ok());
     if major.is_some_and(|major| (15..=18).contains(&major)) {
         return Some(program);
     }
-    skip(test, &format!("{} is not of version 15 to 18", text.trim()));
+    skip(test, &format!("{} is not of version 15 to 18", answer.trim()));
     None
 }

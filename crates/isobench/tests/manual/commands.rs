@@ -1,0 +1,84 @@
+//! The option lists of the reference are what `--help` prints, and commands shown anywhere use options that exist.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::process::{Command, Stdio};
+
+use crate::markdown::{files, page, root};
+
+/// The commands, in the order of the page.
+pub const COMMANDS: [&str; 4] = ["compare", "run", "init", "server"];
+
+/// What `isobench COMMAND --help` prints, at a fixed width.
+pub fn help(command: &str) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_isobench"))
+        .args([command, "--help"])
+        // Without a terminal at any end, this decides the width.
+        .env("COLUMNS", "100")
+        .stdin(Stdio::null())
+        .output()
+        .expect("isobench runs");
+    assert!(output.status.success(), "{command} --help");
+    let text = String::from_utf8(output.stdout).expect("help is text");
+    text.lines().fold(String::new(), |mut page, line| {
+        writeln!(page, "{}", line.trim_end()).expect("writes");
+        page
+    })
+}
+
+/// The long options that a help text lists.
+pub fn long_options(help: &str) -> Vec<String> {
+    let listed = help.lines().filter(|line| line.trim_start().starts_with('-'));
+    listed
+        .filter_map(|line| line.split_whitespace().find(|word| word.starts_with("--")))
+        .map(|word| word.trim_end_matches(',').to_owned())
+        .collect()
+}
+
+#[test]
+fn option_lists_are_those_of_the_program() {
+    const PAGE: &str = "reference/commands.md";
+    let before = page(PAGE);
+    let mut text = before.clone();
+    for command in COMMANDS {
+        let (begin, end) = (format!("<!-- begin: {command} -->\n"), format!("<!-- end: {command} -->"));
+        let from = text.find(&begin).unwrap_or_else(|| panic!("{PAGE} has no {begin}")) + begin.len();
+        let to = from + text[from..].find(&end).unwrap_or_else(|| panic!("{PAGE} has no {end}"));
+        text.replace_range(from..to, &format!("```text\n{}```\n", help(command)));
+    }
+    if std::env::var_os("ISOBENCH_BLESS").is_some() {
+        fs::write(root().join("docs").join(PAGE), text).expect("the page is writable");
+        return;
+    }
+    assert!(
+        text == before,
+        "docs/{PAGE} is out of date; run: ISOBENCH_BLESS=1 cargo test -p isobench --test manual"
+    );
+}
+
+/// Looks at every line that begins with `isobench COMMAND`, in blocks and in the text.
+#[test]
+fn commands_in_the_manual_use_options_that_exist() {
+    let known: Vec<(&str, Vec<String>)> =
+        COMMANDS.iter().map(|command| (*command, long_options(&help(command)))).collect();
+    let (mut checked, mut wrong) = (0, Vec::new());
+    for (path, text) in files() {
+        let pieces = text.lines().chain(text.split('`').skip(1).step_by(2));
+        for piece in pieces.filter_map(|piece| piece.trim_start().strip_prefix("isobench ")) {
+            let mut words = piece.split_whitespace();
+            let first = words.next().unwrap_or_default();
+            let Some((command, options)) = known.iter().find(|(command, _)| *command == first) else {
+                continue;
+            };
+            checked += 1;
+            for word in words.take_while(|word| !matches!(*word, "|" | ">" | "2>" | "&&" | "#")) {
+                let name = word.split(['=', '`']).next().unwrap_or_default();
+                if name.len() > 2 && name.starts_with("--") && !options.iter().any(|option| option == name) {
+                    wrong.push(format!("{}: isobench {command} has no {name}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(checked > 20, "only {checked} commands found: the test looks in the wrong place");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

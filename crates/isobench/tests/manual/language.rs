@@ -1,0 +1,84 @@
+//! The examples of the script language are executed: expression tables, and scripts in `sql` blocks.
+
+use isobench_script::{CommandKind, EvalContext, Prng, Symbols, Value, Variables, parse};
+
+use crate::markdown::{blocks, code, page, rows};
+
+const PAGE: &str = "reference/script-language.md";
+
+/// The value of an expression as the page writes it, or `error: …`.
+fn evaluate(expression: &str) -> String {
+    let mut symbols = Symbols::new();
+    let script = match parse("page", &format!("\\set x {expression}\n"), &mut symbols) {
+        Ok(script) => script,
+        Err(error) => return format!("error: {error}"),
+    };
+    let CommandKind::Set { expr, .. } = &script.commands[0].kind else {
+        return "error: no \\set".to_owned();
+    };
+    let mut variables = Variables::new(&symbols);
+    // What the page says about them.
+    for (name, value) in [("scale", 1), ("client_id", 0), ("random_seed", 42), ("default_seed", 7)] {
+        if let Some(slot) = symbols.lookup(name) {
+            variables.set(slot, Value::Int(value));
+        }
+    }
+    let mut rng = Prng::seed(42);
+    let mut context =
+        EvalContext { variables: &variables, names: &symbols, rng: &mut rng, debug: &mut |_| {} };
+    match expr.eval(&mut context) {
+        Ok(Value::Null) => "NULL".to_owned(),
+        Ok(value) => value.to_string(),
+        Err(error) => format!("error: {error}"),
+    }
+}
+
+/// Tables with the columns "example" and "value".
+#[test]
+fn examples_of_expressions_have_the_values_they_show() {
+    let text = page(PAGE);
+    let mut checked = 0;
+    for (heading, cells) in rows(&text) {
+        let place = |title: &str| heading.iter().position(|cell| cell == title);
+        let (Some(example), Some(value)) = (place("example"), place("value")) else { continue };
+        let (example, value) = (code(&cells[example]), code(&cells[value]));
+        let (Some(example), Some(value)) = (example.first(), value.first()) else { continue };
+        assert_eq!(evaluate(example), *value, "{example}");
+        checked += 1;
+    }
+    assert!(checked > 40, "only {checked} examples found: the test looks in the wrong place");
+}
+
+#[test]
+fn scripts_on_the_manuals_pages_parse() {
+    let mut checked = 0;
+    for name in [PAGE, "guide/own-workloads.md", "guide/retries.md"] {
+        for block in blocks(&page(name), "sql") {
+            let script = parse(name, &block, &mut Symbols::new());
+            assert!(script.is_ok(), "{name}: {}\n{block}", script.unwrap_err());
+            checked += 1;
+        }
+    }
+    assert!(checked > 5, "only {checked} scripts found");
+}
+
+/// The functions that the page describes are known to the parser; a wrong number of arguments is another error.
+#[test]
+fn functions_on_the_page_exist() {
+    let text = page(PAGE);
+    let mut described = 0;
+    for (heading, cells) in rows(&text) {
+        if heading.first().map(String::as_str) != Some("function") {
+            continue;
+        }
+        for function in code(&cells[0]) {
+            let name = function.split('(').next().unwrap_or_default();
+            let told = evaluate(&format!("{name}()"));
+            assert!(!told.contains("unexpected function name"), "{name}: {told}");
+            described += 1;
+        }
+    }
+    // The manual of pgbench 18 has 21; `power` and `pow` are two.
+    assert_eq!(described, 21);
+    assert!(evaluate("nonsense()").contains("unexpected function name"));
+}
