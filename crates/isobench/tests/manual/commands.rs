@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::markdown::{files, page, root};
+use crate::markdown::{code, files, page, root};
 
 /// The commands, in the order of the page.
 pub const COMMANDS: [&str; 4] = ["compare", "run", "init", "server"];
@@ -63,9 +63,9 @@ fn commands_in_the_manual_use_options_that_exist() {
         COMMANDS.iter().map(|command| (*command, long_options(&help(command)))).collect();
     let (mut checked, mut wrong) = (0, Vec::new());
     for (path, text) in files() {
-        let pieces = text.lines().chain(text.split('`').skip(1).step_by(2));
-        for piece in pieces.filter_map(|piece| piece.trim_start().strip_prefix("isobench ")) {
-            let mut words = piece.split_whitespace();
+        let pieces = text.lines().map(str::to_owned).chain(code(&text));
+        for piece in pieces.filter(|piece| piece.starts_with("isobench ")) {
+            let mut words = piece.split_whitespace().skip(1);
             let first = words.next().unwrap_or_default();
             let Some((command, options)) = known.iter().find(|(command, _)| *command == first) else {
                 continue;
