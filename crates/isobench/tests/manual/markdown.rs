@@ -25,7 +25,7 @@ pub fn files() -> Vec<(PathBuf, String)> {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if path.is_dir() && name != "target" && !name.starts_with('.') {
                 folders.push(path);
-            } else if name.ends_with(".md") {
+            } else if path.extension().is_some_and(|kind| kind == "md") {
                 let text = fs::read_to_string(&path).expect("a page can be read");
                 found.push((path.strip_prefix(&root).expect("below the root").to_owned(), text));
             }
