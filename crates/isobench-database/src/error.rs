@@ -6,7 +6,7 @@ use isobench_pgwire::{ServerError, SqlState};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The server refused a statement. pgbench prints `query failed: …` and `Query was: …`.
-    #[error("query failed: {source}\nQuery was: {statement}")]
+    #[error("query failed: {}\nQuery was: {statement}", source.report(Some(statement)))]
     Query {
         /// The statement, as sent; long ones are cut.
         statement: String,

@@ -94,7 +94,7 @@ impl Bench<'_> {
             return self.target.reset(self.tables).map_err(Failure::setup);
         };
         let mut connection = self.target.open().map_err(Failure::setup)?;
-        connection.execute(setup).map_err(|error| Failure::setup(format!("--setup: {error}")))?;
+        setup.run(&mut connection)?;
         connection.close();
         Ok(Vec::new())
     }

@@ -1,9 +1,11 @@
-//! Standard output and standard error, which may be pipes that somebody closes: `isobench compare | head` is no panic.
+//! Files, and standard output and standard error, which may be pipes that somebody closes: `isobench compare | head` is no panic.
 //!
 //! Standard output is where results go, so failing to write there is an error. Standard error is for people; if nobody
 //! reads it, the run goes on.
 
+use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 
 use crate::failure::{Failure, Outcome};
 
@@ -17,6 +19,27 @@ pub fn print(text: &str) -> Outcome {
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::Output(format!("could not write to standard output: {error}")))
+}
+
+/// Writes a file as a whole or not at all; what isn't a regular file (a pipe, a device) is written to directly.
+///
+/// # Errors
+/// It can't be written; the message names it.
+pub fn save(path: &Path, text: &str) -> Outcome {
+    let shown = path.display();
+    let failure = |error: io::Error| {
+        Failure::Output(format!("could not write \"{shown}\": {error}; the results above are not saved"))
+    };
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return fs::write(path, text).map_err(failure);
+    }
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".part");
+    fs::write(&partial, text).and_then(|()| fs::rename(&partial, path)).map_err(|error| {
+        // The half-written file is of no use to anybody.
+        let _ = fs::remove_file(&partial);
+        failure(error)
+    })
 }
 
 /// Like the standard library's macro of this name, but doesn't panic if standard error is closed.

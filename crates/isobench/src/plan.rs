@@ -16,6 +16,7 @@ use isobench_script::Prng;
 
 use crate::failure::{Failure, Outcome};
 use crate::options::PlanOptions;
+use crate::setup::Setup;
 use crate::workload::{Source, Sources};
 
 /// How long transactions that are under way may take after the end of a cell.
@@ -29,7 +30,7 @@ pub struct Plan {
     /// The scripts.
     pub sources: Sources,
     /// SQL that makes the tables of a workload of the user's own.
-    pub setup: Option<String>,
+    pub setup: Option<Setup>,
     /// Numbers of clients.
     pub clients: Vec<usize>,
     /// Worker threads.
@@ -94,7 +95,7 @@ impl Plan {
         let workload = given.workload.unwrap_or_else(|| words("tpcb-like"));
         let sources =
             Sources::new(workload.iter().map(|name| Source::builtin_or_file(name)).collect::<Outcome<_>>()?)?;
-        let setup = given.setup.as_deref().map(read_setup).transpose()?;
+        let setup = given.setup.as_deref().map(Setup::read).transpose()?;
         let protocol = protocol(given.protocol.as_deref().unwrap_or("simple"))?;
         sources.check(protocol)?;
         Ok(Plan {
@@ -230,11 +231,6 @@ fn read(path: &Path) -> Outcome<PlanOptions> {
         }
     }
     Ok(plan)
-}
-
-fn read_setup(path: &Path) -> Outcome<String> {
-    fs::read_to_string(path)
-        .map_err(|error| Failure::setup(format!("--setup: could not read \"{}\": {error}", path.display())))
 }
 
 /// Splits a list of retry policies at those commas that don't separate the parameters of one.

@@ -20,7 +20,7 @@ pub struct Server {
     /// True if isobench started this server for the measurement.
     #[serde(default)]
     pub embedded: bool,
-    /// What the server says about itself, usually the answer of `version()`.
+    /// Where the server was, or where its programs came from, in words and without secrets.
     #[serde(default)]
     pub description: String,
 }

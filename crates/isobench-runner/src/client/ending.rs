@@ -168,8 +168,11 @@ impl Client {
     pub(super) fn result_refused(&mut self, ctx: &mut Context<'_>, problem: &str) -> Action {
         let query = self.answered.saturating_sub(1);
         let message = format!(
-            "client {} script {} command {} query {query}: {problem}",
-            self.id, self.script, self.command
+            "client {} script {} command {} query {query}: {problem}{}",
+            self.id,
+            self.script,
+            self.command,
+            ctx.job.place(self.script, self.command)
         );
         self.count_command(ctx, self.command, false);
         self.end_attempt(ctx, Bucket::Errored);
@@ -178,7 +181,8 @@ impl Client {
 
     /// The script ended where no script may end.
     pub(super) fn script_left_open(&mut self, ctx: &mut Context<'_>, problem: &str) -> Action {
-        let message = format!("client {} aborted: {problem} (script {})", self.id, self.script);
+        let last = ctx.job.place(self.script, self.command.saturating_sub(1));
+        let message = format!("client {} aborted: {problem}{last}", self.id);
         self.end_attempt(ctx, Bucket::Errored);
         self.abort(ctx, message, None)
     }

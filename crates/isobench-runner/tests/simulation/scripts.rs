@@ -62,15 +62,15 @@ fn gset_takes_the_last_statement_and_aset_all() {
 fn gset_wants_exactly_one_row() {
     assert_eq!(
         problem("SELECT none \\gset\nSELECT :a;\n"),
-        "client 0 script 0 command 0 query 0: expected one row, got 0"
+        "client 0 script 0 command 0 query 0: expected one row, got 0\n  at test.sql:1: SELECT none"
     );
     assert_eq!(
         problem("SELECT three \\gset\nSELECT :a;\n"),
-        "client 0 script 0 command 0 query 0: expected one row, got 3"
+        "client 0 script 0 command 0 query 0: expected one row, got 3\n  at test.sql:1: SELECT three"
     );
     assert_eq!(
         problem("UPDATE t SET v = 1 \\gset\n"),
-        "client 0 script 0 command 0 query 0: expected one row, got 0"
+        "client 0 script 0 command 0 query 0: expected one row, got 0\n  at test.sql:1: UPDATE t SET v = 1"
     );
 }
 
@@ -78,7 +78,7 @@ fn gset_wants_exactly_one_row() {
 fn a_column_must_make_a_variable_name() {
     assert_eq!(
         problem("SELECT odd \\gset\n"),
-        "client 0 script 0 command 0 query 0: error storing into variable ?column?"
+        "client 0 script 0 command 0 query 0: error storing into variable ?column?\n  at test.sql:1: SELECT odd"
     );
 }
 

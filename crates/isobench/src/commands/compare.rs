@@ -1,13 +1,11 @@
 //! `isobench compare`: one workload at several isolation levels, in interleaved rounds, ending in one table.
 
-use std::fs;
-use std::path::Path;
-
-use isobench_report::{Cell, CellLevel, Client, Document, render, summarise, to_csv};
+use isobench_report::{Cell, CellLevel, Document, render, summarise, to_csv};
 use isobench_runner::{Control, Urgency};
 
 use crate::cell::{Bench, Measured, refusal};
 use crate::display::Display;
+use crate::environment::{client, now};
 use crate::failure::{Failure, Outcome};
 use crate::options::CompareOptions;
 use crate::output;
@@ -46,6 +44,7 @@ fn measure_all(
     let tables = options.tables.at_scale(plan.scale);
     let bench = Bench { plan, target, tables: &tables, control };
     let mut document = Document::new(target.describe()?, client(), plan.document(&target.server_settings));
+    document.started_at = Some(now());
     document.warnings = plan.sources.warnings()?;
     document.cells = level_check(plan, target, &cells)?;
     for warning in &document.warnings {
@@ -146,24 +145,11 @@ fn level_check(plan: &Plan, target: &Target, cells: &[CellPlan]) -> Outcome<Vec<
     Ok(entries)
 }
 
-/// What the result document says of this program and its machine.
-pub fn client() -> Client {
-    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    Client {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        cpu: model.trim_start_matches([' ', '\t', ':']).to_owned(),
-        cores: count(cores),
-        os: std::env::consts::OS.to_owned(),
-    }
-}
-
 /// Saves what there is after every cell, so that nothing that happens later can lose it.
 fn save(document: &mut Document, options: &CompareOptions, display: &Display) {
     if let Some(path) = &options.json {
         summarise(document);
-        if let Err(failure) = write(path, &document.to_json()) {
+        if let Err(failure) = output::save(path, &document.to_json()) {
             display.say(&format!("warning: {failure}"));
         }
     }
@@ -175,33 +161,12 @@ fn finish(document: &mut Document, options: &CompareOptions) -> Outcome {
     let width = terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0));
     let printed = output::print(&render(document, width));
     if let Some(path) = &options.json {
-        write(path, &document.to_json())?;
+        output::save(path, &document.to_json())?;
     }
     if let Some(path) = &options.csv {
-        write(path, &to_csv(document))?;
+        output::save(path, &to_csv(document))?;
     }
     printed
-}
-
-/// Writes a file as a whole or not at all; what isn't a regular file (a pipe, a device) is written to directly.
-///
-/// # Errors
-/// It can't be written; the message names it.
-pub fn write(path: &Path, text: &str) -> Outcome {
-    let shown = path.display();
-    let failure = |error: std::io::Error| {
-        Failure::Output(format!("could not write \"{shown}\": {error}; the results above are not saved"))
-    };
-    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return fs::write(path, text).map_err(failure);
-    }
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".part");
-    fs::write(&partial, text).and_then(|()| fs::rename(&partial, path)).map_err(|error| {
-        // The half-written file is of no use to anybody.
-        let _ = fs::remove_file(&partial);
-        failure(error)
-    })
 }
 
 /// The exit status that the finished comparison deserves.

@@ -10,12 +10,12 @@ use isobench_database::Writes;
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_report::{Cell, CellLevel, Document, Plan as PlanDocument, Round, Server, summarise};
 use isobench_runner::{
-    Backoff, Control, Event, OnError, Outcome as Run, Progress, Protocol, RetryPolicy, RunSpec, Stop,
+    Backoff, Control, Event, OnError, Outcome as Run, Pacing, Progress, Protocol, RetryPolicy, RunSpec, Stop,
 };
 use isobench_script::builtins;
 
-use super::compare::{client, write};
 use crate::cell::{Books, cpu_seconds, round};
+use crate::environment::{client, now};
 use crate::failure::{Failure, Outcome};
 use crate::options::RunOptions;
 use crate::output;
@@ -163,6 +163,7 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     let scale = prepare_tables(options, settings, target)?;
     // Asked now: afterwards the server may be lost.
     let server = options.json.as_ref().map(|_| target.describe()).transpose()?;
+    let started_at = now();
     let workload = settings.sources.workload(scale, settings.spec.seed, &settings.defined)?;
     let job = sessions::job(settings.spec.clone(), workload, &target.database);
     let connector = target.connector();
@@ -208,8 +209,9 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
         round.connect_s = Some(connecting.as_secs_f64());
         round.errors = errors.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         round.invariants.clone_from(&invariants);
-        let document = document(settings, target, server, scale, effective, round);
-        write(path, &document.to_json())?;
+        let mut document = document(settings, target, server, scale, effective, round);
+        document.started_at = Some(started_at);
+        output::save(path, &document.to_json())?;
     }
     printed?;
     verdict(&outcome, invariants.iter().any(|invariant| invariant.held == Some(false)))
@@ -218,7 +220,7 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
 /// The exit status that the run deserves.
 fn verdict(outcome: &Run, violated: bool) -> Outcome {
     if let Err(error) = outcome.check() {
-        return Err(Failure::Broken(error.to_string()));
+        return Err(Failure::Incomplete(error.to_string()));
     }
     if !outcome.is_complete() {
         let why = if outcome.interrupted { "interrupted" } else { "aborted" };
@@ -319,6 +321,12 @@ fn plan_document(settings: &Settings, target: &Target, scale: u32) -> PlanDocume
         backoff: vec![spec.retry.backoff.to_string()],
         protocol: Protocol::name(spec.protocol).to_owned(),
         seed: Some(spec.seed),
+        rate: if let Pacing::Rate(rate) = spec.pacing { Some(rate) } else { None },
+        think_time_ms: if let Pacing::ThinkTime(pause) = spec.pacing {
+            Some(pause.as_secs_f64() * 1e3)
+        } else {
+            None
+        },
         latency_limit_ms: spec.latency_limit.map(|limit| limit.as_secs_f64() * 1e3),
         server_settings: target.server_settings.iter().cloned().collect(),
         ..PlanDocument::default()
@@ -356,8 +364,10 @@ impl ProgressLines {
         let (before, last) = &self.last;
         let seconds = elapsed.saturating_sub(*before).as_secs_f64();
         let committed = (now.committed - last.committed) as f64;
-        let mean = (now.latency_sum_ms - last.latency_sum_ms) / committed;
-        let variance = (now.latency_squares_ms - last.latency_squares_ms) / committed - mean * mean;
+        // An interval without a commit has a latency of 0, as in pgbench.
+        let sample = committed.max(1.0);
+        let mean = (now.latency_sum_ms - last.latency_sum_ms) / sample;
+        let variance = (now.latency_squares_ms - last.latency_squares_ms) / sample - mean * mean;
         let mut line = format!(
             "progress: {:.1} s, {:.1} tps, lat {mean:.3} ms stddev {:.3}, {} failed",
             elapsed.as_secs_f64(),
@@ -368,7 +378,7 @@ impl ProgressLines {
         // Writing to a String can't fail.
         if self.paced {
             let began = committed + (now.given_up - last.given_up) as f64;
-            let lag = (now.lag_sum_ms - last.lag_sum_ms) / began;
+            let lag = (now.lag_sum_ms - last.lag_sum_ms) / began.max(1.0);
             let _ = write!(line, ", lag {lag:.3} ms");
             if self.skips {
                 let _ = write!(line, ", {} skipped", now.skipped - last.skipped);

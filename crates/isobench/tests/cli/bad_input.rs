@@ -98,10 +98,10 @@ const FAILING: &[(&str, &str, &[&str])] = &[
     (
         "block.sql",
         "begin;\nselect 1;\n",
-        &["without completing the last transaction", "end the script with COMMIT"],
+        &["without completing the last transaction", "end the script with COMMIT", "block.sql:2"],
     ),
     ("unset.sql", "select :nosuch + 1;\n", &["syntax error at or near \":\"", "unset.sql:1"]),
-    ("gset.sql", "select 1 where false \\gset\n", &["expected one row, got 0"]),
+    ("gset.sql", "select 1 where false \\gset\n", &["expected one row, got 0", "gset.sql:1"]),
 ];
 
 #[test]

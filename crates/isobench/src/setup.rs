@@ -1,0 +1,99 @@
+//! SQL of the user's own that makes the tables of a workload, statement by statement.
+
+use std::fs;
+use std::path::Path;
+
+use isobench_pgwire::Connection;
+use isobench_script::{CommandKind, Piece, Sql, Symbols, parse};
+
+use crate::failure::{Failure, Outcome};
+
+/// The statements of a setup file.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    file: String,
+    /// Each with the line it begins on.
+    statements: Vec<(u32, String)>,
+}
+
+impl Setup {
+    /// Reads a file of SQL statements, each ended by a semicolon.
+    ///
+    /// # Errors
+    /// The file can't be read, holds a backslash command, or ends within a quotation.
+    pub fn read(path: &Path) -> Outcome<Setup> {
+        let file = path.display().to_string();
+        let text = fs::read_to_string(path)
+            .map_err(|error| Failure::setup(format!("--setup: could not read \"{file}\": {error}")))?;
+        let script = parse(&file, &text, &mut Symbols::new())
+            .map_err(|error| Failure::setup(format!("--setup: {error}")))?;
+        let mut statements = Vec::new();
+        for command in &script.commands {
+            match &command.kind {
+                CommandKind::Sql(sql) => statements.push((command.line, as_written(sql))),
+                other => {
+                    return Err(Failure::setup(format!(
+                        "--setup: {file}:{}: \\{} is not SQL; only SQL statements make tables",
+                        command.line,
+                        other.name()
+                    )));
+                }
+            }
+        }
+        Ok(Setup { file, statements })
+    }
+
+    /// Executes the statements, each in a transaction of its own unless they say otherwise.
+    ///
+    /// # Errors
+    /// The server refuses one; the message names file and line.
+    pub fn run(&self, connection: &mut Connection) -> Outcome {
+        for (line, statement) in &self.statements {
+            connection.execute(statement).map_err(|error| {
+                let report =
+                    error.server().map_or_else(|| error.to_string(), |server| server.report(Some(statement)));
+                Failure::setup(format!("--setup: {}:{line}: {report}", self.file))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The statement's text; what looks like a variable is none here.
+fn as_written(sql: &Sql) -> String {
+    sql.pieces
+        .iter()
+        .map(|piece| match piece {
+            Piece::Text(text) => text.as_str(),
+            Piece::Variable { written, .. } => written,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Outcome<Setup> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tables.sql");
+        fs::write(&path, text).unwrap();
+        Setup::read(&path)
+    }
+
+    #[test]
+    fn statements_keep_their_text_and_line() {
+        let text = "-- tables\nCREATE TABLE t (v text DEFAULT ';');\n\nDO $$ BEGIN PERFORM 1; END $$;\nINSERT INTO t VALUES (':x');\n";
+        let setup = read(text).unwrap();
+        let lines: Vec<u32> = setup.statements.iter().map(|(line, _)| *line).collect();
+        assert_eq!(lines, [2, 4, 5]);
+        assert!(setup.statements[1].1.starts_with("DO $$ BEGIN PERFORM 1; END $$"));
+        assert!(setup.statements[2].1.contains("':x'"));
+    }
+
+    #[test]
+    fn a_backslash_command_is_refused_with_its_line() {
+        let message = read("CREATE TABLE t (v int);\n\\set x 1\n").unwrap_err().to_string();
+        assert!(message.contains("tables.sql:2") && message.contains("\\set"), "{message}");
+    }
+}
