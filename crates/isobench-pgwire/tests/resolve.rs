@@ -132,12 +132,10 @@ fn what_names_a_server() {
     type Case<'a> = (&'a [(&'a str, &'a str)], &'a [(&'a str, &'a str)], bool);
     let cases: &[Case<'_>] = &[
         (&[], &[], false),
-        (
-            &[("user", "u"), ("dbname", "d")],
-            &[("PGUSER", "u"), ("PGDATABASE", "d"), ("PGPASSWORD", "p")],
-            false,
-        ),
-        (&[("dbname", "dbname=d user=u")], &[], false),
+        (&[], &[("PGUSER", "u"), ("PGDATABASE", "d"), ("PGPASSWORD", "p")], false),
+        (&[("user", "u")], &[], true),
+        (&[("dbname", "d")], &[], true),
+        (&[("dbname", "dbname=d user=u")], &[], true),
         (&[("host", "")], &[("PGHOST", "")], false),
         (&[("host", "h")], &[], true),
         (&[("port", "1")], &[], true),

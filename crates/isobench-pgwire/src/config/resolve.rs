@@ -116,21 +116,18 @@ impl ConnectOptions {
         Ok(options)
     }
 
-    /// Whether command line or environment say where the server is.
+    /// Whether command line or environment name a server.
     ///
-    /// If not, isobench brings its own. A role or the name of a database says nothing about the server.
+    /// If not, isobench brings its own. Any connection option does: who gives a database or a role means a server that has
+    /// it. Of the environment, those variables do that say where the server is; `PGDATABASE` only if it holds a connection
+    /// string, and `PGUSER` not, since both are often set for good.
     pub fn names_server(given: &Given, env: Env<'_>) -> bool {
         let is_set = |value: Option<String>| value.is_some_and(|value| !value.is_empty());
-        let by_option = is_set(given.host.clone()) || is_set(given.port.clone());
+        let options = [&given.host, &given.port, &given.user, &given.dbname];
         let variables = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGSERVICE"];
-        let by_string = given.connection_string(env).is_some_and(|text| {
-            uri::is_uri(&text)
-                // A string that can't be parsed is meant to name one; connecting will say what is wrong with it.
-                || parse(&text).map_or(true, |values| {
-                    ["host", "hostaddr", "port", "service"].iter().any(|name| values.given(name).is_some())
-                })
-        });
-        by_option || by_string || variables.iter().any(|name| is_set(env(name)))
+        options.into_iter().any(|option| is_set(option.clone()))
+            || variables.into_iter().any(|name| is_set(env(name)))
+            || given.connection_string(env).is_some()
     }
 }
 
