@@ -62,11 +62,10 @@ impl Client {
                     self.parsing.remove(0);
                 }
             }
-            tag::ERROR_RESPONSE => {
-                if let Ok(Message::ErrorResponse(message)) = backend::parse(frame) {
-                    self.on_error(message.to_error());
-                }
-            }
+            tag::ERROR_RESPONSE => match backend::parse(frame) {
+                Ok(Message::ErrorResponse(message)) => self.on_error(message.to_error()),
+                _ => return Err("the server sent an error that can't be read".to_owned()),
+            },
             tag::NOTICE_RESPONSE => {
                 if let Ok(Message::NoticeResponse(message)) = backend::parse(frame) {
                     (ctx.report)(Event::Notice(message.to_error().to_string()));
