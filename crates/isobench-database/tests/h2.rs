@@ -1,77 +1,23 @@
 //! H2 over the real protocol: levels, tables, conflicts and namespace. Skipped without Java or H2's jar.
 
-mod support;
-
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-
 use isobench_database::{
     Database, Expectation, InitOptions, Namespace, Writes, baseline, check, detect, init, reset, scale_of,
     settings,
 };
 use isobench_isolation::{EffectiveLevel, Level};
-use isobench_pgwire::{ConnectOptions, Connection, Error as WireError, Host, Secret};
-
-/// A running H2, stopped when dropped.
-struct H2 {
-    process: Child,
-    options: ConnectOptions,
-    _folder: tempfile::TempDir,
-}
-
-impl Drop for H2 {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// The jar named by `ISOBENCH_H2_JAR`, or the one in the local Maven repository.
-fn jar() -> Option<PathBuf> {
-    let named = std::env::var_os("ISOBENCH_H2_JAR").map(PathBuf::from);
-    let in_repository = || {
-        let home = std::env::var_os("HOME")?;
-        Some(Path::new(&home).join(".m2/repository/com/h2database/h2/2.4.240/h2-2.4.240.jar"))
-    };
-    named.or_else(in_repository).filter(|path| path.exists())
-}
-
-fn start(test: &str) -> Option<H2> {
-    let Some(jar) = jar() else {
-        support::skip(
-            test,
-            "no H2 jar (ISOBENCH_H2_JAR, or com.h2database:h2:2.4.240 in the Maven repository)",
-        );
-        return None;
-    };
-    let folder = tempfile::tempdir().unwrap();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let started = Command::new("java")
-        .arg("-cp")
-        .arg(jar)
-        .args(["org.h2.tools.Server", "-pg", "-pgPort", &port.to_string(), "-ifNotExists", "-baseDir"])
-        .arg(folder.path())
-        .stdout(Stdio::piped())
-        .spawn();
-    let Ok(mut process) = started else {
-        support::skip(test, "no Java");
-        return None;
-    };
-    // It says that it is running, once it listens.
-    let mut line = String::new();
-    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    assert!(line.contains("PG server running"), "{line}");
-    let mut options = ConnectOptions::new(Host::tcp("127.0.0.1", port), "sa", "test");
-    options.password = Some(Secret::new("sa"));
-    Some(H2 { process, options, _folder: folder })
-}
+use isobench_pgwire::{ConnectOptions, Connection, Error as WireError};
+use isobench_testkit::h2::H2;
+use isobench_testkit::installed::skip;
 
 #[test]
 fn h2_over_the_real_protocol() {
-    let Some(h2) = start("h2_over_the_real_protocol") else { return };
-    let mut conn = Connection::open(&h2.options).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let h2 = match H2::start(folder.path()) {
+        Ok(h2) => h2,
+        Err(why) => return skip("h2_over_the_real_protocol", &why),
+    };
+    let options = h2.options();
+    let mut conn = Connection::open(&options).unwrap();
     let db = detect(&mut conn).unwrap();
     assert_eq!((db.product.name, db.version.as_str()), ("H2", "2.4.240"));
     for level in Level::ALL {
@@ -81,8 +27,8 @@ fn h2_over_the_real_protocol() {
     assert!(settings(&mut conn, &db).unwrap().note.is_none());
     assert_eq!(scale_of(&mut conn).unwrap(), None);
 
-    let namespace = Namespace::claim(&h2.options, &db).unwrap();
-    let mut inside = namespace.open(&h2.options).unwrap();
+    let namespace = Namespace::claim(&options, &db).unwrap();
+    let mut inside = namespace.open(&options).unwrap();
     for steps in ["dtgvpf", "dtGvp"] {
         let opts = InitOptions { steps: steps.parse().unwrap(), ..InitOptions::default() };
         init(&mut inside, &db, &opts, &mut |_| {}).unwrap();
@@ -97,7 +43,7 @@ fn h2_over_the_real_protocol() {
     let once = Expectation { committed: 1, ambiguous: 0 };
     let checked = check(&mut inside, &before, once, &[Writes::AllTables]).unwrap();
     assert!(checked.iter().all(|checked| checked.held), "{checked:?}");
-    conflict(&db, &namespace, &h2.options);
+    conflict(&db, &namespace, &options);
     let server_side = InitOptions { steps: "dtG".parse().unwrap(), ..InitOptions::default() };
     let note = reset(&mut inside, &db, &server_side).unwrap();
     assert!(note.notes.is_empty(), "{note:?}");

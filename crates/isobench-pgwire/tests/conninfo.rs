@@ -178,7 +178,7 @@ fn libpq_agrees() {
     // The one deliberate difference: isobench's texts are UTF-8.
     inputs.retain(|input| !ours(input).is_err_and(|message| message.contains("is not UTF-8")));
     match libpq(&inputs) {
-        Err(reason) => println!("skipped: libpq_agrees: {reason}"),
+        Err(reason) => isobench_testkit::installed::skip("libpq_agrees", &reason),
         Ok(answers) => {
             for (input, theirs) in inputs.iter().zip(&answers) {
                 let ours = in_libpq_form(&ours(input));

@@ -11,6 +11,7 @@ use std::time::Duration;
 use isobench_pgwire::{
     ConnectOptions, Connection, Error, Host, Secret, SqlState, TransactionStatus, connect,
 };
+use isobench_testkit::installed::{postgresql_programs, skip};
 
 /// A server in a folder of its own; dropping it stops it and removes the folder.
 struct Server {
@@ -44,9 +45,7 @@ fn command(program: &Path, account: Option<(u32, u32)>) -> Command {
 
 impl Server {
     fn start() -> Result<Self, String> {
-        let output = Command::new("pg_config").arg("--bindir").output();
-        let output = output.map_err(|error| format!("pg_config: {error}"))?;
-        let bin = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+        let bin = postgresql_programs().ok_or("no pg_config tells where PostgreSQL's programs are")?;
         if !bin.join("postgres").exists() {
             return Err(format!("no server in {}", bin.display()));
         }
@@ -104,7 +103,7 @@ impl Drop for Server {
 #[test]
 fn real_server() {
     match Server::start() {
-        Err(reason) => println!("skipped: real_server: {reason}"),
+        Err(reason) => skip("real_server", &reason),
         Ok(server) => {
             authentication(&server);
             statements(&server);
@@ -244,7 +243,7 @@ fn termination(server: &Server) {
 fn reports_like_psql(server: &Server) {
     let psql = server.bin.join("psql");
     if !psql.exists() {
-        println!("skipped: reports_like_psql: no psql");
+        skip("reports_like_psql", "no psql");
         return;
     }
     let mut queries = vec![

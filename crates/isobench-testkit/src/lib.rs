@@ -1,4 +1,6 @@
-//! Test equipment: simulated and scripted servers, a shared embedded PostgreSQL.
+//! Test equipment: simulated and scripted servers, and what is installed here.
 
+pub mod h2;
+pub mod installed;
 pub mod scripted;
 pub mod simulated;

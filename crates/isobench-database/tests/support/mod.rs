@@ -3,7 +3,8 @@
 #![allow(dead_code, reason = "each test binary uses another part of this module")]
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use isobench_testkit::installed::{postgresql_programs, skip};
 
 /// Compares a text with `tests/golden/NAME`; with `ISOBENCH_BLESS=1` writes it there instead.
 pub fn golden(name: &str, text: &str) {
@@ -19,21 +20,9 @@ pub fn golden(name: &str, text: &str) {
     assert_eq!(text.len(), expected.len(), "{name} has more or fewer lines; ISOBENCH_BLESS=1 accepts it");
 }
 
-/// The folder of the installed PostgreSQL's programs, if there is one.
-pub fn installed_binaries() -> Option<PathBuf> {
-    let output = Command::new("pg_config").arg("--bindir").output().ok()?;
-    let folder = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
-    folder.join("postgres").exists().then_some(folder)
-}
-
-/// Says why a test does nothing.
-pub fn skip(test: &str, why: &str) {
-    eprintln!("skipped: {test}: {why}");
-}
-
 /// A server of the installed PostgreSQL, or `None` after saying why the test is skipped.
 pub fn postgresql(test: &str) -> Option<(isobench_pgserver::Server, PathBuf)> {
-    let Some(bin) = installed_binaries() else {
+    let Some(bin) = postgresql_programs().filter(|folder| folder.join("postgres").exists()) else {
         skip(test, "no installed PostgreSQL (pg_config)");
         return None;
     };

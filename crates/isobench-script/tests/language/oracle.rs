@@ -12,7 +12,7 @@ fn oracle(test: &str) -> Option<Pgbench> {
     match Pgbench::find() {
         Ok(pgbench) => Some(pgbench),
         Err(reason) => {
-            println!("skipped: {test}: {reason}");
+            isobench_testkit::installed::skip(test, &reason);
             None
         }
     }

@@ -1,10 +1,6 @@
 //! Servers that are no PostgreSQL: `CockroachDB` as recorded, and `H2` over the real protocol.
 
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-
+use isobench_testkit::h2::H2;
 use isobench_testkit::scripted::ScriptedServer;
 
 use crate::compare::words;
@@ -132,62 +128,14 @@ fn conflicts_of_cockroachdb_are_retried_and_an_ambiguous_commit_is_not() {
     assert_eq!(cells(&document)[0]["level"]["effective"], "serializable");
 }
 
-/// A running `H2`, stopped when dropped.
-struct H2 {
-    process: Child,
-    port: String,
-}
-
-impl Drop for H2 {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// The jar named by `ISOBENCH_H2_JAR`, or the one in the local Maven repository.
-fn jar() -> Option<PathBuf> {
-    let named = std::env::var_os("ISOBENCH_H2_JAR").map(PathBuf::from);
-    let in_repository = || {
-        let home = std::env::var_os("HOME")?;
-        Some(Path::new(&home).join(".m2/repository/com/h2database/h2/2.4.240/h2-2.4.240.jar"))
-    };
-    named.or_else(in_repository).filter(|path| path.exists())
-}
-
-fn start_h2(test: &str, scene: &Scene) -> Option<H2> {
-    let Some(jar) = jar() else {
-        skip(test, "no H2 jar (ISOBENCH_H2_JAR, or com.h2database:h2:2.4.240 in the Maven repository)");
-        return None;
-    };
-    let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
-    let port = port.to_string();
-    let started = Command::new("java")
-        .arg("-cp")
-        .arg(jar)
-        .args(["org.h2.tools.Server", "-pg", "-pgPort", &port, "-ifNotExists", "-baseDir"])
-        .arg(scene.folder())
-        .stdout(Stdio::piped())
-        .spawn();
-    let Ok(mut process) = started else {
-        skip(test, "no Java");
-        return None;
-    };
-    let mut line = String::new();
-    let stdout = process.stdout.take().expect("a pipe");
-    let h2 = H2 { process, port };
-    // It says that it is running, once it listens.
-    BufReader::new(stdout).read_line(&mut line).expect("a line");
-    assert!(line.contains("PG server running"), "{line}");
-    Some(h2)
-}
-
 /// H2 knows neither END nor BEGIN ISOLATION LEVEL; its tables are made by a script.
 #[test]
 fn compare_on_h2() {
     let scene = Scene::new();
-    let Some(h2) = start_h2("compare_on_h2", &scene) else { return };
+    let h2 = match H2::start(scene.folder()) {
+        Ok(h2) => h2,
+        Err(why) => return skip("compare_on_h2", &why),
+    };
     scene.write(
         "tables.sql",
         "drop table if exists counters;\n\
@@ -204,7 +152,7 @@ fn compare_on_h2() {
     );
     let options = "compare --levels rc,rr,ser --clients 4 --setup tables.sql --workload add.sql --time 0.4 --warmup 0 \
                    --rounds 1 --json out.json -h 127.0.0.1 -U sa -d test --port";
-    let mut command = scene.isobench(&[&words(options)[..], &[&h2.port]].concat());
+    let mut command = scene.isobench(&[&words(options)[..], &[&h2.port.to_string()]].concat());
     let finished = Running::start(command.env("PGPASSWORD", "sa")).finish().expect(0);
     let finished = finished.says(&["working in schema \"isobench\""]);
     let document = document::read(&scene, "out.json");

@@ -29,23 +29,7 @@ impl Pgbench {
     /// # Errors
     /// Says why the oracle can't be asked.
     pub fn find() -> Result<Self, String> {
-        let bindir = Command::new("pg_config").arg("--bindir").output().ok();
-        let program = bindir
-            .map(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).join("pgbench"))
-            .filter(|program| program.is_file())
-            .unwrap_or_else(|| PathBuf::from("pgbench"));
-        let output = Command::new(&program)
-            .arg("--version")
-            .output()
-            .map_err(|error| format!("no pgbench found ({error})"))?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let version = text
-            .split_once(") ")
-            .and_then(|(_, version)| version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok())
-            .ok_or_else(|| format!("can't read the version in {text:?}"))?;
-        if version < 15 {
-            return Err(format!("pgbench {version} has another random generator, 15 is needed"));
-        }
+        let (program, version) = isobench_testkit::installed::pgbench()?;
         let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder ({error})"))?;
         let log = fake_server::start(folder.path()).map_err(|error| format!("no socket ({error})"))?;
         Ok(Self { program, folder, log, version })

@@ -7,21 +7,15 @@ pub mod pgbench;
 pub mod program;
 pub mod scene;
 
-use std::io::Write;
 use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use isobench_pgserver::{Server, ServerError, ServerOptions};
+pub use isobench_testkit::installed::skip;
 
 /// How long anything may take before a test fails: only a program that hangs gets there.
 pub const PATIENCE: Duration = Duration::from_mins(2);
-
-/// Says why a test does nothing, past the test runner, which would keep the words of a passing test to itself.
-pub fn skip(test: &str, why: &str) {
-    // If nobody reads standard error, nobody wants to know.
-    let _ = writeln!(std::io::stderr(), "skipped: {test}: {why}");
-}
 
 /// Whether there is a PostgreSQL to run here, installed or fetched; says why the test is skipped if not.
 pub fn has_postgresql(test: &str) -> bool {
