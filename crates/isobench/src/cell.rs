@@ -10,8 +10,9 @@ use isobench_runner::{Control, Event, Job, Outcome as Run, Progress, Stop};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::failure::{Failure, Outcome};
+use crate::messages::Messages;
 use crate::plan::{CellPlan, Plan};
-use crate::sessions::{self, advice};
+use crate::sessions;
 use crate::target::{Connector, Target};
 
 /// How long a server that was lost may take to come back for the check of the invariants (a crashed backend makes
@@ -60,8 +61,8 @@ impl Bench<'_> {
         if plan.strict_levels && effective.differs_from(cell.level) {
             return Err(Failure::setup(refusal(cell, &effective)));
         }
-        let errors = Errors::default();
-        let report = |event: Event| errors.add(event);
+        let messages = Messages::kept();
+        let report = |event: Event| messages.take(event);
         let mut warmup = None;
         if !plan.warmup.is_zero() {
             warmup = Some(fleet.run(&job, Stop::Time(plan.warmup), self.control, &report, watch));
@@ -73,18 +74,12 @@ impl Bench<'_> {
         let cpu = cpu_seconds() - cpu;
         let connecting = fleet.connecting();
         drop(fleet);
-        let mut round = round(&job, &run, number);
+        let mut round = round(&job, &run, number, messages.into_errors());
         round.client_cpu_s = Some(cpu);
         round.connect_s = Some(connecting.as_secs_f64());
         round.complete &= warmup.as_ref().is_none_or(Run::is_complete);
         round.warmup = warmup.as_ref().map(warmed_up);
-        round.errors = errors.into_texts();
         round.invariants = books.close(&connector, &run);
-        if let Err(error) = run.check() {
-            // A defect of isobench: the round is kept for whoever looks into it, but counts for nothing.
-            round.complete = false;
-            round.errors.insert(0, error.to_string());
-        }
         Ok(Measured { round, effective, notes })
     }
 
@@ -115,39 +110,8 @@ pub fn cpu_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Collects what clients say, at most so many lines.
-#[derive(Default)]
-struct Errors {
-    texts: std::sync::Mutex<Vec<String>>,
-}
-
-/// The most messages of a round that are kept: a thousand clients lose their server in the same words.
-const MOST_ERRORS: usize = 20;
-
-impl Errors {
-    fn add(&self, event: Event) {
-        let text = match event {
-            Event::Aborted(text, code) => format!("{text}{}", advice(code)),
-            Event::Debug(text) => {
-                eprintln!("{text}");
-                return;
-            }
-            // Notices of a benchmark script are the user's own doing and would drown the rest.
-            Event::Notice(_) => return,
-        };
-        let mut texts = self.texts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if texts.len() < MOST_ERRORS {
-            texts.push(text);
-        }
-    }
-
-    fn into_texts(self) -> Vec<String> {
-        self.texts.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-}
-
-/// The round of the result document that a run makes.
-pub fn round(job: &Job, run: &Run, number: u32) -> Round {
+/// The round of the result document that a run makes, with the errors of its clients.
+pub fn round(job: &Job, run: &Run, number: u32, errors: Vec<String>) -> Round {
     let conflicts = run
         .conflicts
         .iter()
@@ -162,6 +126,12 @@ pub fn round(job: &Job, run: &Run, number: u32) -> Round {
     let mut round = Round::from_ledger(number, &ledger, &run.latency(), run.elapsed, conflicts);
     round.complete = run.is_complete();
     round.late = job.spec().latency_limit.map(|_| ledger.late);
+    round.errors = errors;
+    if let Err(error) = run.check() {
+        // A defect of isobench: the round is kept for whoever looks into it, but counts for nothing.
+        round.complete = false;
+        round.errors.insert(0, error.to_string());
+    }
     round
 }
 

@@ -11,6 +11,7 @@ mod display;
 mod environment;
 mod failure;
 mod interrupt;
+mod messages;
 mod options;
 mod plan;
 mod sessions;

@@ -162,11 +162,7 @@ impl Plan {
 
     /// What the result document says of the plan.
     pub fn document(&self, server_settings: &[(String, String)]) -> report::Plan {
-        let (rate, think_time_ms) = match self.pacing {
-            Pacing::Unpaced => (None, None),
-            Pacing::Rate(rate) => (Some(rate), None),
-            Pacing::ThinkTime(pause) => (None, Some(pause.as_secs_f64() * 1e3)),
-        };
+        let (rate, think_time_ms) = pacing_figures(self.pacing);
         report::Plan {
             levels: self.levels.clone(),
             workload: self.sources.planned(),
@@ -326,6 +322,26 @@ pub fn protocol(name: &str) -> Outcome<Protocol> {
     Protocol::ALL.into_iter().find(|protocol| protocol.name() == name).ok_or_else(|| {
         wrong("protocol", format!("invalid query mode: \"{name}\"; use simple, extended or prepared"))
     })
+}
+
+/// Pacing as the result document has it: transactions per second, and the pause between two in ms.
+pub fn pacing_figures(pacing: Pacing) -> (Option<f64>, Option<f64>) {
+    match pacing {
+        Pacing::Unpaced => (None, None),
+        Pacing::Rate(rate) => (Some(rate), None),
+        Pacing::ThinkTime(pause) => (None, Some(pause.as_secs_f64() * 1e3)),
+    }
+}
+
+/// A cell of the result document, without rounds yet.
+pub fn cell_entry(sources: &Sources, scale: u32, spec: &RunSpec, level: report::CellLevel) -> report::Cell {
+    let mut cell = report::Cell::new(sources.name(), level);
+    cell.scale = scale;
+    cell.clients = count(spec.clients);
+    cell.jobs = count(spec.workers);
+    spec.protocol.name().clone_into(&mut cell.protocol);
+    cell.backoff = spec.retry.backoff.to_string();
+    cell
 }
 
 /// A count as the result document has it.

@@ -95,15 +95,12 @@ impl Target {
         self.embedded.is_some()
     }
 
-    /// Opens a session in the place where the tables are. May be called from any thread.
+    /// Opens a session in the place where the tables are.
     ///
     /// # Errors
     /// The server refuses or is gone.
     pub fn open(&self) -> Result<Connection, isobench_database::Error> {
-        match &self.namespace {
-            Some(namespace) => namespace.open(&self.options),
-            None => Ok(Connection::open(&self.options)?),
-        }
+        self.connector().open()
     }
 
     /// A connector that may be moved to other threads.

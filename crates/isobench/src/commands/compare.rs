@@ -9,7 +9,7 @@ use crate::environment::{client, now};
 use crate::failure::{Failure, Outcome};
 use crate::options::CompareOptions;
 use crate::output;
-use crate::plan::{CellPlan, Plan, count};
+use crate::plan::{CellPlan, Plan, cell_entry, count};
 use crate::target::Target;
 
 /// Carries out the comparison and prints its table.
@@ -133,13 +133,8 @@ fn level_check(plan: &Plan, target: &Target, cells: &[CellPlan]) -> Outcome<Vec<
             }
             eprintln!("warning: {} was asked for, but the server runs {effective}", cell.level);
         }
-        let mut entry = Cell::new(plan.sources.name(), CellLevel::new(Some(cell.level), effective));
-        entry.scale = plan.scale;
-        entry.clients = count(cell.clients);
-        entry.jobs = count(plan.jobs);
-        plan.protocol.name().clone_into(&mut entry.protocol);
-        entry.backoff = cell.backoff.to_string();
-        entries.push(entry);
+        let level = CellLevel::new(Some(cell.level), effective);
+        entries.push(cell_entry(&plan.sources, plan.scale, &plan.spec(cell), level));
     }
     connection.close();
     Ok(entries)

@@ -3,24 +3,24 @@
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::num::NonZeroU32;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use isobench_database::Writes;
 use isobench_isolation::{EffectiveLevel, Level};
-use isobench_report::{Cell, CellLevel, Document, Plan as PlanDocument, Round, Server, summarise};
+use isobench_report::{CellLevel, Document, Plan as PlanDocument, Round, Server, summarise};
 use isobench_runner::{
-    Backoff, Control, Event, OnError, Outcome as Run, Pacing, Progress, Protocol, RetryPolicy, RunSpec, Stop,
+    Backoff, Control, Event, OnError, Outcome as Run, Progress, Protocol, RetryPolicy, RunSpec, Stop,
 };
 use isobench_script::builtins;
 
 use crate::cell::{Books, cpu_seconds, round};
 use crate::environment::{client, now};
 use crate::failure::{Failure, Outcome};
+use crate::messages::Messages;
 use crate::options::RunOptions;
 use crate::output;
-use crate::plan::{GRACE, count, milliseconds, pacing, protocol, seconds};
-use crate::sessions::{self, advice};
+use crate::plan::{GRACE, cell_entry, count, milliseconds, pacing, pacing_figures, protocol, seconds};
+use crate::sessions;
 use crate::summary::Summary;
 use crate::target::Target;
 use crate::workload::{Source, Sources};
@@ -172,15 +172,8 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     let writes =
         settings.sources.writes().filter(|writes| writes.iter().any(|writes| *writes != Writes::Nothing));
     let books = settings.level.and(writes).map(|writes| Books::open(&connector, Some(writes)));
-    let errors = Mutex::new(Vec::new());
-    let report = |event: Event| match event {
-        Event::Aborted(text, code) => {
-            let text = format!("{text}{}", advice(code));
-            eprintln!("isobench: error: {text}");
-            errors.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(text);
-        }
-        Event::Notice(text) | Event::Debug(text) => eprintln!("{text}"),
-    };
+    let messages = Messages::aloud();
+    let report = |event: Event| messages.take(event);
     let mut lines = ProgressLines::new(options);
     let cpu = cpu_seconds();
     let outcome = fleet.run(&job, settings.stop, control, &report, &mut |elapsed, progress| {
@@ -204,10 +197,9 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     };
     let printed = output::print(&summary.render());
     if let (Some(path), Some(server)) = (&options.json, server) {
-        let mut round = round(&job, &outcome, 1);
+        let mut round = round(&job, &outcome, 1, messages.into_errors());
         round.client_cpu_s = Some(cpu);
         round.connect_s = Some(connecting.as_secs_f64());
-        round.errors = errors.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         round.invariants.clone_from(&invariants);
         let mut document = document(settings, target, server, scale, effective, round);
         document.started_at = Some(started_at);
@@ -289,12 +281,8 @@ fn document(
     round: Round,
 ) -> Document {
     let mut document = Document::new(server, client(), plan_document(settings, target, scale));
-    let mut cell = Cell::new(settings.sources.name(), CellLevel::new(settings.level, effective));
-    cell.scale = scale;
-    cell.clients = count(settings.spec.clients);
-    cell.jobs = count(settings.spec.workers);
-    settings.spec.protocol.name().clone_into(&mut cell.protocol);
-    cell.backoff = settings.spec.retry.backoff.to_string();
+    let level = CellLevel::new(settings.level, effective);
+    let mut cell = cell_entry(&settings.sources, scale, &settings.spec, level);
     document.complete = round.complete;
     cell.rounds.push(round);
     document.cells.push(cell);
@@ -308,6 +296,7 @@ fn plan_document(settings: &Settings, target: &Target, scale: u32) -> PlanDocume
         Stop::Time(time) => (Some(time.as_secs_f64()), None),
         Stop::Transactions(count) => (None, Some(count)),
     };
+    let (rate, think_time_ms) = pacing_figures(spec.pacing);
     PlanDocument {
         levels: settings.level.into_iter().collect(),
         workload: settings.sources.planned(),
@@ -321,12 +310,8 @@ fn plan_document(settings: &Settings, target: &Target, scale: u32) -> PlanDocume
         backoff: vec![spec.retry.backoff.to_string()],
         protocol: Protocol::name(spec.protocol).to_owned(),
         seed: Some(spec.seed),
-        rate: if let Pacing::Rate(rate) = spec.pacing { Some(rate) } else { None },
-        think_time_ms: if let Pacing::ThinkTime(pause) = spec.pacing {
-            Some(pause.as_secs_f64() * 1e3)
-        } else {
-            None
-        },
+        rate,
+        think_time_ms,
         latency_limit_ms: spec.latency_limit.map(|limit| limit.as_secs_f64() * 1e3),
         server_settings: target.server_settings.iter().cloned().collect(),
         ..PlanDocument::default()
