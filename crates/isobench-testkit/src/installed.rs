@@ -1,7 +1,8 @@
 //! What is installed here beyond a Rust toolchain, and how a test says that it can't do without.
 
+use std::ffi::OsStr;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Says why a test does nothing, past the test runner, which would keep the words of a passing test to itself.
@@ -16,25 +17,113 @@ pub fn postgresql_programs() -> Option<PathBuf> {
     Some(PathBuf::from(String::from_utf8(output.stdout).ok()?.trim()))
 }
 
-/// The real pgbench and its major version, 15 to 18: beside the installed server's programs, else in the search path.
+/// A real pgbench to compare with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RealPgbench {
+    /// The program.
+    pub program: PathBuf,
+    /// Its major version, 15 to 19.
+    pub major: u32,
+    /// The folder with the server's programs of the same installation, if they are there.
+    pub server: Option<PathBuf>,
+}
+
+impl RealPgbench {
+    /// Asks a program for its version.
+    ///
+    /// # Errors
+    /// It can't be run, or isn't a pgbench of version 15 to 19.
+    pub fn ask(program: &Path) -> Result<RealPgbench, String> {
+        let output = Command::new(program).arg("--version").output().map_err(|error| {
+            format!("there is no pgbench to compare with ({}: {error})", program.display())
+        })?;
+        let answer = String::from_utf8_lossy(&output.stdout).into_owned();
+        let major = major(&answer)
+            .filter(|major| (15..=19).contains(major))
+            .ok_or_else(|| format!("{} is not pgbench 15 to 19 ({})", program.display(), answer.trim()))?;
+        let folder = program.parent().filter(|folder| folder.join("postgres").is_file());
+        let server = folder.filter(|folder| folder.join("initdb").is_file()).map(Path::to_path_buf);
+        Ok(RealPgbench { program: program.to_path_buf(), major, server })
+    }
+}
+
+/// The number after "pgbench (PostgreSQL) ".
+fn major(answer: &str) -> Option<u32> {
+    let version = answer.strip_prefix("pgbench (PostgreSQL) ")?;
+    version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// All real pgbenches that can be found, the oldest first, one of each major version: those that the environment
+/// variable `ISOBENCH_PGBENCH` names (a list of paths like `PATH`), then the one beside the installed server's programs,
+/// else in the search path.
+///
+/// # Panics
+/// The variable names something else than a pgbench: whoever sets it wants no test to be skipped.
+pub fn pgbenches() -> Vec<RealPgbench> {
+    let named = std::env::var_os("ISOBENCH_PGBENCH");
+    let mut found = all_named(named.as_deref().unwrap_or_default());
+    found.extend(installed());
+    found.sort_by_key(|pgbench| pgbench.major);
+    found.dedup_by_key(|pgbench| pgbench.major);
+    found
+}
+
+fn all_named(list: &OsStr) -> Vec<RealPgbench> {
+    let named = std::env::split_paths(list).filter(|path| !path.as_os_str().is_empty());
+    named
+        .map(|path| RealPgbench::ask(&path).unwrap_or_else(|why| panic!("ISOBENCH_PGBENCH: {why}")))
+        .collect()
+}
+
+fn installed() -> Result<RealPgbench, String> {
+    let beside = postgresql_programs().map(|folder| folder.join("pgbench"));
+    RealPgbench::ask(&beside.filter(|program| program.is_file()).unwrap_or_else(|| PathBuf::from("pgbench")))
+}
+
+/// The real pgbench of a major version.
+///
+/// # Errors
+/// Says that there is none.
+pub fn pgbench_of(major: u32) -> Result<RealPgbench, String> {
+    let found = pgbenches().into_iter().find(|pgbench| pgbench.major == major);
+    found
+        .ok_or_else(|| format!("there is no pgbench {major} to compare with (ISOBENCH_PGBENCH can name one)"))
+}
+
+/// The installed pgbench and its major version, 15 to 18: beside the installed server's programs, else in the search
+/// path.
 ///
 /// # Errors
 /// Says why there is none.
 pub fn pgbench() -> Result<(PathBuf, u32), String> {
-    let program = postgresql_programs()
-        .map(|folder| folder.join("pgbench"))
-        .filter(|program| program.is_file())
-        .unwrap_or_else(|| PathBuf::from("pgbench"));
-    let output = Command::new(&program)
-        .arg("--version")
-        .output()
-        .map_err(|error| format!("there is no pgbench to compare with ({error})"))?;
-    let answer = String::from_utf8_lossy(&output.stdout).into_owned();
-    let version = answer.split_once(") ").map_or("", |(_, version)| version);
-    let major =
-        version.split(|c: char| !c.is_ascii_digit()).next().and_then(|major| major.parse::<u32>().ok());
-    match major {
-        Some(major @ 15..=18) => Ok((program, major)),
-        _ => Err(format!("{} is not of version 15 to 18", answer.trim())),
+    let found = installed()?;
+    match found.major {
+        15..=18 => Ok((found.program, found.major)),
+        major => Err(format!("the installed pgbench is of version {major}, not of 15 to 18")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read() {
+        assert_eq!(major("pgbench (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n"), Some(15));
+        assert_eq!(major("pgbench (PostgreSQL) 19beta1\n"), Some(19));
+        assert_eq!(major("psql (PostgreSQL) 18.4\n"), None);
+    }
+
+    #[test]
+    fn a_missing_program_and_another_one_are_told_apart() {
+        let missing = RealPgbench::ask(Path::new("/nowhere/pgbench")).expect_err("nothing is there");
+        assert!(missing.starts_with("there is no pgbench"), "{missing}");
+        let other = RealPgbench::ask(Path::new("/bin/echo")).expect_err("echo is no pgbench");
+        assert!(other.contains("is not pgbench 15 to 19"), "{other}");
+    }
+
+    #[test]
+    fn an_empty_list_names_nothing() {
+        assert_eq!(all_named(OsStr::new("")), []);
     }
 }
