@@ -22,6 +22,7 @@
 pub mod console;
 pub mod options;
 pub mod version;
+pub mod wording;
 
 pub use console::Console;
 pub use version::Version;

@@ -12,15 +12,20 @@ mod store;
 
 use std::time::Duration;
 
-use isobench_pgwire::{FrameBuffer, ServerError, SqlState, TransactionStatus};
+use isobench_pgwire::{FrameBuffer, ServerError, TransactionStatus};
 use isobench_script::{Prng, Variables};
 
-use crate::job::{Event, Job, Report};
+use crate::event::{Cause, Detail, Event, Failed, Place, Report, Step};
+use crate::job::Job;
+use crate::observer::{Ended, How, Observer};
 use crate::recorder::{Recorder, ScriptRecord};
 use crate::schedule::Schedule;
 use crate::spec::{Pacing, Stop};
 use crate::time::{Clock, Nanos, nanos};
 use pipeline::Pipeline;
+
+/// Why a session ended of which nothing else is known; libpq's words.
+pub(crate) const CLOSED: &str = "server closed the connection unexpectedly";
 
 /// What a client is doing.
 ///
@@ -43,6 +48,10 @@ pub(crate) enum State {
         /// When the waiting began.
         since: Nanos,
     },
+    /// Has no session, and is to get one for the transaction that is due. Then begins it.
+    Connecting,
+    /// Waits for the server to prepare this statement. Then executes the command again that needs it.
+    Preparing(usize),
     /// Waits for the server's reply to the last request. Then goes on with the script, or rolls back.
     Replying,
     /// Waits in a `\sleep`, or lets other clients have a turn. Then goes on with the script.
@@ -67,6 +76,10 @@ pub(crate) enum Action {
     Receive,
     /// To be called at this instant (and when the server has sent something).
     Wake(Nanos),
+    /// A session, opened at once; then [`Client::on_connected`] or [`Client::on_refused`] is called.
+    Connect,
+    /// To be called after its session has been closed: [`Client::on_disconnected`].
+    Disconnect,
     /// Nothing: it has finished.
     Finish,
     /// The connection is to be closed: it has aborted.
@@ -79,6 +92,9 @@ pub(crate) struct Context<'a> {
     pub(crate) stop: Stop,
     pub(crate) recorder: &'a mut Recorder,
     pub(crate) schedule: Option<&'a mut Schedule>,
+    /// The stream that the worker's clients choose their scripts from, if they share one.
+    pub(crate) choice: Option<&'a mut Prng>,
+    pub(crate) observer: Option<&'a mut (dyn Observer + 'static)>,
     /// Bytes to send, appended.
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) clock: &'a dyn Clock,
@@ -91,12 +107,22 @@ pub(crate) struct Context<'a> {
     pub(crate) report: &'a Report<'a>,
 }
 
+impl Context<'_> {
+    /// Tells a step, if anybody wants to know.
+    fn trace(&self, client: usize, step: impl FnOnce() -> Step) {
+        if self.job.spec.detail >= Detail::Trace {
+            (self.report)(Event::Trace { client, step: step() });
+        }
+    }
+}
+
 /// One simulated user and its session with the server.
 pub(crate) struct Client {
     id: usize,
     state: State,
 
     // The session.
+    connected: bool,
     status: TransactionStatus,
     frames: FrameBuffer,
     /// Which statements the session knows, one bit each.
@@ -109,6 +135,8 @@ pub(crate) struct Client {
     tries: u32,
     /// Latency counts from here: the scheduled start, or the begin of the first attempt.
     since: Nanos,
+    /// When the first attempt began.
+    began: Nanos,
     attempt_began: Nanos,
     variables: Variables,
     functions: Prng,
@@ -132,21 +160,27 @@ pub(crate) struct Client {
     /// With what the server ended the session while it owed no reply, so that it is no failure of the attempt.
     farewell: Option<Box<ServerError>>,
     pipeline: Option<Box<Pipeline>>,
-    /// Statements whose `ParseComplete` is still to come, in order.
-    parsing: Vec<usize>,
     stored: Option<Box<store::Rows>>,
+    /// The server wants, or sends, the rows of a COPY.
+    copy: bool,
 
-    choices: Prng,
+    choices: Option<Prng>,
     backoffs: Prng,
 }
 
 impl Client {
     /// A client that isn't started, with its streams for expressions, choice of scripts and backoff.
-    pub(crate) fn new(id: usize, variables: Variables, streams: [Prng; 3], statements: usize) -> Client {
-        let [functions, choices, backoffs] = streams;
+    pub(crate) fn new(
+        id: usize,
+        variables: Variables,
+        streams: (Prng, Option<Prng>, Prng),
+        statements: usize,
+    ) -> Client {
+        let (functions, choices, backoffs) = streams;
         Client {
             id,
             state: State::Idle,
+            connected: false,
             status: TransactionStatus::Idle,
             frames: FrameBuffer::new(),
             prepared: vec![0; statements.div_ceil(64)].into_boxed_slice(),
@@ -154,6 +188,7 @@ impl Client {
             command: 0,
             tries: 0,
             since: Nanos(0),
+            began: Nanos(0),
             attempt_began: Nanos(0),
             saved: (variables.clone(), functions.clone()),
             variables,
@@ -167,8 +202,8 @@ impl Client {
             failure: None,
             farewell: None,
             pipeline: None,
-            parsing: Vec::new(),
             stored: None,
+            copy: false,
             choices,
             backoffs,
         }
@@ -176,6 +211,7 @@ impl Client {
 
     /// Takes over a session of which these bytes have been received and not yet understood.
     pub(crate) fn take_over(&mut self, received: &[u8]) {
+        self.connected = true;
         // What isn't asked for stays in the buffer until the next bytes come.
         drop(self.frames.feed(received));
     }
@@ -224,7 +260,8 @@ impl Client {
                 self.record(ctx).ledger.time.backoff += paused;
                 self.begin_attempt(ctx)
             }
-            State::Replying | State::RollingBack => Action::Receive,
+            State::Preparing(_) | State::Replying | State::RollingBack => Action::Receive,
+            State::Connecting => Action::Connect,
             State::Finished => Action::Finish,
             State::Aborted => Action::Close,
         }
@@ -246,7 +283,8 @@ impl Client {
                 ledger.transactions.cut_off += 1;
                 self.finish()
             }
-            State::Replying | State::Sleeping | State::RollingBack => Action::Receive,
+            State::Preparing(_) | State::Replying | State::Sleeping | State::RollingBack => Action::Receive,
+            State::Connecting => Action::Connect,
             State::Finished => Action::Finish,
             State::Aborted => Action::Close,
         }
@@ -269,9 +307,15 @@ impl Client {
             return self.finish();
         }
         if self.farewell.is_some() {
-            return self.on_lost(ctx, "server closed the connection unexpectedly");
+            return self.on_lost(ctx, CLOSED);
         }
-        self.script = ctx.job.workload.mix.choose(&mut self.choices);
+        let mix = &ctx.job.workload.mix;
+        self.script = match (&mut self.choices, ctx.choice.as_deref_mut()) {
+            (Some(own), _) => mix.choose(own),
+            (None, Some(shared)) => mix.choose(shared),
+            (None, None) => 0,
+        };
+        ctx.trace(self.id, || Step::Script(self.script));
         match ctx.job.spec.pacing {
             Pacing::ThinkTime(pause) if !first => {
                 self.since = ctx.now.after(pause);
@@ -303,9 +347,12 @@ impl Client {
                 return if self.since > ctx.now { self.wait(ctx) } else { self.begin_transaction(ctx) };
             }
             self.done += 1;
+            self.tries = 0;
             let transactions = &mut self.record(ctx).ledger.transactions;
             transactions.total += 1;
             transactions.skipped += 1;
+            self.began = ctx.now;
+            self.observe(ctx, How::Skipped);
             if self.is_over(ctx) {
                 return self.finish();
             }
@@ -318,9 +365,14 @@ impl Client {
     }
 
     fn begin_transaction(&mut self, ctx: &mut Context<'_>) -> Action {
+        if ctx.job.spec.connect_each && !self.connected {
+            self.state = State::Connecting;
+            return Action::Connect;
+        }
         self.done += 1;
         self.tries = 0;
         self.yielded = false;
+        self.began = ctx.now;
         if matches!(ctx.job.spec.pacing, Pacing::Rate(_)) {
             let lag = ctx.now.since(self.since);
             self.record(ctx).lag.record(lag);
@@ -328,7 +380,9 @@ impl Client {
             self.since = ctx.now;
         }
         if ctx.job.spec.retry.allows_another(1) {
-            self.saved.0.clone_from(&self.variables);
+            if ctx.job.spec.rules.restores_variables() {
+                self.saved.0.clone_from(&self.variables);
+            }
             self.saved.1.clone_from(&self.functions);
         }
         self.record(ctx).ledger.transactions.total += 1;
@@ -346,12 +400,61 @@ impl Client {
         self.run_commands(ctx)
     }
 
-    /// Ends the client for good, with a message for the user.
-    fn abort(&mut self, ctx: &Context<'_>, message: String, code: Option<SqlState>) -> Action {
+    /// The session asked for is there; these bytes came with it.
+    pub(crate) fn on_connected(&mut self, ctx: &mut Context<'_>, received: &[u8]) -> Action {
+        self.connected = true;
+        self.status = TransactionStatus::Idle;
+        self.prepared.fill(0);
+        self.frames = FrameBuffer::new();
+        self.take_over(received);
+        self.begin_transaction(ctx)
+    }
+
+    /// The session asked for can't be had.
+    pub(crate) fn on_refused(&mut self, ctx: &mut Context<'_>, why: String) -> Action {
+        self.abort(ctx, self.command, Cause::Connect(why))
+    }
+
+    /// The session that was only for one transaction is closed.
+    pub(crate) fn on_disconnected(&mut self, ctx: &mut Context<'_>) -> Action {
+        self.connected = false;
+        self.after_transaction(ctx)
+    }
+
+    /// Ends the client for good, and says why.
+    fn abort(&mut self, ctx: &Context<'_>, command: usize, cause: Cause) -> Action {
         self.state = State::Aborted;
         self.outstanding = 0;
-        (ctx.report)(Event::Aborted(message, code));
+        (ctx.report)(Event::Aborted(self.place(command), cause));
         Action::Close
+    }
+
+    fn place(&self, command: usize) -> Place {
+        Place { client: self.id, script: self.script, command }
+    }
+
+    /// What the server said, with the text it refers to.
+    fn failed(&self, ctx: &Context<'_>, error: ServerError, command: usize) -> Failed {
+        let request = ctx.job.program.request(self.script, command);
+        let text = request.and_then(|request| request.text(&self.variables));
+        Failed { error: Box::new(error), query: self.answered, text }
+    }
+
+    /// Tells whoever watches the worker's transactions how this one ended.
+    fn observe(&self, ctx: &mut Context<'_>, how: How) {
+        let Some(observer) = ctx.observer.as_deref_mut() else { return };
+        let lag =
+            if matches!(ctx.job.spec.pacing, Pacing::Rate(_)) { self.began.since(self.since) } else { 0 };
+        observer.ended(&Ended {
+            client: self.id,
+            number: self.done,
+            script: self.script,
+            how,
+            tries: self.tries,
+            latency: ctx.now.since(self.since),
+            lag,
+            at: ctx.now,
+        });
     }
 
     /// True if the transaction has taken longer than the latency limit.
@@ -363,12 +466,7 @@ impl Client {
         self.prepared[statement / 64] >> (statement % 64) & 1 == 1
     }
 
-    fn set_prepared(&mut self, statement: usize, known: bool) {
-        let bit = 1 << (statement % 64);
-        if known {
-            self.prepared[statement / 64] |= bit;
-        } else {
-            self.prepared[statement / 64] &= !bit;
-        }
+    fn set_prepared(&mut self, statement: usize) {
+        self.prepared[statement / 64] |= 1 << (statement % 64);
     }
 }

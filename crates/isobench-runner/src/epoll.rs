@@ -13,6 +13,7 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 
+use crate::job::Reconnect;
 use crate::time::{Clock, Nanos, SystemClock};
 use crate::transport::{Received, Transport};
 
@@ -23,27 +24,33 @@ const EVENTS: usize = 256;
 pub(crate) struct Epoll {
     poller: OwnedFd,
     sockets: Vec<Option<Socket>>,
-    cancels: Vec<CancelToken>,
+    cancels: Vec<Option<CancelToken>>,
     canceller: Option<Sender<CancelToken>>,
     clock: SystemClock,
 }
 
 impl Epoll {
-    /// Takes over connections that have been set up.
+    /// Sockets for so many connections, none of which is open.
     ///
     /// # Errors
-    /// The operating system refuses another epoll instance, or to watch a socket.
-    pub(crate) fn new(connections: Vec<Established>, clock: SystemClock) -> io::Result<Epoll> {
+    /// The operating system refuses another epoll instance.
+    pub(crate) fn new(connections: usize, clock: SystemClock) -> io::Result<Epoll> {
         let poller = epoll::create(CreateFlags::CLOEXEC)?;
-        let mut sockets = Vec::with_capacity(connections.len());
-        let mut cancels = Vec::with_capacity(connections.len());
-        for (index, connection) in connections.into_iter().enumerate() {
-            connection.socket.set_nonblocking(true)?;
-            epoll::add(&poller, &connection.socket, EventData::new_u64(index as u64), Self::flags(false))?;
-            sockets.push(Some(connection.socket));
-            cancels.push(connection.cancel);
-        }
-        Ok(Epoll { poller, sockets, cancels, canceller: None, clock })
+        let sockets = std::iter::repeat_with(|| None).take(connections).collect();
+        Ok(Epoll { poller, sockets, cancels: vec![None; connections], canceller: None, clock })
+    }
+
+    /// Takes over a connection that has been set up; returns what it has received and not understood.
+    ///
+    /// # Errors
+    /// The operating system refuses to watch the socket.
+    pub(crate) fn adopt(&mut self, connection: usize, session: Established) -> io::Result<Vec<u8>> {
+        session.socket.set_nonblocking(true)?;
+        let data = EventData::new_u64(connection as u64);
+        epoll::add(&self.poller, &session.socket, data, Self::flags(false))?;
+        self.sockets[connection] = Some(session.socket);
+        self.cancels[connection] = Some(session.cancel);
+        Ok(session.pending)
     }
 
     fn flags(writable: bool) -> EventFlags {
@@ -126,10 +133,17 @@ impl Transport for Epoll {
             });
             sender
         });
-        let _ = canceller.send(self.cancels[connection].clone());
+        if let Some(token) = &self.cancels[connection] {
+            let _ = canceller.send(token.clone());
+        }
     }
 
     fn close(&mut self, connection: usize) {
         self.sockets[connection] = None;
+    }
+
+    fn open(&mut self, connection: usize, connect: &Reconnect) -> Result<Vec<u8>, String> {
+        let session = connect()?.into_established();
+        self.adopt(connection, session).map_err(|error| error.to_string())
     }
 }

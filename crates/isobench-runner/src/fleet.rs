@@ -2,23 +2,30 @@
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use isobench_pgwire::{Connection, Established};
+use isobench_pgwire::Connection;
 use isobench_script::Prng;
 use isobench_stats::{LatencyHistogram, Ledger, LedgerError};
 
 use crate::client::Client;
 use crate::control::{Control, Progress, Published};
 use crate::epoll::Epoll;
-use crate::job::{Job, Report};
+use crate::event::Report;
+use crate::job::{Job, Streams};
+use crate::observer::Observer;
 use crate::recorder::{ConflictCount, Recorder, ScriptRecord};
 use crate::spec::Stop;
 use crate::time::{Clock, Nanos, SystemClock};
 use crate::worker::{Account, Crew, Order};
 
-/// How often a watcher is shown the progress.
-const WATCH_EVERY: Duration = Duration::from_millis(100);
+/// Whoever watches a run from outside.
+pub struct Watch<'a> {
+    /// How often; [`Duration::MAX`] is never.
+    pub every: Duration,
+    /// Is called with the time and the progress since the start of the run.
+    pub show: &'a mut dyn FnMut(Duration, Progress),
+}
 
 /// The clients couldn't be connected. `E` is what `connect` of [`Fleet::open`] returns.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +44,7 @@ pub type Connect<'a, P, E> = dyn Fn() -> Result<(Connection, P), E> + Sync + 'a;
 /// The clients of a job, connected, and kept connected from one run to the next (warm-up, measurement).
 pub struct Fleet {
     crews: Vec<Crew<Epoll>>,
-    schedules: Vec<Prng>,
+    streams: Vec<Streams>,
     clock: SystemClock,
     connecting: Duration,
 }
@@ -55,10 +62,13 @@ pub struct Outcome {
     pub aborted: usize,
     /// The run was ended by a request from outside.
     pub interrupted: bool,
+    /// Time spent on opening and closing sessions during the run, added up over clients ([`crate::RunSpec::connect_each`]).
+    pub reconnecting: Duration,
 }
 
 impl Fleet {
-    /// Connects every client, the workers at the same time. Returns what `connect` told of each session.
+    /// Connects every client, the workers at the same time. Returns what `connect` told of each session. Where each
+    /// transaction has a connection of its own, none is made yet.
     ///
     /// # Errors
     /// The first session that can't be set up; the others are closed.
@@ -68,7 +78,7 @@ impl Fleet {
     ) -> Result<(Fleet, Vec<P>), OpenError<E>> {
         let began = Instant::now();
         let clock = SystemClock::start();
-        let (mut clients, schedules) = job.cast();
+        let (mut clients, streams) = job.cast();
         let mut groups: Vec<Vec<Client>> = Vec::new();
         let workers = job.spec.workers.clamp(1, clients.len().max(1));
         for worker in (1..=workers).rev() {
@@ -78,7 +88,7 @@ impl Fleet {
         let opened: Vec<Result<_, OpenError<E>>> = thread::scope(|scope| {
             let threads: Vec<_> = groups
                 .into_iter()
-                .map(|clients| scope.spawn(move || open_crew(clients, connect, clock)))
+                .map(|clients| scope.spawn(move || open_crew(job, clients, connect, clock)))
                 .collect();
             threads
                 .into_iter()
@@ -92,7 +102,7 @@ impl Fleet {
             crews.push(crew);
             prepared.extend(values);
         }
-        Ok((Fleet { crews, schedules, clock, connecting: began.elapsed() }, prepared))
+        Ok((Fleet { crews, streams, clock, connecting: began.elapsed() }, prepared))
     }
 
     /// How long connecting and preparing all sessions took.
@@ -100,41 +110,58 @@ impl Fleet {
         self.connecting
     }
 
-    /// Runs until `stop`, or until `control` asks to end. `watch` is called about ten times a second with the time and
-    /// the progress since the start of this run; `report` hears of events, from the workers' threads.
+    /// When the clock that [`crate::Ended::at`] is read from stood at zero.
+    pub fn epoch(&self) -> SystemTime {
+        self.clock.epoch()
+    }
+
+    /// For each worker, the random stream that says which transactions a log has (pgbench: `--sampling-rate`).
+    pub fn sampling(&self) -> impl Iterator<Item = Prng> + '_ {
+        self.streams.iter().map(|streams| streams.sampling.clone())
+    }
+
+    /// Runs until `stop`, or until `control` asks to end. `report` hears of events, from the workers' threads; of
+    /// `observers` the first one watches the first worker's transactions, and so on.
     pub fn run(
         &mut self,
         job: &Job,
         stop: Stop,
         control: &Control,
         report: &Report<'_>,
-        watch: &mut dyn FnMut(Duration, Progress),
+        watch: Watch<'_>,
+        observers: &mut [Box<dyn Observer>],
     ) -> Outcome {
         let published: Vec<Published> = self.crews.iter().map(|_| Published::default()).collect();
         let began = self.clock.now();
         let clock = self.clock;
+        let mut observers = observers.iter_mut();
         let accounts: Vec<Account> = thread::scope(|scope| {
             let (done, all_done) = channel::<()>();
             let threads: Vec<_> = self
                 .crews
                 .iter_mut()
                 .zip(&published)
-                .zip(&self.schedules)
-                .map(|((crew, published), schedule)| {
+                .zip(&self.streams)
+                .map(|((crew, published), streams)| {
                     let done = done.clone();
+                    let observer = observers.next();
                     scope.spawn(move || {
-                        let schedule = schedule.clone();
-                        let order = Order { job, stop, clock: &clock, control, published, report, schedule };
-                        let account = crew.run(&order);
+                        let order = Order { job, stop, clock: &clock, control, published, report, streams };
+                        let account = crew.run(&order, observer.map(|observer| &mut **observer));
                         drop(done);
                         account
                     })
                 })
                 .collect();
             drop(done);
+            let mut next = watch.every;
             // The channel carries nothing; it closes when the last worker is done.
-            while all_done.recv_timeout(WATCH_EVERY) == Err(RecvTimeoutError::Timeout) {
-                watch(clock.now().duration_since(began), Progress::read(&published));
+            let since = |now: Nanos| now.duration_since(began);
+            while all_done.recv_timeout(next.saturating_sub(since(clock.now())))
+                == Err(RecvTimeoutError::Timeout)
+            {
+                (watch.show)(since(clock.now()), Progress::read(&published));
+                next = next.saturating_add(watch.every);
             }
             threads
                 .into_iter()
@@ -146,21 +173,23 @@ impl Fleet {
 }
 
 fn open_crew<P, E>(
+    job: &Job,
     mut clients: Vec<Client>,
     connect: &Connect<'_, P, E>,
     clock: SystemClock,
 ) -> Result<(Crew<Epoll>, Vec<P>), OpenError<E>> {
-    let mut sessions: Vec<Established> = Vec::with_capacity(clients.len());
-    let mut prepared = Vec::with_capacity(clients.len());
-    for client in &mut clients {
-        let (connection, told) = connect().map_err(OpenError::Session)?;
-        let session = connection.into_established();
-        client.take_over(&session.pending);
-        prepared.push(told);
-        sessions.push(session);
+    let count = clients.len();
+    let refused = |error| OpenError::EventLoop(count, error);
+    let mut transport = Epoll::new(count, clock).map_err(refused)?;
+    let mut prepared = Vec::new();
+    if !job.spec.connect_each {
+        for (index, client) in clients.iter_mut().enumerate() {
+            let (connection, told) = connect().map_err(OpenError::Session)?;
+            let received = transport.adopt(index, connection.into_established()).map_err(refused)?;
+            client.take_over(&received);
+            prepared.push(told);
+        }
     }
-    let count = sessions.len();
-    let transport = Epoll::new(sessions, clock).map_err(|error| OpenError::EventLoop(count, error))?;
     Ok((Crew::new(clients, transport), prepared))
 }
 
@@ -178,6 +207,7 @@ impl Outcome {
             conflicts: sum.conflicts,
             aborted: accounts.iter().map(|account| account.aborted).sum(),
             interrupted: accounts.iter().any(|account| account.interrupted),
+            reconnecting: accounts.iter().map(|account| account.reconnecting).sum(),
         }
     }
 

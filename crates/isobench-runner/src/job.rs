@@ -1,7 +1,7 @@
 //! What all workers share while a run goes on: the settings, the scripts, and who hears of events.
 
-use isobench_pgwire::SqlState;
-use isobench_script::{CommandKind, Prng, Store, Streams, Value};
+use isobench_pgwire::Connection;
+use isobench_script::{CommandKind, Prng, Store, Value};
 
 use crate::client::Client;
 use crate::program::{Classify, Program, Workload};
@@ -13,28 +13,35 @@ pub struct Job {
     pub(crate) workload: Workload,
     pub(crate) program: Program,
     pub(crate) classify: Box<Classify>,
+    pub(crate) reconnect: Option<Box<Reconnect>>,
 }
 
-/// Something that happened to one client and that a user wants to hear of at once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// The client ended before its time. The text is a whole sentence that names client, script and command; the code is
-    /// the server's, if an error of the server was the cause.
-    Aborted(String, Option<SqlState>),
-    /// The server sent a notice to a client.
-    Notice(String),
-    /// The output of `debug()`.
-    Debug(String),
-}
+/// Makes a connection for a client that has none; the error is a text for the user.
+pub type Reconnect = dyn Fn() -> Result<Connection, String> + Send + Sync;
 
-/// Receives events, from any worker thread.
-pub type Report<'a> = dyn Fn(Event) + Sync + 'a;
+/// The random streams of one worker.
+#[derive(Debug, Clone)]
+pub(crate) struct Streams {
+    /// Which script comes next, where clients share a stream.
+    pub(crate) choice: Option<Prng>,
+    /// When transactions are due.
+    pub(crate) schedule: Prng,
+    /// Which transactions a log has.
+    pub(crate) sampling: Prng,
+}
 
 impl Job {
     /// Makes the workload ready.
     pub fn new(spec: RunSpec, workload: Workload, classify: Box<Classify>) -> Job {
         let program = Program::new(&workload.mix, spec.protocol);
-        Job { spec, workload, program, classify }
+        Job { spec, workload, program, classify, reconnect: None }
+    }
+
+    /// Says how a connection is made for each transaction ([`RunSpec::connect_each`]).
+    #[must_use]
+    pub fn reconnecting(mut self, connect: Box<Reconnect>) -> Job {
+        self.reconnect = Some(connect);
+        self
     }
 
     /// The settings.
@@ -53,13 +60,12 @@ impl Job {
         format!("{command}: {}", commands[command].text.trim_end())
     }
 
-    /// The clients of a run with their random streams, split from the seed in a fixed order: what each client's
-    /// expressions draw, the variable `default_seed` (unless it is set), what each client's choice of scripts draws. So a client's transactions depend on the seed
-    /// and its number only, never on the number of workers; with one client they are pgbench's.
-    ///
-    /// Also returns one stream for each worker's schedule.
-    pub(crate) fn cast(&self) -> (Vec<Client>, Vec<Prng>) {
-        let mut streams = Streams::new(self.spec.seed);
+    /// The clients of a run and the random streams of its workers, split from the seed in a fixed order, which is pgbench's:
+    /// what each client's expressions draw; the variable `default_seed` (unless it is set); then for each worker the choice
+    /// of scripts, the schedule, the sampling. Where each client has a stream of its own for the choice, these come
+    /// first; so a client's transactions then depend on the seed and its number only. With one client both are the same.
+    pub(crate) fn cast(&self) -> (Vec<Client>, Vec<Streams>) {
+        let mut streams = isobench_script::Streams::new(self.spec.seed);
         let functions: Vec<Prng> = (0..self.spec.clients).map(|_| streams.split()).collect();
         let mut variables = self.workload.variables.clone();
         let symbols = &self.workload.symbols;
@@ -70,11 +76,19 @@ impl Job {
                 variables.set(slot, Value::Int(number));
             }
         }
-        let client_id = symbols.lookup("client_id");
-        let choices: Vec<Prng> = (0..self.spec.clients).map(|_| streams.split()).collect();
-        let schedules = (0..self.spec.workers).map(|_| streams.split()).collect();
+        let client_id = symbols.lookup("client_id").filter(|slot| !variables.is_set(*slot));
+        let own = self.spec.rules.chooses_per_client();
+        let choices: Vec<Option<Prng>> =
+            (0..self.spec.clients).map(|_| own.then(|| streams.split())).collect();
+        let workers = (0..self.spec.workers.max(1))
+            .map(|_| Streams {
+                choice: (!own).then(|| streams.split()),
+                schedule: streams.split(),
+                sampling: streams.split(),
+            })
+            .collect();
         // Backoff draws from a seed of its own, so that a retry policy never changes the transactions.
-        let mut backoffs = Streams::new(!self.spec.seed);
+        let mut backoffs = isobench_script::Streams::new(!self.spec.seed);
         let clients = functions
             .into_iter()
             .zip(choices)
@@ -84,10 +98,10 @@ impl Job {
                 if let Some(slot) = client_id {
                     variables.set(slot, Value::Int(i64::try_from(id).unwrap_or(i64::MAX)));
                 }
-                Client::new(id, variables, [function, choice, backoffs.split()], self.program.statements)
+                Client::new(id, variables, (function, choice, backoffs.split()), self.program.statements)
             })
             .collect();
-        (clients, schedules)
+        (clients, workers)
     }
 
     /// The numbers of commands of the scripts.
@@ -100,7 +114,7 @@ impl Job {
     }
 
     /// pgbench's word for what fails in a command before anything is sent: the meta-command, also `\gset` and `\aset`.
-    pub(crate) fn command_kind(&self, script: usize, command: usize) -> &'static str {
+    pub fn command_kind(&self, script: usize, command: usize) -> &'static str {
         match self.commands(script).get(command).map(|command| &command.kind) {
             Some(CommandKind::Sql(sql)) => match sql.store {
                 Store::None => "SQL",
@@ -112,11 +126,12 @@ impl Job {
         }
     }
 
-    /// Where a command stands, for messages: file, line and text.
-    pub(crate) fn place(&self, script: usize, command: usize) -> String {
+    /// Where a command stands, for messages: file, line and text. Empty past the last command.
+    pub fn place(&self, script: usize, command: usize) -> String {
         let script = &self.workload.mix.scripts()[script].script;
-        script.commands.get(command).map_or_else(String::new, |at| {
-            format!("\n  at {}:{}: {}", script.name, at.line, at.text.trim_end())
-        })
+        script
+            .commands
+            .get(command)
+            .map_or_else(String::new, |at| format!("{}:{}: {}", script.name, at.line, at.text.trim_end()))
     }
 }

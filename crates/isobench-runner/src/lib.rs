@@ -6,7 +6,8 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `spec`, `retry` | what a run is asked to do, as values |
+//! | `spec`, `retry`, `rules` | what a run is asked to do, as values |
+//! | `event`, `observer` | what is told while it goes on |
 //! | `program` | scripts made ready to send |
 //! | `job` | what all workers share |
 //! | `client` | the state machine of one simulated user, without I/O |
@@ -21,11 +22,14 @@
 mod client;
 mod control;
 mod epoll;
+mod event;
 mod fleet;
 mod job;
+mod observer;
 mod program;
 mod recorder;
 mod retry;
+mod rules;
 mod schedule;
 mod simulation;
 mod spec;
@@ -35,11 +39,14 @@ mod transport;
 mod worker;
 
 pub use control::{Control, Progress, Urgency};
-pub use fleet::{AccountingError, Connect, Fleet, OpenError, Outcome};
-pub use job::{Event, Job, Report};
+pub use event::{Cause, Detail, Event, Failed, Place, Report, Step, Unfinished};
+pub use fleet::{AccountingError, Connect, Fleet, OpenError, Outcome, Watch};
+pub use job::{Job, Reconnect};
+pub use observer::{Ended, How, Observer};
 pub use program::{Classify, ErrorClass, Workload, commit_points};
 pub use recorder::{CommandRecord, ConflictCount, ScriptRecord};
 pub use retry::{Backoff, BackoffError, Jitter, RetryPolicy};
+pub use rules::Rules;
 pub use simulation::Simulation;
 pub use spec::{OnError, Pacing, Protocol, RunSpec, Stop};
 pub use time::{Clock, Nanos, SystemClock};

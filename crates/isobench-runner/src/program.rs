@@ -53,7 +53,16 @@ struct Commits {
 
 enum Encoding {
     Simple(Vec<Piece>),
-    Extended { parse: Vec<u8>, statement: String, params: Vec<Slot>, describe: bool, keep: bool },
+    Extended { text: String, statement: String, params: Vec<Slot>, describe: bool, keep: bool },
+}
+
+/// How much of a request is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sending {
+    /// Everything that it takes.
+    Whole,
+    /// The session has the statement prepared.
+    Prepared,
 }
 
 impl Request {
@@ -62,11 +71,10 @@ impl Request {
             Protocol::Simple => Encoding::Simple(sql.pieces.clone()),
             Protocol::Extended | Protocol::Prepared => {
                 let keep = protocol == Protocol::Prepared;
-                let statement = if keep { format!("P{number}") } else { String::new() };
-                let mut parse = Vec::new();
-                frontend::parse(&mut parse, &statement, &sql.parameterized);
+                let statement = if keep { format!("P_{number}") } else { String::new() };
                 let describe = sql.store != Store::None;
-                Encoding::Extended { parse, statement, params: sql.params.clone(), describe, keep }
+                let text = sql.parameterized.clone();
+                Encoding::Extended { text, statement, params: sql.params.clone(), describe, keep }
             }
         };
         Request { number, encoding, commits: Commits::of(&sql.statements), store: sql.store.clone() }
@@ -92,27 +100,64 @@ impl Request {
         self.commits.in_block
     }
 
-    /// Appends the messages, without a Sync. `prepared` says whether the session knows the statement already.
-    pub(crate) fn encode(&self, variables: &Variables, prepared: bool, out: &mut Vec<u8>) {
+    /// The text that is sent and that an error's position refers to, with the values that the variables have now; `None`
+    /// if only the name of a prepared statement is sent.
+    pub(crate) fn text(&self, variables: &Variables) -> Option<String> {
+        match &self.encoding {
+            Encoding::Simple(pieces) => {
+                let mut text = Vec::new();
+                write_pieces(pieces, variables, &mut text);
+                Some(String::from_utf8_lossy(&text).into_owned())
+            }
+            Encoding::Extended { keep: true, .. } => None,
+            Encoding::Extended { text, .. } => Some(text.clone()),
+        }
+    }
+
+    /// The text that is prepared.
+    pub(crate) fn prepared_text(&self) -> Option<String> {
+        match &self.encoding {
+            Encoding::Simple(_) => None,
+            Encoding::Extended { text, .. } => Some(text.clone()),
+        }
+    }
+
+    /// The name of the prepared statement; empty if it has none.
+    pub(crate) fn name(&self) -> String {
+        match &self.encoding {
+            Encoding::Simple(_) => String::new(),
+            Encoding::Extended { statement, .. } => statement.clone(),
+        }
+    }
+
+    /// What is sent, in short: the text, or the name of the prepared statement.
+    pub(crate) fn label(&self, variables: &Variables) -> String {
+        self.text(variables).unwrap_or_else(|| self.name())
+    }
+
+    /// Appends the message that prepares the statement under its name, without a Sync.
+    pub(crate) fn prepare(&self, out: &mut Vec<u8>) {
+        if let Encoding::Extended { text, statement, .. } = &self.encoding {
+            frontend::parse(out, statement, text);
+        }
+    }
+
+    /// Appends the messages that execute it, without a Sync.
+    pub(crate) fn encode(&self, variables: &Variables, sending: Sending, out: &mut Vec<u8>) {
         match &self.encoding {
             Encoding::Simple(pieces) => {
                 let mark = frontend::begin_query(out);
-                for piece in pieces {
-                    match piece {
-                        Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
-                        Piece::Variable { slot, written } => {
-                            if !variables.write_text(*slot, out) {
-                                out.extend_from_slice(written.as_bytes());
-                            }
-                        }
-                    }
-                }
+                write_pieces(pieces, variables, out);
                 frontend::finish(out, mark);
             }
-            Encoding::Extended { parse, statement, params, describe, .. } => {
-                if !prepared {
-                    out.extend_from_slice(parse);
-                }
+            Encoding::Extended { text, statement, params, describe, .. } => {
+                let statement = match sending {
+                    Sending::Prepared => statement.as_str(),
+                    Sending::Whole => {
+                        frontend::parse(out, "", text);
+                        ""
+                    }
+                };
                 let count = u16::try_from(params.len()).unwrap_or(u16::MAX);
                 let mark = frontend::begin_bind(out, statement, count);
                 for slot in params {
@@ -129,6 +174,20 @@ impl Request {
                     frontend::describe_portal(out, "");
                 }
                 frontend::execute(out);
+            }
+        }
+    }
+}
+
+/// The text with the variables' values; a variable that isn't set stays as it is written.
+fn write_pieces(pieces: &[Piece], variables: &Variables, out: &mut Vec<u8>) {
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
+            Piece::Variable { slot, written } => {
+                if !variables.write_text(*slot, out) {
+                    out.extend_from_slice(written.as_bytes());
+                }
             }
         }
     }
@@ -256,21 +315,24 @@ mod tests {
         let mut variables = Variables::new(&symbols);
         variables.set(symbols.lookup("a").unwrap(), isobench_script::Value::Int(7));
         let mut out = Vec::new();
-        program.request(0, 0).unwrap().encode(&variables, false, &mut out);
+        program.request(0, 0).unwrap().encode(&variables, Sending::Whole, &mut out);
         assert_eq!(out[0], b'Q');
         assert!(out.ends_with(b"SELECT 7, :b;\0"), "{}", String::from_utf8_lossy(&out));
     }
 
     #[test]
-    fn prepared_requests_send_parse_once() {
+    fn a_prepared_request_is_sent_without_its_text() {
         let (mix, symbols) = workload("SELECT :a;");
         let program = Program::new(&mix, Protocol::Prepared);
         let variables = Variables::new(&symbols);
+        let request = program.request(0, 0).unwrap();
         let (mut first, mut later) = (Vec::new(), Vec::new());
-        program.request(0, 0).unwrap().encode(&variables, false, &mut first);
-        program.request(0, 0).unwrap().encode(&variables, true, &mut later);
+        request.prepare(&mut first);
+        request.encode(&variables, Sending::Prepared, &mut later);
         assert_eq!(first[0], b'P');
         assert_eq!(later[0], b'B');
-        assert!(first.ends_with(&later));
+        assert_eq!(request.name(), "P_0");
+        assert_eq!(request.text(&variables), None);
+        assert_eq!(request.prepared_text().as_deref(), Some("SELECT $1;"));
     }
 }

@@ -1,10 +1,10 @@
 //! Runs a job's clients in one thread on any transport and clock, so that tests need neither server nor time.
 
-use isobench_script::Prng;
-
 use crate::control::{Control, Published};
+use crate::event::Report;
 use crate::fleet::Outcome;
-use crate::job::{Job, Report};
+use crate::job::{Job, Streams};
+use crate::observer::Observer;
 use crate::spec::Stop;
 use crate::time::Clock;
 use crate::transport::Transport;
@@ -13,15 +13,17 @@ use crate::worker::{Crew, Order};
 /// All clients of a job as one worker, on sessions that count as connected and idle.
 pub struct Simulation<T> {
     crew: Crew<T>,
-    schedule: Prng,
+    streams: Streams,
 }
 
 impl<T: Transport> Simulation<T> {
     /// Client number *n* uses connection *n* of the transport.
     pub fn new(job: &Job, transport: T) -> Simulation<T> {
-        let (clients, schedules) = job.cast();
-        let schedule = schedules.into_iter().next().unwrap_or_else(|| Prng::seed(job.spec.seed));
-        Simulation { crew: Crew::new(clients, transport), schedule }
+        let (mut clients, mut streams) = job.cast();
+        if !job.spec.connect_each {
+            clients.iter_mut().for_each(|client| client.take_over(&[]));
+        }
+        Simulation { crew: Crew::new(clients, transport), streams: streams.swap_remove(0) }
     }
 
     /// Runs until `stop`, or until `control` asks to end; may be called again with the same sessions.
@@ -32,12 +34,13 @@ impl<T: Transport> Simulation<T> {
         clock: &dyn Clock,
         control: &Control,
         report: &Report<'_>,
+        observer: Option<&mut (dyn Observer + 'static)>,
     ) -> Outcome {
         let published = Published::default();
-        let schedule = self.schedule.clone();
         let began = clock.now();
-        let order = Order { job, stop, clock, control, published: &published, report, schedule };
-        let account = self.crew.run(&order);
+        let order =
+            Order { job, stop, clock, control, published: &published, report, streams: &self.streams };
+        let account = self.crew.run(&order, observer);
         Outcome::from_accounts(job, began, &[account])
     }
 }

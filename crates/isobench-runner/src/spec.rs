@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
+use crate::event::Detail;
 use crate::retry::RetryPolicy;
+use crate::rules::Rules;
 
 /// When clients begin no further transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +64,8 @@ pub enum OnError {
     Abort,
     /// It abandons the transaction and goes on (pgbench 19: `--continue-on-error`).
     Continue,
+    /// It ends, and with it the run (pgbench: `--exit-on-abort`).
+    EndRun,
 }
 
 /// One run's settings, without the workload, the connections and the stop condition.
@@ -84,9 +88,36 @@ pub struct RunSpec {
     pub on_error: OnError,
     /// Seed of every random stream (pgbench: `--random-seed`).
     pub seed: u64,
+    /// A connection of its own for each transaction (pgbench: `-C`); [`crate::Job::reconnecting`] says how it is made.
+    pub connect_each: bool,
+    /// Whose rules hold where pgbench's differ.
+    pub rules: Rules,
+    /// What is told while the run goes on.
+    pub detail: Detail,
     /// Collect latency, failures and retries for each command (pgbench: `-r`).
     pub per_command: bool,
     /// How long transactions that are under way may take after the end of the run, or after an interrupt, before the
     /// server is asked to cancel them. They then count as cut off, or as ambiguous if their commit was on its way.
     pub grace: Duration,
+}
+
+impl Default for RunSpec {
+    /// pgbench's defaults: one client, one worker, no pacing, no retries; seed 0 and no grace.
+    fn default() -> RunSpec {
+        RunSpec {
+            clients: 1,
+            workers: 1,
+            pacing: Pacing::Unpaced,
+            latency_limit: None,
+            retry: RetryPolicy::NEVER,
+            protocol: Protocol::default(),
+            on_error: OnError::default(),
+            seed: 0,
+            connect_each: false,
+            rules: Rules::default(),
+            detail: Detail::default(),
+            per_command: false,
+            grace: Duration::ZERO,
+        }
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! The runner never asks the operating system for the time itself, so a simulation can supply it.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// An instant, in nanoseconds since the clock's origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
@@ -44,12 +44,18 @@ pub trait Clock {
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock {
     origin: Instant,
+    epoch: SystemTime,
 }
 
 impl SystemClock {
     /// A clock whose origin is now.
     pub fn start() -> Self {
-        SystemClock { origin: Instant::now() }
+        SystemClock { origin: Instant::now(), epoch: SystemTime::now() }
+    }
+
+    /// The time of day at the origin.
+    pub fn epoch(&self) -> SystemTime {
+        self.epoch
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::io;
 
+use crate::job::Reconnect;
 use crate::time::Nanos;
 
 /// What one receive brought.
@@ -50,4 +51,10 @@ pub trait Transport {
 
     /// Closes the connection; it brings no more news.
     fn close(&mut self, connection: usize);
+
+    /// Opens a session in place of one that was closed, or never was, and returns what arrived with it. Blocks.
+    ///
+    /// # Errors
+    /// The reason, for the user.
+    fn open(&mut self, connection: usize, connect: &Reconnect) -> Result<Vec<u8>, String>;
 }

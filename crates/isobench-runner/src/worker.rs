@@ -5,12 +5,16 @@
 use std::io;
 use std::time::Duration;
 
-use crate::client::{Action, Client, Context};
+use isobench_script::Prng;
+
+use crate::client::{Action, CLOSED, Client, Context};
 use crate::control::{Control, Published, Urgency};
-use crate::job::{Event, Job, Report};
+use crate::event::{Cause, Event, Place, Report};
+use crate::job::{Job, Streams};
+use crate::observer::Observer;
 use crate::recorder::Recorder;
 use crate::schedule::Schedule;
-use crate::spec::{Pacing, Stop};
+use crate::spec::{OnError, Pacing, Stop};
 use crate::time::{Clock, Nanos};
 use crate::timers::Timers;
 use crate::transport::{Received, Transport};
@@ -55,6 +59,8 @@ pub(crate) struct Account {
     pub(crate) interrupted: bool,
     /// Clients that can never run again.
     pub(crate) aborted: usize,
+    /// Time spent on opening and closing sessions for single transactions.
+    pub(crate) reconnecting: Duration,
 }
 
 impl<T: Transport> Crew<T> {
@@ -64,11 +70,15 @@ impl<T: Transport> Crew<T> {
     }
 
     /// Runs all clients until they have finished.
-    pub(crate) fn run(&mut self, order: &Order<'_>) -> Account {
+    pub(crate) fn run(
+        &mut self,
+        order: &Order<'_>,
+        observer: Option<&mut (dyn Observer + 'static)>,
+    ) -> Account {
         let began = order.clock.now();
         let share = self.clients.len() as f64 / order.job.spec.clients.max(1) as f64;
         let schedule = match order.job.spec.pacing {
-            Pacing::Rate(rate) => Some(Schedule::new(rate, share, began, order.schedule.clone())),
+            Pacing::Rate(rate) => Some(Schedule::new(rate, share, began, order.streams.schedule.clone())),
             Pacing::Unpaced | Pacing::ThinkTime(_) => None,
         };
         let mut shift = Shift {
@@ -76,6 +86,9 @@ impl<T: Transport> Crew<T> {
             live: 0,
             recorder: Recorder::new(order.job.command_counts(), order.job.spec.per_command),
             schedule,
+            choice: order.streams.choice.clone(),
+            observer,
+            reconnecting: 0,
             timers: Timers::default(),
             out: Vec::new(),
             now: began,
@@ -92,6 +105,7 @@ impl<T: Transport> Crew<T> {
         Account {
             ended: shift.now,
             interrupted: shift.interrupted,
+            reconnecting: Duration::from_nanos(shift.reconnecting),
             recorder: shift.recorder,
             aborted: self.clients.iter().filter(|client| client.is_aborted()).count(),
         }
@@ -106,8 +120,7 @@ pub(crate) struct Order<'a> {
     pub(crate) control: &'a Control,
     pub(crate) published: &'a Published,
     pub(crate) report: &'a Report<'a>,
-    /// The random stream of its schedule.
-    pub(crate) schedule: isobench_script::Prng,
+    pub(crate) streams: &'a Streams,
 }
 
 /// The state of one run of a crew.
@@ -118,6 +131,10 @@ struct Shift<'a, T> {
     live: usize,
     recorder: Recorder,
     schedule: Option<Schedule>,
+    choice: Option<Prng>,
+    observer: Option<&'a mut (dyn Observer + 'static)>,
+    /// ns.
+    reconnecting: u64,
     timers: Timers,
     out: Vec<u8>,
     now: Nanos,
@@ -175,6 +192,8 @@ impl<T: Transport> Shift<'_, T> {
             stop: self.order.stop,
             recorder: &mut self.recorder,
             schedule: self.schedule.as_mut(),
+            choice: self.choice.as_mut(),
+            observer: self.observer.as_deref_mut(),
             out: &mut self.out,
             clock: self.order.clock,
             now: self.now,
@@ -184,17 +203,51 @@ impl<T: Transport> Shift<'_, T> {
         };
         let action = step(&mut self.crew.clients[client], &mut ctx);
         self.now = ctx.now;
-        if let Action::Wake(at) = action {
-            self.timers.set(at, client);
-        }
         if was_live && !self.crew.clients[client].is_live() {
             self.live -= 1;
         }
-        if action == Action::Close {
-            self.crew.transport.close(client);
-            self.crew.unsent[client] = Vec::new();
-        } else if !self.out.is_empty() {
+        match action {
+            Action::Receive | Action::Finish => {}
+            Action::Wake(at) => self.timers.set(at, client),
+            Action::Connect => return self.connect(client),
+            Action::Disconnect => return self.disconnect(client),
+            Action::Close => return self.close(client),
+        }
+        if !self.out.is_empty() {
             self.send(client);
+        }
+    }
+
+    /// Opens a session for one transaction.
+    fn connect(&mut self, client: usize) {
+        let began = self.now;
+        let opened = match &self.order.job.reconnect {
+            Some(connect) => self.crew.transport.open(client, connect),
+            None => Err("nobody has said how".to_owned()),
+        };
+        self.now = self.order.clock.now();
+        self.reconnecting += self.now.since(began);
+        match opened {
+            Ok(received) => self.call(client, |client, ctx| client.on_connected(ctx, &received)),
+            Err(why) => self.call(client, |client, ctx| client.on_refused(ctx, why)),
+        }
+    }
+
+    /// Closes a session that was for one transaction.
+    fn disconnect(&mut self, client: usize) {
+        let began = self.now;
+        self.crew.transport.close(client);
+        self.now = self.order.clock.now();
+        self.reconnecting += self.now.since(began);
+        self.call(client, Client::on_disconnected);
+    }
+
+    /// Closes the session of a client that has aborted.
+    fn close(&mut self, client: usize) {
+        self.crew.transport.close(client);
+        self.crew.unsent[client] = Vec::new();
+        if self.order.job.spec.on_error == OnError::EndRun {
+            self.order.control.request(Urgency::Now);
         }
     }
 
@@ -250,10 +303,7 @@ impl<T: Transport> Shift<'_, T> {
                 }
                 Ok(Received::Nothing) => return,
                 Ok(Received::Closed) => {
-                    let error = io::Error::new(
-                        io::ErrorKind::UnexpectedEof,
-                        "server closed the connection unexpectedly",
-                    );
+                    let error = io::Error::new(io::ErrorKind::UnexpectedEof, CLOSED);
                     return self.lose(client, &error);
                 }
                 Err(error) => return self.lose(client, &error),
@@ -304,10 +354,8 @@ impl<T: Transport> Shift<'_, T> {
 
     /// The operating system doesn't let the worker go on.
     fn give_up(&mut self, error: &io::Error) {
-        (self.order.report)(Event::Aborted(
-            format!("a worker can't wait for its connections: {error}"),
-            None,
-        ));
+        let why = format!("its worker can't wait for its connections: {error}");
+        (self.order.report)(Event::Aborted(Place::default(), Cause::Lost(why, None)));
         self.interrupted = true;
         self.for_live(Client::on_kill);
     }

@@ -14,8 +14,8 @@ use std::time::Duration;
 use isobench_pgwire::server::{self, FrontendMessage};
 use isobench_pgwire::{ConnectOptions, Connection, FrameBuffer, Host, TransactionStatus};
 use isobench_runner::{
-    Control, ErrorClass, Event, Fleet, Job, OnError, Outcome, Pacing, Protocol, RetryPolicy, RunSpec, Stop,
-    Urgency, Workload,
+    Cause, Control, ErrorClass, Event, Fleet, Job, OnError, Outcome, Pacing, Protocol, RetryPolicy, RunSpec,
+    Stop, Urgency, Watch, Workload,
 };
 use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
 
@@ -102,6 +102,7 @@ fn run(script: &str, clients: usize, workers: usize, stop: Stop, farewell: bool)
         seed: 1,
         per_command: false,
         grace: Duration::from_secs(1),
+        ..RunSpec::default()
     };
     let job = Job::new(spec, workload, Box::new(|_| ErrorClass::Other));
     let folder = Folder::new();
@@ -130,7 +131,10 @@ fn run(script: &str, clients: usize, workers: usize, stop: Stop, farewell: bool)
             }
         });
         let report = |event| events.lock().expect("no panic").push(event);
-        let outcome = fleet.run(&job, stop, control, &report, &mut |_, _| {});
+        let outcome = {
+            let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
+            fleet.run(&job, stop, control, &report, watch, &mut [])
+        };
         drop(done);
         outcome
     });
@@ -153,5 +157,8 @@ fn an_end_that_arrives_together_with_the_last_words_is_noticed() {
     let (outcome, events) = run(script, 2, 1, Stop::Transactions(1), true);
     let ledger = outcome.ledger();
     assert_eq!((ledger.transactions.committed, ledger.transactions.cut_off), (1, 0));
-    assert!(matches!(&events[..], [Event::Aborted(text, _)] if text.contains("good-bye")), "{events:?}");
+    assert!(
+        matches!(&events[..], [Event::Aborted(_, Cause::Lost(_, Some(last)))] if last.message.contains("good-bye")),
+        "{events:?}"
+    );
 }

@@ -17,7 +17,7 @@
 //! | `dice` | the seeded random numbers |
 //!
 //! ```
-//! use isobench_runner::{Clock, Nanos, Received, Transport};
+//! use isobench_runner::{Clock, Nanos, Received, Reconnect, Transport};
 //! use isobench_testkit::simulated::{Settings, SimulatedServer};
 //!
 //! let mut server = SimulatedServer::new(Settings::default());
@@ -45,7 +45,7 @@ use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 
-use isobench_runner::{Clock, Nanos, Received, Transport};
+use isobench_runner::{Clock, Nanos, Received, Reconnect, Transport};
 
 pub use faults::{Fault, Faults, Loss, On, When};
 pub use settings::{Answer, Settings};
@@ -114,5 +114,10 @@ impl Transport for SimulatedServer {
 
     fn close(&mut self, connection: usize) {
         self.network.borrow_mut().close(connection);
+    }
+
+    fn open(&mut self, connection: usize, _connect: &Reconnect) -> Result<Vec<u8>, String> {
+        self.network.borrow_mut().open(connection);
+        Ok(Vec::new())
     }
 }

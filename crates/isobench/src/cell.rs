@@ -6,7 +6,7 @@ use std::time::Duration;
 use isobench_database::{Baseline, Expectation, InitOptions, Writes, baseline, check};
 use isobench_isolation::EffectiveLevel;
 use isobench_report::{Conflict, Invariant, Round, Warmup};
-use isobench_runner::{Control, Event, Job, Outcome as Run, Progress, Stop};
+use isobench_runner::{Control, Event, Job, Outcome as Run, Progress, Stop, Watch};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::failure::{Failure, Outcome};
@@ -18,6 +18,9 @@ use crate::target::{Connector, Target};
 /// How long a server that was lost may take to come back for the check of the invariants (a crashed backend makes
 /// PostgreSQL restart by itself).
 const COMEBACK: Duration = Duration::from_secs(10);
+
+/// How often the display of a cell's progress is renewed.
+const WATCH_EVERY: Duration = Duration::from_millis(100);
 
 /// What measuring a cell needs, the same for all cells.
 pub struct Bench<'a> {
@@ -62,15 +65,18 @@ impl Bench<'_> {
             return Err(Failure::setup(refusal(cell, &effective)));
         }
         let messages = Messages::kept();
-        let report = |event: Event| messages.take(event);
+        let report = |event: Event| messages.take(&event, &job);
         let mut warmup = None;
         if !plan.warmup.is_zero() {
-            warmup = Some(fleet.run(&job, Stop::Time(plan.warmup), self.control, &report, watch));
+            let watch = Watch { every: WATCH_EVERY, show: watch };
+            let stop = Stop::Time(plan.warmup);
+            warmup = Some(fleet.run(&job, stop, self.control, &report, watch, &mut []));
         }
         let writes = if plan.setup.is_some() { None } else { plan.sources.writes() };
         let books = Books::open(&connector, writes);
         let cpu = cpu_seconds();
-        let run = fleet.run(&job, Stop::Time(plan.time), self.control, &report, watch);
+        let watch = Watch { every: WATCH_EVERY, show: watch };
+        let run = fleet.run(&job, Stop::Time(plan.time), self.control, &report, watch, &mut []);
         let cpu = cpu_seconds() - cpu;
         let connecting = fleet.connecting();
         drop(fleet);

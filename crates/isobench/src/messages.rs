@@ -2,7 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use isobench_runner::Event;
+use isobench_pgbench::wording;
+use isobench_pgwire::SqlState;
+use isobench_runner::{Cause, Event, Job, Unfinished};
 
 use crate::sessions::advice;
 
@@ -28,10 +30,13 @@ impl Messages {
     }
 
     /// Takes one event.
-    pub fn take(&self, event: Event) {
+    pub fn take(&self, event: &Event, job: &Job) {
+        let text = texts(event, job).join("\n");
         match event {
-            Event::Aborted(text, code) => {
-                let text = format!("{text}{}", advice(code));
+            Event::Aborted(place, cause) => {
+                let at = job.place(place.script, place.command);
+                let at = if at.is_empty() { at } else { format!("\n  at {at}") };
+                let text = format!("{text}{at}{}", advice(code(cause)));
                 if self.aloud {
                     eprintln!("isobench: error: {text}");
                 }
@@ -40,14 +45,37 @@ impl Messages {
                     errors.push(text);
                 }
             }
-            Event::Notice(text) if self.aloud => eprintln!("{text}"),
-            Event::Notice(_) => {}
-            Event::Debug(text) => eprintln!("{text}"),
+            Event::Debug(_) => eprintln!("{text}"),
+            _ if self.aloud => eprintln!("{text}"),
+            _ => {}
         }
     }
 
     /// The errors, the first ones first.
     pub fn into_errors(self) -> Vec<String> {
         self.errors.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// pgbench's words, and some more where it has none.
+fn texts(event: &Event, job: &Job) -> Vec<String> {
+    let why = match event {
+        Event::Aborted(_, Cause::Lost(why, _)) => Some(format!("the connection was lost ({why})")),
+        Event::Aborted(_, Cause::Unfinished(Unfinished::Block)) => {
+            Some("end the script with COMMIT or ROLLBACK".to_owned())
+        }
+        Event::Aborted(_, Cause::Copy) => Some("load tables with init, or with psql".to_owned()),
+        Event::Abandoned(place, failed) => Some(wording::failure(*place, failed)),
+        _ => None,
+    };
+    wording::messages(event, job).into_iter().map(|(_, text)| text).chain(why).collect()
+}
+
+/// The server's code, if an error of the server was the cause.
+fn code(cause: &Cause) -> Option<SqlState> {
+    match cause {
+        Cause::Server(failed) => Some(failed.error.code),
+        Cause::Lost(_, last) => last.as_ref().map(|error| error.code),
+        _ => None,
     }
 }

@@ -155,8 +155,8 @@ impl Plan {
             protocol: self.protocol,
             on_error: OnError::Abort,
             seed: self.seed,
-            per_command: false,
             grace: GRACE,
+            ..RunSpec::default()
         }
     }
 

@@ -12,7 +12,8 @@ use isobench_script::{
 use super::pipeline::Pipeline;
 use super::store::Rows;
 use super::{Action, Client, Context, State};
-use crate::job::Event;
+use crate::event::{Cause, Event, Step as Told, Unfinished};
+use crate::program::Sending;
 use crate::spec::Protocol;
 
 /// What a command leads to.
@@ -21,6 +22,17 @@ enum Next {
     Go(usize),
     /// Waiting.
     Stop(Action),
+}
+
+/// Why a command ends its client.
+enum Problem {
+    Evaluation(String),
+    Execution(String),
+    NotAllowed(String),
+}
+
+fn not_allowed<T>(why: &str) -> Result<T, Problem> {
+    Err(Problem::NotAllowed(why.to_owned()))
 }
 
 impl Client {
@@ -32,10 +44,13 @@ impl Client {
                 return self.end_of_script(ctx);
             };
             self.command_began = ctx.now;
+            if !matches!(command.kind, CommandKind::Sql(_)) {
+                ctx.trace(self.id, || Told::Command(self.script, self.command));
+            }
             let next = match &command.kind {
                 CommandKind::Sql(_) => self.sql(ctx),
                 CommandKind::Set { slot, expr } => self.evaluate(ctx, expr).and_then(|value| {
-                    check_name(ctx, *slot)?;
+                    check_name(ctx, *slot).map_err(Problem::Evaluation)?;
                     self.variables.set(*slot, value);
                     Ok(Next::Go(self.command + 1))
                 }),
@@ -45,9 +60,11 @@ impl Client {
                 CommandKind::Sleep { duration, unit } => duration
                     .sleep_microseconds(*unit, &self.variables, &job.workload.symbols)
                     .map(|pause| self.sleep(ctx, Duration::from_micros(pause)))
-                    .map_err(|error| error.to_string()),
-                CommandKind::Shell { args } => self.shell(ctx, args).map(|_| Next::Go(self.command + 1)),
-                CommandKind::SetShell { slot, args } => self.set_shell(ctx, *slot, args),
+                    .map_err(|error| Problem::Execution(error.to_string())),
+                CommandKind::Shell { args } => self.shell(ctx, args).map_err(Problem::Execution),
+                CommandKind::SetShell { slot, args } => {
+                    self.set_shell(ctx, *slot, args).map_err(Problem::Execution)
+                }
                 CommandKind::StartPipeline => self.start_pipeline(ctx),
                 CommandKind::SyncPipeline => self.sync_pipeline(ctx),
                 CommandKind::EndPipeline => self.end_pipeline(ctx),
@@ -61,7 +78,14 @@ impl Client {
                     self.command = command;
                 }
                 Ok(Next::Stop(action)) => return action,
-                Err(message) => return self.command_failed(ctx, &message),
+                Err(problem) => {
+                    let cause = match problem {
+                        Problem::Evaluation(why) => Cause::Evaluation(why),
+                        Problem::Execution(why) => Cause::Execution(why),
+                        Problem::NotAllowed(why) => Cause::NotAllowed(why),
+                    };
+                    return self.end_client(ctx, cause);
+                }
             }
         }
     }
@@ -75,21 +99,24 @@ impl Client {
         }
     }
 
-    fn sql(&mut self, ctx: &mut Context<'_>) -> Result<Next, String> {
+    fn sql(&mut self, ctx: &mut Context<'_>) -> Result<Next, Problem> {
         let Some(request) = ctx.job.program.request(self.script, self.command) else {
-            return Err("not an SQL command".to_owned());
+            return not_allowed("not an SQL command");
         };
         if self.pipeline.is_some() && request.store != Store::None {
             let name = ctx.job.command_kind(self.script, self.command);
-            return Err(format!("\\{name} is not allowed in pipeline mode"));
+            return not_allowed(&format!("\\{name} is not allowed in pipeline mode"));
         }
-        let prepared = request.stays_prepared() && self.is_prepared(request.number);
-        request.encode(&self.variables, prepared, ctx.out);
-        if request.stays_prepared() && !prepared {
-            // Taken for known at once, so that a pipeline doesn't prepare it twice; withdrawn if it fails.
-            self.set_prepared(request.number, true);
-            self.parsing.push(request.number);
-        }
+        let sending = match (request.stays_prepared(), self.is_prepared(request.number)) {
+            (true, true) => Sending::Prepared,
+            (true, false) if self.pipeline.is_none() => {
+                return Ok(self.prepare(ctx, request.number, self.command));
+            }
+            // Only commands between \startpipeline and the next \endpipeline are prepared before they are needed.
+            (true, false) | (false, _) => Sending::Whole,
+        };
+        ctx.trace(self.id, || Told::Sending(request.label(&self.variables)));
+        request.encode(&self.variables, sending, ctx.out);
         self.may_commit |= request.may_commit(self.status);
         self.yielded = true;
         self.answered = 0;
@@ -103,9 +130,28 @@ impl Client {
         if !request.is_simple() {
             frontend::sync(ctx.out);
         }
-        self.outstanding = 1;
+        Ok(Next::Stop(self.await_reply(ctx)))
+    }
+
+    /// Waits for the reply to what has just been sent.
+    fn await_reply(&mut self, ctx: &Context<'_>) -> Action {
+        ctx.trace(self.id, || Told::Receiving);
+        self.outstanding += 1;
         self.state = State::Replying;
-        Ok(Next::Stop(Action::Receive))
+        Action::Receive
+    }
+
+    /// Has the server prepare the statement of a command, by itself, so that its time is not the transaction's command's.
+    fn prepare(&mut self, ctx: &mut Context<'_>, statement: usize, command: usize) -> Next {
+        if let Some(request) = ctx.job.program.request(self.script, command) {
+            ctx.trace(self.id, || Told::Preparing(request.name()));
+            request.prepare(ctx.out);
+        }
+        frontend::sync(ctx.out);
+        self.yielded = true;
+        self.outstanding = 1;
+        self.state = State::Preparing(statement);
+        Next::Stop(Action::Receive)
     }
 
     fn sleep(&mut self, ctx: &Context<'_>, pause: Duration) -> Next {
@@ -115,13 +161,13 @@ impl Client {
     }
 
     /// Follows the arms of a conditional to the next command to execute.
-    fn branch(&mut self, ctx: &Context<'_>) -> Result<Next, String> {
+    fn branch(&mut self, ctx: &Context<'_>) -> Result<Next, Problem> {
         let script = &ctx.job.workload.mix.scripts()[self.script].script;
         let mut step = Step::Next;
         loop {
             let at = self.command;
             let arm = self.with_expressions(ctx, |expressions| branch(script, at, step, expressions));
-            match arm.map_err(|error| error.to_string())? {
+            match arm.map_err(|error| Problem::Evaluation(error.to_string()))? {
                 Some((next, Step::Next)) => return Ok(Next::Go(next)),
                 Some((next, Step::Jump)) => (self.command, step) = (next, Step::Jump),
                 None => return Ok(Next::Go(at)),
@@ -129,8 +175,9 @@ impl Client {
         }
     }
 
-    fn evaluate(&mut self, ctx: &Context<'_>, expr: &Expr) -> Result<Value, String> {
-        self.with_expressions(ctx, |expressions| expr.eval(expressions)).map_err(|error| error.to_string())
+    fn evaluate(&mut self, ctx: &Context<'_>, expr: &Expr) -> Result<Value, Problem> {
+        self.with_expressions(ctx, |expressions| expr.eval(expressions))
+            .map_err(|error| Problem::Evaluation(error.to_string()))
     }
 
     fn with_expressions<R>(
@@ -147,50 +194,72 @@ impl Client {
         })
     }
 
+    /// Runs a program to its end. Other clients of the worker wait meanwhile, as in pgbench.
+    fn shell(&mut self, ctx: &mut Context<'_>, args: &[Argument]) -> Result<Next, String> {
+        let (program, mut process) = self.shell_command(ctx, args)?;
+        let done = process.status();
+        ctx.now = ctx.clock.now();
+        match done {
+            Ok(status) if status.success() => Ok(Next::Go(self.command + 1)),
+            _ => Err(format!("{program}: could not launch shell command")),
+        }
+    }
+
+    /// Runs a program to its end and keeps the number in its first line.
     fn set_shell(&mut self, ctx: &mut Context<'_>, slot: Slot, args: &[Argument]) -> Result<Next, String> {
-        let output = self.shell(ctx, args)?;
-        let number: i64 = output
+        let (program, mut process) = self.shell_command(ctx, args)?;
+        let output = process.stdout(Stdio::piped()).spawn().and_then(std::process::Child::wait_with_output);
+        ctx.now = ctx.clock.now();
+        let output = output.map_err(|_| format!("{program}: could not launch shell command"))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let Some(line) = text.split_inclusive('\n').next() else {
+            return Err(format!("{program}: could not read result of shell command"));
+        };
+        let number: i64 = line
             .trim()
             .parse()
-            .map_err(|_| format!("shell command must return an integer (not \"{}\")", output.trim()))?;
+            .map_err(|_| format!("{program}: shell command must return an integer (not \"{line}\")"))?;
         check_name(ctx, slot)?;
         self.variables.set(slot, Value::Int(number));
         Ok(Next::Go(self.command + 1))
     }
 
-    /// Runs a program to its end and returns its first line. Other clients of the worker wait meanwhile, as in pgbench.
-    fn shell(&mut self, ctx: &mut Context<'_>, args: &[Argument]) -> Result<String, String> {
+    /// The command line with the values of the variables, and the program that it calls.
+    fn shell_command(&self, ctx: &Context<'_>, args: &[Argument]) -> Result<(String, Process), String> {
         let line = shell_command_line(args, &self.variables, &ctx.job.workload.symbols)
             .map_err(|error| error.to_string())?;
-        let output = Process::new("sh")
-            .args(["-c", &line])
-            .stdin(Stdio::inherit())
-            .stderr(Stdio::inherit())
-            .output()
-            .map_err(|error| format!("could not launch shell command \"{line}\": {error}"))?;
-        ctx.now = ctx.clock.now();
-        if !output.status.success() {
-            return Err(format!("shell command \"{line}\" failed ({})", output.status));
-        }
-        let text = String::from_utf8_lossy(&output.stdout);
-        Ok(text.lines().next().unwrap_or_default().to_owned())
+        let mut process = Process::new("sh");
+        process.args(["-c", &line]);
+        let program = line.split_ascii_whitespace().next().unwrap_or_default().to_owned();
+        Ok((program, process))
     }
 
-    fn start_pipeline(&mut self, ctx: &Context<'_>) -> Result<Next, String> {
+    fn start_pipeline(&mut self, ctx: &mut Context<'_>) -> Result<Next, Problem> {
         if ctx.job.spec.protocol == Protocol::Simple {
-            return Err("cannot use pipeline mode with the simple query protocol".to_owned());
+            return not_allowed("cannot use pipeline mode with the simple query protocol");
         }
         if self.pipeline.is_some() {
-            return Err("already in pipeline mode".to_owned());
+            return not_allowed("already in pipeline mode");
+        }
+        let commands = ctx.job.commands(self.script).iter().enumerate().skip(self.command);
+        for (index, _) in
+            commands.take_while(|(_, command)| !matches!(command.kind, CommandKind::EndPipeline))
+        {
+            if let Some(request) = ctx.job.program.request(self.script, index)
+                && request.stays_prepared()
+                && !self.is_prepared(request.number)
+            {
+                return Ok(self.prepare(ctx, request.number, index));
+            }
         }
         self.pipeline = Some(Box::new(Pipeline::new()));
         Ok(Next::Go(self.command + 1))
     }
 
     /// Sends what the pipeline holds with a synchronisation point, and goes on without waiting.
-    fn sync_pipeline(&mut self, ctx: &mut Context<'_>) -> Result<Next, String> {
+    fn sync_pipeline(&mut self, ctx: &mut Context<'_>) -> Result<Next, Problem> {
         let Some(pipeline) = &mut self.pipeline else {
-            return Err("not in pipeline mode".to_owned());
+            return not_allowed("not in pipeline mode");
         };
         pipeline.push_sync();
         frontend::sync(ctx.out);
@@ -199,21 +268,21 @@ impl Client {
     }
 
     /// Sends the rest of the pipeline and waits for all replies.
-    fn end_pipeline(&mut self, ctx: &mut Context<'_>) -> Result<Next, String> {
-        self.sync_pipeline(ctx)?;
-        self.state = State::Replying;
-        Ok(Next::Stop(Action::Receive))
+    fn end_pipeline(&mut self, ctx: &mut Context<'_>) -> Result<Next, Problem> {
+        let Some(pipeline) = &mut self.pipeline else {
+            return not_allowed("not in pipeline mode");
+        };
+        pipeline.push_sync();
+        frontend::sync(ctx.out);
+        Ok(Next::Stop(self.await_reply(ctx)))
     }
 
     fn end_of_script(&mut self, ctx: &mut Context<'_>) -> Action {
         if self.pipeline.is_some() {
-            return self.script_left_open(ctx, "end of script reached with pipeline open");
+            return self.end_client(ctx, Cause::Unfinished(Unfinished::Pipeline));
         }
         if self.status != TransactionStatus::Idle {
-            return self.script_left_open(
-                ctx,
-                "end of script reached without completing the last transaction; end the script with COMMIT or ROLLBACK",
-            );
+            return self.end_client(ctx, Cause::Unfinished(Unfinished::Block));
         }
         self.committed(ctx)
     }

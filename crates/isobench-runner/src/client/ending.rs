@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use isobench_pgwire::{ServerError, SqlState};
 
+use super::store::Refused;
 use super::{Action, Client, Context, State};
-use crate::job::Event;
+use crate::event::{Cause, Detail, Event};
+use crate::observer::How;
 use crate::program::ErrorClass;
 use crate::spec::OnError;
 
@@ -30,7 +32,8 @@ impl Client {
         record.ledger.late += u64::from(late);
         record.latency.record(now.since(since));
         record.retried_transactions += u64::from(tries > 1);
-        self.after_transaction(ctx)
+        self.observe(ctx, How::Committed);
+        self.leave_transaction(ctx)
     }
 
     /// The attempt met an error, and no block is open any more.
@@ -46,13 +49,14 @@ impl Client {
             }
             ErrorClass::Ambiguous => {
                 self.end_attempt(ctx, Bucket::Ambiguous);
-                self.after_transaction(ctx)
+                self.observe(ctx, How::OtherError);
+                self.leave_transaction(ctx)
             }
             ErrorClass::Other if ctx.cancelling && error.code == SqlState::QUERY_CANCELED => {
                 self.end_attempt(ctx, Bucket::CutOff);
-                self.after_transaction(ctx)
+                self.leave_transaction(ctx)
             }
-            ErrorClass::Other => self.errored(ctx, &error, command),
+            ErrorClass::Other => self.errored(ctx, error, command),
         }
     }
 
@@ -60,24 +64,32 @@ impl Client {
         let spec = &ctx.job.spec;
         let exhausted =
             !spec.retry.allows_another(self.tries) || self.exceeds_limit(spec.latency_limit, ctx.now);
-        if exhausted || ctx.stopping {
+        if exhausted {
+            self.tell_what_follows(ctx, false);
             self.count_command(ctx, command, false);
-            if exhausted {
-                let retried = u64::from(self.tries > 1);
-                let record = self.record(ctx);
-                record.retried_transactions += retried;
-                record.deadlock_failures += u64::from(code == SqlState::DEADLOCK_DETECTED);
-            }
-            self.end_attempt(ctx, if exhausted { Bucket::GivenUp } else { Bucket::CutOff });
-            return self.after_transaction(ctx);
+            let (retried, deadlock) = (self.tries > 1, code == SqlState::DEADLOCK_DETECTED);
+            let record = self.record(ctx);
+            record.retried_transactions += u64::from(retried);
+            record.deadlock_failures += u64::from(deadlock);
+            self.end_attempt(ctx, Bucket::GivenUp);
+            self.observe(ctx, if deadlock { How::Deadlock } else { How::Serialization });
+            return self.leave_transaction(ctx);
         }
+        if ctx.stopping {
+            self.count_command(ctx, command, false);
+            self.end_attempt(ctx, Bucket::CutOff);
+            return self.leave_transaction(ctx);
+        }
+        self.tell_what_follows(ctx, true);
         self.count_command(ctx, command, true);
         let (now, began) = (ctx.now, self.attempt_began);
         let ledger = &mut self.record(ctx).ledger;
         ledger.attempts.retried += 1;
         ledger.time.wasted += now.since(began);
         // The same transaction again: same script, same values of the variables, same random numbers.
-        self.variables.clone_from(&self.saved.0);
+        if ctx.job.spec.rules.restores_variables() {
+            self.variables.clone_from(&self.saved.0);
+        }
         self.functions.clone_from(&self.saved.1);
         let delay = ctx.job.spec.retry.backoff.delay(self.tries - 1, &mut self.backoffs);
         if delay == Duration::ZERO {
@@ -87,29 +99,33 @@ impl Client {
         Action::Wake(now.after(delay))
     }
 
-    fn errored(&mut self, ctx: &mut Context<'_>, error: &ServerError, command: usize) -> Action {
+    fn errored(&mut self, ctx: &mut Context<'_>, error: ServerError, command: usize) -> Action {
         self.count_command(ctx, command, false);
         self.end_attempt(ctx, Bucket::Errored);
-        let message = self.server_error_message(ctx, error, command);
-        match ctx.job.spec.on_error {
-            OnError::Abort => self.abort(ctx, message, Some(error.code)),
-            OnError::Continue => {
-                (ctx.report)(Event::Notice(message));
-                self.after_transaction(ctx)
-            }
+        let failed = self.failed(ctx, error, command);
+        if ctx.job.spec.on_error != OnError::Continue {
+            return self.abort(ctx, command, Cause::Server(failed));
+        }
+        self.tell_what_follows(ctx, false);
+        (ctx.report)(Event::Abandoned(self.place(command), failed));
+        self.observe(ctx, How::OtherError);
+        self.leave_transaction(ctx)
+    }
+
+    fn tell_what_follows(&self, ctx: &Context<'_>, retry: bool) {
+        if ctx.job.spec.detail >= Detail::Errors {
+            let taken = ctx.now.since(self.since) as f64 / 1e9;
+            let used = ctx.job.spec.latency_limit.map(|limit| taken / limit.as_secs_f64());
+            (ctx.report)(Event::Follows { client: self.id, retry, tries: self.tries, used });
         }
     }
 
     /// The connection is of no use any more, for the reason given in `why`.
     pub(crate) fn on_lost(&mut self, ctx: &mut Context<'_>, why: &str) -> Action {
-        let place = format!("client {} aborted", self.id);
-        let fatal = self.failure.as_ref().map(|failure| &failure.0).filter(|error| error.is_fatal());
-        let message = match fatal.or(self.farewell.as_deref()) {
-            Some(error) => format!("{place}: {error}; {why}"),
-            None => format!("{place}: {why}"),
-        };
         self.end_abruptly(ctx, Bucket::Errored);
-        self.abort(ctx, message, None)
+        let failure = self.failure.take().map(|failure| Box::new(failure.0));
+        let last = failure.filter(|error| error.is_fatal()).or(self.farewell.take());
+        self.abort(ctx, self.command, Cause::Lost(why.to_owned(), last))
     }
 
     /// The run can't wait for the client any longer.
@@ -124,7 +140,7 @@ impl Client {
     /// that it failed, nobody knows.
     fn end_abruptly(&mut self, ctx: &mut Context<'_>, otherwise: Bucket) {
         match self.state {
-            State::Replying | State::Sleeping | State::RollingBack => {
+            State::Preparing(_) | State::Replying | State::Sleeping | State::RollingBack => {
                 let failed = self.failure.as_ref().filter(|failure| !failure.0.is_fatal());
                 let class = failed.map(|failure| (ctx.job.classify)(&failure.0));
                 let unanswered = matches!(class, None | Some(ErrorClass::Ambiguous));
@@ -146,53 +162,21 @@ impl Client {
                 let now = ctx.now;
                 self.record(ctx).ledger.time.waiting += now.since(since);
             }
-            State::Idle | State::Finished | State::Aborted => {}
+            State::Idle | State::Connecting | State::Finished | State::Aborted => {}
         }
     }
 
-    /// A meta-command failed: pgbench's message, and the client ends.
-    pub(super) fn command_failed(&mut self, ctx: &mut Context<'_>, problem: &str) -> Action {
-        let (command, script) = (self.command, self.script);
-        let kind = ctx.job.command_kind(script, command);
-        let at = ctx.job.place(script, command);
-        let message = format!(
-            "client {} aborted in command {command} ({kind}) of script {script}; {problem}{at}",
-            self.id
-        );
-        self.count_command(ctx, command, false);
+    /// Something in the script, other than an error of the server, ends the client.
+    pub(super) fn end_client(&mut self, ctx: &mut Context<'_>, cause: Cause) -> Action {
+        self.count_command(ctx, self.command, false);
         self.end_attempt(ctx, Bucket::Errored);
-        self.abort(ctx, message, None)
+        self.abort(ctx, self.command, cause)
     }
 
     /// The result of a query can't be stored.
-    pub(super) fn result_refused(&mut self, ctx: &mut Context<'_>, problem: &str) -> Action {
+    pub(super) fn result_refused(&mut self, ctx: &mut Context<'_>, refused: Refused) -> Action {
         let query = self.answered.saturating_sub(1);
-        let message = format!(
-            "client {} script {} command {} query {query}: {problem}{}",
-            self.id,
-            self.script,
-            self.command,
-            ctx.job.place(self.script, self.command)
-        );
-        self.count_command(ctx, self.command, false);
-        self.end_attempt(ctx, Bucket::Errored);
-        self.abort(ctx, message, None)
-    }
-
-    /// The script ended where no script may end.
-    pub(super) fn script_left_open(&mut self, ctx: &mut Context<'_>, problem: &str) -> Action {
-        let last = ctx.job.place(self.script, self.command.saturating_sub(1));
-        let message = format!("client {} aborted: {problem}{last}", self.id);
-        self.end_attempt(ctx, Bucket::Errored);
-        self.abort(ctx, message, None)
-    }
-
-    fn server_error_message(&self, ctx: &Context<'_>, error: &ServerError, command: usize) -> String {
-        let at = ctx.job.place(self.script, command);
-        format!(
-            "client {} script {} aborted in command {command} query {}: {error}{at}",
-            self.id, self.script, self.answered
-        )
+        self.end_client(ctx, Cause::Result { query, problem: refused.problem, name: refused.name })
     }
 
     /// Puts the attempt, and with it the transaction, into its bucket.
@@ -218,8 +202,16 @@ impl Client {
         }
     }
 
+    /// The transaction has ended; a session that was only for it ends too.
+    fn leave_transaction(&mut self, ctx: &mut Context<'_>) -> Action {
+        if ctx.job.spec.connect_each {
+            return Action::Disconnect;
+        }
+        self.after_transaction(ctx)
+    }
+
     /// Goes on with the next transaction; a script that never waited lets other clients, and the clock, have a turn.
-    fn after_transaction(&mut self, ctx: &mut Context<'_>) -> Action {
+    pub(super) fn after_transaction(&mut self, ctx: &mut Context<'_>) -> Action {
         if self.yielded {
             return self.next_transaction(ctx);
         }

@@ -8,11 +8,16 @@ use isobench_pgwire::backend::{self, Message, tag};
 use isobench_pgwire::{Frame, ServerError, SqlState, TransactionStatus, frontend};
 
 use super::{Action, Client, Context, State};
-use crate::job::Event;
+use crate::event::{Cause, Detail, Event, Failed, Step};
+use crate::program::{ErrorClass, Request};
+use crate::spec::OnError;
 
 impl Client {
     /// Bytes have arrived.
     pub(crate) fn on_bytes(&mut self, ctx: &mut Context<'_>, bytes: &[u8]) -> Action {
+        if self.outstanding > 0 {
+            ctx.trace(self.id, || Step::Receiving);
+        }
         let mut buffer = mem::take(&mut self.frames);
         let mut frames = buffer.feed(bytes);
         let problem = loop {
@@ -31,8 +36,12 @@ impl Client {
         if let Some(problem) = problem {
             return self.on_lost(ctx, &problem);
         }
+        if self.copy {
+            return self.end_client(ctx, Cause::Copy);
+        }
         match self.state {
             State::Replying if self.outstanding == 0 => self.on_reply(ctx),
+            State::Preparing(statement) if self.outstanding == 0 => self.on_prepared(ctx, statement),
             State::RollingBack if self.outstanding == 0 => self.on_rolled_back(ctx),
             _ => Action::Receive,
         }
@@ -41,6 +50,7 @@ impl Client {
     fn on_frame(&mut self, ctx: &mut Context<'_>, frame: Frame<'_>) -> Result<(), String> {
         match frame.tag {
             tag::BIND_COMPLETE
+            | tag::PARSE_COMPLETE
             | tag::NO_DATA
             | tag::PARAMETER_DESCRIPTION
             | tag::CLOSE_COMPLETE
@@ -54,36 +64,22 @@ impl Client {
             tag::READY_FOR_QUERY => {
                 self.status = TransactionStatus::from_body(frame.body)
                     .ok_or("the server sent a ReadyForQuery message without a transaction status")?;
-                self.outstanding = self.outstanding.saturating_sub(1);
-                self.synchronised(ctx);
-            }
-            tag::PARSE_COMPLETE => {
-                if !self.parsing.is_empty() {
-                    self.parsing.remove(0);
+                if let Some(pipeline) = &mut self.pipeline {
+                    ctx.trace(self.id, || Step::EndingPipeline(self.outstanding));
+                    pipeline.synchronised();
                 }
+                self.outstanding = self.outstanding.saturating_sub(1);
             }
             tag::ERROR_RESPONSE => match backend::parse(frame) {
-                Ok(Message::ErrorResponse(message)) => self.on_error(message.to_error()),
+                Ok(Message::ErrorResponse(message)) => self.on_error(ctx, message.to_error()),
                 _ => return Err("the server sent an error that can't be read".to_owned()),
             },
             tag::NOTICE_RESPONSE => {
                 if let Ok(Message::NoticeResponse(message)) = backend::parse(frame) {
-                    (ctx.report)(Event::Notice(message.to_error().to_string()));
+                    (ctx.report)(Event::Notice(Box::new(message.to_error())));
                 }
             }
-            // Which of the pipeline's synchronisation points the server will ignore depends on what follows the COPY.
-            tag::COPY_IN_RESPONSE if self.pipeline.is_some() => {
-                return Err("COPY is not supported in a pipeline".to_owned());
-            }
-            tag::COPY_IN_RESPONSE => {
-                frontend::copy_fail(ctx.out, "COPY is not supported in scripts");
-                if ctx.job.spec.protocol != crate::spec::Protocol::Simple {
-                    // The server ignored the Sync that came while it was waiting for rows.
-                    frontend::sync(ctx.out);
-                }
-                self.refuse_copy();
-            }
-            tag::COPY_OUT_RESPONSE => self.refuse_copy(),
+            tag::COPY_IN_RESPONSE | tag::COPY_OUT_RESPONSE => self.copy = true,
             other => {
                 return Err(format!(
                     "the server sent an unexpected message of type \"{}\"",
@@ -94,40 +90,47 @@ impl Client {
         Ok(())
     }
 
-    /// The server has answered, or after an error skipped, everything up to a synchronisation point.
-    fn synchronised(&mut self, ctx: &Context<'_>) {
-        let Some(pipeline) = &mut self.pipeline else { return };
-        for skipped in pipeline.synchronised() {
-            let number = ctx.job.program.request(self.script, skipped).map(|request| request.number);
-            if let Some(place) = self.parsing.iter().position(|parsing| Some(*parsing) == number) {
-                let statement = self.parsing.remove(place);
-                self.set_prepared(statement, false);
-            }
-        }
-    }
-
-    fn on_error(&mut self, error: ServerError) {
+    fn on_error(&mut self, ctx: &mut Context<'_>, error: ServerError) {
         let owes =
             self.outstanding > 0 || self.pipeline.as_ref().is_some_and(|pipeline| !pipeline.is_empty());
         if error.is_fatal() && !owes {
             self.farewell = Some(Box::new(error));
-        } else {
-            self.fail(error);
+            return;
+        }
+        if let State::Preparing(_) = self.state
+            && !ctx.job.spec.rules.heeds_failed_prepare()
+        {
+            let text = ctx.job.program.request(self.script, self.command).and_then(Request::prepared_text);
+            let failed = Failed { error: Box::new(error), query: 0, text };
+            (ctx.report)(Event::NotPrepared(failed));
+            return;
+        }
+        let told = self.failure.is_none() && ctx.job.spec.detail >= Detail::Errors;
+        let command = self.fail(ctx, error);
+        if told {
+            self.tell_failure(ctx, command);
         }
     }
 
-    /// Keeps the first error of the attempt; what follows it is a consequence.
-    fn fail(&mut self, error: ServerError) {
-        let command = self.pipeline.as_ref().and_then(|pipeline| pipeline.current()).unwrap_or(self.command);
-        self.failure.get_or_insert_with(|| Box::new((error, command)));
+    /// Keeps the first error of the attempt; what follows it is a consequence. Returns the command it belongs to.
+    fn fail(&mut self, ctx: &Context<'_>, error: ServerError) -> usize {
+        let in_pipeline = self.pipeline.as_ref().and_then(|pipeline| pipeline.current());
+        let exact = ctx.job.spec.rules.blames_command_in_pipeline();
+        let command = in_pipeline.filter(|_| exact).unwrap_or(self.command);
+        self.failure.get_or_insert_with(|| Box::new((error, command))).1
     }
 
-    fn refuse_copy(&mut self) {
-        let code = SqlState::FEATURE_NOT_SUPPORTED;
-        self.fail(ServerError::new(
-            code,
-            "COPY is not supported in scripts; load tables with init, or with psql",
-        ));
+    /// Tells an error that doesn't end the client.
+    fn tell_failure(&self, ctx: &Context<'_>, command: usize) {
+        let Some(failure) = &self.failure else { return };
+        let goes_on = match (ctx.job.classify)(&failure.0) {
+            ErrorClass::Conflict(_) | ErrorClass::Ambiguous => true,
+            ErrorClass::Other => ctx.job.spec.on_error == OnError::Continue,
+        };
+        if goes_on {
+            let failed = self.failed(ctx, failure.0.clone(), command);
+            (ctx.report)(Event::Failed(self.place(command), failed));
+        }
     }
 
     fn on_row(&mut self, frame: Frame<'_>) -> Result<(), String> {
@@ -152,9 +155,6 @@ impl Client {
             None => Some(self.command),
         };
         if self.pipeline.is_none() && self.state != State::RollingBack {
-            if self.state == State::RollingBack {
-                return;
-            }
             self.answered += 1;
         }
         if let Some(rows) = &mut self.stored {
@@ -163,31 +163,35 @@ impl Client {
         // A server that undid the transaction answers COMMIT with ROLLBACK, and with no error.
         let commit = current
             .and_then(|command| ctx.job.program.request(self.script, command))
-            .is_some_and(crate::program::Request::is_commit);
+            .is_some_and(Request::is_commit);
         if commit && body.starts_with(b"ROLLBACK\0") {
             let code = SqlState::IN_FAILED_SQL_TRANSACTION;
-            self.fail(ServerError::new(
-                code,
-                "COMMIT was answered with ROLLBACK: the server undid the transaction",
-            ));
+            let undone = "COMMIT was answered with ROLLBACK: the server undid the transaction";
+            self.fail(ctx, ServerError::new(code, undone));
         }
+    }
+
+    /// The reply to the preparation of a statement has come.
+    fn on_prepared(&mut self, ctx: &mut Context<'_>, statement: usize) -> Action {
+        if self.failure.is_some() {
+            return self.roll_back(ctx);
+        }
+        self.set_prepared(statement);
+        self.run_commands(ctx)
     }
 
     /// The whole reply to a request, or to a pipeline, has come.
     fn on_reply(&mut self, ctx: &mut Context<'_>) -> Action {
         self.may_commit = false;
         self.pipeline = None;
-        while let Some(statement) = self.parsing.pop() {
-            self.set_prepared(statement, false);
-        }
         let stored = self.stored.take();
         if self.failure.is_some() {
             return self.roll_back(ctx);
         }
         if let Some(rows) = stored
-            && let Err(problem) = rows.store(ctx.job, &mut self.variables)
+            && let Err(refused) = rows.store(ctx.job, &mut self.variables)
         {
-            return self.result_refused(ctx, &problem);
+            return self.result_refused(ctx, refused);
         }
         if ctx.job.spec.per_command {
             self.end_command(ctx);

@@ -17,6 +17,13 @@ pub(super) struct Rows {
     finished: Vec<(Vec<String>, Vec<String>, u64)>,
 }
 
+/// Why results can't be stored.
+pub(super) struct Refused {
+    pub(super) problem: String,
+    /// The name that makes no variable.
+    pub(super) name: Option<String>,
+}
+
 impl Rows {
     pub(super) fn new(store: Store) -> Rows {
         Rows { store, columns: Vec::new(), row: Vec::new(), count: 0, finished: Vec::new() }
@@ -44,15 +51,15 @@ impl Rows {
     /// `\gset` wants exactly one row from the last statement; `\aset` takes the last row of every statement that has one.
     ///
     /// # Errors
-    /// In words: the number of rows is not one, or a column's name makes no variable name.
-    pub(super) fn store(&self, job: &Job, variables: &mut Variables) -> Result<(), String> {
+    /// In words, the number of rows is not one, or a column's name makes no variable name.
+    pub(super) fn store(&self, job: &Job, variables: &mut Variables) -> Result<(), Refused> {
         let (prefix, results) = match &self.store {
             Store::None => return Ok(()),
             Store::Gset { prefix } => {
                 let last = self.finished.len().saturating_sub(1);
                 let count = self.finished.last().map_or(0, |(_, _, count)| *count);
                 if count != 1 {
-                    return Err(format!("expected one row, got {count}"));
+                    return Err(Refused { problem: format!("expected one row, got {count}"), name: None });
                 }
                 (prefix, &self.finished[last..])
             }
@@ -62,7 +69,8 @@ impl Rows {
             for (column, value) in columns.iter().zip(row) {
                 let name = format!("{prefix}{column}");
                 if !is_valid_variable_name(&name) {
-                    return Err(format!("error storing into variable {name}"));
+                    let problem = format!("error storing into variable {name}");
+                    return Err(Refused { problem, name: Some(name) });
                 }
                 // A name that no script mentions has no slot, and nobody could read it.
                 if let Some(slot) = job.workload.symbols.lookup(&name) {

@@ -89,6 +89,7 @@ impl Case {
             seed: 1,
             per_command: true,
             grace: Duration::from_secs(5),
+            ..RunSpec::default()
         };
         Case {
             scripts: vec![(script.to_owned(), 1)],
@@ -185,7 +186,7 @@ impl Stage {
         let events = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&events);
         let report = move |event| heard.lock().expect("no panic").push(event);
-        let outcome = self.simulation.run(&self.job, stop, &self.server, &self.control, &report);
+        let outcome = self.simulation.run(&self.job, stop, &self.server, &self.control, &report, None);
         let truth = self.server.truth();
         let events = std::mem::take(&mut *events.lock().expect("no panic"));
         assert!(!truth.ran_out_of_time, "the run hangs: {:?}", outcome.ledger());
@@ -219,19 +220,19 @@ impl Stage {
 }
 
 impl Ran {
-    /// The messages of clients that ended before their time.
-    pub fn aborts(&self) -> Vec<&str> {
+    /// Why clients ended before their time.
+    pub fn aborts(&self) -> Vec<String> {
         let texts = self.events.iter().filter_map(|event| match event {
-            Event::Aborted(text, _) => Some(text.as_str()),
+            Event::Aborted(place, cause) => Some(format!("{place:?} {cause:?}")),
             _ => None,
         });
         texts.collect()
     }
 
-    /// The only message of a client that ended before its time.
-    pub fn abort(&self) -> &str {
-        let [message] = self.aborts()[..] else { panic!("{:?}", self.events) };
-        message
+    /// Why the only client that ended before its time did so.
+    pub fn abort(&self) -> String {
+        let [message] = &self.aborts()[..] else { panic!("{:?}", self.events) };
+        message.clone()
     }
 
     /// What `debug()` printed.

@@ -51,6 +51,20 @@ struct Wire {
     closed_by_client: bool,
 }
 
+impl Wire {
+    fn new(connection: usize) -> Wire {
+        Wire {
+            session: Session::new(connection),
+            arrived: VecDeque::new(),
+            ended: None,
+            last_arrival: Nanos(0),
+            full: false,
+            watched: false,
+            closed_by_client: false,
+        }
+    }
+}
+
 /// The whole simulation.
 pub(super) struct Network {
     settings: Settings,
@@ -173,6 +187,12 @@ impl Network {
         self.wire(connection).closed_by_client = true;
     }
 
+    /// A new session in place of the one that the client closed.
+    pub(super) fn open(&mut self, connection: usize) {
+        self.wire(connection).session.vanish();
+        self.wires[connection] = Wire::new(connection);
+    }
+
     pub(super) fn wait(&mut self, until: Nanos, ready: &mut Vec<usize>) -> io::Result<()> {
         self.waits += 1;
         let limit = Nanos(0).after(self.settings.time_limit);
@@ -283,15 +303,7 @@ impl Network {
     /// The connection, made if it is new.
     fn wire(&mut self, connection: usize) -> &mut Wire {
         while self.wires.len() <= connection {
-            self.wires.push(Wire {
-                session: Session::new(self.wires.len()),
-                arrived: VecDeque::new(),
-                ended: None,
-                last_arrival: Nanos(0),
-                full: false,
-                watched: false,
-                closed_by_client: false,
-            });
+            self.wires.push(Wire::new(self.wires.len()));
             self.truth.parses.push(0);
             self.truth.statements.push(Vec::new());
         }

@@ -9,7 +9,7 @@ use isobench_database::Writes;
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_report::{CellLevel, Document, Plan as PlanDocument, Round, Server, summarise};
 use isobench_runner::{
-    Backoff, Control, Event, OnError, Outcome as Run, Progress, Protocol, RetryPolicy, RunSpec, Stop,
+    Backoff, Control, Event, OnError, Outcome as Run, Progress, Protocol, RetryPolicy, RunSpec, Stop, Watch,
 };
 use isobench_script::builtins;
 
@@ -88,6 +88,7 @@ impl Settings {
             seed: seed(&options.random_seed)?,
             per_command: options.report_per_command,
             grace: GRACE,
+            ..RunSpec::default()
         };
         sources.check(spec.protocol)?;
         let level = options.isolation.as_deref().map(str::parse::<Level>).transpose();
@@ -173,12 +174,12 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
         settings.sources.writes().filter(|writes| writes.iter().any(|writes| *writes != Writes::Nothing));
     let books = settings.level.and(writes).map(|writes| Books::open(&connector, Some(writes)));
     let messages = Messages::aloud();
-    let report = |event: Event| messages.take(event);
+    let report = |event: Event| messages.take(&event, &job);
     let mut lines = ProgressLines::new(options);
     let cpu = cpu_seconds();
-    let outcome = fleet.run(&job, settings.stop, control, &report, &mut |elapsed, progress| {
-        lines.show(elapsed, progress);
-    });
+    let every = Duration::from_millis(100);
+    let watch = Watch { every, show: &mut |elapsed, progress| lines.show(elapsed, progress) };
+    let outcome = fleet.run(&job, settings.stop, control, &report, watch, &mut []);
     let cpu = cpu_seconds() - cpu;
     let connecting = fleet.connecting();
     drop(fleet);

@@ -1,0 +1,39 @@
+//! Whose rules a run follows where pgbench's are not the ones a measurement needs.
+//!
+//! Every difference is a question that is answered here; nothing else asks which rules hold.
+
+/// Whose rules hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rules {
+    /// What a measurement needs.
+    #[default]
+    Isobench,
+    /// What pgbench does.
+    Pgbench,
+}
+
+impl Rules {
+    /// A retry begins with the variables as they were at the transaction's begin. pgbench restores the random state
+    /// only, so an attempt sees what an earlier one has set.
+    pub(crate) fn restores_variables(self) -> bool {
+        self == Rules::Isobench
+    }
+
+    /// Each client draws its scripts from a stream of its own, so that the number of workers doesn't change the work.
+    /// In pgbench the clients of a thread share one.
+    pub(crate) fn chooses_per_client(self) -> bool {
+        self == Rules::Isobench
+    }
+
+    /// A statement that can't be prepared is the attempt's error. pgbench executes it all the same, and takes the error of
+    /// that for the attempt's.
+    pub(crate) fn heeds_failed_prepare(self) -> bool {
+        self == Rules::Isobench
+    }
+
+    /// An error in a pipeline belongs to the command that met it. pgbench, which reads the replies when the pipeline
+    /// ends, blames `\endpipeline`.
+    pub(crate) fn blames_command_in_pipeline(self) -> bool {
+        self == Rules::Isobench
+    }
+}
