@@ -209,6 +209,11 @@ impl Client {
         }
     }
 
+    /// Its number, from 0.
+    pub(crate) fn id(&self) -> usize {
+        self.id
+    }
+
     /// Takes over a session of which these bytes have been received and not yet understood.
     pub(crate) fn take_over(&mut self, received: &[u8]) {
         self.connected = true;

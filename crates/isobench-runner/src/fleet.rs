@@ -38,8 +38,8 @@ pub enum OpenError<E> {
     EventLoop(usize, #[source] std::io::Error),
 }
 
-/// Opens a session and sets it up; returns whatever the caller wants to know of each session.
-pub type Connect<'a, P, E> = dyn Fn() -> Result<(Connection, P), E> + Sync + 'a;
+/// Opens a session for this client and sets it up; returns whatever the caller wants to know of each session.
+pub type Connect<'a, P, E> = dyn Fn(usize) -> Result<(Connection, P), E> + Sync + 'a;
 
 /// The clients of a job, connected, and kept connected from one run to the next (warm-up, measurement).
 pub struct Fleet {
@@ -60,6 +60,8 @@ pub struct Outcome {
     pub conflicts: Vec<ConflictCount>,
     /// Clients that ended before their time.
     pub aborted: usize,
+    /// The first worker, from 0, that has such a client.
+    pub aborted_in: Option<usize>,
     /// The run was ended by a request from outside.
     pub interrupted: bool,
     /// Time spent on opening and closing sessions during the run, added up over clients ([`crate::RunSpec::connect_each`]).
@@ -184,7 +186,7 @@ fn open_crew<P, E>(
     let mut prepared = Vec::new();
     if !job.spec.connect_each {
         for (index, client) in clients.iter_mut().enumerate() {
-            let (connection, told) = connect().map_err(OpenError::Session)?;
+            let (connection, told) = connect(client.id()).map_err(OpenError::Session)?;
             let received = transport.adopt(index, connection.into_established()).map_err(refused)?;
             client.take_over(&received);
             prepared.push(told);
@@ -206,6 +208,7 @@ impl Outcome {
             scripts: sum.scripts,
             conflicts: sum.conflicts,
             aborted: accounts.iter().map(|account| account.aborted).sum(),
+            aborted_in: accounts.iter().position(|account| account.aborted > 0),
             interrupted: accounts.iter().any(|account| account.interrupted),
             reconnecting: accounts.iter().map(|account| account.reconnecting).sum(),
         }

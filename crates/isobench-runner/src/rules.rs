@@ -36,4 +36,9 @@ impl Rules {
     pub(crate) fn blames_command_in_pipeline(self) -> bool {
         self == Rules::Isobench
     }
+
+    /// A worker's share of the rate is that of its clients among all. In pgbench all threads have the same share.
+    pub(crate) fn shares_rate_by_clients(self) -> bool {
+        self == Rules::Isobench
+    }
 }

@@ -76,8 +76,13 @@ impl<T: Transport> Crew<T> {
         observer: Option<&mut (dyn Observer + 'static)>,
     ) -> Account {
         let began = order.clock.now();
-        let share = self.clients.len() as f64 / order.job.spec.clients.max(1) as f64;
-        let schedule = match order.job.spec.pacing {
+        let spec = &order.job.spec;
+        let share = if spec.rules.shares_rate_by_clients() {
+            self.clients.len() as f64 / spec.clients.max(1) as f64
+        } else {
+            1.0 / spec.workers.max(1) as f64
+        };
+        let schedule = match spec.pacing {
             Pacing::Rate(rate) => Some(Schedule::new(rate, share, began, order.streams.schedule.clone())),
             Pacing::Unpaced | Pacing::ThinkTime(_) => None,
         };

@@ -116,7 +116,7 @@ fn run(script: &str, clients: usize, workers: usize, stop: Stop, farewell: bool)
     });
     let options = ConnectOptions::new(Host::unix(&folder.0, 5432), "somebody", "something");
     let (mut fleet, prepared) =
-        Fleet::open(&job, &|| Connection::open(&options).map(|connection| (connection, ())))
+        Fleet::open(&job, &|_| Connection::open(&options).map(|connection| (connection, ())))
             .expect("sessions");
     assert_eq!(prepared.len(), clients);
     let events = Mutex::new(Vec::new());

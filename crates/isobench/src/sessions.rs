@@ -33,7 +33,7 @@ pub fn open(
     level: Option<Level>,
 ) -> Outcome<(Fleet, EffectiveLevel)> {
     let product = database.product;
-    let connect = || {
+    let connect = |_client| {
         let mut connection = connector.open()?;
         let effective = match level {
             Some(level) => {
