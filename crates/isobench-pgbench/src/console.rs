@@ -1,11 +1,273 @@
 //! Messages on standard error in the form of PostgreSQL's programs: `pgbench: error: …`, coloured as `PG_COLOR` says.
 //!
-//! Not here: results, which go to standard output.
+//! Not here: what is said, and results, which go to standard output.
 
-/// Where messages go, and which of them are wanted.
+use std::fmt::{self, Display};
+use std::io::{IsTerminal as _, Write as _};
+
+use isobench_pgwire::Env;
+
+/// What every message starts with, whatever name the program was started under.
+const PROGRAM: &str = "pgbench";
+
+/// The kinds of lines that a message is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Error,
+    Warning,
+    Info,
+    Detail,
+    Hint,
+    /// A line without the program's name.
+    Plain,
+}
+
+impl Kind {
+    /// The word after the program's name, and its colour.
+    fn label(self) -> Option<(&'static str, Colour)> {
+        match self {
+            Kind::Error => Some(("error: ", Colour::Error)),
+            Kind::Warning => Some(("warning: ", Colour::Warning)),
+            Kind::Detail => Some(("detail: ", Colour::Note)),
+            Kind::Hint => Some(("hint: ", Colour::Note)),
+            Kind::Info | Kind::Plain => None,
+        }
+    }
+}
+
+/// Something to say: one or more parts that belong together, each a line or more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    parts: Vec<(Kind, String)>,
+}
+
+impl Message {
+    fn new(kind: Kind, text: &impl Display) -> Message {
+        Message { parts: vec![(kind, text.to_string())] }
+    }
+
+    /// `pgbench: error: …`
+    pub fn error(text: impl Display) -> Message {
+        Message::new(Kind::Error, &text)
+    }
+
+    /// `pgbench: warning: …`
+    pub fn warning(text: impl Display) -> Message {
+        Message::new(Kind::Warning, &text)
+    }
+
+    /// `pgbench: …`
+    pub fn info(text: impl Display) -> Message {
+        Message::new(Kind::Info, &text)
+    }
+
+    /// Text without the program's name before it.
+    pub fn plain(text: impl Display) -> Message {
+        Message::new(Kind::Plain, &text)
+    }
+
+    #[must_use]
+    fn and(mut self, kind: Kind, text: &impl Display) -> Message {
+        self.parts.push((kind, text.to_string()));
+        self
+    }
+
+    /// Adds `pgbench: detail: …`
+    #[must_use]
+    pub fn detail(self, text: impl Display) -> Message {
+        self.and(Kind::Detail, &text)
+    }
+
+    /// Adds `pgbench: hint: …`
+    #[must_use]
+    pub fn hint(self, text: impl Display) -> Message {
+        self.and(Kind::Hint, &text)
+    }
+
+    /// Adds a further error.
+    #[must_use]
+    pub fn then_error(self, text: impl Display) -> Message {
+        self.and(Kind::Error, &text)
+    }
+
+    /// Adds text without the program's name before it.
+    #[must_use]
+    pub fn then_plain(self, text: impl Display) -> Message {
+        self.and(Kind::Plain, &text)
+    }
+
+    /// The lines, each with its end.
+    fn render(&self, palette: Option<&Palette>) -> String {
+        let paint = |text: &str, colour: Colour| match palette.and_then(|palette| palette.code(colour)) {
+            Some(code) => format!("\x1b[{code}m{text}\x1b[0m"),
+            None => text.to_owned(),
+        };
+        let mut out = String::new();
+        for (kind, text) in &self.parts {
+            if *kind != Kind::Plain {
+                out += &paint(&format!("{PROGRAM}: "), Colour::Locus);
+            }
+            if let Some((label, colour)) = kind.label() {
+                out += &paint(label, colour);
+            }
+            // The library's messages bring the end of their last line along.
+            out += text.strip_suffix('\n').unwrap_or(text);
+            out.push('\n');
+        }
+        out
+    }
+}
+
+impl Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.render(None).trim_end_matches('\n'))
+    }
+}
+
+/// What can have a colour of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Colour {
+    Error,
+    Warning,
+    Note,
+    Locus,
+}
+
+/// Names in `PG_COLORS`, and the codes without it.
+const COLOURS: [(Colour, &str, &str); 4] = [
+    (Colour::Error, "error", "01;31"),
+    (Colour::Warning, "warning", "01;35"),
+    (Colour::Note, "note", "01;36"),
+    (Colour::Locus, "locus", "01"),
+];
+
+/// The codes of the colours that are wanted.
+#[derive(Debug, PartialEq, Eq)]
+struct Palette {
+    codes: Vec<(Colour, String)>,
+}
+
+impl Palette {
+    /// Reads `PG_COLORS`, for example `error=01;31:locus=01`; what it doesn't name has no colour.
+    fn new(colours: Option<&str>) -> Palette {
+        let Some(text) = colours else {
+            let codes = COLOURS.iter().map(|(colour, _, code)| (*colour, (*code).to_owned())).collect();
+            return Palette { codes };
+        };
+        let assignments = text.split(':').filter_map(|part| part.split_once('='));
+        let codes = assignments
+            .filter_map(|(name, code)| {
+                let row = COLOURS.iter().find(|row| row.1 == name)?;
+                Some((row.0, code.to_owned()))
+            })
+            .collect();
+        Palette { codes }
+    }
+
+    /// The code named last.
+    fn code(&self, colour: Colour) -> Option<&str> {
+        self.codes.iter().rev().find(|(other, _)| *other == colour).map(|(_, code)| code.as_str())
+    }
+}
+
+/// Where messages go, and which of them are wanted. A message is written in one piece, from whatever thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Console {
     /// Messages for debugging are shown (`--debug`).
     pub debugging: bool,
-    colours: bool,
+    palette: Option<&'static Palette>,
+}
+
+impl Console {
+    /// A console with the colours that `PG_COLOR` (`always`, `auto`) and `PG_COLORS` ask for.
+    ///
+    /// Source: PostgreSQL: Color Support.
+    pub fn new(env: Env<'_>) -> Console {
+        let coloured = match env("PG_COLOR").as_deref() {
+            Some("always") => true,
+            Some("auto") => std::io::stderr().is_terminal(),
+            _ => false,
+        };
+        // There is one console in a program, and all threads have it.
+        let palette = coloured.then(|| &*Box::leak(Box::new(Palette::new(env("PG_COLORS").as_deref()))));
+        Console { debugging: false, palette }
+    }
+
+    /// The same console with or without messages for debugging.
+    #[must_use]
+    pub fn with_debugging(self, debugging: bool) -> Console {
+        Console { debugging, ..self }
+    }
+
+    /// Says something, after what was printed on standard output so far.
+    pub fn say(self, message: &Message) {
+        let text = message.render(self.palette);
+        // If nobody reads them, nobody wants to know.
+        let _ = std::io::stdout().flush();
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    /// `pgbench: error: …`
+    pub fn error(self, text: impl Display) {
+        self.say(&Message::error(text));
+    }
+
+    /// `pgbench: warning: …`
+    pub fn warning(self, text: impl Display) {
+        self.say(&Message::warning(text));
+    }
+
+    /// `pgbench: …`
+    pub fn info(self, text: impl Display) {
+        self.say(&Message::info(text));
+    }
+
+    /// `pgbench: …` if messages for debugging are wanted; pass `format_args!`, so that the text is made only then.
+    pub fn debug(self, text: impl Display) {
+        if self.debugging {
+            self.say(&Message::info(text));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_have_the_form_of_pgbench() {
+        let message = Message::error("a\nb\n").detail("c").hint("d").then_error("e").then_plain("f\n");
+        let text = "pgbench: error: a\nb\npgbench: detail: c\npgbench: hint: d\npgbench: error: e\nf";
+        assert_eq!(message.to_string(), text);
+        assert_eq!(Message::warning("w").to_string(), "pgbench: warning: w");
+        assert_eq!(Message::info("i").to_string(), "pgbench: i");
+    }
+
+    #[test]
+    fn colours_have_the_bytes_of_pgbench() {
+        let shown = |colours: Option<&str>| {
+            Message::error("a").hint("b").render(Some(&Palette::new(colours))).replace('\x1b', "^")
+        };
+        assert_eq!(
+            shown(None),
+            "^[01mpgbench: ^[0m^[01;31merror: ^[0ma\n^[01mpgbench: ^[0m^[01;36mhint: ^[0mb\n"
+        );
+        assert_eq!(shown(Some("error=35")), "pgbench: ^[35merror: ^[0ma\npgbench: hint: b\n");
+        assert_eq!(
+            shown(Some(":locus=1:foo=3:note=:error")),
+            "^[1mpgbench: ^[0merror: a\n^[1mpgbench: ^[0m^[mhint: ^[0mb\n"
+        );
+        assert_eq!(shown(Some("")), "pgbench: error: a\npgbench: hint: b\n");
+    }
+
+    #[test]
+    fn colours_are_for_those_who_ask() {
+        let console = |value: Option<&'static str>| {
+            Console::new(&|name: &str| (name == "PG_COLOR").then_some(value).flatten().map(str::to_owned))
+        };
+        assert!(console(Some("always")).palette.is_some());
+        for other in [None, Some(""), Some("never"), Some("ALWAYS")] {
+            assert!(console(other).palette.is_none(), "{other:?}");
+        }
+    }
 }

@@ -21,8 +21,9 @@
 
 pub mod console;
 pub mod options;
+pub mod scripts;
 pub mod version;
 pub mod wording;
 
-pub use console::Console;
+pub use console::{Console, Message};
 pub use version::Version;

@@ -38,6 +38,22 @@ impl Version {
         Version::ALL.into_iter().find(|version| version.number().to_string() == text)
     }
 
+    /// The release that is imitated, of the same day for all of them.
+    pub const fn release(self) -> &'static str {
+        match self {
+            Version::V15 => "15.18",
+            Version::V16 => "16.14",
+            Version::V17 => "17.10",
+            Version::V18 => "18.4",
+            Version::V19 => "19.0",
+        }
+    }
+
+    /// What `--version` prints.
+    pub fn line(self) -> String {
+        format!("pgbench (PostgreSQL) {} (isobench {})\n", self.release(), env!("CARGO_PKG_VERSION"))
+    }
+
     /// `-d` takes the name of the database; before, it was the short form of `--debug`. Changed in 17, so that the
     /// option means the same in all of PostgreSQL's programs.
     pub fn dbname_option(self) -> bool {
@@ -52,5 +68,32 @@ impl Version {
     /// `--continue-on-error` exists since 19, and with it failures of another kind than conflicts.
     pub fn continue_on_error(self) -> bool {
         self >= Version::V19
+    }
+
+    /// With more clients than files may be open, the limit is raised as far as it goes. Since 18; before, such a run
+    /// was refused.
+    pub fn raises_open_files(self) -> bool {
+        self >= Version::V18
+    }
+
+    /// `\syncpipeline` exists since 17; before, it was an invalid command.
+    pub fn syncpipeline(self) -> bool {
+        self >= Version::V17
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_releases_agree() {
+        for version in Version::ALL {
+            let number = version.number().to_string();
+            assert_eq!(Version::from_number(&number), Some(version));
+            assert_eq!(version.release().split('.').next(), Some(number.as_str()));
+        }
+        assert_eq!(Version::from_number("018"), None);
+        assert!(Version::default().line().starts_with("pgbench (PostgreSQL) 18.4 (isobench "));
     }
 }

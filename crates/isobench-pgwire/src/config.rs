@@ -15,6 +15,7 @@ mod service;
 mod uri;
 mod values;
 
+pub use self::account::name as account_name;
 pub use self::error::ConfigError;
 pub use self::options::{Address, ConnectOptions, Host, Keepalives, SslMode, TargetSessionAttrs};
 pub use self::resolve::{Env, Given, is_connection_string, parse_connection_string, process_environment};

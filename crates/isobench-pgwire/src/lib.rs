@@ -43,7 +43,7 @@ pub use backend::TransactionStatus;
 pub use cancel::CancelToken;
 pub use config::{
     Address, ConfigError, ConnectOptions, Env, Given, Host, Keepalives, Secret, SslMode, TargetSessionAttrs,
-    is_connection_string, parse_connection_string, process_environment,
+    account_name, is_connection_string, parse_connection_string, process_environment,
 };
 pub use connect::{ConnectError, ConnectProblem, Established, FailedAttempt, connect};
 pub use connection::{Completed, Connection, Rows};

@@ -16,8 +16,12 @@ fn entry() -> Option<(String, PathBuf)> {
     })
 }
 
-/// The user's name. Accounts that come from elsewhere than the system's list are found by `LOGNAME` or `USER`.
-pub(super) fn name(env: Env<'_>) -> Result<String, ConfigError> {
+/// The name of the operating system's user. Accounts that come from elsewhere than the system's list are found by
+/// `LOGNAME` or `USER`.
+///
+/// # Errors
+/// There is no name.
+pub fn name(env: Env<'_>) -> Result<String, ConfigError> {
     entry()
         .map(|(name, _)| name)
         .or_else(|| env("LOGNAME").or_else(|| env("USER")).filter(|name| !name.is_empty()))

@@ -1,0 +1,212 @@
+//! The scripts of a run: found by name or file, parsed with pgbench's messages, and made into what the runner takes.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read as _};
+
+use isobench_runner::{Protocol, Workload};
+use isobench_script::{
+    Builtin, CommandKind, Mix, MixError, Piece, Script, Sql, Symbols, Value, Variables, Weighted, builtins,
+    find_builtin, split_weight,
+};
+
+use crate::console::Message;
+use crate::version::Version;
+
+/// How many scripts a run may have.
+const MOST: usize = 128;
+
+/// The scripts given so far, parsed.
+#[derive(Debug, Clone, Default)]
+pub struct Scripts {
+    weighted: Vec<Weighted>,
+    symbols: Symbols,
+    builtin: bool,
+}
+
+impl Scripts {
+    /// Adds a built-in script, by its name or an unambiguous beginning of it, with an optional `@weight` (pgbench: `-b`).
+    ///
+    /// # Errors
+    /// There is none of that name, or several; the weight is none; there are too many scripts.
+    pub fn add_builtin(&mut self, argument: &str) -> Result<(), Message> {
+        let (name, weight) = split_weight(argument).map_err(Message::error)?;
+        let builtin = find(name)?;
+        let script = self.parsed(builtin.description, builtin.text)?;
+        self.add(script, weight)?;
+        self.builtin = true;
+        Ok(())
+    }
+
+    /// Adds a script file, `-` for standard input, with an optional `@weight` (pgbench: `-f`).
+    ///
+    /// # Errors
+    /// The file can't be read, is empty or has an error; the weight is none; there are too many scripts.
+    pub fn add_file(&mut self, argument: &str, version: Version) -> Result<(), Message> {
+        let (name, weight) = split_weight(argument).map_err(Message::error)?;
+        let mut bytes = read(name)?;
+        // To C's library a text ends there.
+        bytes.truncate(bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len()));
+        let text = String::from_utf8_lossy(&bytes);
+        let script = self.parsed(name, &text)?;
+        if matches!(text, std::borrow::Cow::Owned(_)) && script.commands.iter().any(is_damaged) {
+            let text = format_args!("could not read file \"{name}\": a command is not in UTF-8").to_string();
+            return Err(Message::error(text));
+        }
+        refuse_newer(&script, version)?;
+        self.add(script, weight)
+    }
+
+    fn parsed(&mut self, name: &str, text: &str) -> Result<Script, Message> {
+        isobench_script::parse(name, text, &mut self.symbols).map_err(Message::error)
+    }
+
+    fn add(&mut self, script: Script, weight: u64) -> Result<(), Message> {
+        if self.weighted.len() >= MOST {
+            return Err(Message::error(MixError::TooMany));
+        }
+        self.weighted.push(Weighted { script, weight });
+        Ok(())
+    }
+
+    /// Whether there is none yet.
+    pub fn is_empty(&self) -> bool {
+        self.weighted.is_empty()
+    }
+
+    /// Whether a built-in script is among them; if so, the scale is that of the tables.
+    pub fn has_builtin(&self) -> bool {
+        self.builtin
+    }
+
+    /// The scripts in the order given.
+    pub fn weighted(&self) -> &[Weighted] {
+        &self.weighted
+    }
+
+    /// The sum of the weights.
+    pub fn total_weight(&self) -> u64 {
+        self.weighted.iter().fold(0, |sum, weighted| sum.saturating_add(weighted.weight))
+    }
+
+    /// Checks what depends on the protocol.
+    ///
+    /// # Errors
+    /// A command has more parameters than the extended protocol takes.
+    pub fn check_parameters(&self, protocol: Protocol) -> Result<(), Message> {
+        if protocol == Protocol::Simple {
+            return Ok(());
+        }
+        let commands = self.weighted.iter().flat_map(|weighted| &weighted.script.commands);
+        for command in commands {
+            if let CommandKind::Sql(sql) = &command.kind
+                && sql.has_too_many_params()
+            {
+                return Err(Message::error(format_args!(
+                    "statement has too many arguments (maximum is {}): {}",
+                    Sql::MAX_PARAMS,
+                    written(sql)
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the runner takes. The variables start with what `-D` defines; `scale` and `random_seed` have a value unless
+    /// defined so; `client_id` and `default_seed` are the runner's to set.
+    ///
+    /// # Errors
+    /// The scripts make no mix.
+    pub fn workload(
+        mut self,
+        scale: i64,
+        seed: u64,
+        defines: &[(String, String)],
+    ) -> Result<Workload, Message> {
+        let automatic = [("scale", scale), ("random_seed", seed.cast_signed())];
+        let mut variables = Variables::new(&self.symbols);
+        for (name, value) in automatic {
+            let slot = self.symbols.intern(name);
+            variables.set(slot, Value::Int(value));
+        }
+        for (name, value) in defines {
+            let slot = self.symbols.intern(name);
+            variables.set_text(slot, value);
+        }
+        let mix = Mix::new(self.weighted).map_err(Message::error)?;
+        Ok(Workload { mix, symbols: self.symbols, variables })
+    }
+}
+
+/// The names and descriptions of the built-in scripts, and an empty line (pgbench: `-b list`).
+pub fn list() -> String {
+    let mut out = String::from("Available builtin scripts:\n");
+    for builtin in builtins() {
+        // Writing to a string can't fail.
+        let _ = writeln!(out, "{:>15}: {}", builtin.name, builtin.description);
+    }
+    out.push('\n');
+    out
+}
+
+/// A built-in script as `--show-script` prints it.
+///
+/// # Errors
+/// There is none of that name, or several.
+pub fn show(name: &str) -> Result<String, Message> {
+    let Builtin { name, description, text } = find(name)?;
+    Ok(format!("-- {name}: {description}\n{text}\n"))
+}
+
+fn find(name: &str) -> Result<&'static Builtin, Message> {
+    find_builtin(name).map_err(|error| Message::error(error).then_plain(list()))
+}
+
+/// The bytes of a file or of standard input.
+fn read(name: &str) -> Result<Vec<u8>, Message> {
+    let failed = |what: &str, error: &io::Error| {
+        // Without the number that Rust adds to the system's words.
+        let text = error.to_string();
+        let reason = text.split_once(" (os error").map_or(text.as_str(), |(reason, _)| reason);
+        Message::error(format_args!("could not {what} file \"{name}\": {reason}"))
+    };
+    let mut bytes = Vec::new();
+    if name == "-" {
+        io::stdin().lock().read_to_end(&mut bytes).map_err(|error| failed("read", &error))?;
+    } else {
+        let mut file = File::open(name).map_err(|error| failed("open", &error))?;
+        file.read_to_end(&mut bytes).map_err(|error| failed("read", &error))?;
+    }
+    Ok(bytes)
+}
+
+/// Whether a command has a character that stands for bytes that aren't UTF-8. In comments between commands they do no
+/// harm.
+fn is_damaged(command: &isobench_script::Command) -> bool {
+    let text = match &command.kind {
+        CommandKind::Sql(sql) => &sql.parameterized,
+        _ => &command.text,
+    };
+    text.contains(char::REPLACEMENT_CHARACTER)
+}
+
+/// The text of a command with its variables as written.
+fn written(sql: &Sql) -> String {
+    let pieces = sql.pieces.iter().map(|piece| match piece {
+        Piece::Text(text) => text.as_str(),
+        Piece::Variable { written, .. } => written.as_str(),
+    });
+    pieces.collect()
+}
+
+/// Refuses what older versions don't know.
+fn refuse_newer(script: &Script, version: Version) -> Result<(), Message> {
+    let newer = script.commands.iter().find(|command| matches!(command.kind, CommandKind::SyncPipeline));
+    match newer {
+        Some(command) if !version.syncpipeline() => Err(Message::error(format_args!(
+            "{}:{}: invalid command in command \"syncpipeline\"\n{}",
+            script.name, command.line, command.text
+        ))),
+        _ => Ok(()),
+    }
+}
