@@ -50,7 +50,7 @@ pub(crate) enum State {
     },
     /// Has no session, and is to get one for the transaction that is due. Then begins it.
     Connecting,
-    /// Waits for the server to prepare this statement. Then executes the command again that needs it.
+    /// Waits for the server to prepare the statement of this command. Then executes the command again that needs it.
     Preparing(usize),
     /// Waits for the server's reply to the last request. Then goes on with the script, or rolls back.
     Replying,
@@ -117,6 +117,7 @@ impl Context<'_> {
 }
 
 /// One simulated user and its session with the server.
+#[expect(clippy::struct_excessive_bools, reason = "facts that don't depend on each other")]
 pub(crate) struct Client {
     id: usize,
     state: State,
@@ -231,6 +232,11 @@ impl Client {
         self.state == State::Aborted
     }
 
+    /// True if it has a session, so that news of one concerns it.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.connected
+    }
+
     /// True if the server owes it a reply.
     pub(crate) fn awaits_reply(&self) -> bool {
         self.outstanding > 0
@@ -286,7 +292,7 @@ impl Client {
                 let ledger = &mut self.record(ctx).ledger;
                 ledger.time.backoff += paused;
                 ledger.transactions.cut_off += 1;
-                self.finish()
+                self.leave_transaction(ctx)
             }
             State::Preparing(_) | State::Replying | State::Sleeping | State::RollingBack => Action::Receive,
             State::Connecting => Action::Connect,
@@ -423,15 +429,22 @@ impl Client {
     /// The session that was only for one transaction is closed.
     pub(crate) fn on_disconnected(&mut self, ctx: &mut Context<'_>) -> Action {
         self.connected = false;
+        self.farewell = None;
         self.after_transaction(ctx)
     }
 
     /// Ends the client for good, and says why.
     fn abort(&mut self, ctx: &Context<'_>, command: usize, cause: Cause) -> Action {
-        self.state = State::Aborted;
-        self.outstanding = 0;
+        self.leave_for_good();
         (ctx.report)(Event::Aborted(self.place(command), cause));
         Action::Close
+    }
+
+    /// Nothing concerns the client any more.
+    fn leave_for_good(&mut self) {
+        self.state = State::Aborted;
+        self.connected = false;
+        self.outstanding = 0;
     }
 
     fn place(&self, command: usize) -> Place {
@@ -441,7 +454,11 @@ impl Client {
     /// What the server said, with the text it refers to.
     fn failed(&self, ctx: &Context<'_>, error: ServerError, command: usize) -> Failed {
         let request = ctx.job.program.request(self.script, command);
-        let text = request.and_then(|request| request.text(&self.variables));
+        // A statement that was to be prepared for later, and isn't, was sent as text.
+        let text = request.and_then(|request| {
+            let as_text = request.stays_prepared() && !self.is_prepared(request.number);
+            if as_text { request.prepared_text() } else { request.text(&self.variables) }
+        });
         Failed { error: Box::new(error), query: self.answered, text }
     }
 

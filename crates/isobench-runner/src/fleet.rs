@@ -137,6 +137,7 @@ impl Fleet {
         let began = self.clock.now();
         let clock = self.clock;
         let mut observers = observers.iter_mut();
+        let Watch { every, show } = watch;
         let accounts: Vec<Account> = thread::scope(|scope| {
             let (done, all_done) = channel::<()>();
             let threads: Vec<_> = self
@@ -156,14 +157,14 @@ impl Fleet {
                 })
                 .collect();
             drop(done);
-            let mut next = watch.every;
+            let mut next = every;
             // The channel carries nothing; it closes when the last worker is done.
             let since = |now: Nanos| now.duration_since(began);
             while all_done.recv_timeout(next.saturating_sub(since(clock.now())))
                 == Err(RecvTimeoutError::Timeout)
             {
-                (watch.show)(since(clock.now()), Progress::read(&published));
-                next = next.saturating_add(watch.every);
+                show(since(clock.now()), Progress::read(&published));
+                next = next.saturating_add(every);
             }
             threads
                 .into_iter()

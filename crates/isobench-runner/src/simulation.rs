@@ -21,7 +21,9 @@ impl<T: Transport> Simulation<T> {
     pub fn new(job: &Job, transport: T) -> Simulation<T> {
         let (mut clients, mut streams) = job.cast();
         if !job.spec.connect_each {
-            clients.iter_mut().for_each(|client| client.take_over(&[]));
+            for client in &mut clients {
+                client.take_over(&[]);
+            }
         }
         Simulation { crew: Crew::new(clients, transport), streams: streams.swap_remove(0) }
     }

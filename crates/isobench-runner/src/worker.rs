@@ -242,6 +242,7 @@ impl<T: Transport> Shift<'_, T> {
     fn disconnect(&mut self, client: usize) {
         let began = self.now;
         self.crew.transport.close(client);
+        self.crew.unsent[client].clear();
         self.now = self.order.clock.now();
         self.reconnecting += self.now.since(began);
         self.call(client, Client::on_disconnected);
@@ -251,7 +252,9 @@ impl<T: Transport> Shift<'_, T> {
     fn close(&mut self, client: usize) {
         self.crew.transport.close(client);
         self.crew.unsent[client] = Vec::new();
-        if self.order.job.spec.on_error == OnError::EndRun {
+        // At the end of the run clients are left that have done nothing wrong.
+        let at_the_end = matches!(self.phase, Phase::Cancelling(_));
+        if self.order.job.spec.on_error == OnError::EndRun && !at_the_end {
             self.order.control.request(Urgency::Now);
         }
     }
@@ -287,7 +290,8 @@ impl<T: Transport> Shift<'_, T> {
 
     /// A connection has news: takes all of it.
     fn serve(&mut self, client: usize, buffer: &mut [u8]) {
-        if self.crew.clients[client].is_aborted() {
+        // It may have left the session that the news is of.
+        if !self.crew.clients[client].is_connected() {
             return;
         }
         if !self.crew.unsent[client].is_empty()
@@ -302,7 +306,7 @@ impl<T: Transport> Shift<'_, T> {
             match received {
                 Ok(Received::Bytes(count)) => {
                     self.call(client, |client, ctx| client.on_bytes(ctx, &buffer[..count]));
-                    if count < buffer.len() || self.crew.clients[client].is_aborted() {
+                    if count < buffer.len() || !self.crew.clients[client].is_connected() {
                         return;
                     }
                 }

@@ -55,7 +55,8 @@ use network::Network;
 
 /// The server, its network and its clock; clones are handles of the same one.
 ///
-/// It is a [`Transport`] whose connection *n* is made, as a session that is connected and idle, at its first use.
+/// It is a [`Transport`] whose connection *n* has a session that is connected and idle from its first use on, unless that
+/// is asked for. A session that is opened in place of another one begins afresh.
 #[derive(Clone)]
 pub struct SimulatedServer {
     network: Rc<RefCell<Network>>,
@@ -117,7 +118,6 @@ impl Transport for SimulatedServer {
     }
 
     fn open(&mut self, connection: usize, _connect: &Reconnect) -> Result<Vec<u8>, String> {
-        self.network.borrow_mut().open(connection);
-        Ok(Vec::new())
+        self.network.borrow_mut().open(connection)
     }
 }

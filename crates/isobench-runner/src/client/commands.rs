@@ -110,7 +110,7 @@ impl Client {
         let sending = match (request.stays_prepared(), self.is_prepared(request.number)) {
             (true, true) => Sending::Prepared,
             (true, false) if self.pipeline.is_none() => {
-                return Ok(self.prepare(ctx, request.number, self.command));
+                return Ok(self.prepare(ctx, self.command));
             }
             // Only commands between \startpipeline and the next \endpipeline are prepared before they are needed.
             (true, false) | (false, _) => Sending::Whole,
@@ -142,15 +142,16 @@ impl Client {
     }
 
     /// Has the server prepare the statement of a command, by itself, so that its time is not the transaction's command's.
-    fn prepare(&mut self, ctx: &mut Context<'_>, statement: usize, command: usize) -> Next {
+    fn prepare(&mut self, ctx: &mut Context<'_>, command: usize) -> Next {
         if let Some(request) = ctx.job.program.request(self.script, command) {
             ctx.trace(self.id, || Told::Preparing(request.name()));
             request.prepare(ctx.out);
         }
         frontend::sync(ctx.out);
         self.yielded = true;
+        self.answered = 0;
         self.outstanding = 1;
-        self.state = State::Preparing(statement);
+        self.state = State::Preparing(command);
         Next::Stop(Action::Receive)
     }
 
@@ -249,7 +250,7 @@ impl Client {
                 && request.stays_prepared()
                 && !self.is_prepared(request.number)
             {
-                return Ok(self.prepare(ctx, request.number, index));
+                return Ok(self.prepare(ctx, index));
             }
         }
         self.pipeline = Some(Box::new(Pipeline::new()));

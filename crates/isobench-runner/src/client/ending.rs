@@ -131,8 +131,7 @@ impl Client {
     /// The run can't wait for the client any longer.
     pub(crate) fn on_kill(&mut self, ctx: &mut Context<'_>) -> Action {
         self.end_abruptly(ctx, Bucket::CutOff);
-        self.state = State::Aborted;
-        self.outstanding = 0;
+        self.leave_for_good();
         Action::Close
     }
 
@@ -203,7 +202,7 @@ impl Client {
     }
 
     /// The transaction has ended; a session that was only for it ends too.
-    fn leave_transaction(&mut self, ctx: &mut Context<'_>) -> Action {
+    pub(super) fn leave_transaction(&mut self, ctx: &mut Context<'_>) -> Action {
         if ctx.job.spec.connect_each {
             return Action::Disconnect;
         }

@@ -41,7 +41,7 @@ impl Client {
         }
         match self.state {
             State::Replying if self.outstanding == 0 => self.on_reply(ctx),
-            State::Preparing(statement) if self.outstanding == 0 => self.on_prepared(ctx, statement),
+            State::Preparing(command) if self.outstanding == 0 => self.on_prepared(ctx, command),
             State::RollingBack if self.outstanding == 0 => self.on_rolled_back(ctx),
             _ => Action::Receive,
         }
@@ -97,10 +97,10 @@ impl Client {
             self.farewell = Some(Box::new(error));
             return;
         }
-        if let State::Preparing(_) = self.state
+        if let State::Preparing(command) = self.state
             && !ctx.job.spec.rules.heeds_failed_prepare()
         {
-            let text = ctx.job.program.request(self.script, self.command).and_then(Request::prepared_text);
+            let text = ctx.job.program.request(self.script, command).and_then(Request::prepared_text);
             let failed = Failed { error: Box::new(error), query: 0, text };
             (ctx.report)(Event::NotPrepared(failed));
             return;
@@ -116,7 +116,10 @@ impl Client {
     fn fail(&mut self, ctx: &Context<'_>, error: ServerError) -> usize {
         let in_pipeline = self.pipeline.as_ref().and_then(|pipeline| pipeline.current());
         let exact = ctx.job.spec.rules.blames_command_in_pipeline();
-        let command = in_pipeline.filter(|_| exact).unwrap_or(self.command);
+        let command = match self.state {
+            State::Preparing(command) => command,
+            _ => in_pipeline.filter(|_| exact).unwrap_or(self.command),
+        };
         self.failure.get_or_insert_with(|| Box::new((error, command))).1
     }
 
@@ -172,11 +175,13 @@ impl Client {
     }
 
     /// The reply to the preparation of a statement has come.
-    fn on_prepared(&mut self, ctx: &mut Context<'_>, statement: usize) -> Action {
+    fn on_prepared(&mut self, ctx: &mut Context<'_>, command: usize) -> Action {
         if self.failure.is_some() {
             return self.roll_back(ctx);
         }
-        self.set_prepared(statement);
+        if let Some(request) = ctx.job.program.request(self.script, command) {
+            self.set_prepared(request.number);
+        }
         self.run_commands(ctx)
     }
 

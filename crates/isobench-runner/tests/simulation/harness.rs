@@ -1,14 +1,15 @@
 //! One run on the simulated server, and what is checked after every one.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use isobench_pgwire::{ServerError, SqlState};
 use isobench_runner::{
-    Backoff, Control, ErrorClass, Event, Job, Nanos, OnError, Outcome, Pacing, Protocol, RetryPolicy,
-    RunSpec, Simulation, Stop, Urgency, Workload,
+    Backoff, Cause, Control, Detail, Ended, ErrorClass, Event, Failed, How, Job, Nanos, Observer, OnError,
+    Outcome, Pacing, Place, Protocol, RetryPolicy, Rules, RunSpec, Simulation, Stop, Urgency, Workload,
 };
 use isobench_script::{Mix, Symbols, Value, Variables, Weighted, parse};
 use isobench_stats::Ledger;
@@ -59,7 +60,7 @@ pub struct Case {
 
 /// A case that is set up, to be run once or several times with the same sessions.
 pub struct Stage {
-    case: Case,
+    pub case: Case,
     job: Job,
     server: SimulatedServer,
     simulation: Simulation<SimulatedServer>,
@@ -73,19 +74,27 @@ pub struct Ran {
     /// What the server has done, from the begin of the first run on.
     pub truth: Truth,
     pub events: Vec<Event>,
+    /// The ends of transactions, as the observer heard of them.
+    pub ended: Vec<Ended>,
+}
+
+/// An observer that keeps what it hears.
+#[derive(Default)]
+struct Witness {
+    ended: Vec<Ended>,
+}
+
+impl Observer for Witness {
+    fn ended(&mut self, transaction: &Ended) {
+        self.ended.push(*transaction);
+    }
 }
 
 impl Case {
     /// One client, one transaction, the simple protocol, retries without end or delay, a server that takes 1 ms.
     pub fn new(script: &str) -> Case {
         let spec = RunSpec {
-            clients: 1,
-            workers: 1,
-            pacing: Pacing::Unpaced,
-            latency_limit: None,
             retry: RetryPolicy::UNLIMITED,
-            protocol: Protocol::Simple,
-            on_error: OnError::Abort,
             seed: 1,
             per_command: true,
             grace: Duration::from_secs(5),
@@ -126,6 +135,28 @@ impl Case {
         self
     }
 
+    pub fn rules(mut self, rules: Rules) -> Case {
+        self.spec.rules = rules;
+        self
+    }
+
+    pub fn on_error(mut self, on_error: OnError) -> Case {
+        self.spec.on_error = on_error;
+        self
+    }
+
+    pub fn detail(mut self, detail: Detail) -> Case {
+        self.spec.detail = detail;
+        self
+    }
+
+    /// A session for each transaction, which takes so long to open.
+    pub fn connect_each(mut self, connecting: Duration) -> Case {
+        self.spec.connect_each = true;
+        self.settings.connecting = connecting;
+        self
+    }
+
     pub fn faults(mut self, faults: Faults) -> Case {
         self.settings.faults = faults;
         self
@@ -159,7 +190,9 @@ impl Case {
             variables.set(symbols.intern(name), Value::Int(*value));
         }
         let workload = Workload { mix, symbols, variables };
-        let job = Job::new(self.spec.clone(), workload, Box::new(classify));
+        // How a session is opened is the simulated server's business.
+        let nobody = || Err("nobody is to be asked for a real connection".to_owned());
+        let job = Job::new(self.spec.clone(), workload, Box::new(classify)).reconnecting(Box::new(nobody));
         let server = SimulatedServer::new(self.settings.clone());
         let control = Arc::new(Control::new());
         for (at, urgency) in self.interrupts.iter().copied() {
@@ -186,7 +219,9 @@ impl Stage {
         let events = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&events);
         let report = move |event| heard.lock().expect("no panic").push(event);
-        let outcome = self.simulation.run(&self.job, stop, &self.server, &self.control, &report, None);
+        let mut witness = Witness::default();
+        let outcome =
+            self.simulation.run(&self.job, stop, &self.server, &self.control, &report, Some(&mut witness));
         let truth = self.server.truth();
         let events = std::mem::take(&mut *events.lock().expect("no panic"));
         assert!(!truth.ran_out_of_time, "the run hangs: {:?}", outcome.ledger());
@@ -198,7 +233,9 @@ impl Stage {
             u128::from(spent) <= outcome.elapsed.as_nanos() * u128::from(clients),
             "more time spent than passed"
         );
-        Ran { ledger: outcome.ledger(), outcome, truth, events }
+        let ran = Ran { ledger: outcome.ledger(), outcome, truth, events, ended: witness.ended };
+        ran.check_observations(&self.case.spec);
+        ran
     }
 
     /// Lets the server finish, and holds the accounts of all runs against what it has done.
@@ -220,19 +257,77 @@ impl Stage {
 }
 
 impl Ran {
-    /// Why clients ended before their time.
-    pub fn aborts(&self) -> Vec<String> {
-        let texts = self.events.iter().filter_map(|event| match event {
-            Event::Aborted(place, cause) => Some(format!("{place:?} {cause:?}")),
+    /// Which clients ended before their time, and why.
+    pub fn aborts(&self) -> Vec<(Place, Cause)> {
+        let aborts = self.events.iter().filter_map(|event| match event {
+            Event::Aborted(place, cause) => Some((*place, cause.clone())),
             _ => None,
         });
-        texts.collect()
+        aborts.collect()
     }
 
-    /// Why the only client that ended before its time did so.
-    pub fn abort(&self) -> String {
-        let [message] = &self.aborts()[..] else { panic!("{:?}", self.events) };
-        message.clone()
+    /// Where and why the only client that ended before its time did so.
+    pub fn abort(&self) -> (Place, Cause) {
+        let [abort] = &self.aborts()[..] else { panic!("{:?}", self.events) };
+        abort.clone()
+    }
+
+    /// Where the only client that ended before its time met an error of the server, and which.
+    pub fn server_error(&self) -> (Place, Failed) {
+        match self.abort() {
+            (place, Cause::Server(failed)) => (place, failed),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// How many transactions ended like this, by the observer's account.
+    pub fn count(&self, how: How) -> u64 {
+        self.ended.iter().filter(|ended| ended.how == how).count() as u64
+    }
+
+    /// Holds what the observer heard against the account.
+    fn check_observations(&self, spec: &RunSpec) {
+        let transactions = self.ledger.transactions;
+        let given_up = self.count(How::Deadlock) + self.count(How::Serialization);
+        assert_eq!(self.count(How::Committed), transactions.committed);
+        assert_eq!(given_up, transactions.given_up);
+        assert_eq!(self.count(How::Skipped), transactions.skipped);
+        let deadlocks: u64 = self.outcome.scripts.iter().map(|script| script.deadlock_failures).sum();
+        assert_eq!(self.count(How::Deadlock), deadlocks);
+        // Nobody hears of a transaction with which its client ends.
+        let (lost, heard) = (transactions.ambiguous + transactions.errored, self.count(How::OtherError));
+        assert!(heard <= lost && lost - heard <= self.outcome.aborted as u64, "{heard} of {lost}");
+        let names: BTreeSet<_> = self.ended.iter().map(|ended| (ended.client, ended.number)).collect();
+        assert_eq!(names.len(), self.ended.len(), "a transaction ended twice");
+        assert!(self.ended.iter().all(|ended| (ended.tries == 0) == (ended.how == How::Skipped)));
+        assert!(self.ended.is_sorted_by_key(|ended| ended.at));
+        self.check_observed_times(spec);
+        for (number, script) in self.outcome.scripts.iter().enumerate() {
+            let of_script = || self.ended.iter().filter(|ended| ended.script == number);
+            let committed = of_script().filter(|ended| ended.how == How::Committed).count() as u64;
+            let tried = |ended: &&Ended| ended.tries > 1 && ended.how != How::OtherError;
+            assert_eq!(committed, script.ledger.transactions.committed);
+            assert_eq!(of_script().filter(tried).count() as u64, script.retried_transactions);
+        }
+    }
+
+    fn check_observed_times(&self, spec: &RunSpec) {
+        let committed = || self.ended.iter().filter(|ended| ended.how == How::Committed);
+        let latencies = || committed().map(|ended| ended.latency as f64 / 1e6);
+        let near = |one: f64, other: Option<f64>| {
+            let other = other.unwrap_or(0.0);
+            assert!((one - other).abs() <= 1e-6 * other.max(1.0), "{one} and {other}");
+        };
+        near(latencies().fold(0.0, f64::max), self.outcome.latency().max_ms());
+        let count = committed().count().max(1) as f64;
+        near(latencies().sum::<f64>() / count, self.outcome.latency().mean_ms());
+        let late = |ended: &&Ended| {
+            spec.latency_limit.is_some_and(|limit| u128::from(ended.latency) > limit.as_nanos())
+        };
+        assert_eq!(committed().filter(late).count() as u64, self.ledger.late);
+        let most = self.outcome.scripts.iter().filter_map(|script| script.lag.max_ns()).max().unwrap_or(0);
+        let began = self.ended.iter().filter(|ended| ended.how != How::Skipped);
+        assert!(began.clone().all(|ended| ended.lag <= most && ended.lag <= ended.latency));
     }
 
     /// What `debug()` printed.
@@ -252,4 +347,9 @@ fn classify(error: &ServerError) -> ErrorClass {
         SqlState::STATEMENT_COMPLETION_UNKNOWN => ErrorClass::Ambiguous,
         _ => ErrorClass::Other,
     }
+}
+
+/// A place, in short.
+pub fn at(client: usize, script: usize, command: usize) -> Place {
+    Place { client, script, command }
 }

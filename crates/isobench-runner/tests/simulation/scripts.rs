@@ -1,9 +1,9 @@
 //! Meta-commands and results as a script meets them.
 
-use isobench_runner::Protocol;
+use isobench_runner::{Cause, Place, Protocol, Unfinished};
 use isobench_testkit::simulated::Answer;
 
-use crate::harness::{Case, Ran, millis};
+use crate::harness::{Case, Ran, at, millis};
 
 /// Runs a script against a server that knows a few queries by name.
 fn run(script: &str, protocol: Protocol) -> Ran {
@@ -22,22 +22,28 @@ fn run(script: &str, protocol: Protocol) -> Ran {
 fn last(script: &str) -> String {
     let texts = Protocol::ALL.map(|protocol| {
         let ran = run(script, protocol);
-        assert_eq!(ran.aborts(), [""; 0], "{protocol:?}");
+        assert_eq!(ran.aborts(), [], "{protocol:?}");
         (*ran.truth.texts(0).last().expect("a statement")).to_owned()
     });
     assert!(texts.iter().all(|text| *text == texts[0]), "{texts:?}");
     texts[0].clone()
 }
 
-/// The message with which a script ends, the same in every protocol.
-fn problem(script: &str) -> String {
-    let messages = Protocol::ALL.map(|protocol| {
+/// Where and why a script ends, the same in every protocol.
+fn problem(script: &str) -> (Place, Cause) {
+    let problems = Protocol::ALL.map(|protocol| {
         let ran = run(script, protocol);
         assert_eq!(ran.ledger.attempts.errored, 1);
-        ran.abort().to_owned()
+        ran.abort()
     });
-    assert!(messages.iter().all(|message| *message == messages[0]), "{messages:?}");
-    messages[0].clone()
+    assert!(problems.iter().all(|problem| *problem == problems[0]), "{problems:?}");
+    problems[0].clone()
+}
+
+/// A result that can't be stored, of the first query of the first command.
+fn result(problem: &str, name: Option<&str>) -> (Place, Cause) {
+    let (problem, name) = (problem.to_owned(), name.map(str::to_owned));
+    (at(0, 0, 0), Cause::Result { query: 0, problem, name })
 }
 
 #[test]
@@ -60,26 +66,24 @@ fn gset_takes_the_last_statement_and_aset_all() {
 
 #[test]
 fn gset_wants_exactly_one_row() {
-    assert_eq!(
-        problem("SELECT none \\gset\nSELECT :a;\n"),
-        "client 0 script 0 command 0 query 0: expected one row, got 0\n  at test.sql:1: SELECT none"
-    );
-    assert_eq!(
-        problem("SELECT three \\gset\nSELECT :a;\n"),
-        "client 0 script 0 command 0 query 0: expected one row, got 3\n  at test.sql:1: SELECT three"
-    );
-    assert_eq!(
-        problem("UPDATE t SET v = 1 \\gset\n"),
-        "client 0 script 0 command 0 query 0: expected one row, got 0\n  at test.sql:1: UPDATE t SET v = 1"
-    );
+    assert_eq!(problem("SELECT none \\gset\nSELECT :a;\n"), result("expected one row, got 0", None));
+    assert_eq!(problem("SELECT three \\gset\nSELECT :a;\n"), result("expected one row, got 3", None));
+    assert_eq!(problem("UPDATE t SET v = 1 \\gset\n"), result("expected one row, got 0", None));
+}
+
+#[test]
+fn the_query_whose_result_cant_be_stored_is_named() {
+    let ran = run("SELECT single\\; SELECT none \\gset\n", Protocol::Simple);
+    let problem = "expected one row, got 0".to_owned();
+    assert_eq!(ran.abort(), (at(0, 0, 0), Cause::Result { query: 1, problem, name: None }));
 }
 
 #[test]
 fn a_column_must_make_a_variable_name() {
-    assert_eq!(
-        problem("SELECT odd \\gset\n"),
-        "client 0 script 0 command 0 query 0: error storing into variable ?column?\n  at test.sql:1: SELECT odd"
-    );
+    let odd = result("error storing into variable ?column?", Some("?column?"));
+    assert_eq!(problem("SELECT odd \\gset\n"), odd);
+    let prefixed = result("error storing into variable p_?column?", Some("p_?column?"));
+    assert_eq!(problem("SELECT odd \\aset p_\n"), prefixed);
 }
 
 #[test]
@@ -111,7 +115,7 @@ fn a_sleep_takes_its_time() {
         assert_eq!(ran.ledger.attempts.committed, 1);
     }
     let ran = run("\\sleep :n ms\n", Protocol::Simple);
-    assert!(ran.abort().contains("(sleep) of script 0; undefined variable \"n\""), "{}", ran.abort());
+    assert_eq!(ran.abort(), (at(0, 0, 0), Cause::Execution("undefined variable \"n\"".to_owned())));
 }
 
 #[test]
@@ -122,20 +126,13 @@ fn debug_tells_its_place() {
 
 #[test]
 fn an_expression_that_fails_ends_the_client() {
-    for (script, message) in [
-        (
-            "\\set x :nope + 1\n",
-            "client 0 aborted in command 0 (set) of script 0; undefined variable \"nope\"",
-        ),
-        ("SELECT 1;\n\\set x 1 / 0\n", "client 0 aborted in command 1 (set) of script 0; division by zero"),
-        ("\\set a-b 1\n", "client 0 aborted in command 0 (set) of script 0; invalid variable name: \"a-b\""),
-        ("\\if 1 / 0\n\\endif\n", "client 0 aborted in command 0 (if) of script 0; division by zero"),
+    for (script, command, why) in [
+        ("\\set x :nope + 1\n", 0, "undefined variable \"nope\""),
+        ("SELECT 1;\n\\set x 1 / 0\n", 1, "division by zero"),
+        ("\\set a-b 1\n", 0, "invalid variable name: \"a-b\""),
+        ("\\if 1 / 0\n\\endif\n", 0, "division by zero"),
     ] {
-        let ran = run(script, Protocol::Simple);
-        let (told, place) = ran.abort().split_once('\n').expect("the message and its place");
-        assert_eq!(told, message);
-        assert!(place.starts_with("  at test.sql:"), "{place}");
-        assert_eq!(ran.ledger.attempts.errored, 1);
+        assert_eq!(problem(script), (at(0, 0, command), Cause::Evaluation(why.to_owned())));
     }
 }
 
@@ -144,23 +141,19 @@ fn programs_are_run() {
     assert_eq!(last("\\set n 20\n\\setshell x echo :n\nSELECT :x;\n"), "SELECT 20");
     assert_eq!(last("\\shell true\nSELECT 1;\n"), "SELECT 1");
     for (script, problem) in [
-        ("\\shell false\n", "(shell) of script 0; "),
-        ("\\setshell x echo word\n", "shell command must return an integer (not \"word\")"),
-        ("\\setshell x echo :nope\n", "undefined variable \":nope\""),
+        ("\\shell false\n", "false: could not launch shell command"),
+        ("\\setshell x echo word\n", "echo: shell command must return an integer (not \"word\n\")"),
+        ("\\setshell x echo :nope\n", "echo: undefined variable \":nope\""),
     ] {
         let ran = run(script, Protocol::Simple);
-        assert!(ran.abort().contains(problem), "{}", ran.abort());
+        assert_eq!(ran.abort(), (at(0, 0, 0), Cause::Execution(problem.to_owned())));
     }
 }
 
 #[test]
 fn a_block_must_be_closed() {
     let ran = run("BEGIN;\nSELECT 1;\n", Protocol::Simple);
-    assert!(
-        ran.abort().contains("end of script reached without completing the last transaction"),
-        "{}",
-        ran.abort()
-    );
+    assert_eq!(ran.abort(), (at(0, 0, 2), Cause::Unfinished(Unfinished::Block)));
     assert_eq!(ran.ledger.attempts.errored, 1);
 }
 

@@ -34,6 +34,9 @@ pub enum On {
     Select,
     /// A Parse message of the extended protocol; only [`Fault::Error`] and [`Fault::Lost`] make sense.
     Parse,
+    /// The opening of a session that is asked for; only [`Fault::Error`] (it is refused), [`Fault::LostWhenIdle`] and
+    /// [`Fault::ParameterStatus`] (a part of which arrives with the session) make sense.
+    Connect,
 }
 
 /// Which of the occasions.
@@ -149,7 +152,7 @@ impl On {
             On::Insert => kind == Kind::Insert,
             On::Update => kind == Kind::Update,
             On::Select => kind == Kind::Select,
-            On::Parse => false,
+            On::Parse | On::Connect => false,
         }
     }
 }

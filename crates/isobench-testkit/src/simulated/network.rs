@@ -1,16 +1,18 @@
 //! Events in time, and what is on its way between clients and the server.
 //!
-//! News are edge-triggered, as epoll tells them: each arrival is told once, however much of it is read.
+//! News are edge-triggered, as epoll tells them: each arrival is told once, however much of it is read. A connection may
+//! have one session after the other, each on a wire of its own: what is on its way on an old wire never reaches the new one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use isobench_pgwire::server;
 use isobench_runner::{Nanos, Received};
 
 use super::dice::Dice;
-use super::faults::Loss;
+use super::faults::{Fault, Loss, On};
 use super::session::{Order, Scene, Session};
 use super::settings::Settings;
 use super::truth::Truth;
@@ -27,7 +29,7 @@ const TURNS_OF_AN_INSTANT: u32 = 10;
 /// So many waits mean that whoever waits makes no headway.
 const MOST_WAITS: u64 = 2_000_000;
 
-/// Something that happens at an instant.
+/// Something that happens at an instant, most of it to the wire of this number.
 enum Event {
     Arrive(usize, Vec<u8>),
     End(usize, Loss),
@@ -36,8 +38,9 @@ enum Event {
     Call(Box<dyn FnOnce()>),
 }
 
-/// One connection.
+/// What one session of a connection travels on.
 struct Wire {
+    connection: usize,
     session: Session,
     /// What has arrived at the client and wasn't received.
     arrived: VecDeque<u8>,
@@ -52,9 +55,10 @@ struct Wire {
 }
 
 impl Wire {
-    fn new(connection: usize) -> Wire {
+    fn new(connection: usize, session: u64) -> Wire {
         Wire {
-            session: Session::new(connection),
+            connection,
+            session: Session::new(connection, session),
             arrived: VecDeque::new(),
             ended: None,
             last_arrival: Nanos(0),
@@ -75,6 +79,11 @@ pub(super) struct Network {
     events: BTreeMap<(Nanos, u64), Event>,
     planned: u64,
     wires: Vec<Wire>,
+    /// Each connection's latest wire; `None` if it never had one.
+    latest: Vec<Option<usize>>,
+    /// For each connection, the occasions of each rule of faults.
+    seen: Vec<Vec<u64>>,
+    /// Connections.
     news: Vec<usize>,
     waits: u64,
     /// Waits since time has passed.
@@ -91,6 +100,8 @@ impl Network {
             events: BTreeMap::new(),
             planned: 0,
             wires: Vec::new(),
+            latest: Vec::new(),
+            seen: Vec::new(),
             news: Vec::new(),
             waits: 0,
             turns: 0,
@@ -124,7 +135,8 @@ impl Network {
 
     pub(super) fn send(&mut self, connection: usize, bytes: &[u8]) -> io::Result<usize> {
         let most = self.settings.short_writes;
-        let wire = self.wire(connection);
+        let number = self.wire(connection);
+        let wire = &self.wires[number];
         if wire.closed_by_client {
             return Err(io::ErrorKind::NotConnected.into());
         }
@@ -138,10 +150,10 @@ impl Network {
         }
         let count = most.map_or(bytes.len(), |most| self.draw(&(0..=most as u64)).min(bytes.len()));
         if count < bytes.len() {
-            self.wires[connection].full = true;
-            self.plan(self.now.after(HOP), Event::Writable(connection));
+            self.wires[number].full = true;
+            self.plan(self.now.after(HOP), Event::Writable(number));
         }
-        self.with_session(connection, |session, scene| {
+        self.with_session(number, |session, scene| {
             if !session.is_gone() {
                 session.on_bytes(scene, &bytes[..count]);
             }
@@ -150,7 +162,8 @@ impl Network {
     }
 
     pub(super) fn receive(&mut self, connection: usize, buffer: &mut [u8]) -> io::Result<Received> {
-        let wire = self.wire(connection);
+        let number = self.wire(connection);
+        let wire = &mut self.wires[number];
         if wire.closed_by_client {
             return Err(io::ErrorKind::NotConnected.into());
         }
@@ -169,28 +182,53 @@ impl Network {
     }
 
     pub(super) fn watch_writable(&mut self, connection: usize, on: bool) {
-        let wire = self.wire(connection);
+        let number = self.wire(connection);
+        let wire = &mut self.wires[number];
         wire.watched = on;
         if on && !wire.full {
-            self.news.push(connection);
+            self.tell(number);
         }
     }
 
     pub(super) fn cancel(&mut self, connection: usize) {
         self.truth.cancels += 1;
-        self.wire(connection);
-        self.with_session(connection, Session::on_cancel);
+        let number = self.wire(connection);
+        self.with_session(number, Session::on_cancel);
     }
 
     /// The client goes; the server still works on what it has got.
     pub(super) fn close(&mut self, connection: usize) {
-        self.wire(connection).closed_by_client = true;
+        if let Some(number) = self.latest.get(connection).copied().flatten() {
+            self.wires[number].closed_by_client = true;
+            self.news.retain(|told| *told != connection);
+        }
     }
 
-    /// A new session in place of the one that the client closed.
-    pub(super) fn open(&mut self, connection: usize) {
-        self.wire(connection).session.vanish();
-        self.wires[connection] = Wire::new(connection);
+    /// A new session, after the time that connecting takes. Returns what arrives with it.
+    pub(super) fn open(&mut self, connection: usize) -> Result<Vec<u8>, String> {
+        self.pass_to(self.now.after(self.settings.connecting));
+        self.know(connection);
+        let seen = &mut self.seen[connection];
+        let fault = self.settings.faults.strike(connection, |on| on == On::Connect, seen, &mut self.dice);
+        if let Some(Fault::Error(code)) = fault {
+            return Err(format!("the simulated server refuses a session ({code})"));
+        }
+        self.close(connection);
+        let number = self.connect(connection);
+        match fault {
+            Some(Fault::LostWhenIdle(after, loss)) => {
+                self.plan(self.now.after(after), Event::End(number, loss));
+                Ok(Vec::new())
+            }
+            Some(Fault::ParameterStatus) => {
+                let mut head = Vec::new();
+                server::parameter_status(&mut head, "application_name", "x");
+                let rest = head.split_off(3);
+                self.deliver(number, rest);
+                Ok(head)
+            }
+            _ => Ok(Vec::new()),
+        }
     }
 
     pub(super) fn wait(&mut self, until: Nanos, ready: &mut Vec<usize>) -> io::Result<()> {
@@ -232,63 +270,76 @@ impl Network {
 
     fn happen(&mut self, event: Event) {
         match event {
-            Event::Arrive(connection, bytes) => {
-                self.wires[connection].arrived.extend(bytes);
-                if !self.news.contains(&connection) {
-                    self.news.push(connection);
+            Event::Arrive(number, bytes) => {
+                self.wires[number].arrived.extend(bytes);
+                if !self.news.contains(&self.wires[number].connection) {
+                    self.tell(number);
                 }
             }
-            Event::End(connection, loss) => {
-                self.wires[connection].ended = Some(loss);
-                self.wires[connection].session.vanish();
-                self.news.push(connection);
+            Event::End(number, loss) => {
+                self.wires[number].ended = Some(loss);
+                self.wires[number].session.vanish();
+                self.tell(number);
             }
-            Event::Wake(connection, wake) => {
-                self.with_session(connection, |session, scene| session.on_wake(scene, wake));
+            Event::Wake(number, wake) => {
+                self.with_session(number, |session, scene| session.on_wake(scene, wake));
             }
-            Event::Writable(connection) => {
-                self.wires[connection].full = false;
-                if self.wires[connection].watched {
-                    self.news.push(connection);
+            Event::Writable(number) => {
+                self.wires[number].full = false;
+                if self.wires[number].watched {
+                    self.tell(number);
                 }
             }
             Event::Call(action) => action(),
         }
     }
 
+    /// There is news of a wire; nobody hears of one that the client has closed.
+    fn tell(&mut self, number: usize) {
+        let wire = &self.wires[number];
+        if !wire.closed_by_client {
+            self.news.push(wire.connection);
+        }
+    }
+
     /// Lets a session work and does what it orders.
-    fn with_session(&mut self, connection: usize, work: impl FnOnce(&mut Session, &mut Scene<'_>)) {
-        let session = &mut self.wires[connection].session;
-        let mut scene =
-            Scene { now: self.now, dice: &mut self.dice, settings: &self.settings, truth: &mut self.truth };
+    fn with_session(&mut self, number: usize, work: impl FnOnce(&mut Session, &mut Scene<'_>)) {
+        let Wire { session, connection, .. } = &mut self.wires[number];
+        let mut scene = Scene {
+            now: self.now,
+            dice: &mut self.dice,
+            settings: &self.settings,
+            truth: &mut self.truth,
+            seen: &mut self.seen[*connection],
+        };
         work(session, &mut scene);
         for order in session.take_orders() {
             match order {
-                Order::Send(bytes) => self.deliver(connection, bytes),
-                Order::Wake(at, wake) => self.plan(at, Event::Wake(connection, wake)),
+                Order::Send(bytes) => self.deliver(number, bytes),
+                Order::Wake(at, wake) => self.plan(at, Event::Wake(number, wake)),
                 Order::Lose(after, loss) => {
-                    let at = self.now.after(after).max(self.wires[connection].last_arrival);
-                    self.plan(at, Event::End(connection, loss));
+                    let at = self.now.after(after).max(self.wires[number].last_arrival);
+                    self.plan(at, Event::End(number, loss));
                 }
             }
         }
     }
 
     /// Puts bytes on their way to the client, in pieces if the settings want it.
-    fn deliver(&mut self, connection: usize, mut bytes: Vec<u8>) {
-        let mut at = self.now.max(self.wires[connection].last_arrival);
+    fn deliver(&mut self, number: usize, mut bytes: Vec<u8>) {
+        let mut at = self.now.max(self.wires[number].last_arrival);
         if let Some(longest) = self.settings.pieces {
             while !bytes.is_empty() {
                 let count = self.draw(&(1..=longest.max(1) as u64)).min(bytes.len());
                 let rest = bytes.split_off(count);
                 at = at.after(HOP);
-                self.plan(at, Event::Arrive(connection, bytes));
+                self.plan(at, Event::Arrive(number, bytes));
                 bytes = rest;
             }
         } else {
-            self.plan(at, Event::Arrive(connection, bytes));
+            self.plan(at, Event::Arrive(number, bytes));
         }
-        self.wires[connection].last_arrival = at;
+        self.wires[number].last_arrival = at;
     }
 
     fn plan(&mut self, at: Nanos, event: Event) {
@@ -300,13 +351,31 @@ impl Network {
         usize::try_from(self.dice.between(range)).unwrap_or(usize::MAX)
     }
 
-    /// The connection, made if it is new.
-    fn wire(&mut self, connection: usize) -> &mut Wire {
-        while self.wires.len() <= connection {
-            self.wires.push(Wire::new(self.wires.len()));
-            self.truth.parses.push(0);
-            self.truth.statements.push(Vec::new());
+    /// The number of the connection's latest wire; a connection that never had one has it made.
+    fn wire(&mut self, connection: usize) -> usize {
+        self.know(connection);
+        self.latest[connection].unwrap_or_else(|| self.connect(connection))
+    }
+
+    /// Makes room for what is kept of a connection.
+    fn know(&mut self, connection: usize) {
+        if self.latest.len() <= connection {
+            let count = connection + 1;
+            self.latest.resize(count, None);
+            self.seen.resize(count, Vec::new());
+            self.truth.parses.resize(count, 0);
+            self.truth.sessions.resize(count, 0);
+            self.truth.statements.resize(count, Vec::new());
         }
-        &mut self.wires[connection]
+    }
+
+    /// Begins a session on a wire of its own, and returns the wire's number.
+    fn connect(&mut self, connection: usize) -> usize {
+        let sessions = &mut self.truth.sessions[connection];
+        self.wires.push(Wire::new(connection, *sessions));
+        *sessions += 1;
+        let number = self.wires.len() - 1;
+        self.latest[connection] = Some(number);
+        number
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct Scene<'a> {
     pub(super) dice: &'a mut Dice,
     pub(super) settings: &'a Settings,
     pub(super) truth: &'a mut Truth,
+    /// Occasions of each rule of faults that the connection has had.
+    pub(super) seen: &'a mut Vec<u64>,
 }
 
 /// What the network is to do for a session.
@@ -46,7 +48,10 @@ pub(super) enum Order {
 /// One connection's server side.
 #[derive(Default)]
 pub(super) struct Session {
+    /// The connection.
     number: usize,
+    /// Which of the connection's sessions it is.
+    turn: u64,
     frames: FrameBuffer,
     requests: VecDeque<Request>,
     block: Block,
@@ -60,8 +65,6 @@ pub(super) struct Session {
     skipping: bool,
     /// COPY FROM STDIN waits for data.
     copying: bool,
-    /// Occasions of each rule of faults.
-    seen: Vec<u64>,
     /// Which wake-up is meant; a cancelled statement leaves a stale one behind.
     wake: u64,
     /// What is to happen to the connection right after the next reply.
@@ -86,8 +89,8 @@ enum Farewell {
 }
 
 impl Session {
-    pub(super) fn new(number: usize) -> Session {
-        Session { number, ..Session::default() }
+    pub(super) fn new(number: usize, turn: u64) -> Session {
+        Session { number, turn, ..Session::default() }
     }
 
     /// True when the server's side of the connection is closed.
@@ -213,8 +216,7 @@ impl Session {
 
     fn parse(&mut self, scene: &mut Scene<'_>, name: String, sql: &str) {
         scene.truth.parses[self.number] += 1;
-        let fault =
-            scene.settings.faults.strike(self.number, |on| on == On::Parse, &mut self.seen, scene.dice);
+        let fault = scene.settings.faults.strike(self.number, |on| on == On::Parse, scene.seen, scene.dice);
         let mut statements = split(sql);
         let kind = Kind::of(&statements[0]);
         let problem = match fault {
@@ -255,11 +257,17 @@ impl Session {
             None
         } else {
             let applies = |on: On| on.is_statement(kind, open);
-            scene.settings.faults.strike(self.number, applies, &mut self.seen, scene.dice)
+            scene.settings.faults.strike(self.number, applies, scene.seen, scene.dice)
         };
         let statements = &mut scene.truth.statements[self.number];
         let index = statements.len();
-        statements.push(Executed { sql: sql.clone(), began: scene.now, ended: scene.now, end: End::Lost });
+        statements.push(Executed {
+            sql: sql.clone(),
+            session: self.turn,
+            began: scene.now,
+            ended: scene.now,
+            end: End::Lost,
+        });
         self.wake += 1;
         if !matches!(fault, Some(Fault::Hang { .. })) {
             let takes = Duration::from_nanos(scene.dice.between(&scene.settings.latency));

@@ -12,6 +12,8 @@ pub struct Settings {
     pub seed: u64,
     /// How long a statement takes, in nanoseconds; drawn for each. Other messages take no time.
     pub latency: RangeInclusive<u64>,
+    /// How long it takes to open a session, which nothing but the opener waits for.
+    pub connecting: Duration,
     /// What goes wrong.
     pub faults: Faults,
     /// The results of SELECT: the first entry whose text occurs in the statement answers it. Without a match the
@@ -31,6 +33,7 @@ impl Default for Settings {
         Settings {
             seed: 0,
             latency: 1_000_000..=1_000_000,
+            connecting: Duration::ZERO,
             faults: Faults::none(),
             answers: Vec::new(),
             pieces: None,

@@ -12,6 +12,8 @@ pub struct Truth {
     pub blocks: u64,
     /// Parse messages, refused ones included, for each connection.
     pub parses: Vec<u64>,
+    /// Sessions that each connection has had.
+    pub sessions: Vec<u64>,
     /// Cancel requests.
     pub cancels: u64,
     /// What every connection executed, in order.
@@ -25,6 +27,8 @@ pub struct Truth {
 pub struct Executed {
     /// The statement; parameters of the extended protocol are put in the places of `$1`, `$2` ….
     pub sql: String,
+    /// In which of the connection's sessions, from 0.
+    pub session: u64,
     /// When it began.
     pub began: Nanos,
     /// When it ended.
