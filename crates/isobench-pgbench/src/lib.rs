@@ -21,7 +21,10 @@
 
 pub mod console;
 pub mod options;
+pub mod progress;
 pub mod scripts;
+pub mod summary;
+pub mod transaction_log;
 pub mod version;
 pub mod wording;
 

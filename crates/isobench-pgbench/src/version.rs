@@ -76,6 +76,17 @@ impl Version {
         self >= Version::V18
     }
 
+    /// The summary counts all transactions of a script that ended, and goes on if none of them committed. Since 18;
+    /// before, it counted those that committed, and a run in which all failed had no rate and no latency.
+    pub fn reports_scripts_by_ends(self) -> bool {
+        self >= Version::V18
+    }
+
+    /// The columns of the report on commands are one space apart. Since 18; before, there were two.
+    pub fn narrow_command_report(self) -> bool {
+        self >= Version::V18
+    }
+
     /// `\syncpipeline` exists since 17; before, it was an invalid command.
     pub fn syncpipeline(self) -> bool {
         self >= Version::V17

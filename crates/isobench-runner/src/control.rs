@@ -48,7 +48,7 @@ impl Control {
 pub struct Published {
     committed: AtomicU64,
     given_up: AtomicU64,
-    errored: AtomicU64,
+    abandoned: AtomicU64,
     skipped: AtomicU64,
     retried: AtomicU64,
     retries: AtomicU64,
@@ -65,8 +65,8 @@ pub struct Progress {
     pub committed: u64,
     /// Transactions given up after conflicts.
     pub given_up: u64,
-    /// Transactions ended by another error.
-    pub errored: u64,
+    /// Transactions abandoned after another error, with clients that went on.
+    pub abandoned: u64,
     /// Transactions skipped because they were too late to begin.
     pub skipped: u64,
     /// Committed transactions that took more than one attempt.
@@ -89,7 +89,7 @@ impl Published {
         let pairs = [
             (&self.committed, now.committed),
             (&self.given_up, now.given_up),
-            (&self.errored, now.errored),
+            (&self.abandoned, now.abandoned),
             (&self.skipped, now.skipped),
             (&self.retried, now.retried),
             (&self.retries, now.retries),
@@ -108,7 +108,7 @@ impl Published {
         let real = |cell: &AtomicU64| f64::from_bits(cell.load(Ordering::Relaxed));
         sum.committed += count(&self.committed);
         sum.given_up += count(&self.given_up);
-        sum.errored += count(&self.errored);
+        sum.abandoned += count(&self.abandoned);
         sum.skipped += count(&self.skipped);
         sum.retried += count(&self.retried);
         sum.retries += count(&self.retries);

@@ -166,6 +166,11 @@ impl Fleet {
                 show(since(clock.now()), Progress::read(&published));
                 next = next.saturating_add(every);
             }
+            // Clients that work until the time is up are done a moment after the last showing is due.
+            let ended = since(clock.now());
+            if ended >= next {
+                show(ended, Progress::read(&published));
+            }
             threads
                 .into_iter()
                 .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))

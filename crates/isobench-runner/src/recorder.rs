@@ -21,6 +21,9 @@ pub struct ScriptRecord {
     pub retried_transactions: u64,
     /// Transactions given up after a deadlock; the others given up met a serialization failure (pgbench: "deadlock failures").
     pub deadlock_failures: u64,
+    /// Transactions abandoned after an error that is no conflict, with clients that went on; others that errored ended
+    /// their clients (pgbench: "other failures").
+    pub abandoned: u64,
     /// How far behind their scheduled start transactions began; empty in an unpaced run (pgbench: schedule lag).
     pub lag: Moments,
     /// For each command of the script; empty unless asked for.
@@ -66,6 +69,7 @@ impl ScriptRecord {
         self.latency.merge(&other.latency);
         self.retried_transactions += other.retried_transactions;
         self.deadlock_failures += other.deadlock_failures;
+        self.abandoned += other.abandoned;
         self.lag.merge(&other.lag);
         for (mine, theirs) in self.commands.iter_mut().zip(&other.commands) {
             mine.latency.merge(&theirs.latency);
@@ -121,7 +125,7 @@ impl Recorder {
             let transactions = &script.ledger.transactions;
             sum.committed += transactions.committed;
             sum.given_up += transactions.given_up;
-            sum.errored += transactions.errored;
+            sum.abandoned += script.abandoned;
             sum.skipped += transactions.skipped;
             sum.retried += script.retried_transactions;
             sum.retries += script.ledger.retries;

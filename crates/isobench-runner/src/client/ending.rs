@@ -106,6 +106,7 @@ impl Client {
         if ctx.job.spec.on_error != OnError::Continue {
             return self.abort(ctx, command, Cause::Server(failed));
         }
+        self.record(ctx).abandoned += 1;
         self.tell_what_follows(ctx, false);
         (ctx.report)(Event::Abandoned(self.place(command), failed));
         self.observe(ctx, How::OtherError);

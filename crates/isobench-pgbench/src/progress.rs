@@ -1,0 +1,157 @@
+//! The lines that `-P` shows while a run goes on, each for the time since the one before.
+//!
+//! Not here: when they are shown (`isobench_runner::Watch`), and where.
+
+use std::fmt::{self, Write as _};
+use std::num::NonZeroU32;
+use std::time::{Duration, SystemTime};
+
+use isobench_runner::{Pacing, Progress, RunSpec};
+
+/// Makes the lines; it remembers what the last one told.
+#[derive(Debug)]
+pub struct ProgressLines {
+    timestamps: bool,
+    paced: bool,
+    skips: bool,
+    retries: bool,
+    last: (Duration, Progress),
+}
+
+impl ProgressLines {
+    /// The lines of a run with these settings. With `timestamps` they bear the time of day instead of the time since the
+    /// start of the run (pgbench: `--progress-timestamp`).
+    pub fn new(spec: &RunSpec, timestamps: bool) -> ProgressLines {
+        ProgressLines {
+            timestamps,
+            paced: matches!(spec.pacing, Pacing::Rate(_)),
+            skips: spec.latency_limit.is_some(),
+            retries: spec.retry.max_tries != Some(NonZeroU32::MIN),
+            last: (Duration::ZERO, Progress::default()),
+        }
+    }
+
+    /// The next line, without its end: what has happened since the last one. Takes the time and the progress since the
+    /// start of the run.
+    pub fn line(&mut self, elapsed: Duration, now: &Progress) -> String {
+        let mut line = if self.timestamps {
+            timestamp(SystemTime::now())
+        } else {
+            format!("progress: {:.1} s", elapsed.as_secs_f64())
+        };
+        // Writing to a String can't fail.
+        let _ = self.write_figures(&mut line, elapsed, now);
+        self.last = (elapsed, *now);
+        line
+    }
+
+    fn write_figures(&self, line: &mut String, elapsed: Duration, now: &Progress) -> fmt::Result {
+        let (before, last) = &self.last;
+        let seconds = elapsed.saturating_sub(*before).as_secs_f64();
+        let committed = now.committed.saturating_sub(last.committed);
+        let failed = (now.given_up + now.abandoned).saturating_sub(last.given_up + last.abandoned);
+        // All figures of an interval without a commit are 0.
+        let mean = |sum: f64| if committed == 0 { 0.0 } else { sum / committed as f64 };
+        let latency = mean(now.latency_sum_ms - last.latency_sum_ms);
+        let variance = mean(now.latency_squares_ms - last.latency_squares_ms) - latency * latency;
+        write!(
+            line,
+            ", {:.1} tps, lat {latency:.3} ms stddev {:.3}, {failed} failed",
+            committed as f64 / seconds,
+            variance.max(0.0).sqrt(),
+        )?;
+        if self.paced {
+            write!(line, ", lag {:.3} ms", mean(now.lag_sum_ms - last.lag_sum_ms))?;
+            if self.skips {
+                write!(line, ", {} skipped", now.skipped - last.skipped)?;
+            }
+        }
+        if self.retries {
+            let (transactions, attempts) = (now.retried - last.retried, now.retries - last.retries);
+            write!(line, ", {transactions} retried, {attempts} retries")?;
+        }
+        Ok(())
+    }
+}
+
+/// The begin of a line that bears the time of day, in seconds since 1970.
+fn timestamp(time: SystemTime) -> String {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    format!("progress: {}.{:03} s", since.as_secs(), since.subsec_millis())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isobench_runner::RetryPolicy;
+
+    fn paced() -> RunSpec {
+        RunSpec {
+            pacing: Pacing::Rate(100.0),
+            latency_limit: Some(Duration::from_secs(1)),
+            retry: RetryPolicy { max_tries: NonZeroU32::new(3), ..RetryPolicy::NEVER },
+            ..RunSpec::default()
+        }
+    }
+
+    #[test]
+    fn a_line_tells_what_came_since_the_last_one() {
+        let mut lines = ProgressLines::new(&RunSpec::default(), false);
+        let first =
+            Progress { committed: 2, latency_sum_ms: 6.0, latency_squares_ms: 20.0, ..Progress::default() };
+        assert_eq!(
+            lines.line(Duration::from_secs(1), &first),
+            "progress: 1.0 s, 2.0 tps, lat 3.000 ms stddev 1.000, 0 failed"
+        );
+        let second = Progress {
+            committed: 3,
+            given_up: 2,
+            abandoned: 1,
+            latency_sum_ms: 10.0,
+            latency_squares_ms: 36.0,
+            ..first
+        };
+        assert_eq!(
+            lines.line(Duration::from_millis(1500), &second),
+            "progress: 1.5 s, 2.0 tps, lat 4.000 ms stddev 0.000, 3 failed"
+        );
+    }
+
+    #[test]
+    fn options_add_columns() {
+        let now = Progress {
+            committed: 2,
+            lag_sum_ms: 1.0,
+            skipped: 4,
+            retried: 5,
+            retries: 6,
+            ..Progress::default()
+        };
+        let line = |spec: &RunSpec| ProgressLines::new(spec, false).line(Duration::from_secs(2), &now);
+        let head = "progress: 2.0 s, 1.0 tps, lat 0.000 ms stddev 0.000, 0 failed";
+        assert_eq!(line(&paced()), format!("{head}, lag 0.500 ms, 4 skipped, 5 retried, 6 retries"));
+        let unlimited = RunSpec { latency_limit: None, retry: RetryPolicy::NEVER, ..paced() };
+        assert_eq!(line(&unlimited), format!("{head}, lag 0.500 ms"));
+        // Without a rate nothing is skipped.
+        let limited = RunSpec { pacing: Pacing::Unpaced, ..paced() };
+        assert_eq!(line(&limited), format!("{head}, 5 retried, 6 retries"));
+    }
+
+    #[test]
+    fn an_interval_without_a_commit_is_all_zeros() {
+        let now = Progress { given_up: 3, retried: 3, retries: 6, lag_sum_ms: 4.0, ..Progress::default() };
+        assert_eq!(
+            ProgressLines::new(&paced(), false).line(Duration::from_secs(1), &now),
+            "progress: 1.0 s, 0.0 tps, lat 0.000 ms stddev 0.000, 3 failed, lag 0.000 ms, 0 skipped, 3 retried, 6 retries"
+        );
+    }
+
+    #[test]
+    fn the_time_of_day_has_milliseconds() {
+        let time = SystemTime::UNIX_EPOCH + Duration::from_micros(1_700_000_001_041_900);
+        assert_eq!(timestamp(time), "progress: 1700000001.041 s");
+        let line =
+            ProgressLines::new(&RunSpec::default(), true).line(Duration::from_secs(1), &Progress::default());
+        assert!(line.ends_with(" s, 0.0 tps, lat 0.000 ms stddev 0.000, 0 failed"), "{line}");
+    }
+}

@@ -1,0 +1,123 @@
+//! The sums of `--aggregate-interval`: a line for each interval that is over, empty ones included.
+//!
+//! An interval is told when a transaction ends after it; so the last one, which is under way at the end of the run, is
+//! never told, as in pgbench.
+//!
+//! Source: PostgreSQL: pgbench, Aggregated Logging.
+
+use isobench_runner::{Ended, How};
+
+use super::lines::{Columns, number};
+use super::sink::Sink;
+
+const MICROS: u64 = 1_000_000;
+
+/// Count, sum, sum of squares, least and greatest of what was measured, in µs.
+#[derive(Debug, Default)]
+struct Figures {
+    count: u64,
+    sum: u64,
+    squares: u128,
+    min: u64,
+    max: u64,
+}
+
+impl Figures {
+    fn add(&mut self, value: u64) {
+        self.min = if self.count == 0 { value } else { self.min.min(value) };
+        self.max = self.max.max(value);
+        self.count += 1;
+        self.sum += value;
+        self.squares += u128::from(value) * u128::from(value);
+    }
+
+    /// Appends all but the count.
+    fn write(&self, line: &mut Vec<u8>) {
+        number(line, self.sum, b' ');
+        number(line, self.squares, b' ');
+        number(line, self.min, b' ');
+        number(line, self.max, b' ');
+    }
+}
+
+/// What happened in one interval.
+#[derive(Debug, Default)]
+struct Sums {
+    latency: Figures,
+    lag: Figures,
+    skipped: u64,
+    retried: u64,
+    retries: u64,
+    serialization: u64,
+    deadlock: u64,
+    other: u64,
+}
+
+/// The interval that is under way.
+#[derive(Debug)]
+pub(super) struct Intervals {
+    /// s.
+    every: u64,
+    /// s since 1970.
+    began: u64,
+    sums: Sums,
+}
+
+impl Intervals {
+    /// Intervals of `every` seconds, at least 1, of which the first begins with the second of this time, in µs since
+    /// 1970.
+    pub(super) fn new(every: u64, began: u64) -> Intervals {
+        Intervals { every: every.max(1), began: began / MICROS, sums: Sums::default() }
+    }
+
+    /// Takes a transaction that ended at this time, in µs since 1970, and writes the intervals that are over by then.
+    pub(super) fn take(&mut self, ended: &Ended, at: u64, columns: Columns, sink: &mut Sink) {
+        while at / MICROS >= self.began.saturating_add(self.every) {
+            self.write(sink.buffer(), columns);
+            sink.write_if_full();
+            self.began += self.every;
+            self.sums = Sums::default();
+        }
+        self.sums.add(ended, columns);
+    }
+
+    fn write(&self, line: &mut Vec<u8>, columns: Columns) {
+        let sums = &self.sums;
+        number(line, self.began, b' ');
+        number(line, sums.latency.count, b' ');
+        sums.latency.write(line);
+        sums.lag.write(line);
+        for count in [sums.skipped, sums.retried, sums.retries, sums.serialization, sums.deadlock] {
+            number(line, count, b' ');
+        }
+        if columns.other_failures {
+            number(line, sums.other, b' ');
+        }
+        if let Some(last) = line.last_mut() {
+            *last = b'\n';
+        }
+    }
+}
+
+impl Sums {
+    fn add(&mut self, ended: &Ended, columns: Columns) {
+        if ended.tries > 1 {
+            self.retried += 1;
+            self.retries += u64::from(ended.tries - 1);
+        }
+        // pgbench counts failures here only if it is to tell them apart.
+        let failure = u64::from(columns.failures_detailed);
+        match ended.how {
+            How::Committed => {
+                self.latency.add(ended.latency / 1000);
+                if columns.lag {
+                    self.lag.add(ended.lag / 1000);
+                }
+            }
+            How::Skipped => self.skipped += 1,
+            How::Serialization => self.serialization += failure,
+            How::Deadlock => self.deadlock += failure,
+            How::OtherError => self.other += failure,
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! A file that is written in large pieces, and the first error that it met.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::sync::{Arc, OnceLock};
+
+use crate::console::Message;
+
+/// So many bytes are collected before they are written.
+const FULL: usize = 64 * 1024;
+
+/// A file with what is to be written to it. What is left is written when it is dropped.
+pub(super) struct Sink {
+    file: File,
+    name: String,
+    buffer: Vec<u8>,
+    failed: Arc<OnceLock<Message>>,
+}
+
+impl Sink {
+    /// Creates the file, or empties it. Of all files that share `failed` the first error is kept there.
+    pub(super) fn create(name: &str, failed: Arc<OnceLock<Message>>) -> Result<Sink, Message> {
+        let file = File::create(name).map_err(|error| told("open", name, &error))?;
+        // A line more than what makes it full, so that it never grows.
+        Ok(Sink { file, name: name.to_owned(), buffer: Vec::with_capacity(FULL + 512), failed })
+    }
+
+    /// Where lines are appended.
+    pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    /// Writes what has been collected if that is enough.
+    pub(super) fn write_if_full(&mut self) {
+        if self.buffer.len() >= FULL {
+            self.write();
+        }
+    }
+
+    fn write(&mut self) {
+        if let Err(error) = self.file.write_all(&self.buffer) {
+            let _ = self.failed.set(told("write to", &self.name, &error));
+        }
+        self.buffer.clear();
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        self.write();
+    }
+}
+
+fn told(what: &str, name: &str, error: &std::io::Error) -> Message {
+    // Without the number that Rust adds to the system's words.
+    let text = error.to_string();
+    let reason = text.split_once(" (os error").map_or(text.as_str(), |(reason, _)| reason);
+    Message::error(format_args!("could not {what} logfile \"{name}\": {reason}"))
+}
