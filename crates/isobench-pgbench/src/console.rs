@@ -120,7 +120,8 @@ impl Message {
 
 impl Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.render(None).trim_end_matches('\n'))
+        let text = self.render(None);
+        f.write_str(text.strip_suffix('\n').unwrap_or(&text))
     }
 }
 
@@ -205,6 +206,12 @@ impl Console {
         // If nobody reads them, nobody wants to know.
         let _ = std::io::stdout().flush();
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    /// Writes a part of a line, after what was printed on standard output so far.
+    pub fn write(self, text: impl Display) {
+        let _ = std::io::stdout().flush();
+        let _ = write!(std::io::stderr().lock(), "{text}");
     }
 
     /// `pgbench: error: …`

@@ -7,7 +7,7 @@ use std::io::{self, Read as _};
 use isobench_runner::{Protocol, Workload};
 use isobench_script::{
     Builtin, CommandKind, Mix, MixError, Piece, Script, Sql, Symbols, Value, Variables, Weighted, builtins,
-    find_builtin, split_weight,
+    find_builtin, parse, parse_as, split_weight,
 };
 
 use crate::console::Message;
@@ -32,7 +32,8 @@ impl Scripts {
     pub fn add_builtin(&mut self, argument: &str) -> Result<(), Message> {
         let (name, weight) = split_weight(argument).map_err(Message::error)?;
         let builtin = find(name)?;
-        let script = self.parsed(builtin.description, builtin.text)?;
+        let parsed = parse(builtin.description, builtin.text, &mut self.symbols);
+        let script = parsed.map_err(Message::error)?;
         self.add(script, weight)?;
         self.builtin = true;
         Ok(())
@@ -48,17 +49,12 @@ impl Scripts {
         // To C's library a text ends there.
         bytes.truncate(bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len()));
         let text = String::from_utf8_lossy(&bytes);
-        let script = self.parsed(name, &text)?;
+        let script = parse_as(version.dialect(), name, &text, &mut self.symbols).map_err(Message::error)?;
         if matches!(text, std::borrow::Cow::Owned(_)) && script.commands.iter().any(is_damaged) {
             let text = format_args!("could not read file \"{name}\": a command is not in UTF-8").to_string();
             return Err(Message::error(text));
         }
-        refuse_newer(&script, version)?;
         self.add(script, weight)
-    }
-
-    fn parsed(&mut self, name: &str, text: &str) -> Result<Script, Message> {
-        isobench_script::parse(name, text, &mut self.symbols).map_err(Message::error)
     }
 
     fn add(&mut self, script: Script, weight: u64) -> Result<(), Message> {
@@ -197,16 +193,4 @@ fn written(sql: &Sql) -> String {
         Piece::Variable { written, .. } => written.as_str(),
     });
     pieces.collect()
-}
-
-/// Refuses what older versions don't know.
-fn refuse_newer(script: &Script, version: Version) -> Result<(), Message> {
-    let newer = script.commands.iter().find(|command| matches!(command.kind, CommandKind::SyncPipeline));
-    match newer {
-        Some(command) if !version.syncpipeline() => Err(Message::error(format_args!(
-            "{}:{}: invalid command in command \"syncpipeline\"\n{}",
-            script.name, command.line, command.text
-        ))),
-        _ => Ok(()),
-    }
 }

@@ -2,6 +2,8 @@
 //!
 //! No other file compares versions: it asks a question that is answered here.
 
+use isobench_script::Dialect;
+
 /// A major version of pgbench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Version {
@@ -87,9 +89,9 @@ impl Version {
         self >= Version::V18
     }
 
-    /// `\syncpipeline` exists since 17; before, it was an invalid command.
-    pub fn syncpipeline(self) -> bool {
-        self >= Version::V17
+    /// The script language: `\syncpipeline` exists since 17; before, it was an invalid command.
+    pub fn dialect(self) -> Dialect {
+        Dialect { syncpipeline: self >= Version::V17 }
     }
 }
 

@@ -48,7 +48,7 @@ pub use control::{Step, branch};
 pub use error::{EvalError, ParseError, ParseProblem};
 pub use expr::{EvalContext, Expr, debug_line};
 pub use mix::{Mix, MixError, WeightError, Weighted, split_weight};
-pub use parse::parse;
+pub use parse::{Dialect, parse, parse_as};
 pub use random::{Prng, Streams};
 pub use script::{
     Argument, Branch, Command, CommandKind, Operand, Piece, Script, SleepError, SleepUnit, Sql, Statement,

@@ -4,5 +4,6 @@
 
 mod outcome;
 mod pairs;
+mod random;
 mod resolved;
 mod rows;

@@ -1,5 +1,6 @@
 //! What becomes of a command line: with our reading of it, and with the real program.
 
+use std::fmt::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,13 +13,14 @@ use isobench_testkit::installed::RealPgbench;
 const NOWHERE: &str = "/nonexistent";
 
 /// The files that command lines may name.
-const FILES: [(&str, &[u8]); 9] = [
+const FILES: [(&str, &[u8]); 10] = [
     ("ok.sql", b"select 1;\n"),
     ("bad.sql", b"select 1;\n\\foo\n"),
     ("expr.sql", b"\\set x 1 +\n"),
     ("empty.sql", b"-- nothing\n"),
     ("open.sql", b"\\if 1\nselect 1;\n"),
     ("sync.sql", b"\\startpipeline\nselect 1;\n\\syncpipeline\n\\endpipeline\n"),
+    ("sync_bad.sql", b"select 1;\n\\SyncPipeline\n\\foo\n"),
     // To C's library a text ends at the zero.
     ("zero.sql", b"select 1;\nselect 2\0;\n\\foo\n"),
     ("latin.sql", b"-- caf\xe9\nselect 1;\n"),
@@ -88,7 +90,7 @@ impl Line {
         let words = compat.iter().chain(&self.words).map(Into::into);
         let mut said = String::new();
         let request = parse(words, &|name| self.variable(name), &mut |message| {
-            said += &format!("{message}\n");
+            writeln!(said, "{message}").expect("writes");
         });
         (said, request.map_err(|error| error.to_string()))
     }
@@ -124,12 +126,13 @@ impl Line {
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr)
         );
-        let refused = format!(
-            "pgbench: error: connection to server on socket \"{NOWHERE}/.s.PGSQL.5432\" failed: No such file or directory\n\
-             \tIs the server running locally and accepting connections on that socket?\n\
-             pgbench: error: could not create connection for "
-        );
-        text.replace(&format!("{refused}initialization\n"), "(connects to initialize)\n")
-            .replace(&format!("{refused}setup\n"), "(connects to run)\n")
+        for (purpose, ours) in [("initialization", "initialize"), ("setup", "run")] {
+            let end = format!("pgbench: error: could not create connection for {purpose}\n");
+            if let Some(text) = text.strip_suffix(&end) {
+                let refused = text.rfind("pgbench: error: ").expect("why there is no connection");
+                return format!("{}(connects to {ours})\n", &text[..refused]);
+            }
+        }
+        text
     }
 }

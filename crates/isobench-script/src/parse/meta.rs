@@ -1,7 +1,7 @@
 //! Reads one meta-command. To add one: a variant of `CommandKind`, a row here, and its parser.
 
-use super::Place;
 use super::line::{Line, Word};
+use super::{Dialect, Place};
 use crate::error::{ParseError, ParseProblem};
 use crate::expr::{Expr, parse_expression};
 use crate::number::leading_int;
@@ -52,6 +52,7 @@ struct Reader<'a> {
 pub(super) fn parse_meta(
     line: &Line<'_>,
     place: Place<'_>,
+    dialect: Dialect,
     symbols: &mut Symbols,
 ) -> Result<Option<Meta>, ParseError> {
     let mut words = line.words();
@@ -63,7 +64,8 @@ pub(super) fn parse_meta(
     if !takes_expression && reader.words.len() >= MAX_WORDS {
         return Err(reader.error("too many arguments", None, None));
     }
-    let found = COMMANDS.iter().find(|(name, _)| name.is_empty() || name.eq_ignore_ascii_case(command.text));
+    let mut known = COMMANDS.iter().filter(|(name, _)| dialect.knows(name));
+    let found = known.find(|(name, _)| name.is_empty() || name.eq_ignore_ascii_case(command.text));
     match found {
         Some((_, parse)) => parse(&reader, symbols).map(Some),
         None => Ok(None),

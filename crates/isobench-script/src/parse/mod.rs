@@ -19,6 +19,39 @@ use meta::Meta;
 /// # Errors
 /// What pgbench refuses, with its message: see [`ParseError`].
 pub fn parse(name: &str, text: &str, symbols: &mut Symbols) -> Result<Script, ParseError> {
+    parse_as(Dialect::default(), name, text, symbols)
+}
+
+/// What the language has, which differs by the version of pgbench.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub struct Dialect {
+    /// `\\syncpipeline` is a meta-command, as it is since pgbench 17.
+    pub syncpipeline: bool,
+}
+
+impl Default for Dialect {
+    /// All there is.
+    fn default() -> Self {
+        Self { syncpipeline: true }
+    }
+}
+
+impl Dialect {
+    fn knows(self, meta_command: &str) -> bool {
+        self.syncpipeline || meta_command != "syncpipeline"
+    }
+}
+
+/// Parses a script in the language of some version; see [`parse`].
+///
+/// # Errors
+/// What pgbench of this version refuses.
+pub fn parse_as(
+    dialect: Dialect,
+    name: &str,
+    text: &str,
+    symbols: &mut Symbols,
+) -> Result<Script, ParseError> {
     let mut lines = LineCounter { text, at: 0, line: 1 };
     let mut scanner = Scanner::new(text);
     let mut commands: Vec<Command> = Vec::new();
@@ -36,7 +69,7 @@ pub fn parse(name: &str, text: &str, symbols: &mut Symbols) -> Result<Script, Pa
                 let line = lines.line_of(scanner.at - 1);
                 scanner.at = meta_line.after;
                 let place = Place { file: name, line };
-                match meta::parse_meta(&meta_line, place, symbols)? {
+                match meta::parse_meta(&meta_line, place, dialect, symbols)? {
                     None => {}
                     Some(Meta::Command(kind)) => {
                         commands.push(Command { line, text: meta_line.shown().to_owned(), kind });
