@@ -19,10 +19,14 @@
 //! | `transaction_log` | the files of `-l` |
 //! | `summary` | what is printed at the end |
 
+mod benchmark;
 pub mod console;
+mod initialize;
+mod interrupt;
 pub mod options;
 pub mod progress;
 pub mod scripts;
+pub mod setup;
 pub mod summary;
 pub mod transaction_log;
 pub mod version;
@@ -30,3 +34,34 @@ pub mod wording;
 
 pub use console::{Console, Message};
 pub use version::Version;
+
+use std::ffi::OsString;
+
+use isobench_pgwire::process_environment;
+
+use crate::options::{Request, UsageError};
+
+/// Does what a command line asks for, its first word being the program's name, and returns the exit status.
+pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
+    let console = Console::new(&process_environment);
+    match options::parse(words, &process_environment, &mut |message| console.say(message)) {
+        Err(UsageError(message)) => {
+            console.say(&message);
+            1
+        }
+        Ok(Request::Print(text)) => {
+            benchmark::print(&text);
+            0
+        }
+        Ok(Request::Tell(text)) => {
+            console.say(&Message::plain(text));
+            0
+        }
+        Ok(Request::Initialize(common, tables)) => {
+            initialize::initialize(&common, &tables, console.with_debugging(common.debug))
+        }
+        Ok(Request::Benchmark(common, options)) => {
+            benchmark::benchmark(&common, *options, console.with_debugging(common.debug))
+        }
+    }
+}

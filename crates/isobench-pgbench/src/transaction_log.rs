@@ -16,7 +16,6 @@ use std::time::{Duration, SystemTime};
 use isobench_runner::{Ended, Fleet, Observer, Pacing, RunSpec};
 use isobench_script::Prng;
 
-use crate::console::Message;
 use crate::version::Version;
 use intervals::Intervals;
 use lines::{Columns, transaction};
@@ -37,21 +36,43 @@ pub struct LogSettings {
     pub failures_detailed: bool,
 }
 
+/// A log that can't be kept.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LogError {
+    /// A file can't be made; pgbench's words.
+    #[error("could not open logfile \"{name}\": {reason}")]
+    Open {
+        /// The file.
+        name: String,
+        /// The system's reason.
+        reason: String,
+    },
+    /// A file can't be written, so that lines are missing. pgbench says nothing then.
+    #[error("could not write to logfile \"{name}\": {reason}")]
+    Write {
+        /// The file.
+        name: String,
+        /// The system's reason.
+        reason: String,
+    },
+}
+
 /// The open files of a run.
 pub struct TransactionLogs {
     observers: Vec<Box<dyn Observer>>,
-    failed: Arc<OnceLock<Message>>,
+    failed: Arc<OnceLock<LogError>>,
 }
 
 impl TransactionLogs {
     /// What the default prefix is.
     pub const PREFIX: &str = "pgbench_log";
 
-    /// Opens a file for each worker of the fleet: `PREFIX.PID`, then `PREFIX.PID.1` and so on. Without settings there are none.
+    /// Opens a file for each worker of the fleet: `PREFIX.PID`, then `PREFIX.PID.1` and so on. Without settings there
+    /// are none.
     ///
     /// # Errors
     /// A file can't be opened.
-    pub fn open(settings: Option<&LogSettings>, spec: &RunSpec, fleet: &Fleet) -> Result<Self, Message> {
+    pub fn open(settings: Option<&LogSettings>, spec: &RunSpec, fleet: &Fleet) -> Result<Self, LogError> {
         let streams = fleet.sampling().collect();
         TransactionLogs::open_since(settings, spec, fleet.epoch(), streams)
     }
@@ -61,7 +82,7 @@ impl TransactionLogs {
         spec: &RunSpec,
         epoch: SystemTime,
         streams: Vec<Prng>,
-    ) -> Result<Self, Message> {
+    ) -> Result<Self, LogError> {
         let mut logs = TransactionLogs { observers: Vec::new(), failed: Arc::default() };
         let Some(settings) = settings else { return Ok(logs) };
         let process = std::process::id();
@@ -85,9 +106,9 @@ impl TransactionLogs {
     ///
     /// # Errors
     /// The first thing that couldn't be written; the logs then are incomplete.
-    pub fn finish(self) -> Result<(), Message> {
+    pub fn finish(self) -> Result<(), LogError> {
         drop(self.observers);
-        self.failed.get().map_or(Ok(()), |message| Err(message.clone()))
+        self.failed.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 }
 
@@ -138,5 +159,191 @@ impl Observer for TransactionLog {
             None => transaction(self.sink.buffer(), ended, at, self.columns),
         }
         self.sink.write_if_full();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isobench_runner::{How, Nanos, RetryPolicy};
+    use isobench_script::Streams;
+
+    fn settings(folder: &tempfile::TempDir) -> LogSettings {
+        LogSettings {
+            version: Version::default(),
+            prefix: folder.path().join("log").display().to_string(),
+            sampling_rate: None,
+            aggregate_interval: None,
+            failures_detailed: false,
+        }
+    }
+
+    /// Logs of runs whose clock began a second after 1970 did.
+    fn open(settings: &LogSettings, spec: &RunSpec, streams: Vec<Prng>) -> TransactionLogs {
+        let epoch = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+        TransactionLogs::open_since(Some(settings), spec, epoch, streams).unwrap()
+    }
+
+    fn read(settings: &LogSettings, worker: usize) -> String {
+        let suffix = if worker == 0 { String::new() } else { format!(".{worker}") };
+        std::fs::read_to_string(format!("{}.{}{suffix}", settings.prefix, std::process::id())).unwrap()
+    }
+
+    fn committed(client: usize, number: u64, at: u64) -> Ended {
+        let (how, at) = (How::Committed, Nanos(at));
+        Ended { client, number, script: 0, how, tries: 1, latency: 2_000_000, lag: 0, at }
+    }
+
+    #[test]
+    fn each_worker_has_a_file_and_one_clock_stamps_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = settings(&folder);
+        let mut logs = open(&settings, &RunSpec::default(), vec![Prng::seed(0), Prng::seed(0)]);
+        for (client, observer) in logs.observers().iter_mut().enumerate() {
+            observer.ended(&committed(client, 1, 1_500_000_000));
+        }
+        assert_eq!(logs.finish(), Ok(()));
+        assert_eq!(
+            (read(&settings, 0).as_str(), read(&settings, 1).as_str()),
+            ("0 1 2000 0 2 500000\n", "1 1 2000 0 2 500000\n")
+        );
+    }
+
+    /// Which transactions of two clients in two threads pgbench 15 and 18 log with `-t 20 --sampling-rate=0.3`, by seed.
+    const SAMPLES: [(u64, [&[u64]; 2]); 3] = [
+        (1, [&[1, 2, 7, 8, 13, 18, 19], &[3, 5, 6, 7, 9, 20]]),
+        (2, [&[1, 3, 4, 7, 10, 11, 15, 18, 19], &[2, 4, 6, 9, 11, 13, 14, 16, 20]]),
+        (3, [&[8, 9, 13, 14, 19], &[3, 7, 8, 10, 12, 15, 16, 17, 19]]),
+    ];
+
+    #[test]
+    fn the_sample_is_pgbenchs() {
+        for (seed, expected) in SAMPLES {
+            // As the runner splits them: two clients, the variable default_seed, then three streams for each worker.
+            let mut streams = Streams::new(seed);
+            let _ = (streams.split(), streams.split(), streams.number());
+            let workers = (0..2).map(|_| [streams.split(), streams.split(), streams.split()]);
+            let sampling = workers.map(|[_choice, _schedule, sampling]| sampling).collect();
+            let folder = tempfile::tempdir().unwrap();
+            let settings = LogSettings { sampling_rate: Some(0.3), ..settings(&folder) };
+            let mut logs = open(&settings, &RunSpec::default(), sampling);
+            for (client, observer) in logs.observers().iter_mut().enumerate() {
+                (1..=20).for_each(|number| observer.ended(&committed(client, number, 0)));
+            }
+            logs.finish().unwrap();
+            for (client, expected) in expected.into_iter().enumerate() {
+                let numbers: Vec<u64> = read(&settings, client)
+                    .lines()
+                    .map(|line| line.split(' ').nth(1).unwrap().parse().unwrap())
+                    .collect();
+                assert_eq!(numbers, expected, "seed {seed}, client {client}");
+            }
+        }
+    }
+
+    #[test]
+    fn large_logs_are_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = settings(&folder);
+        let mut logs = open(&settings, &RunSpec::default(), vec![Prng::seed(0)]);
+        (1..=20_000).for_each(|number| logs.observers()[0].ended(&committed(0, number, 0)));
+        logs.finish().unwrap();
+        let text = read(&settings, 0);
+        assert_eq!(text.lines().count(), 20_000);
+        assert!(text.ends_with("0 20000 2000 0 1 0\n"));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_made_is_told_in_pgbenchs_words() {
+        let settings =
+            LogSettings { prefix: "/nowhere/log".to_owned(), ..settings(&tempfile::tempdir().unwrap()) };
+        let opened = TransactionLogs::open_since(
+            Some(&settings),
+            &RunSpec::default(),
+            SystemTime::UNIX_EPOCH,
+            vec![Prng::seed(0)],
+        );
+        let name = format!("/nowhere/log.{}", std::process::id());
+        assert_eq!(
+            opened.err().map(|error| error.to_string()),
+            Some(format!("could not open logfile \"{name}\": No such file or directory"))
+        );
+    }
+
+    #[test]
+    fn a_full_disk_is_told_at_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = settings(&folder);
+        let name = format!("{}.{}", settings.prefix, std::process::id());
+        std::os::unix::fs::symlink("/dev/full", &name).unwrap();
+        let mut logs = open(&settings, &RunSpec::default(), vec![Prng::seed(0)]);
+        logs.observers()[0].ended(&committed(0, 1, 0));
+        let told = logs.finish().map_err(|error| error.to_string());
+        assert_eq!(told, Err(format!("could not write to logfile \"{name}\": No space left on device")));
+    }
+
+    #[test]
+    fn nobody_asks_for_a_log() {
+        let logs = TransactionLogs::open_since(
+            None,
+            &RunSpec::default(),
+            SystemTime::UNIX_EPOCH,
+            vec![Prng::seed(0)],
+        );
+        assert!(logs.unwrap().observers().is_empty());
+    }
+
+    fn intervals(settings: LogSettings, spec: &RunSpec, transactions: &[Ended]) -> String {
+        let sink = Sink::create(&settings.prefix, Arc::default()).unwrap();
+        let mut log = TransactionLog::new(&settings, spec, SystemTime::UNIX_EPOCH, Prng::seed(0), sink);
+        log.intervals = Some(Intervals::new(settings.aggregate_interval.unwrap().as_secs(), 1_700_000));
+        transactions.iter().for_each(|ended| log.ended(ended));
+        drop(log);
+        std::fs::read_to_string(settings.prefix).unwrap()
+    }
+
+    #[test]
+    fn an_interval_is_told_when_a_transaction_ends_after_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = LogSettings { aggregate_interval: Some(Duration::from_secs(2)), ..settings(&folder) };
+        let seconds = |seconds: f64| Duration::from_secs_f64(seconds).as_nanos().try_into().unwrap();
+        let slow = Ended { latency: 4_000_999, ..committed(0, 2, seconds(2.999)) };
+        let transactions = [committed(0, 1, seconds(1.8)), slow, committed(0, 3, seconds(7.0))];
+        let expected = "1 2 6000 20000000 2000 4000 0 0 0 0 0 0 0 0 0\n3 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n5 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
+        assert_eq!(intervals(settings, &RunSpec::default(), &transactions), expected);
+    }
+
+    #[test]
+    fn intervals_count_what_did_not_commit() {
+        let spec = RunSpec { pacing: Pacing::Rate(1.0), retry: RetryPolicy::UNLIMITED, ..RunSpec::default() };
+        let ends = [
+            How::Committed,
+            How::Deadlock,
+            How::Serialization,
+            How::Serialization,
+            How::OtherError,
+            How::Skipped,
+        ];
+        let mut transactions: Vec<Ended> = ends
+            .into_iter()
+            .map(|how| Ended {
+                how,
+                tries: if how == How::Skipped { 0 } else { 3 },
+                lag: 5_000,
+                ..committed(0, 1, 1_900_000_000)
+            })
+            .collect();
+        transactions.push(committed(0, 7, 2_000_000_000));
+        let lines = |version: Version, failures_detailed: bool| {
+            let folder = tempfile::tempdir().unwrap();
+            let aggregate_interval = Some(Duration::from_secs(1));
+            let settings =
+                LogSettings { version, failures_detailed, aggregate_interval, ..settings(&folder) };
+            intervals(settings, &spec, &transactions)
+        };
+        let head = "1 1 2000 4000000 2000 2000 5 25 5 5 1 5 10";
+        assert_eq!(lines(Version::V18, false), format!("{head} 0 0\n"));
+        assert_eq!(lines(Version::V18, true), format!("{head} 2 1\n"));
+        assert_eq!(lines(Version::V19, true), format!("{head} 2 1 1\n"));
     }
 }

@@ -20,6 +20,8 @@ mod summary;
 mod target;
 mod workload;
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -28,6 +30,10 @@ use crate::failure::Failure;
 use crate::options::{Command, Options};
 
 fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if let Some(words) = as_pgbench(&words) {
+        return ExitCode::from(isobench_pgbench::main(words));
+    }
     let options = match Options::try_parse() {
         Ok(options) => options,
         Err(error) => return usage(&error),
@@ -37,6 +43,10 @@ fn main() -> ExitCode {
         Command::Run(options) => commands::run::run(&options),
         Command::Init(options) => commands::init::init(&options),
         Command::Server(options) => commands::server::server(&options),
+        Command::Pgbench { words } => {
+            let words = std::iter::once(PGBENCH.into()).chain(words);
+            return ExitCode::from(isobench_pgbench::main(words));
+        }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -45,6 +55,19 @@ fn main() -> ExitCode {
             failure.status()
         }
     }
+}
+
+/// The name under which the program is the strict drop-in.
+const PGBENCH: &str = "pgbench";
+
+/// The command line of the strict drop-in, if that is what was started: under its name, or by the command of that name.
+/// Its options are not this program's, so they are taken as they are.
+fn as_pgbench(words: &[OsString]) -> Option<Vec<OsString>> {
+    let (program, rest) = words.split_first()?;
+    if Path::new(program).file_name()? == PGBENCH {
+        return Some(words.to_vec());
+    }
+    (rest.first()? == PGBENCH).then(|| rest.to_vec())
 }
 
 /// Help and version go to standard output with status 0; a wrong option gets status 1, as in pgbench.

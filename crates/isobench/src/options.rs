@@ -43,6 +43,13 @@ pub enum Command {
     Init(InitArguments),
     /// Start an embedded PostgreSQL and keep it running until Ctrl-C
     Server(ServerOptions),
+    /// Be pgbench, with its options, words, logs and exit status (as is the program under the name pgbench)
+    #[command(disable_help_flag = true)]
+    Pgbench {
+        /// pgbench's options; see isobench pgbench --help
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
+        words: Vec<std::ffi::OsString>,
+    },
 }
 
 /// Options of `isobench server`.

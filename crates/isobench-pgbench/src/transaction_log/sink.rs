@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::sync::{Arc, OnceLock};
 
-use crate::console::Message;
+use super::LogError;
 
 /// So many bytes are collected before they are written.
 const FULL: usize = 64 * 1024;
@@ -14,13 +14,14 @@ pub(super) struct Sink {
     file: File,
     name: String,
     buffer: Vec<u8>,
-    failed: Arc<OnceLock<Message>>,
+    failed: Arc<OnceLock<LogError>>,
 }
 
 impl Sink {
     /// Creates the file, or empties it. Of all files that share `failed` the first error is kept there.
-    pub(super) fn create(name: &str, failed: Arc<OnceLock<Message>>) -> Result<Sink, Message> {
-        let file = File::create(name).map_err(|error| told("open", name, &error))?;
+    pub(super) fn create(name: &str, failed: Arc<OnceLock<LogError>>) -> Result<Sink, LogError> {
+        let file = File::create(name)
+            .map_err(|error| LogError::Open { name: name.to_owned(), reason: reason(&error) })?;
         // A line more than what makes it full, so that it never grows.
         Ok(Sink { file, name: name.to_owned(), buffer: Vec::with_capacity(FULL + 512), failed })
     }
@@ -39,7 +40,8 @@ impl Sink {
 
     fn write(&mut self) {
         if let Err(error) = self.file.write_all(&self.buffer) {
-            let _ = self.failed.set(told("write to", &self.name, &error));
+            // Only the first one is told.
+            let _ = self.failed.set(LogError::Write { name: self.name.clone(), reason: reason(&error) });
         }
         self.buffer.clear();
     }
@@ -51,9 +53,8 @@ impl Drop for Sink {
     }
 }
 
-fn told(what: &str, name: &str, error: &std::io::Error) -> Message {
-    // Without the number that Rust adds to the system's words.
+/// The system's words, without the number that Rust adds to them.
+fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
-    let reason = text.split_once(" (os error").map_or(text.as_str(), |(reason, _)| reason);
-    Message::error(format_args!("could not {what} logfile \"{name}\": {reason}"))
+    text.split_once(" (os error").map_or(text.as_str(), |(reason, _)| reason).to_owned()
 }

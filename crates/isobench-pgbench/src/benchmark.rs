@@ -1,0 +1,258 @@
+//! A run from connecting to the exit status.
+//!
+//! Not here: what the options mean (`options.rs`), what is printed (`summary.rs`, `progress.rs`, `wording.rs`).
+
+use std::borrow::Cow;
+use std::io::Write as _;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use isobench_pgwire::{Connection, Host, ServerError, SqlState, process_environment};
+use isobench_runner::{
+    Backoff, Control, Detail, ErrorClass, Event, Fleet, Job, OnError, OpenError, Outcome, Pacing,
+    RetryPolicy, Rules, RunSpec, Stop, Watch,
+};
+
+use crate::console::{Console, Message};
+use crate::interrupt::Interrupt;
+use crate::options::{Benchmark, Common};
+use crate::progress::ProgressLines;
+use crate::setup::{self, Login, Tables};
+use crate::summary::Summary;
+use crate::transaction_log::{LogSettings, TransactionLogs};
+use crate::version::Version;
+use crate::wording::{self, Kind};
+
+/// The run is complete.
+const DONE: u8 = 0;
+/// Nothing was measured.
+const FAILED: u8 = 1;
+/// What was measured is incomplete.
+const INCOMPLETE: u8 = 2;
+
+/// Carries out a run, prints what it brought, and returns the exit status.
+pub fn benchmark(common: &Common, options: Benchmark, console: Console) -> u8 {
+    match Prepared::new(common, options, console).and_then(|prepared| prepared.run()) {
+        Ok(status) => status,
+        Err(message) => {
+            console.say(&message);
+            FAILED
+        }
+    }
+}
+
+/// Everything that is known before the clients connect.
+struct Prepared {
+    console: Console,
+    version: Version,
+    job: Job,
+    login: Login,
+    tables: Tables,
+    stop: Stop,
+    options: Benchmark,
+}
+
+impl Prepared {
+    fn new(common: &Common, mut options: Benchmark, console: Console) -> Result<Prepared, Message> {
+        let refused = |why: String| Message::error(why).then_error("could not create connection for setup");
+        let mut login = Login::new(&common.connection, &process_environment).map_err(refused)?;
+        let mut connection = login.first().map_err(refused)?;
+        print(&setup::header(common.version, connection.parameter("server_version")));
+        tell_settings(console, &login, &options);
+        let tables = tables(&mut connection, &login, &options, console)?;
+        let scripts = std::mem::take(&mut options.scripts);
+        let workload = scripts.workload(tables.scale, options.seed, &options.defines)?;
+        if !options.no_vacuum {
+            let tell = |step: setup::Vacuum<'_>| setup::tell_vacuum(console, step);
+            setup::vacuum(&mut connection, options.vacuum_all, &tell).map_err(Message::error)?;
+        }
+        connection.close();
+        let stop = match (options.transactions, options.duration) {
+            (_, Some(duration)) => Stop::Time(duration),
+            (count, None) => Stop::Transactions(count.unwrap_or(10)),
+        };
+        let reconnect = login.clone();
+        let job = Job::new(spec(common.debug, &options), workload, Box::new(classify))
+            .reconnecting(Box::new(move || reconnect.open()));
+        Ok(Prepared { console, version: common.version, job, login, tables, stop, options })
+    }
+
+    /// Returns the exit status.
+    ///
+    /// # Errors
+    /// There was no run, for this reason.
+    fn run(&self) -> Result<u8, Message> {
+        let options = &self.options;
+        let mut fleet = self.connect()?;
+        let mut logs = self.open_logs(&fleet)?;
+        let control = Arc::new(Control::new());
+        let interrupt = Interrupt::watch(&control).map_err(Message::error)?;
+        let mut lines = ProgressLines::new(self.job.spec(), options.progress_timestamp);
+        let report = |event: Event| tell(self.console, &event, &self.job);
+        let watch = Watch {
+            every: options.progress.unwrap_or(Duration::MAX),
+            show: &mut |elapsed, progress| {
+                self.console.say(&Message::plain(lines.line(elapsed, &progress)));
+            },
+        };
+        let outcome = fleet.run(&self.job, self.stop, &control, &report, watch, logs.observers());
+        let connecting = fleet.connecting();
+        drop(fleet);
+        if let Err(error) = logs.finish() {
+            self.console.error(error);
+        }
+        let status = self.conclude(&outcome, connecting);
+        interrupt.obey();
+        Ok(status)
+    }
+
+    /// Connects all clients.
+    fn connect(&self) -> Result<Fleet, Message> {
+        let connect = |client: usize| match self.login.open() {
+            Ok(connection) => Ok((connection, ())),
+            Err(why) => Err(Message::error(why)
+                .then_error(format_args!("could not create connection for client {client}"))),
+        };
+        let opened = Fleet::open(&self.job, &connect);
+        opened.map(|(fleet, _)| fleet).map_err(|error| match error {
+            OpenError::Session(message) => message,
+            OpenError::EventLoop(..) => Message::error(error),
+        })
+    }
+
+    fn open_logs(&self, fleet: &Fleet) -> Result<TransactionLogs, Message> {
+        let options = &self.options;
+        let settings = options.log.then(|| LogSettings {
+            version: self.version,
+            prefix: options.log_prefix.clone(),
+            sampling_rate: options.sampling_rate,
+            aggregate_interval: options.aggregate_interval,
+            failures_detailed: options.failures_detailed,
+        });
+        TransactionLogs::open(settings.as_ref(), self.job.spec(), fleet).map_err(Message::error)
+    }
+
+    /// Prints what the run brought, and returns the exit status.
+    fn conclude(&self, outcome: &Outcome, connecting: Duration) -> u8 {
+        let options = &self.options;
+        if options.exit_on_abort && outcome.aborted > 0 {
+            let thread = outcome.aborted_in.unwrap_or(0);
+            self.console.error(format_args!("Run was aborted due to an error in thread {thread}"));
+            return INCOMPLETE;
+        }
+        let summary = Summary {
+            version: self.version,
+            job: &self.job,
+            run: outcome,
+            stop: self.stop,
+            scale: self.tables.scale,
+            partitions: self.tables.partitions,
+            connecting,
+            failures_detailed: options.failures_detailed,
+            per_command: options.per_command,
+            progress: options.progress.is_some(),
+        };
+        print(&summary.render());
+        if let Err(error) = outcome.check() {
+            self.console.error(error);
+            return INCOMPLETE;
+        }
+        if outcome.is_complete() {
+            return DONE;
+        }
+        self.console.error("Run was aborted; the above results are incomplete.");
+        INCOMPLETE
+    }
+}
+
+/// The scale of the tables: counted where a built-in script says which tables are meant, else as given.
+fn tables(
+    connection: &mut Connection,
+    login: &Login,
+    options: &Benchmark,
+    console: Console,
+) -> Result<Tables, Message> {
+    let given = options.scale.map(i64::from);
+    if !options.scripts.has_builtin() {
+        return Ok(Tables { scale: given.unwrap_or(1), partitions: None });
+    }
+    let tables = setup::tables(connection, &login.options().dbname)?;
+    if given.is_some_and(|given| given != tables.scale) {
+        console.warning(format_args!(
+            "scale option ignored, using count from pgbench_branches table ({})",
+            tables.scale
+        ));
+    }
+    Ok(tables)
+}
+
+/// The settings of a run, for whoever debugs.
+fn tell_settings(console: Console, login: &Login, options: &Benchmark) {
+    let server = login.options();
+    let host = server.hosts.first();
+    let how_long = match (options.duration, options.transactions) {
+        (Some(duration), _) => format!("duration: {}", duration.as_secs()),
+        (None, count) => format!("nxacts: {}", count.unwrap_or(10)),
+    };
+    console.debug(format_args!(
+        "pghost: {} pgport: {} nclients: {} {how_long} dbName: {}",
+        host.map(Host::name).unwrap_or_default(),
+        host.map_or(0, |host| host.port),
+        options.clients,
+        server.dbname
+    ));
+}
+
+fn spec(debug: bool, options: &Benchmark) -> RunSpec {
+    let detail = match (debug, options.verbose_errors) {
+        (true, _) => Detail::Trace,
+        (false, true) => Detail::Errors,
+        (false, false) => Detail::Normal,
+    };
+    RunSpec {
+        clients: options.clients,
+        workers: options.threads,
+        pacing: options.rate.map_or(Pacing::Unpaced, Pacing::Rate),
+        latency_limit: options.latency_limit,
+        retry: RetryPolicy { max_tries: NonZeroU32::new(options.max_tries), backoff: Backoff::None },
+        protocol: options.protocol,
+        on_error: match (options.exit_on_abort, options.continue_on_error) {
+            (_, true) => OnError::Continue,
+            (true, false) => OnError::EndRun,
+            (false, false) => OnError::Abort,
+        },
+        seed: options.seed,
+        connect_each: options.connect,
+        rules: Rules::Pgbench,
+        detail,
+        per_command: options.per_command,
+        // pgbench waits for what is under way as long as it takes.
+        grace: Duration::MAX,
+    }
+}
+
+/// The two kinds of errors that pgbench retries.
+fn classify(error: &ServerError) -> ErrorClass {
+    match error.code {
+        SqlState::SERIALIZATION_FAILURE => ErrorClass::Conflict(Cow::Borrowed("serialization failure")),
+        SqlState::DEADLOCK_DETECTED => ErrorClass::Conflict(Cow::Borrowed("deadlock")),
+        _ => ErrorClass::Other,
+    }
+}
+
+/// Shows what a client tells.
+fn tell(console: Console, event: &Event, job: &Job) {
+    for (kind, text) in wording::messages(event, job) {
+        match kind {
+            Kind::Error => console.error(text),
+            Kind::Info => console.info(text),
+            Kind::Plain => console.say(&Message::plain(text)),
+        }
+    }
+}
+
+pub fn print(text: &str) {
+    // Nothing can be done for a reader who has gone away.
+    let _ = std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush());
+}

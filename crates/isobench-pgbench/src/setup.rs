@@ -1,0 +1,174 @@
+//! The connection before a run: opening it, the header, the scale of the tables, the vacuum.
+
+use std::fmt::Display;
+
+use isobench_database::PartitionMethod;
+use isobench_pgwire::{ConnectOptions, Connection, Env, Error, Given};
+
+use crate::console::{Console, Message};
+use crate::version::Version;
+
+/// What the tables are like, as far as a report says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tables {
+    /// Their scale: the number of branches, or what `-s` says.
+    pub scale: i64,
+    /// How the accounts are partitioned, if they are.
+    pub partitions: Option<(PartitionMethod, u64)>,
+}
+
+/// How to reach the server; a password that is missing is asked for once.
+#[derive(Debug, Clone)]
+pub struct Login {
+    options: ConnectOptions,
+}
+
+impl Login {
+    /// Understands the connection options.
+    ///
+    /// # Errors
+    /// They are wrong; libpq's words.
+    pub fn new(given: &Given, env: Env<'_>) -> Result<Login, String> {
+        let mut options = ConnectOptions::resolve(given, env).map_err(|error| error.to_string())?;
+        options.fallback_application_name = Some("pgbench".to_owned());
+        Ok(Login { options })
+    }
+
+    /// The connection options.
+    pub fn options(&self) -> &ConnectOptions {
+        &self.options
+    }
+
+    /// Opens the first session, and asks for the password if the server wants one and none was given. It is kept for
+    /// the other sessions.
+    ///
+    /// # Errors
+    /// The server refuses, or can't be reached; libpq's words.
+    pub fn first(&mut self) -> Result<Connection, String> {
+        match Connection::open(&self.options) {
+            Err(Error::Connect(error)) if error.needs_password() => {
+                let password = rpassword::prompt_password("Password: ").map_err(|error| error.to_string())?;
+                self.options.password = Some(isobench_pgwire::Secret::new(password));
+                self.open()
+            }
+            outcome => outcome.map_err(|error| error.to_string()),
+        }
+    }
+
+    /// Opens a further session.
+    ///
+    /// # Errors
+    /// The server refuses, or can't be reached; libpq's words.
+    pub fn open(&self) -> Result<Connection, String> {
+        Connection::open(&self.options).map_err(|error| error.to_string())
+    }
+}
+
+/// The first line of standard output: the version of the program, and of the server if it isn't the same.
+pub fn header(version: Version, server: Option<&str>) -> String {
+    match server {
+        Some(server) if number(server) != version.release() => {
+            format!("pgbench ({}, server {server})", version.release())
+        }
+        _ => format!("pgbench ({})\n", version.release()),
+    }
+}
+
+/// The number in a server's version, which may be followed by the name of who built it.
+fn number(release: &str) -> &str {
+    release.split(' ').next().unwrap_or_default()
+}
+
+/// Asks for the scale and the partitions of the tables.
+///
+/// # Errors
+/// There are none, or the server refuses.
+pub fn tables(connection: &mut Connection, dbname: &str) -> Result<Tables, Message> {
+    const COUNT: &str = "select count(*) from pgbench_branches";
+    let hint = format!("Perhaps you need to do initialization (\"pgbench -i\") in database \"{dbname}\".");
+    let scale = connection.value(COUNT).map_err(|error| {
+        let why = words(&error, COUNT);
+        Message::error(format_args!("could not count number of branches: {why}")).hint(&hint)
+    })?;
+    let scale = scale.unwrap_or_default();
+    let scale = scale
+        .parse()
+        .map_err(|_| Message::error(format_args!("invalid count(*) from pgbench_branches: \"{scale}\"")))?;
+    // Servers that don't know these catalogues have no partitions.
+    let Ok(rows) = connection.query(PARTITIONS) else { return Ok(Tables { scale, partitions: None }) };
+    let Some([method, count]) = rows.rows.first().map(Vec::as_slice) else {
+        let text = "no pgbench_accounts table found in \"search_path\"";
+        return Err(Message::error(text).hint(&hint));
+    };
+    let count = count.as_deref().and_then(|count| count.parse().ok()).unwrap_or(0);
+    let partitions = match method.as_deref() {
+        Some("r") => Some((PartitionMethod::Range, count)),
+        Some("h") => Some((PartitionMethod::Hash, count)),
+        _ => None,
+    };
+    Ok(Tables { scale, partitions })
+}
+
+/// The method and number of partitions of the accounts; no row if there is no such table.
+const PARTITIONS: &str = "select p.partstrat, count(i.inhrelid) from pg_catalog.pg_class c \
+    left join pg_catalog.pg_partitioned_table p on p.partrelid = c.oid \
+    left join pg_catalog.pg_inherits i on i.inhparent = c.oid \
+    where c.oid = pg_catalog.to_regclass('pgbench_accounts') group by p.partstrat";
+
+/// Vacuums the small tables and empties the history, then maybe vacuums the accounts. What the server refuses is told and
+/// otherwise ignored.
+///
+/// # Errors
+/// The connection is lost.
+pub fn vacuum(connection: &mut Connection, accounts: bool, tell: &dyn Fn(Vacuum<'_>)) -> Result<(), Error> {
+    let mut work = |title: &str, statements: &[&str]| {
+        tell(Vacuum::Starting(title));
+        for statement in statements {
+            match connection.execute(statement) {
+                Err(error @ Error::Server(_)) if !error.is_connection_lost() => {
+                    tell(Vacuum::Refused(&words(&error, statement)));
+                }
+                outcome => drop(outcome?),
+            }
+        }
+        tell(Vacuum::End);
+        Ok::<(), Error>(())
+    };
+    work("vacuum", &["vacuum pgbench_branches", "vacuum pgbench_tellers", "truncate pgbench_history"])?;
+    if accounts {
+        work("vacuum pgbench_accounts", &["vacuum analyze pgbench_accounts"])?;
+    }
+    Ok(())
+}
+
+/// What happens while the tables are vacuumed.
+#[derive(Debug, Clone, Copy)]
+pub enum Vacuum<'a> {
+    /// This starts.
+    Starting(&'a str),
+    /// The server refused a statement.
+    Refused(&'a str),
+    /// What was started has ended.
+    End,
+}
+
+/// Tells it on standard error, in pgbench's words.
+pub fn tell_vacuum(console: Console, step: Vacuum<'_>) {
+    match step {
+        Vacuum::Starting(title) => console.write(format_args!("starting {title}...")),
+        Vacuum::Refused(why) => {
+            console.say(&Message::error(why).detail("(ignoring this error and continuing anyway)"));
+        }
+        Vacuum::End => console.write("end.\n"),
+    }
+}
+
+/// An error in libpq's words, with the place in the statement.
+pub fn words(error: &Error, statement: &str) -> String {
+    error.server().map_or_else(|| error.to_string(), |error| error.report(Some(statement)))
+}
+
+/// Says why there is no session at all.
+pub fn no_session(console: Console, why: impl Display, purpose: impl Display) {
+    console.say(&Message::error(why).then_error(format_args!("could not create connection for {purpose}")));
+}
