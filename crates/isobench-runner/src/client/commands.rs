@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use isobench_pgwire::{TransactionStatus, frontend};
 use isobench_script::{
-    Argument, CommandKind, EvalContext, Expr, Slot, Step, Store, Value, branch, debug_line,
+    Argument, CommandKind, EvalContext, EvalError, Expr, Slot, Step, Store, Value, branch, debug_line,
     shell_command_line,
 };
 
@@ -26,7 +26,7 @@ enum Next {
 
 /// Why a command ends its client.
 enum Problem {
-    Evaluation(String),
+    Evaluation(EvalError),
     Execution(String),
     NotAllowed(String),
 }
@@ -38,19 +38,29 @@ fn not_allowed<T>(why: &str) -> Result<T, Problem> {
 impl Client {
     /// Goes on with the script from the current command.
     pub(super) fn run_commands(&mut self, ctx: &mut Context<'_>) -> Action {
+        self.walk(ctx, false)
+    }
+
+    /// Goes on with the current command, for which a statement has been prepared.
+    pub(super) fn resume_commands(&mut self, ctx: &mut Context<'_>) -> Action {
+        self.walk(ctx, true)
+    }
+
+    /// Goes on with the script from the current command, which has been told of if it is `resumed`.
+    fn walk(&mut self, ctx: &mut Context<'_>, mut resumed: bool) -> Action {
         let job = ctx.job;
         loop {
             let Some(command) = job.commands(self.script).get(self.command) else {
                 return self.end_of_script(ctx);
             };
             self.command_began = ctx.now;
-            if !matches!(command.kind, CommandKind::Sql(_)) {
+            if !std::mem::take(&mut resumed) && !matches!(command.kind, CommandKind::Sql(_)) {
                 ctx.trace(self.id, || Told::Command(self.script, self.command));
             }
             let next = match &command.kind {
                 CommandKind::Sql(_) => self.sql(ctx),
                 CommandKind::Set { slot, expr } => self.evaluate(ctx, expr).and_then(|value| {
-                    check_name(ctx, *slot).map_err(Problem::Evaluation)?;
+                    check_name(ctx, *slot).map_err(Problem::Execution)?;
                     self.variables.set(*slot, value);
                     Ok(Next::Go(self.command + 1))
                 }),
@@ -60,7 +70,7 @@ impl Client {
                 CommandKind::Sleep { duration, unit } => duration
                     .sleep_microseconds(*unit, &self.variables, &job.workload.symbols)
                     .map(|pause| self.sleep(ctx, Duration::from_micros(pause)))
-                    .map_err(|error| Problem::Execution(error.to_string())),
+                    .map_err(|error| Problem::Execution(format!("sleep: {error}"))),
                 CommandKind::Shell { args } => self.shell(ctx, args).map_err(Problem::Execution),
                 CommandKind::SetShell { slot, args } => {
                     self.set_shell(ctx, *slot, args).map_err(Problem::Execution)
@@ -168,7 +178,7 @@ impl Client {
         loop {
             let at = self.command;
             let arm = self.with_expressions(ctx, |expressions| branch(script, at, step, expressions));
-            match arm.map_err(|error| Problem::Evaluation(error.to_string()))? {
+            match arm.map_err(Problem::Evaluation)? {
                 Some((next, Step::Next)) => return Ok(Next::Go(next)),
                 Some((next, Step::Jump)) => (self.command, step) = (next, Step::Jump),
                 None => return Ok(Next::Go(at)),
@@ -177,8 +187,7 @@ impl Client {
     }
 
     fn evaluate(&mut self, ctx: &Context<'_>, expr: &Expr) -> Result<Value, Problem> {
-        self.with_expressions(ctx, |expressions| expr.eval(expressions))
-            .map_err(|error| Problem::Evaluation(error.to_string()))
+        self.with_expressions(ctx, |expressions| expr.eval(expressions)).map_err(Problem::Evaluation)
     }
 
     fn with_expressions<R>(
@@ -222,6 +231,7 @@ impl Client {
             .map_err(|_| format!("{program}: shell command must return an integer (not \"{line}\")"))?;
         check_name(ctx, slot)?;
         self.variables.set(slot, Value::Int(number));
+        ctx.trace(self.id, || Told::ShellValue(program.clone(), line.to_owned()));
         Ok(Next::Go(self.command + 1))
     }
 
@@ -283,9 +293,14 @@ impl Client {
             return self.end_client(ctx, Cause::Unfinished(Unfinished::Pipeline));
         }
         if self.status != TransactionStatus::Idle {
+            if ctx.job.spec.rules.counts_unfinished_block() {
+                self.count_committed(ctx);
+                return self.abort(ctx, self.command, Cause::Unfinished(Unfinished::Block));
+            }
             return self.end_client(ctx, Cause::Unfinished(Unfinished::Block));
         }
-        self.committed(ctx)
+        self.count_committed(ctx);
+        self.leave_transaction(ctx)
     }
 }
 

@@ -6,6 +6,7 @@ use std::mem;
 
 use isobench_pgwire::backend::{self, Message, tag};
 use isobench_pgwire::{Frame, ServerError, SqlState, TransactionStatus, frontend};
+use isobench_script::CommandKind;
 
 use super::{Action, Client, Context, State};
 use crate::event::{Cause, Detail, Event, Failed, Step};
@@ -15,9 +16,6 @@ use crate::spec::OnError;
 impl Client {
     /// Bytes have arrived.
     pub(crate) fn on_bytes(&mut self, ctx: &mut Context<'_>, bytes: &[u8]) -> Action {
-        if self.outstanding > 0 {
-            ctx.trace(self.id, || Step::Receiving);
-        }
         let mut buffer = mem::take(&mut self.frames);
         let mut frames = buffer.feed(bytes);
         let problem = loop {
@@ -60,10 +58,18 @@ impl Client {
             | tag::COPY_DATA
             | tag::COPY_DONE => {}
             tag::DATA_ROW | tag::ROW_DESCRIPTION => self.on_row(frame)?,
-            tag::COMMAND_COMPLETE | tag::EMPTY_QUERY_RESPONSE => self.on_completed(ctx, frame.body),
+            tag::COMMAND_COMPLETE | tag::EMPTY_QUERY_RESPONSE => {
+                if self.pipeline.as_ref().is_some_and(|pipeline| !pipeline.has_synchronised()) {
+                    ctx.trace(self.id, || Step::Receiving);
+                }
+                self.on_completed(ctx, frame.body);
+            }
             tag::READY_FOR_QUERY => {
                 self.status = TransactionStatus::from_body(frame.body)
                     .ok_or("the server sent a ReadyForQuery message without a transaction status")?;
+                if !matches!(self.state, State::Preparing(_)) {
+                    ctx.trace(self.id, || Step::Receiving);
+                }
                 if let Some(pipeline) = &mut self.pipeline {
                     ctx.trace(self.id, || Step::EndingPipeline(self.outstanding));
                     pipeline.synchronised();
@@ -114,13 +120,21 @@ impl Client {
 
     /// Keeps the first error of the attempt; what follows it is a consequence. Returns the command it belongs to.
     fn fail(&mut self, ctx: &Context<'_>, error: ServerError) -> usize {
-        let in_pipeline = self.pipeline.as_ref().and_then(|pipeline| pipeline.current());
         let exact = ctx.job.spec.rules.blames_command_in_pipeline();
-        let command = match self.state {
-            State::Preparing(command) => command,
-            _ => in_pipeline.filter(|_| exact).unwrap_or(self.command),
+        let command = match (self.state, &self.pipeline) {
+            (State::Preparing(command), _) => command,
+            (_, None) => self.command,
+            (_, Some(pipeline)) if exact => pipeline.current().unwrap_or(self.command),
+            (_, Some(_)) => self.end_of_pipeline(ctx),
         };
         self.failure.get_or_insert_with(|| Box::new((error, command))).1
+    }
+
+    /// The command at which the pipeline ends; its replies may come before that is executed.
+    fn end_of_pipeline(&self, ctx: &Context<'_>) -> usize {
+        let rest = ctx.job.commands(self.script).iter().skip(self.command);
+        let ahead = rest.take_while(|command| !matches!(command.kind, CommandKind::EndPipeline)).count();
+        self.command + ahead
     }
 
     /// Tells an error that doesn't end the client.
@@ -182,7 +196,7 @@ impl Client {
         if let Some(request) = ctx.job.program.request(self.script, command) {
             self.set_prepared(request.number);
         }
-        self.run_commands(ctx)
+        self.resume_commands(ctx)
     }
 
     /// The whole reply to a request, or to a pipeline, has come.
@@ -210,6 +224,7 @@ impl Client {
         if self.status == TransactionStatus::Idle {
             return self.attempt_failed(ctx);
         }
+        ctx.trace(self.id, || Step::Receiving);
         frontend::query(ctx.out, b"ROLLBACK");
         self.outstanding = 1;
         self.state = State::RollingBack;

@@ -243,8 +243,12 @@ impl Stage {
         self.server.settle();
         let truth = self.server.truth();
         let counts_rows = self.case.scripts.iter().all(|(text, _)| text.matches("INSERT").count() == 1);
+        let sum: Ledger = runs.iter().map(|run| &run.ledger).sum();
+        if self.case.spec.connect_each {
+            let begun = sum.transactions.total - sum.transactions.skipped;
+            assert_eq!(truth.sessions.iter().sum::<u64>(), begun, "sessions and transactions");
+        }
         if counts_rows {
-            let sum: Ledger = runs.iter().map(|run| &run.ledger).sum();
             let (least, unknown) = (sum.transactions.committed, sum.transactions.ambiguous);
             let rows = truth.committed_rows;
             assert!(
@@ -297,6 +301,10 @@ impl Ran {
         // Nobody hears of a transaction with which its client ends.
         let (lost, heard) = (transactions.ambiguous + transactions.errored, self.count(How::OtherError));
         assert!(heard <= lost && lost - heard <= self.outcome.aborted as u64, "{heard} of {lost}");
+        let abandoned: u64 = self.outcome.scripts.iter().map(|script| script.abandoned).sum();
+        assert!(abandoned <= heard && heard <= abandoned + transactions.ambiguous, "{abandoned} of {heard}");
+        let told = self.events.iter().filter(|event| matches!(event, Event::Abandoned(..))).count() as u64;
+        assert_eq!(told, abandoned);
         let names: BTreeSet<_> = self.ended.iter().map(|ended| (ended.client, ended.number)).collect();
         assert_eq!(names.len(), self.ended.len(), "a transaction ended twice");
         assert!(self.ended.iter().all(|ended| (ended.tries == 0) == (ended.how == How::Skipped)));

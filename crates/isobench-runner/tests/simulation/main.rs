@@ -5,13 +5,17 @@
 
 mod accounting;
 mod chaos;
+mod events;
 mod harness;
 mod lost;
+mod observers;
 mod pacing;
 mod phases;
 mod pipelines;
 mod protocol;
 mod reproducible;
 mod retries;
+mod rules;
 mod scripts;
+mod sessions;
 mod stopping;

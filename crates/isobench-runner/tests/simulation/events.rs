@@ -1,0 +1,185 @@
+//! What is told while a run goes on, in which order, and with how much detail.
+
+use isobench_pgwire::SqlState;
+use isobench_runner::{Detail, Event, OnError, Place, Protocol, Rules, Step};
+use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
+
+use crate::harness::{Case, Ran, TRANSFER, at, backoff, millis, tries};
+
+const CONFLICT: Fault = Fault::Error(SqlState::SERIALIZATION_FAILURE);
+const BROKEN: Fault = Fault::Error(SqlState::UNDEFINED_TABLE);
+
+/// An event, in short.
+#[derive(Debug, PartialEq)]
+enum Told {
+    Aborted(Place),
+    Abandoned(Place, SqlState),
+    Failed(Place, SqlState),
+    /// Whether it is a retry, the attempts so far, and the share of the latency limit in percent.
+    Follows(bool, u32, Option<f64>),
+    NotPrepared(SqlState),
+    Step(Step),
+}
+
+fn told(ran: &Ran) -> Vec<Told> {
+    let short = |event: &Event| match event {
+        Event::Aborted(place, _) => Told::Aborted(*place),
+        Event::Abandoned(place, failed) => Told::Abandoned(*place, failed.error.code),
+        Event::Failed(place, failed) => Told::Failed(*place, failed.error.code),
+        Event::Follows { client: 0, retry, tries, used } => {
+            Told::Follows(*retry, *tries, used.map(|used| (used * 100.0).round()))
+        }
+        Event::NotPrepared(failed) => Told::NotPrepared(failed.error.code),
+        Event::Trace { client: 0, step } => Told::Step(step.clone()),
+        other => panic!("{other:?}"),
+    };
+    ran.events.iter().map(short).collect()
+}
+
+/// A conflict at each of the first updates.
+fn conflicts(count: u64) -> Case {
+    Case::new(TRANSFER).faults(Faults::none().and(On::Update, When::First(count), CONFLICT))
+}
+
+/// Something else at the first update.
+fn broken() -> Case {
+    Case::new(TRANSFER).faults(Faults::none().and(On::Update, When::First(1), BROKEN)).transactions(2)
+}
+
+const UPDATE: Place = Place { client: 0, script: 0, command: 2 };
+
+#[test]
+fn conflicts_are_told_only_if_asked_for() {
+    assert_eq!(conflicts(2).retry(tries(2)).run().events, []);
+    let ran = conflicts(2).retry(tries(2)).detail(Detail::Errors).run();
+    let conflict = || Told::Failed(UPDATE, SqlState::SERIALIZATION_FAILURE);
+    let expected = [conflict(), Told::Follows(true, 1, None), conflict(), Told::Follows(false, 2, None)];
+    assert_eq!(told(&ran), expected);
+    let Event::Failed(_, failed) = &ran.events[0] else { panic!("{:?}", ran.events) };
+    assert!(failed.text.as_deref().is_some_and(|text| text.starts_with("UPDATE t SET v = v + ")));
+}
+
+#[test]
+fn the_share_of_the_latency_limit_is_told() {
+    // An attempt ends after 3 ms, and the pause takes 4 ms.
+    let case = conflicts(9).retry(backoff("fixed:4ms")).limit(millis(10)).detail(Detail::Errors);
+    let ran = case.run();
+    let follows = told(&ran).into_iter().skip(1).step_by(2).collect::<Vec<_>>();
+    assert_eq!(
+        follows,
+        [
+            Told::Follows(true, 1, Some(30.0)),
+            Told::Follows(true, 2, Some(100.0)),
+            Told::Follows(false, 3, Some(170.0))
+        ]
+    );
+}
+
+#[test]
+fn an_error_is_told_before_its_block_is_rolled_back() {
+    // The connection is lost with the ROLLBACK: the error was heard of, what follows isn't.
+    let faults = Faults::none().and(On::Update, When::First(1), CONFLICT).and(
+        On::Rollback,
+        When::First(1),
+        Fault::Lost(Loss::Closed),
+    );
+    let ran = Case::new(TRANSFER).faults(faults).detail(Detail::Errors).run();
+    let expected = [Told::Failed(UPDATE, SqlState::SERIALIZATION_FAILURE), Told::Aborted(UPDATE)];
+    assert_eq!(told(&ran), expected);
+}
+
+#[test]
+fn an_error_that_ends_the_client_is_told_once() {
+    for on_error in [OnError::Abort, OnError::EndRun] {
+        for detail in [Detail::Normal, Detail::Errors] {
+            let ran = broken().on_error(on_error).detail(detail).run();
+            assert_eq!(told(&ran), [Told::Aborted(UPDATE)], "{on_error:?} {detail:?}");
+        }
+    }
+}
+
+#[test]
+fn an_abandoned_transaction_is_always_told() {
+    let abandoned = || Told::Abandoned(UPDATE, SqlState::UNDEFINED_TABLE);
+    assert_eq!(told(&broken().on_error(OnError::Continue).run()), [abandoned()]);
+    let ran = broken().on_error(OnError::Continue).detail(Detail::Errors).run();
+    let expected =
+        [Told::Failed(UPDATE, SqlState::UNDEFINED_TABLE), Told::Follows(false, 1, None), abandoned()];
+    assert_eq!(told(&ran), expected);
+}
+
+#[test]
+fn what_an_error_in_a_pipeline_entails_isnt_told() {
+    let script = "\\startpipeline\nBEGIN;\n\\syncpipeline\nUPDATE t SET v = 1;\n\\syncpipeline\nINSERT INTO h VALUES (1);\nEND;\n\\endpipeline\n";
+    for (rules, command) in [(Rules::Isobench, 3), (Rules::Pgbench, 7)] {
+        let faults = Faults::none().and(On::Update, When::First(1), CONFLICT);
+        let case = Case::new(script).rules(rules).protocol(Protocol::Extended).faults(faults);
+        let ran = case.detail(Detail::Errors).run();
+        let conflict = Told::Failed(at(0, 0, command), SqlState::SERIALIZATION_FAILURE);
+        assert_eq!(told(&ran), [conflict, Told::Follows(true, 1, None)], "{rules:?}");
+    }
+}
+
+#[test]
+fn a_retry_that_the_end_of_the_run_prevents_isnt_told() {
+    let ran = conflicts(9).time(millis(2)).detail(Detail::Errors).run();
+    assert_eq!(told(&ran), [Told::Failed(UPDATE, SqlState::SERIALIZATION_FAILURE)]);
+}
+
+/// The steps of one transaction, up to the receiving, whose number is the network's business.
+fn steps(case: Case) -> Vec<Told> {
+    let mut steps = told(&case.detail(Detail::Trace).run());
+    steps.dedup_by(|one, other| one == other && *one == Told::Step(Step::Receiving));
+    steps
+}
+
+fn sending(text: &str) -> Told {
+    Told::Step(Step::Sending(text.to_owned()))
+}
+
+fn preparing(statement: usize) -> Told {
+    Told::Step(Step::Preparing(format!("P_{statement}")))
+}
+
+const RECEIVING: Told = Told::Step(Step::Receiving);
+
+// The expectations are what pgbench 18 tells with --debug.
+
+#[test]
+fn every_step_is_told_if_asked_for() {
+    let script = "\\set v 7\nUPDATE t SET v = :v;\n\\sleep 0 us\nSELECT :v AS x \\gset\n";
+    let begin = || [Told::Step(Step::Script(0)), Told::Step(Step::Command(0, 0))];
+    let sleep = || Told::Step(Step::Command(0, 2));
+    let simple = [sending("UPDATE t SET v = 7;"), RECEIVING, sleep(), sending("SELECT 7 AS x "), RECEIVING];
+    assert_eq!(steps(Case::new(script)), begin().into_iter().chain(simple).collect::<Vec<_>>());
+    let extended =
+        [sending("UPDATE t SET v = $1;"), RECEIVING, sleep(), sending("SELECT $1 AS x "), RECEIVING];
+    let case = Case::new(script).protocol(Protocol::Extended);
+    assert_eq!(steps(case), begin().into_iter().chain(extended).collect::<Vec<_>>());
+    let prepared =
+        [preparing(0), sending("P_0"), RECEIVING, sleep(), preparing(1), sending("P_1"), RECEIVING];
+    let case = Case::new(script).protocol(Protocol::Prepared);
+    assert_eq!(steps(case), begin().into_iter().chain(prepared).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_steps_of_a_pipeline_are_told() {
+    let script = "\\startpipeline\nUPDATE t SET v = 1;\n\\syncpipeline\nSELECT 1;\n\\endpipeline\n";
+    let command = |number| Told::Step(Step::Command(0, number));
+    let ending = |syncs| Told::Step(Step::EndingPipeline(syncs));
+    let expected = [
+        Told::Step(Step::Script(0)),
+        command(0),
+        preparing(0),
+        preparing(1),
+        sending("P_0"),
+        command(2),
+        sending("P_1"),
+        command(4),
+        RECEIVING,
+        ending(2),
+        RECEIVING,
+        ending(1),
+    ];
+    assert_eq!(steps(Case::new(script).protocol(Protocol::Prepared)), expected);
+}

@@ -1,0 +1,226 @@
+//! Where the rules of pgbench differ from those of a measurement, side by side.
+
+use isobench_pgwire::SqlState;
+use isobench_runner::{Cause, Detail, Event, OnError, Pacing, Protocol, Rules, Step};
+use isobench_testkit::simulated::{Answer, Fault, Faults, On, When};
+
+use crate::harness::{Case, INSERT, Ran, TRANSFER, at, millis, tries};
+
+const CONFLICT: Fault = Fault::Error(SqlState::SERIALIZATION_FAILURE);
+const BROKEN: Fault = Fault::Error(SqlState::UNDEFINED_TABLE);
+
+/// What the execution of a statement brings that isn't prepared.
+const NO_STATEMENT: SqlState = SqlState(*b"26000");
+
+const PIPELINE: &str = "\\startpipeline
+BEGIN;
+UPDATE t SET v = 1;
+INSERT INTO h VALUES (1);
+END;
+\\endpipeline
+";
+
+/// The statements that couldn't be prepared: code, number in the request, text.
+fn not_prepared(ran: &Ran) -> Vec<(SqlState, u32, Option<&str>)> {
+    let told = ran.events.iter().filter_map(|event| match event {
+        Event::NotPrepared(failed) => Some((failed.error.code, failed.query, failed.text.as_deref())),
+        _ => None,
+    });
+    told.collect()
+}
+
+#[test]
+fn pgbench_keeps_the_variables_of_a_failed_attempt() {
+    let script = "BEGIN;\n\\set n :n + 1\nINSERT INTO h VALUES (:n);\nEND;\n";
+    for (rules, values) in [(Rules::Isobench, [1, 1, 1, 2]), (Rules::Pgbench, [1, 2, 3, 4])] {
+        let faults = Faults::none().and(On::Commit, When::First(2), CONFLICT);
+        let mut case = Case::new(script).rules(rules).faults(faults).transactions(2);
+        case.variables = vec![("n", 0)];
+        let ran = case.run();
+        let expected = values.map(|n| format!("INSERT INTO h VALUES ({n})"));
+        assert_eq!(ran.truth.matching(0, "INSERT"), expected, "{rules:?}");
+    }
+}
+
+#[test]
+fn pgbench_keeps_the_results_of_a_failed_attempt() {
+    let script = "BEGIN;\nSELECT :v;\nSELECT answer AS v \\gset\nUPDATE t SET v = 1;\nEND;\n";
+    for (rules, second) in [(Rules::Isobench, "SELECT :v"), (Rules::Pgbench, "SELECT 42")] {
+        let faults = Faults::none().and(On::Update, When::First(1), CONFLICT);
+        let mut case = Case::new(script).rules(rules).faults(faults);
+        case.settings.answers = vec![("answer", Answer::column("v", &["42"]))];
+        assert_eq!(case.run().truth.texts(0)[6], second, "{rules:?}");
+    }
+}
+
+#[test]
+fn random_numbers_repeat_by_both_rules() {
+    for rules in [Rules::Isobench, Rules::Pgbench] {
+        let faults = Faults::none().and(On::Insert, When::First(3), CONFLICT);
+        let ran = Case::new(TRANSFER).rules(rules).faults(faults).transactions(2).run();
+        let mut updates = ran.truth.matching(0, "UPDATE");
+        assert_eq!(updates.len(), 5);
+        updates.dedup();
+        assert_eq!(updates.len(), 2, "{rules:?}");
+    }
+}
+
+/// Two scripts, and what is told of each choice.
+fn choosing(rules: Rules, clients: usize) -> Case {
+    let mut case = Case::new(TRANSFER).rules(rules).clients(clients).detail(Detail::Trace);
+    case.scripts.push((INSERT.to_owned(), 1));
+    case
+}
+
+/// The chosen scripts, in order, with the clients that chose.
+fn choices(ran: &Ran) -> Vec<(usize, usize)> {
+    let chosen = ran.events.iter().filter_map(|event| match event {
+        Event::Trace { client, step: Step::Script(script) } => Some((*client, *script)),
+        _ => None,
+    });
+    chosen.collect()
+}
+
+#[test]
+fn pgbenchs_clients_share_the_choice_of_scripts() {
+    let shared = choices(&choosing(Rules::Pgbench, 2).transactions(20).run());
+    let own = choices(&choosing(Rules::Isobench, 2).transactions(40).run());
+    // The worker's stream is split from the seed where the first client's is.
+    let of_both: Vec<usize> = shared.iter().map(|(_, script)| *script).collect();
+    let of_first: Vec<usize> =
+        own.iter().filter(|(client, _)| *client == 0).map(|(_, script)| *script).collect();
+    assert_eq!(of_both, of_first);
+    assert!((0..2).all(|client| shared.iter().filter(|choice| choice.0 == client).count() == 20));
+}
+
+#[test]
+fn with_one_client_both_rules_do_the_same() {
+    for protocol in Protocol::ALL {
+        let [isobench, pgbench] = [Rules::Isobench, Rules::Pgbench]
+            .map(|rules| choosing(rules, 1).protocol(protocol).transactions(50).run());
+        assert_eq!(isobench.truth, pgbench.truth, "{protocol:?}");
+        assert_eq!(isobench.events, pgbench.events);
+        assert_eq!(isobench.ended, pgbench.ended);
+    }
+}
+
+#[test]
+fn pgbenchs_workers_have_equal_shares_of_the_rate() {
+    // The simulation has one worker with all clients, so that it gets the whole rate, or one of three shares.
+    let committed = |rules| {
+        let mut case = Case::new(INSERT).rules(rules).clients(6).pacing(Pacing::Rate(300.0));
+        case.spec.workers = 3;
+        case.time(millis(10_000)).run().ledger.transactions.committed
+    };
+    let (whole, third) = (committed(Rules::Isobench), committed(Rules::Pgbench));
+    assert!((2_800..3_200).contains(&whole), "{whole}");
+    assert!((900..1_100).contains(&third), "{third}");
+}
+
+#[test]
+fn a_failed_preparation_is_the_attempts_error() {
+    let faults = Faults::none().and(On::Parse, When::Nth(0, 2), BROKEN);
+    let ran = Case::new(TRANSFER).protocol(Protocol::Prepared).faults(faults).run();
+    let (place, failed) = ran.server_error();
+    assert_eq!((place, failed.error.code, failed.query), (at(0, 0, 3), SqlState::UNDEFINED_TABLE, 0));
+    assert_eq!(failed.text.as_deref(), Some("INSERT INTO h VALUES ($1);"));
+    assert_eq!((not_prepared(&ran), ran.outcome.scripts[0].commands[3].failures), (vec![], 1));
+}
+
+#[test]
+fn pgbench_goes_on_after_a_failed_preparation() {
+    for fault in [BROKEN, CONFLICT] {
+        let Fault::Error(code) = fault else { unreachable!() };
+        let faults = Faults::none().and(On::Parse, When::Nth(0, 2), fault);
+        let case = Case::new(TRANSFER).rules(Rules::Pgbench).protocol(Protocol::Prepared).faults(faults);
+        let ran = case.clone().run();
+        let text = "INSERT INTO h VALUES ($1);";
+        assert_eq!(not_prepared(&ran), [(code, 0, Some(text))]);
+        // What ends the client is the error of the execution, of which only a name was sent; even if a conflict was first.
+        let (place, failed) = ran.server_error();
+        assert_eq!((place, failed.error.code, failed.query), (at(0, 0, 3), NO_STATEMENT, 0));
+        assert_eq!((failed.text, ran.ledger.attempts.errored, ran.ledger.conflicts), (None, 1, 0));
+        // It is never prepared again; END never is at all.
+        let ran = case.on_error(OnError::Continue).transactions(3).run();
+        assert_eq!((ran.truth.parses[0], not_prepared(&ran).len()), (3, 1));
+        assert_eq!((ran.ledger.attempts.errored, ran.outcome.aborted), (3, 0));
+    }
+}
+
+#[test]
+fn a_conflict_while_preparing_is_retried_except_by_pgbench() {
+    for script in [TRANSFER, INSERT, PIPELINE] {
+        let faults = Faults::none().and(On::Parse, When::Nth(0, 0), CONFLICT);
+        let case = Case::new(script).protocol(Protocol::Prepared).faults(faults).transactions(2);
+        let ran = case.clone().run();
+        assert_eq!((ran.ledger.attempts.retried, ran.ledger.attempts.committed), (1, 2), "{script}");
+        let ran = case.clone().retry(tries(1)).run();
+        assert_eq!((ran.ledger.attempts.given_up, ran.ledger.attempts.committed), (1, 1));
+        let ran = case.rules(Rules::Pgbench).run();
+        assert_eq!((ran.ledger.attempts.retried, ran.ledger.attempts.errored), (0, 1));
+        assert_eq!(not_prepared(&ran).len(), 1);
+    }
+}
+
+#[test]
+fn a_failed_preparation_for_a_pipeline_names_its_statement() {
+    let faults = Faults::none().and(On::Parse, When::Nth(0, 1), BROKEN);
+    let case = Case::new(PIPELINE).protocol(Protocol::Prepared).faults(faults);
+    let ran = case.clone().run();
+    let (place, failed) = ran.server_error();
+    assert_eq!((place, failed.error.code), (at(0, 0, 2), SqlState::UNDEFINED_TABLE));
+    assert_eq!(failed.text.as_deref(), Some("UPDATE t SET v = 1;"));
+    // pgbench prepares the other ones all the same, and blames the end of the pipeline for what follows.
+    let ran = case.rules(Rules::Pgbench).run();
+    let text = "UPDATE t SET v = 1;";
+    assert_eq!(not_prepared(&ran), [(SqlState::UNDEFINED_TABLE, 0, Some(text))]);
+    let (place, failed) = ran.server_error();
+    assert_eq!((place, failed.error.code, failed.text), (at(0, 0, 5), NO_STATEMENT, None));
+    assert_eq!(ran.truth.parses, [4]);
+}
+
+#[test]
+fn pgbench_blames_the_end_of_a_pipeline() {
+    for protocol in [Protocol::Extended, Protocol::Prepared] {
+        for (rules, command) in [(Rules::Isobench, 3), (Rules::Pgbench, 5)] {
+            let case = |fault| {
+                let faults = Faults::none().and(On::Insert, When::First(1), fault);
+                Case::new(PIPELINE).rules(rules).protocol(protocol).faults(faults).run()
+            };
+            let ran = case(BROKEN);
+            assert_eq!(ran.server_error().0, at(0, 0, command), "{rules:?}");
+            assert_eq!(ran.outcome.scripts[0].commands[command].failures, 1);
+            let ran = case(CONFLICT);
+            assert_eq!(ran.outcome.conflicts[0].command, command, "{rules:?}");
+            assert_eq!(ran.outcome.scripts[0].commands[command].retries, 1);
+        }
+    }
+}
+
+#[test]
+fn pgbench_blames_the_end_though_the_error_came_before() {
+    // The reply comes during the sleep.
+    let script = "\\startpipeline\nSELECT 1;\nUPDATE t SET v = 1;\n\\syncpipeline\n\\sleep 9 ms\nSELECT 2;\n\\endpipeline\n";
+    for (rules, command) in [(Rules::Isobench, 2), (Rules::Pgbench, 6)] {
+        let faults = Faults::none().and(On::Update, When::First(1), BROKEN);
+        let ran = Case::new(script).rules(rules).protocol(Protocol::Extended).faults(faults).run();
+        assert_eq!(ran.server_error().0, at(0, 0, command), "{rules:?}");
+    }
+}
+
+#[test]
+fn a_connection_lost_while_preparing_ends_the_client_by_both_rules() {
+    for rules in [Rules::Isobench, Rules::Pgbench] {
+        let lost = Fault::Lost(isobench_testkit::simulated::Loss::Closed);
+        let faults = Faults::none().and(On::Parse, When::Nth(0, 2), lost);
+        let ran = Case::new(TRANSFER)
+            .rules(rules)
+            .protocol(Protocol::Prepared)
+            .faults(faults)
+            .transactions(2)
+            .run();
+        assert!(matches!(ran.abort(), (place, Cause::Lost(_, None)) if place == at(0, 0, 3)), "{rules:?}");
+        // Nothing that was outstanding could have committed.
+        assert_eq!((ran.ledger.attempts.errored, ran.ledger.attempts.ambiguous), (1, 0));
+    }
+}
