@@ -89,7 +89,7 @@ impl Prepared {
         let control = Arc::new(Control::new());
         let interrupt = Interrupt::watch(&control).map_err(Message::error)?;
         let mut lines = ProgressLines::new(self.job.spec(), options.progress_timestamp);
-        let report = |event: Event| tell(self.console, &event, &self.job);
+        let report = |event: Event| self.tell(&event);
         let watch = Watch {
             every: options.progress.unwrap_or(Duration::MAX),
             show: &mut |elapsed, progress| {
@@ -105,6 +105,17 @@ impl Prepared {
         let status = self.conclude(&outcome, connecting);
         interrupt.obey();
         Ok(status)
+    }
+
+    /// Shows what a client tells.
+    fn tell(&self, event: &Event) {
+        for (kind, text) in wording::messages(event, &self.job, self.version) {
+            match kind {
+                Kind::Error => self.console.error(text),
+                Kind::Info => self.console.info(text),
+                Kind::Plain => self.console.say(&Message::plain(text)),
+            }
+        }
     }
 
     /// Connects all clients.
@@ -241,17 +252,7 @@ fn classify(error: &ServerError) -> ErrorClass {
     }
 }
 
-/// Shows what a client tells.
-fn tell(console: Console, event: &Event, job: &Job) {
-    for (kind, text) in wording::messages(event, job) {
-        match kind {
-            Kind::Error => console.error(text),
-            Kind::Info => console.info(text),
-            Kind::Plain => console.say(&Message::plain(text)),
-        }
-    }
-}
-
+/// Prints on standard output.
 pub fn print(text: &str) {
     // Nothing can be done for a reader who has gone away.
     let _ = std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush());

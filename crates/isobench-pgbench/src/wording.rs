@@ -3,7 +3,9 @@
 //! Not here: where that is shown (`console.rs`).
 
 use isobench_runner::{Cause, Event, Failed, Job, Place, Step, Unfinished};
-use isobench_script::{Argument, Command, CommandKind, Operand, SleepUnit};
+use isobench_script::{Argument, Command, CommandKind, EvalError, Operand, SleepUnit};
+
+use crate::version::Version;
 
 /// How a message is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +19,7 @@ pub enum Kind {
 }
 
 /// The messages for an event, each maybe of several lines, without the last line's end.
-pub fn messages(event: &Event, job: &Job) -> Vec<(Kind, String)> {
+pub fn messages(event: &Event, job: &Job, version: Version) -> Vec<(Kind, String)> {
     match event {
         Event::Aborted(place, cause) => {
             abort(*place, cause, job).into_iter().map(|text| (Kind::Error, text)).collect()
@@ -39,7 +41,7 @@ pub fn messages(event: &Event, job: &Job) -> Vec<(Kind, String)> {
         Event::NotPrepared(failed) => vec![(Kind::Error, report(failed))],
         Event::Notice(notice) => vec![(Kind::Plain, notice.report(None))],
         Event::Debug(text) => vec![(Kind::Plain, text.clone())],
-        Event::Trace { client, step } => vec![(Kind::Info, trace(*client, step, job))],
+        Event::Trace { client, step } => vec![(Kind::Info, trace(*client, step, job, version))],
     }
 }
 
@@ -62,10 +64,14 @@ fn abort(place: Place, cause: &Cause, job: &Job) -> Vec<String> {
     };
     match cause {
         Cause::Server(failed) => vec![in_query(failed.query, &report(failed))],
-        Cause::Evaluation(why) | Cause::Execution(why) => {
-            let what = if matches!(cause, Cause::Evaluation(_)) { "evaluation" } else { "execution" };
-            let last = format!("{in_command}; {what} of meta-command failed");
-            if why.is_empty() { vec![last] } else { vec![why.clone(), last] }
+        Cause::Evaluation(why) => {
+            // Of an empty text, such as \gset makes of NULL, it only says that it is no value.
+            let silent = matches!(why, EvalError::MalformedVariable { text, .. } if text.is_empty());
+            let why = (!silent).then(|| why.to_string());
+            why.into_iter().chain([format!("{in_command}; evaluation of meta-command failed")]).collect()
+        }
+        Cause::Execution(why) => {
+            vec![why.clone(), format!("{in_command}; execution of meta-command failed")]
         }
         Cause::NotAllowed(why) => vec![format!("{in_command}; {why}")],
         Cause::Result { query, problem, name } => {
@@ -91,7 +97,7 @@ fn abort(place: Place, cause: &Cause, job: &Job) -> Vec<String> {
     }
 }
 
-fn trace(client: usize, step: &Step, job: &Job) -> String {
+fn trace(client: usize, step: &Step, job: &Job, version: Version) -> String {
     let scripts = job.workload().mix.scripts();
     let what = match step {
         Step::Script(script) => format!("executing script \"{}\"", scripts[*script].script.name),
@@ -100,8 +106,16 @@ fn trace(client: usize, step: &Step, job: &Job) -> String {
         }
         Step::Preparing(name) => format!("preparing {name}"),
         Step::Sending(text) => format!("sending {text}"),
+        Step::ShellValue(command, value) => {
+            let mut words = command.split_ascii_whitespace();
+            let mut word = || words.next().unwrap_or_default();
+            return format!("{}: shell parameter name: \"{}\", value: \"{value}\"", word(), word());
+        }
         Step::Receiving => "receiving".to_owned(),
-        Step::EndingPipeline(syncs) => format!("pipeline ending, ongoing syncs: {syncs}"),
+        Step::EndingPipeline(syncs) if version.syncpipeline() => {
+            format!("pipeline ending, ongoing syncs: {syncs}")
+        }
+        Step::EndingPipeline(_) => "pipeline ending".to_owned(),
     };
     format!("client {client} {what}")
 }

@@ -87,7 +87,8 @@ impl ServerError {
 
     /// The whole text that libpq shows by default: severity and message, then LINE, DETAIL, HINT, QUERY and CONTEXT.
     ///
-    /// LINE, the place in the query, needs the text of the query, which the server doesn't send back.
+    /// LINE, the place in the query, needs the text of the query, which the server doesn't send back. CONTEXT is shown for
+    /// errors only, as libpq does unless asked otherwise.
     pub fn report(&self, sql: Option<&str>) -> String {
         let place = match (self.position, self.internal_position, &self.internal_query) {
             (Some(position), ..) => sql.and_then(|sql| excerpt::excerpt(sql, position)),
@@ -106,7 +107,7 @@ impl ServerError {
             ("DETAIL", &self.detail),
             ("HINT", &self.hint),
             ("QUERY", &self.internal_query),
-            ("CONTEXT", &self.context),
+            ("CONTEXT", if self.is_error() { &self.context } else { &None }),
         ];
         for (name, part) in parts {
             if let Some(part) = part {
@@ -114,6 +115,12 @@ impl ServerError {
             }
         }
         text
+    }
+
+    /// Whether it is an error, not a notice or a warning.
+    fn is_error(&self) -> bool {
+        let severity = self.severity_untranslated.as_ref().unwrap_or(&self.severity);
+        matches!(severity.as_str(), "ERROR" | "FATAL" | "PANIC")
     }
 
     /// Whether the server ends the session with it.

@@ -1,6 +1,7 @@
 //! What clients tell while a run goes on, as data: the words are chosen by whoever shows them.
 
 use isobench_pgwire::ServerError;
+use isobench_script::EvalError;
 
 /// How much the clients of a run tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -73,12 +74,12 @@ pub struct Failed {
 }
 
 /// Why a client ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Cause {
     /// An error of the server that is no conflict.
     Server(Failed),
-    /// An expression can't be evaluated; the text may be empty.
-    Evaluation(String),
+    /// An expression can't be evaluated.
+    Evaluation(EvalError),
     /// A meta-command can't be executed.
     Execution(String),
     /// The command isn't allowed here.
@@ -123,6 +124,8 @@ pub enum Step {
     Preparing(String),
     /// A request is sent: its text, or the name of a prepared statement.
     Sending(String),
+    /// A program has printed the value of a variable: its command line, and the text.
+    ShellValue(String, String),
     /// It waits for the server, or has heard of it.
     Receiving,
     /// The end of a pipeline waits for so many synchronisation points.

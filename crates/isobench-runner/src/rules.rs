@@ -41,4 +41,9 @@ impl Rules {
     pub(crate) fn shares_rate_by_clients(self) -> bool {
         self == Rules::Isobench
     }
+
+    /// A transaction whose script ends inside a block counts as processed before its client is aborted.
+    pub(crate) fn counts_unfinished_block(self) -> bool {
+        self == Rules::Pgbench
+    }
 }

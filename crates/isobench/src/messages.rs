@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use isobench_pgbench::wording;
+use isobench_pgbench::{Version, wording};
 use isobench_pgwire::SqlState;
 use isobench_runner::{Cause, Event, Job, Unfinished};
 
@@ -68,7 +68,7 @@ fn texts(event: &Event, job: &Job) -> Vec<String> {
         Event::Abandoned(place, failed) => Some(wording::failure(*place, failed)),
         _ => None,
     };
-    wording::messages(event, job).into_iter().map(|(_, text)| text).chain(why).collect()
+    wording::messages(event, job, Version::default()).into_iter().map(|(_, text)| text).chain(why).collect()
 }
 
 /// The server's code, if an error of the server was the cause.

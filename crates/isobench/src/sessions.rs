@@ -22,6 +22,19 @@ pub fn job(spec: RunSpec, workload: Workload, database: &Database) -> Job {
     Job::new(spec, workload, Box::new(classify))
 }
 
+/// The same job with a way to open a session at this level, for runs with a session for each transaction.
+pub fn reconnecting(job: Job, connector: &Connector, database: &Database, level: Option<Level>) -> Job {
+    let (connector, product) = (connector.clone(), database.product);
+    let connect = move || {
+        let mut connection = connector.open()?;
+        if let Some(level) = level {
+            connection.execute(&product.set_level(level))?;
+        }
+        Ok::<_, Error>(connection)
+    };
+    job.reconnecting(Box::new(move || connect().map_err(|error| error.to_string())))
+}
+
 /// Connects all clients. With a level, every session is set to it, and asked inside a transaction which one it has.
 ///
 /// # Errors

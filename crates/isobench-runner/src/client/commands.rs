@@ -206,18 +206,19 @@ impl Client {
 
     /// Runs a program to its end. Other clients of the worker wait meanwhile, as in pgbench.
     fn shell(&mut self, ctx: &mut Context<'_>, args: &[Argument]) -> Result<Next, String> {
-        let (program, mut process) = self.shell_command(ctx, args)?;
+        let (command, mut process) = self.shell_command(ctx, args)?;
         let done = process.status();
         ctx.now = ctx.clock.now();
         match done {
             Ok(status) if status.success() => Ok(Next::Go(self.command + 1)),
-            _ => Err(format!("{program}: could not launch shell command")),
+            _ => Err(format!("{}: could not launch shell command", program(&command))),
         }
     }
 
     /// Runs a program to its end and keeps the number in its first line.
     fn set_shell(&mut self, ctx: &mut Context<'_>, slot: Slot, args: &[Argument]) -> Result<Next, String> {
-        let (program, mut process) = self.shell_command(ctx, args)?;
+        let (command, mut process) = self.shell_command(ctx, args)?;
+        let program = program(&command);
         let output = process.stdout(Stdio::piped()).spawn().and_then(std::process::Child::wait_with_output);
         ctx.now = ctx.clock.now();
         let output = output.map_err(|_| format!("{program}: could not launch shell command"))?;
@@ -231,18 +232,17 @@ impl Client {
             .map_err(|_| format!("{program}: shell command must return an integer (not \"{line}\")"))?;
         check_name(ctx, slot)?;
         self.variables.set(slot, Value::Int(number));
-        ctx.trace(self.id, || Told::ShellValue(program.clone(), line.to_owned()));
+        ctx.trace(self.id, || Told::ShellValue(command.clone(), line.to_owned()));
         Ok(Next::Go(self.command + 1))
     }
 
-    /// The command line with the values of the variables, and the program that it calls.
+    /// The command line with the values of the variables, ready to run.
     fn shell_command(&self, ctx: &Context<'_>, args: &[Argument]) -> Result<(String, Process), String> {
         let line = shell_command_line(args, &self.variables, &ctx.job.workload.symbols)
             .map_err(|error| error.to_string())?;
         let mut process = Process::new("sh");
         process.args(["-c", &line]);
-        let program = line.split_ascii_whitespace().next().unwrap_or_default().to_owned();
-        Ok((program, process))
+        Ok((line, process))
     }
 
     fn start_pipeline(&mut self, ctx: &mut Context<'_>) -> Result<Next, Problem> {
@@ -302,6 +302,11 @@ impl Client {
         self.count_committed(ctx);
         self.leave_transaction(ctx)
     }
+}
+
+/// The program that a command line calls.
+fn program(line: &str) -> &str {
+    line.split_ascii_whitespace().next().unwrap_or_default()
 }
 
 fn check_name(ctx: &Context<'_>, slot: Slot) -> Result<(), String> {

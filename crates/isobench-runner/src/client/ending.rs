@@ -21,8 +21,8 @@ enum Bucket {
 }
 
 impl Client {
-    /// The script has run to its end and no block is open.
-    pub(super) fn committed(&mut self, ctx: &mut Context<'_>) -> Action {
+    /// The script has run to its end.
+    pub(super) fn count_committed(&mut self, ctx: &mut Context<'_>) {
         let (now, began, since, tries) = (ctx.now, self.attempt_began, self.since, self.tries);
         let late = self.exceeds_limit(ctx.job.spec.latency_limit, now);
         let record = self.record(ctx);
@@ -33,13 +33,13 @@ impl Client {
         record.latency.record(now.since(since));
         record.retried_transactions += u64::from(tries > 1);
         self.observe(ctx, How::Committed);
-        self.leave_transaction(ctx)
     }
 
     /// The attempt met an error, and no block is open any more.
     pub(super) fn attempt_failed(&mut self, ctx: &mut Context<'_>) -> Action {
         let Some(failure) = self.failure.take() else {
-            return self.committed(ctx);
+            self.count_committed(ctx);
+            return self.leave_transaction(ctx);
         };
         let (error, command) = *failure;
         match (ctx.job.classify)(&error) {

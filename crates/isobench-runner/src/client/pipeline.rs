@@ -6,6 +6,8 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(super) struct Pipeline {
     sent: VecDeque<Sent>,
+    /// The reply to a synchronisation point has come.
+    synchronised: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +34,11 @@ impl Pipeline {
         self.sent.is_empty()
     }
 
+    /// True if the reply to a synchronisation point has come.
+    pub(super) fn has_synchronised(&self) -> bool {
+        self.synchronised
+    }
+
     /// The command whose reply comes next.
     pub(super) fn current(&self) -> Option<usize> {
         match self.sent.front() {
@@ -50,6 +57,7 @@ impl Pipeline {
     /// `ReadyForQuery` has come. Returns the commands before the synchronisation point that weren't answered: after an
     /// error, that with the error and those that the server skipped.
     pub(super) fn synchronised(&mut self) -> Vec<usize> {
+        self.synchronised = true;
         let mut unanswered = Vec::new();
         while let Some(Sent::Command(command)) = self.sent.pop_front() {
             unanswered.push(command);

@@ -77,9 +77,33 @@ pub struct RunOptions {
     /// Count transactions longer than this many ms as late
     #[arg(short = 'L', long, value_name = "NUM", help_heading = "pgbench's options")]
     pub latency_limit: Option<f64>,
+    /// Make a new connection for each transaction
+    #[arg(short = 'C', long, help_heading = "pgbench's options")]
+    pub connect: bool,
+    /// Write each transaction to a log file, one for each worker
+    #[arg(short, long, help_heading = "pgbench's options")]
+    pub log: bool,
+    /// Beginning of the log files' names [default: pgbench_log]
+    #[arg(long, value_name = "PREFIX", requires = "log", help_heading = "pgbench's options")]
+    pub log_prefix: Option<String>,
+    /// The share of transactions that is logged, above 0 to 1
+    #[arg(
+        long,
+        value_name = "NUM",
+        requires = "log",
+        conflicts_with = "aggregate_interval",
+        help_heading = "pgbench's options"
+    )]
+    pub sampling_rate: Option<f64>,
+    /// Log sums over so many seconds instead of transactions
+    #[arg(long, value_name = "NUM", requires = "log", value_parser = clap::value_parser!(u32).range(1..), help_heading = "pgbench's options")]
+    pub aggregate_interval: Option<u32>,
     /// Show progress every so many seconds
     #[arg(short = 'P', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..), help_heading = "pgbench's options")]
     pub progress: Option<u32>,
+    /// Show progress with the time of day
+    #[arg(long, requires = "progress", help_heading = "pgbench's options")]
+    pub progress_timestamp: bool,
     /// Report latencies, failures and retries for each command
     #[arg(short, long, help_heading = "pgbench's options")]
     pub report_per_command: bool,
@@ -89,6 +113,18 @@ pub struct RunOptions {
     /// The most attempts of one transaction; 0 is unlimited, with -T or -L
     #[arg(long, value_name = "NUM", default_value_t = 1, help_heading = "pgbench's options")]
     pub max_tries: u32,
+    /// End the run as soon as a client is aborted
+    #[arg(long, conflicts_with = "continue_on_error", help_heading = "pgbench's options")]
+    pub exit_on_abort: bool,
+    /// Show every error that an attempt meets, and what follows
+    #[arg(long, help_heading = "pgbench's options")]
+    pub verbose_errors: bool,
+    /// Show every step of every client
+    #[arg(long, help_heading = "pgbench's options")]
+    pub debug: bool,
+    /// Show a built-in script and do nothing else
+    #[arg(long, value_name = "NAME", help_heading = "pgbench's options")]
+    pub show_script: Option<String>,
     /// Seed of the random numbers: time, rand or an integer
     #[arg(long, value_name = "SEED", default_value = "time", help_heading = "pgbench's options")]
     pub random_seed: String,
