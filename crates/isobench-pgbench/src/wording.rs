@@ -112,7 +112,7 @@ fn trace(client: usize, step: &Step, job: &Job, version: Version) -> String {
             return format!("{}: shell parameter name: \"{}\", value: \"{value}\"", word(), word());
         }
         Step::Receiving => "receiving".to_owned(),
-        Step::EndingPipeline(syncs) if version.syncpipeline() => {
+        Step::EndingPipeline(syncs) if version.dialect().syncpipeline => {
             format!("pipeline ending, ongoing syncs: {syncs}")
         }
         Step::EndingPipeline(_) => "pipeline ending".to_owned(),
