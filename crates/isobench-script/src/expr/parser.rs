@@ -309,6 +309,10 @@ impl<'a> Parser<'a> {
         if self.peek()? == Token::Symbol(")") {
             self.take()?;
         } else {
+            // pgbench overlooks a comma before the first argument.
+            if self.peek()? == Token::Symbol(",") {
+                self.take()?;
+            }
             loop {
                 let arg = self.expression(OR)?;
                 depth = depth.max(arg.depth);

@@ -44,6 +44,8 @@ impl<'a> Line<'a> {
 pub(super) struct Word<'a> {
     pub text: &'a str,
     pub offset: usize,
+    /// Where pgbench puts the caret below a word that is wrong: at its start, but a continuation right behind it counts.
+    pub caret: usize,
 }
 
 /// The words of a line, divided by blanks and continuations; quotes mean nothing here.
@@ -67,7 +69,9 @@ impl<'a> Iterator for Words<'a> {
             at += 1;
         }
         self.at = at;
-        (at > offset).then(|| Word { text: &self.text[offset..at], offset })
+        let behind = &bytes[at..];
+        let caret = offset + if behind.starts_with(b"\\") { blank_length(behind) } else { 0 };
+        (at > offset).then(|| Word { text: &self.text[offset..at], offset, caret })
     }
 }
 

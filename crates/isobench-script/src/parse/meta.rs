@@ -170,7 +170,7 @@ fn sleep(reader: &Reader<'_>, symbols: &mut Symbols) -> Result<Meta, ParseError>
         return Err(reader.error("missing argument", None, None));
     };
     if let Some(extra) = reader.words.get(2) {
-        return Err(reader.error("too many arguments", None, Some(extra.offset)));
+        return Err(reader.error("too many arguments", None, Some(extra.caret)));
     }
     let mut unit = reader.words.get(1).copied();
     let duration = if let Some(name) = number.text.strip_prefix(':') {
@@ -182,9 +182,13 @@ fn sleep(reader: &Reader<'_>, symbols: &mut Symbols) -> Result<Meta, ParseError>
         if end < number.text.len() {
             if digits == 0 || unit.is_some() {
                 let message = "invalid sleep time, must be an integer";
-                return Err(reader.error(message, Some(number.text), Some(number.offset)));
+                return Err(reader.error(message, Some(number.text), Some(number.caret)));
             }
-            unit = Some(Word { text: &number.text[end..], offset: number.offset + end });
+            unit = Some(Word {
+                text: &number.text[end..],
+                offset: number.offset + end,
+                caret: number.caret + end,
+            });
         }
         Operand::Number(leading_int(&number.text[..end]).unwrap_or(0))
     };
@@ -199,7 +203,7 @@ fn sleep(reader: &Reader<'_>, symbols: &mut Symbols) -> Result<Meta, ParseError>
                     reader.error(
                         "unrecognized time unit, must be us, ms or s",
                         Some(word.text),
-                        Some(word.offset),
+                        Some(word.caret),
                     )
                 })?
         }

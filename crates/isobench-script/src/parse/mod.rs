@@ -25,7 +25,7 @@ pub fn parse(name: &str, text: &str, symbols: &mut Symbols) -> Result<Script, Pa
 /// What the language has, which differs by the version of pgbench.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub struct Dialect {
-    /// `\\syncpipeline` is a meta-command, as it is since pgbench 17.
+    /// `\syncpipeline` is a meta-command, as it is since pgbench 17.
     pub syncpipeline: bool,
 }
 

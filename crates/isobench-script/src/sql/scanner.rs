@@ -120,6 +120,7 @@ impl<'a> Scanner<'a> {
             b'-' if rest.starts_with("--") => self.at += rest.find('\n').unwrap_or(rest.len()),
             b'/' if rest.starts_with("/*") => self.at += block_comment(rest),
             b'$' => self.at += dollar(rest),
+            b':' => self.at += colon(rest),
             b'(' => {
                 self.parentheses += 1;
                 self.at += 1;
@@ -233,6 +234,14 @@ fn block_comment(text: &str) -> usize {
         }
     }
     bytes.len()
+}
+
+/// The length of a cast's `::`, of a variable (a token of its own, which a dollar sign ends), or of a lone colon.
+fn colon(text: &str) -> usize {
+    match &text.as_bytes()[1..] {
+        [b':', ..] => 2,
+        name => 1 + name.iter().take_while(|byte| crate::symbols::is_name_byte(**byte)).count(),
+    }
 }
 
 /// The length of a string in dollar quotes, of a parameter (`$1`), or of a lone dollar sign.
