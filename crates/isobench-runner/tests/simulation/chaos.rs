@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{OnError, Pacing, Protocol, RetryPolicy, Stop, Urgency};
+use isobench_runner::{Detail, OnError, Pacing, Protocol, RetryPolicy, Rules, Stop, Urgency};
 use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -15,7 +15,7 @@ use crate::harness::{Case, INSERT, TRANSFER, backoff, millis, tries};
 const EXTENDED: &[Protocol] = &[Protocol::Extended, Protocol::Prepared];
 
 /// Scripts with one INSERT each, and the protocols in which they are possible.
-const SCRIPTS: [(&str, &[Protocol]); 7] = [
+const SCRIPTS: [(&str, &[Protocol]); 8] = [
     (TRANSFER, &Protocol::ALL),
     (INSERT, &Protocol::ALL),
     ("BEGIN\\; UPDATE t SET v = 1\\; INSERT INTO h VALUES (1)\\; COMMIT;\n", &[Protocol::Simple]),
@@ -29,6 +29,10 @@ const SCRIPTS: [(&str, &[Protocol]); 7] = [
     ),
     (
         "\\startpipeline\nBEGIN;\nINSERT INTO h VALUES (1);\n\\sleep 1 ms\n\\syncpipeline\nUPDATE t SET v = 1;\n\\syncpipeline\nEND;\n\\sleep 1 ms\n\\endpipeline\n",
+        EXTENDED,
+    ),
+    (
+        "\\if :client_id = 0 and random(1, 2) = 1\n\\startpipeline\n\\else\nSELECT 5;\n\\startpipeline\n\\endif\nBEGIN;\nINSERT INTO h VALUES (1);\nEND;\n\\endpipeline\n",
         EXTENDED,
     ),
     ("SELECT 1;\n\\startpipeline\nINSERT INTO h VALUES (1);\nSELECT 1;\n\\endpipeline\n", EXTENDED),
@@ -62,6 +66,11 @@ fn faults() -> impl Strategy<Value = Faults> {
         1 => any::<bool>().prop_map(|cancellable| (On::Commit, Fault::Hang { cancellable })),
         2 => Just((On::Statement, Fault::Notice)),
         2 => Just((On::Statement, Fault::ParameterStatus)),
+        2 => Just((On::Parse, Fault::Error(SqlState::UNDEFINED_TABLE))),
+        1 => loss().prop_map(|loss| (On::Parse, Fault::Lost(loss))),
+        1 => Just((On::Connect, Fault::Error(SqlState(*b"53300")))),
+        1 => (0_u64..9, loss()).prop_map(|(after, loss)| (On::Connect, Fault::LostWhenIdle(millis(after), loss))),
+        2 => Just((On::Connect, Fault::ParameterStatus)),
     ];
     let rule = (fault, select(vec![0.5, 0.2, 0.05, 0.01]));
     prop::collection::vec(rule, 0..5).prop_map(|rules| {
@@ -98,6 +107,15 @@ fn stop() -> impl Strategy<Value = Stop> {
     ]
 }
 
+fn rules() -> impl Strategy<Value = Rules> {
+    select(vec![Rules::Isobench, Rules::Pgbench])
+}
+
+/// How long it takes to open a session, if each transaction has its own.
+fn connecting() -> impl Strategy<Value = Option<Duration>> {
+    prop::option::of((0_u64..3_000).prop_map(Duration::from_micros))
+}
+
 fn urgency() -> impl Strategy<Value = Urgency> {
     select(vec![Urgency::Soon, Urgency::Now])
 }
@@ -121,7 +139,9 @@ prop_compose! {
         (seed, latency, pieces, short_writes) in network(),
         (faults, retry, pacing) in (faults(), policy(), pacing()),
         limit in prop::option::of((1_u64..40).prop_map(millis)),
-        on_error in select(vec![OnError::Abort, OnError::Continue]),
+        on_error in select(vec![OnError::Abort, OnError::Continue, OnError::EndRun]),
+        (rules, connecting) in (rules(), connecting()),
+        detail in select(vec![Detail::Normal, Detail::Errors, Detail::Trace]),
         stop in stop(),
         grace in 0_u64..50,
         interrupts in prop::collection::vec(((0_u64..80_000).prop_map(Duration::from_micros), urgency()), 0..3),
@@ -129,7 +149,10 @@ prop_compose! {
         let mut case = Case::new(script).clients(clients).retry(retry).pacing(pacing).faults(faults);
         case.spec.protocol = protocol;
         case.spec.latency_limit = limit;
-        case.spec.on_error = on_error;
+        case = case.on_error(on_error).rules(rules).detail(detail);
+        if let Some(connecting) = connecting {
+            case = case.connect_each(connecting);
+        }
         case.spec.seed = seed;
         case.spec.grace = millis(grace);
         case.stop = stop;
@@ -155,6 +178,9 @@ proptest! {
         let ran = case.run();
         // Nobody ends without a word, but for those that the end of the run leaves.
         prop_assert!(ran.aborts().len() <= ran.outcome.aborted);
+        if spec.on_error == OnError::EndRun && !ran.aborts().is_empty() {
+            prop_assert!(ran.outcome.aborted > 0 && !ran.outcome.is_complete());
+        }
         if let Stop::Transactions(count) = stop
             && ran.outcome.is_complete()
         {
@@ -168,13 +194,18 @@ proptest! {
         probability in 0.0..0.9_f64,
         (script, protocol) in script(),
         retry in policy(),
+        (rules, connecting) in (rules(), connecting()),
     ) {
         let conflict = Fault::Error(SqlState::SERIALIZATION_FAILURE);
         let mut case = Case::new(script)
             .clients(4)
             .retry(retry)
+            .rules(rules)
             .time(millis(200))
             .faults(Faults::none().and(On::Statement, When::Chance(probability), conflict));
+        if let Some(connecting) = connecting {
+            case = case.connect_each(connecting);
+        }
         case.spec.protocol = protocol;
         case.settings.seed = seed;
         case.settings.latency = 10_000..=4_000_000;

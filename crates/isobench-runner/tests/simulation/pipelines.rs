@@ -151,13 +151,60 @@ fn pipelines_need_the_extended_protocol_and_an_order() {
 
 #[test]
 fn copy_in_a_pipeline_ends_the_client() {
-    for rest in ["", "SELECT 1;\n", "SELECT 1;\n\\syncpipeline\nSELECT 2;\n"] {
-        let mut case = pipelined(&format!("\\startpipeline\nCOPY t FROM STDIN;\n{rest}\\endpipeline\n"));
-        case.spec.on_error = OnError::Continue;
-        let ran = case.run();
-        assert_eq!(ran.abort().1, Cause::Copy);
-        assert_eq!((ran.ledger.transactions.total, ran.ledger.transactions.committed), (1, 0));
+    for copy in ["COPY t FROM STDIN", "COPY t TO STDOUT"] {
+        for protocol in [Protocol::Extended, Protocol::Prepared] {
+            for rest in ["", "SELECT 1;\n", "SELECT 1;\n\\syncpipeline\nSELECT 2;\n"] {
+                let script = format!("\\startpipeline\n{copy};\n{rest}\\endpipeline\n");
+                let ran = pipelined(&script).protocol(protocol).on_error(OnError::Continue).run();
+                assert_eq!(ran.abort().1, Cause::Copy, "{protocol:?} {copy} {rest}");
+                assert_eq!((ran.ledger.transactions.total, ran.ledger.transactions.committed), (1, 0));
+            }
+        }
     }
+}
+
+/// Commands 6 and 7 are in a pipeline, but don't follow its \startpipeline.
+const UNFORESEEN: &str = "\\if :client_id = 0
+\\startpipeline
+\\else
+SELECT 5;
+\\endpipeline
+\\endif
+UPDATE t SET v = 1;
+INSERT INTO h VALUES (1);
+\\endpipeline
+";
+
+#[test]
+fn what_nobody_could_foresee_is_sent_without_a_name() {
+    let ran = pipelined(UNFORESEEN).run();
+    assert_eq!(ran.ledger.attempts.committed, 3);
+    assert_eq!(ran.truth.texts(0), ["UPDATE t SET v = 1", "INSERT INTO h VALUES (1)"].repeat(3));
+    // SELECT 5 once for the session, the other two each time.
+    assert_eq!(ran.truth.parses, [7]);
+}
+
+#[test]
+fn a_conflict_of_what_nobody_could_foresee_is_retried() {
+    for on in [On::Update, On::Insert] {
+        let faults = Faults::none().and(on, When::First(2), CONFLICT);
+        let ran = pipelined(UNFORESEEN).faults(faults).run();
+        assert_eq!((ran.ledger.attempts.retried, ran.ledger.attempts.committed), (2, 3), "{on:?}");
+        assert_eq!(ran.outcome.aborted, 0);
+    }
+    for (number, command) in [(0, 3), (1, 6), (2, 7)] {
+        let faults = Faults::none().and(On::Parse, When::Nth(0, number), CONFLICT);
+        let ran = pipelined(UNFORESEEN).faults(faults).run();
+        assert_eq!((ran.ledger.attempts.retried, ran.ledger.attempts.committed), (1, 3), "Parse {number}");
+        assert_eq!(ran.outcome.conflicts[0].command, command);
+    }
+}
+
+#[test]
+fn an_error_of_what_nobody_could_foresee_has_its_text() {
+    let faults = Faults::none().and(On::Parse, When::Nth(0, 2), Fault::Error(SqlState::UNDEFINED_TABLE));
+    let (place, failed) = pipelined(UNFORESEEN).faults(faults).run().server_error();
+    assert_eq!((place, failed.text.as_deref()), (at(0, 0, 7), Some("INSERT INTO h VALUES (1);")));
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use isobench_runner::Urgency;
+use isobench_pgwire::SqlState;
+use isobench_runner::{Cause, OnError, Stop, Urgency};
 use isobench_stats::{Attempts, Transactions};
-use isobench_testkit::simulated::{Fault, Faults, On, When};
+use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
 
 use crate::harness::{Case, Ran, TRANSFER, millis, ms};
 
@@ -169,4 +170,65 @@ fn an_empty_sleep_lets_others_have_a_turn_and_ends() {
     let ran = Case::new("\\sleep 0 us\n").clients(2).time(millis(2)).run();
     assert_eq!(ran.outcome.elapsed, millis(2));
     assert!(ran.ledger.transactions.committed > 100, "{:?}", ran.ledger.transactions);
+}
+
+/// The second of four clients meets this in its third transaction, in a run of a minute.
+fn ends_the_run(on: On, fault: Fault) -> Case {
+    let faults = Faults::none().and(on, When::Nth(1, 2), fault);
+    Case::new(TRANSFER).clients(4).faults(faults).time(millis(60_000)).on_error(OnError::EndRun)
+}
+
+#[test]
+fn asked_to_the_run_ends_with_the_first_client() {
+    for fault in [Fault::Error(SqlState::UNDEFINED_TABLE), Fault::Lost(Loss::Closed)] {
+        let mut case = ends_the_run(On::Update, fault);
+        case.settings.latency = 1_000_000..=9_000_000;
+        let ran = case.clone().run();
+        assert_eq!((ran.aborts().len(), ran.outcome.aborted, ran.abort().0.client), (1, 1, 1), "{fault:?}");
+        assert!(ran.outcome.interrupted);
+        assert!(ran.outcome.elapsed < millis(300), "{:?}", ran.outcome.elapsed);
+        case.spec.on_error = OnError::Abort;
+        let ran = case.run();
+        assert!(!ran.outcome.interrupted && ran.outcome.elapsed >= millis(60_000));
+    }
+}
+
+#[test]
+fn asked_to_the_run_ends_though_others_hang() {
+    let faults = |on, at| Faults::none().and(on, When::Nth(at, 2), HANG);
+    let mut case = ends_the_run(On::Update, Fault::Error(SqlState::UNDEFINED_TABLE));
+    case.settings.faults =
+        faults(On::Insert, 0).and(On::Update, When::Nth(1, 2), Fault::Error(SqlState::UNDEFINED_TABLE));
+    case.spec.grace = Duration::from_secs(30);
+    let ran = case.run();
+    // Nobody waits for the grace.
+    assert!(ran.outcome.elapsed < millis(200), "{:?}", ran.outcome.elapsed);
+    assert!(ran.ledger.attempts.cut_off >= 1, "{:?}", ran.ledger.attempts);
+}
+
+#[test]
+fn asked_to_the_run_ends_with_a_refused_session() {
+    let case = ends_the_run(On::Connect, Fault::Error(SqlState(*b"53300"))).connect_each(millis(1));
+    let ran = case.run();
+    assert!(matches!(ran.abort(), (place, Cause::Connect(_)) if place.client == 1), "{:?}", ran.events);
+    assert!(ran.outcome.interrupted && ran.outcome.elapsed < millis(200), "{:?}", ran.outcome.elapsed);
+}
+
+#[test]
+fn conflicts_and_the_end_of_the_time_are_no_reason_to_end_the_run() {
+    let conflict = Fault::Error(SqlState::SERIALIZATION_FAILURE);
+    let faults =
+        Faults::none().and(On::Commit, When::First(3), conflict).and(On::Insert, When::Nth(1, 6), DEAF);
+    let mut case = Case::new(TRANSFER).clients(3).faults(faults).on_error(OnError::EndRun);
+    case.spec.grace = millis(100);
+    let mut stage = case.stage();
+    let first = stage.run(Stop::Time(millis(50)));
+    // The client that hangs is left at the end, and the next run goes on without it.
+    assert_eq!(
+        (first.outcome.aborted, first.ledger.attempts.cut_off, first.outcome.interrupted),
+        (1, 1, false)
+    );
+    let second = stage.run(Stop::Transactions(5));
+    assert_eq!((second.ledger.attempts.committed, second.outcome.interrupted), (10, false));
+    stage.end(&[&first, &second]);
 }
