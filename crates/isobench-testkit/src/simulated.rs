@@ -121,3 +121,98 @@ impl Transport for SimulatedServer {
         self.network.borrow_mut().open(connection)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use isobench_pgwire::{SqlState, frontend};
+
+    use super::*;
+
+    const REFUSED: Fault = Fault::Error(SqlState(*b"53300"));
+
+    fn server(faults: Faults) -> SimulatedServer {
+        SimulatedServer::new(Settings { connecting: Duration::from_millis(2), faults, ..Settings::default() })
+    }
+
+    fn open(server: &mut SimulatedServer) -> Result<Vec<u8>, String> {
+        server.open(0, &|| Err("nobody is to be asked".to_owned()))
+    }
+
+    fn send(server: &mut SimulatedServer, sql: &str) {
+        let mut query = Vec::new();
+        frontend::query(&mut query, sql.as_bytes());
+        assert_eq!(server.send(0, &query).expect("a connection"), query.len());
+    }
+
+    /// What happens within this time: the connections that have news.
+    fn wait(server: &mut SimulatedServer, milliseconds: u64) -> Vec<usize> {
+        let mut ready = Vec::new();
+        let until = server.now().after(Duration::from_millis(milliseconds));
+        server.wait(until, &mut ready).expect("time is left");
+        ready
+    }
+
+    #[test]
+    fn a_new_session_hears_nothing_of_the_old_one() {
+        for fault in [Fault::Notice, Fault::TerminatedAfterReply, Fault::LostAfter(Loss::Reset)] {
+            let mut server = server(Faults::none().and(On::Insert, When::First(1), fault));
+            send(&mut server, "INSERT INTO t VALUES (1)");
+            server.close(0);
+            open(&mut server).expect("a session");
+            assert_eq!(wait(&mut server, 5), [0; 0], "{fault:?}");
+            assert_eq!(server.receive(0, &mut [0; 100]).expect("a connection"), Received::Nothing);
+            // The server has done what it got, all the same.
+            let truth = server.truth();
+            assert_eq!((truth.committed_rows, truth.sessions), (1, vec![2]));
+            send(&mut server, "SELECT 1");
+            assert_eq!(wait(&mut server, 5), [0]);
+            let sessions: Vec<u64> =
+                server.truth().statements[0].iter().map(|statement| statement.session).collect();
+            assert_eq!(sessions, [0, 1]);
+        }
+    }
+
+    #[test]
+    fn news_that_nobody_has_waited_for_goes_with_its_session() {
+        let mut server = server(Faults::none());
+        send(&mut server, "SELECT 1");
+        // While the time of opening passes, the reply arrives at what is still the old session.
+        open(&mut server).expect("a session");
+        assert_eq!(wait(&mut server, 5), [0; 0]);
+    }
+
+    #[test]
+    fn a_new_session_begins_afresh_but_for_the_faults_to_come() {
+        let error = Fault::Error(SqlState::UNDEFINED_TABLE);
+        let mut server = server(Faults::none().and(On::Insert, When::Nth(0, 1), error));
+        send(&mut server, "BEGIN; INSERT INTO t VALUES (1)");
+        wait(&mut server, 5);
+        server.close(0);
+        open(&mut server).expect("a session");
+        send(&mut server, "COMMIT; INSERT INTO t VALUES (2)");
+        wait(&mut server, 5);
+        let truth = server.truth();
+        assert_eq!(truth.committed_rows, 0, "the block has gone with its session");
+        assert_eq!(truth.statements[0][3].end, End::Failed(SqlState::UNDEFINED_TABLE));
+    }
+
+    #[test]
+    fn opening_takes_time_and_may_be_refused() {
+        let mut server = server(Faults::none().and(On::Connect, When::First(1), REFUSED));
+        assert!(open(&mut server).is_err_and(|why| why.contains("53300")));
+        assert_eq!((server.now(), server.truth().sessions), (Nanos(2_000_000), vec![0]));
+        assert_eq!(open(&mut server), Ok(Vec::new()));
+        assert_eq!((server.now(), server.truth().sessions), (Nanos(4_000_000), vec![1]));
+    }
+
+    #[test]
+    fn a_session_that_is_closed_has_no_news_and_takes_nothing() {
+        let mut server = server(Faults::none());
+        send(&mut server, "SELECT 1");
+        server.close(0);
+        assert_eq!(wait(&mut server, 5), [0; 0]);
+        assert!(server.send(0, b"x").is_err() && server.receive(0, &mut [0; 9]).is_err());
+    }
+}
