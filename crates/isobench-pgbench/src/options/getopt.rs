@@ -130,14 +130,15 @@ mod tests {
             (spelling("log-prefix", None, true), "p"),
         ];
         let mut getopt = Getopt::new(options, words.split_whitespace().map(str::to_owned), posix);
-        let mut out = String::new();
-        loop {
+        let mut out: Vec<String> = Vec::new();
+        let last = loop {
             match getopt.next() {
-                Ok(Some((name, argument))) => out += &format!("{name}({argument}) "),
-                Ok(None) => return out + &getopt.operands().join(","),
-                Err(error) => return out + &error,
+                Ok(Some((name, argument))) => out.push(format!("{name}({argument}) ")),
+                Ok(None) => break getopt.operands().join(","),
+                Err(error) => break error,
             }
-        }
+        };
+        out.concat() + &last
     }
 
     #[test]

@@ -13,7 +13,7 @@ use isobench_testkit::installed::RealPgbench;
 const NOWHERE: &str = "/nonexistent";
 
 /// The files that command lines may name.
-const FILES: [(&str, &[u8]); 10] = [
+const FILES: [(&str, &[u8]); 11] = [
     ("ok.sql", b"select 1;\n"),
     ("bad.sql", b"select 1;\n\\foo\n"),
     ("expr.sql", b"\\set x 1 +\n"),
@@ -24,6 +24,7 @@ const FILES: [(&str, &[u8]); 10] = [
     // To C's library a text ends at the zero.
     ("zero.sql", b"select 1;\nselect 2\0;\n\\foo\n"),
     ("latin.sql", b"-- caf\xe9\nselect 1;\n"),
+    ("damaged.sql", b"select 'caf\xe9';\n"),
     ("a@b.sql", b"select 1;\n"),
 ];
 
