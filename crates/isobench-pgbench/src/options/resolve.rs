@@ -84,6 +84,7 @@ fn initialize(mut given: Collected) -> Result<Request, Message> {
         index_tablespace: given.index_tablespace,
         partitions,
         partition_method: given.partition_method.unwrap_or_default(),
+        ..InitOptions::default()
     };
     Ok(Request::Initialize(common, options))
 }
