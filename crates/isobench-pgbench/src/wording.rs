@@ -3,7 +3,7 @@
 //! Not here: where that is shown (`console.rs`).
 
 use isobench_runner::{Cause, Event, Failed, Job, Place, Step, Unfinished};
-use isobench_script::{Argument, Command, CommandKind, EvalError, Operand, SleepUnit};
+use isobench_script::{Argument, Command, CommandKind, EvalError};
 
 use crate::version::Version;
 
@@ -73,6 +73,9 @@ fn abort(place: Place, cause: &Cause, job: &Job) -> Vec<String> {
         Cause::Execution(why) => {
             vec![why.clone(), format!("{in_command}; execution of meta-command failed")]
         }
+        Cause::Assignment(why) => {
+            vec![why.clone(), format!("{in_command}; assignment of meta-command failed")]
+        }
         Cause::NotAllowed(why) => vec![format!("{in_command}; {why}")],
         Cause::Result { query, problem, name } => {
             let name = name.as_ref().map(|name| format!("{kind}: invalid variable name: \"{name}\""));
@@ -137,21 +140,270 @@ fn command_text(command: &Command, job: &Job) -> String {
             add(args);
         }
         CommandKind::Set { slot, .. } => words.push(symbols.name(*slot).to_owned()),
-        CommandKind::Sleep { duration, unit } => {
-            words.push(match duration {
-                Operand::Number(number) => number.to_string(),
-                Operand::Variable(slot) => format!(":{}", symbols.name(*slot)),
-            });
-            words.push(
-                match unit {
-                    SleepUnit::Microseconds => "us",
-                    SleepUnit::Milliseconds => "ms",
-                    SleepUnit::Seconds => "s",
-                }
-                .to_owned(),
-            );
-        }
+        CommandKind::Sleep { .. } => words.extend(sleep_words(&command.text)),
         _ => {}
     }
     words.join(" ")
+}
+
+/// The words after `\sleep` as they are written; a unit that is attached to its number is a further word, too.
+fn sleep_words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = text.split_ascii_whitespace().skip(1).map(str::to_owned).collect();
+    if let [number] = &words[..]
+        && !number.starts_with(':')
+    {
+        let unit = number.trim_start_matches(|letter: char| !letter.is_ascii_alphabetic()).to_owned();
+        words.extend(Some(unit).filter(|unit| !unit.is_empty()));
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use isobench_pgwire::{ServerError, SqlState};
+    use isobench_runner::{Backoff, ErrorClass, RetryPolicy, RunSpec, Workload};
+    use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
+
+    use super::*;
+
+    // The expectations are what pgbench 18 says, and 15 where it differs.
+
+    /// Commands: 0 `\set`, 1 SQL, 2 `\gset`, 3 `\sleep`, 4 `\startpipeline`, 5 `\shell`.
+    const SCRIPT: &str = "\\set x :nope + 1
+SELECT * FROM nope;
+SELECT 1 \\gset
+\\sleep :n us
+\\startpipeline
+\\shell false
+";
+
+    fn job_of(script: &str, tries: Option<u32>) -> Job {
+        let mut symbols = Symbols::new();
+        let script = parse("test.sql", script, &mut symbols).expect("a script");
+        let mix = Mix::new(vec![Weighted { script, weight: 1 }]).expect("a mix");
+        let variables = Variables::new(&symbols);
+        let retry = RetryPolicy { max_tries: tries.and_then(NonZeroU32::new), backoff: Backoff::None };
+        let spec = RunSpec { retry, ..RunSpec::default() };
+        Job::new(spec, Workload { mix, symbols, variables }, Box::new(|_| ErrorClass::Other))
+    }
+
+    fn texts(event: &Event) -> Vec<(Kind, String)> {
+        messages(event, &job_of(SCRIPT, Some(2)), Version::default())
+    }
+
+    /// What is said when the third client ends at a command.
+    fn aborted(command: usize, cause: Cause) -> Vec<String> {
+        let place = Place { client: 2, script: 0, command };
+        let said = texts(&Event::Aborted(place, cause));
+        assert!(said.iter().all(|(kind, _)| *kind == Kind::Error));
+        said.into_iter().map(|(_, text)| text).collect()
+    }
+
+    fn failed(position: Option<u32>, query: u32, text: Option<&str>) -> Failed {
+        let error = ServerError {
+            position,
+            ..ServerError::new(SqlState::UNDEFINED_TABLE, "relation \"nope\" does not exist")
+        };
+        Failed { error: Box::new(error), query, text: text.map(str::to_owned) }
+    }
+
+    /// What ends a client in one line.
+    #[test]
+    fn the_end_of_a_client_has_its_words() {
+        for (command, cause, expected) in [
+            (
+                4,
+                Cause::NotAllowed("cannot use pipeline mode with the simple query protocol".to_owned()),
+                "client 2 aborted in command 4 (startpipeline) of script 0; cannot use pipeline mode with the simple query protocol",
+            ),
+            (
+                2,
+                Cause::Result { query: 1, problem: "expected one row, got 0".to_owned(), name: None },
+                "client 2 script 0 command 2 query 1: expected one row, got 0",
+            ),
+            (
+                6,
+                Cause::Unfinished(Unfinished::Block),
+                "client 2 aborted: end of script reached without completing the last transaction",
+            ),
+            (
+                6,
+                Cause::Unfinished(Unfinished::Pipeline),
+                "client 2 aborted: end of script reached with pipeline open",
+            ),
+            (1, Cause::Copy, "COPY is not supported in pgbench, aborting"),
+            (
+                1,
+                Cause::Lost("the connection was lost".to_owned(), None),
+                "client 2 aborted in command 1 (SQL) of script 0; perhaps the backend died while processing",
+            ),
+        ] {
+            assert_eq!(aborted(command, cause), [expected]);
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_server_shows_its_place_in_what_was_sent() {
+        assert_eq!(
+            aborted(1, Cause::Server(failed(Some(15), 0, Some("SELECT * FROM nope;")))),
+            ["client 2 script 0 aborted in command 1 query 0: ERROR:  relation \"nope\" does not exist\n\
+              LINE 1: SELECT * FROM nope;\n                      ^"]
+        );
+        assert_eq!(
+            aborted(1, Cause::Server(failed(None, 3, None))),
+            ["client 2 script 0 aborted in command 1 query 3: ERROR:  relation \"nope\" does not exist"]
+        );
+        let last = ServerError {
+            severity: "FATAL".to_owned(),
+            ..ServerError::new(
+                SqlState::ADMIN_SHUTDOWN,
+                "terminating connection due to administrator command",
+            )
+        };
+        assert_eq!(
+            aborted(1, Cause::Lost("the connection was lost".to_owned(), Some(Box::new(last)))),
+            [
+                "client 2 script 0 aborted in command 1 query 0: FATAL:  terminating connection due to administrator command"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_comes_before_the_end_of_the_client() {
+        let undefined = EvalError::UndefinedVariable { name: "nope".to_owned() };
+        for (command, cause, first, last) in [
+            (
+                0,
+                Cause::Evaluation(undefined),
+                "undefined variable \"nope\"",
+                "client 2 aborted in command 0 (set) of script 0; evaluation of meta-command failed",
+            ),
+            (
+                0,
+                Cause::Assignment("set: invalid variable name: \"a-b\"".to_owned()),
+                "set: invalid variable name: \"a-b\"",
+                "client 2 aborted in command 0 (set) of script 0; assignment of meta-command failed",
+            ),
+            (
+                5,
+                Cause::Execution("false: could not launch shell command".to_owned()),
+                "false: could not launch shell command",
+                "client 2 aborted in command 5 (shell) of script 0; execution of meta-command failed",
+            ),
+            (
+                2,
+                Cause::Result {
+                    query: 0,
+                    problem: "error storing into variable ?column?".to_owned(),
+                    name: Some("?column?".to_owned()),
+                },
+                "gset: invalid variable name: \"?column?\"",
+                "client 2 script 0 command 2 query 0: error storing into variable ?column?",
+            ),
+            (
+                0,
+                Cause::Connect("connection to server failed".to_owned()),
+                "connection to server failed",
+                "client 2 aborted while establishing connection",
+            ),
+        ] {
+            assert_eq!(aborted(command, cause), [first, last]);
+        }
+        // Of an empty text, it is only said that it can't be evaluated.
+        let empty = EvalError::MalformedVariable { name: "n".to_owned(), text: String::new() };
+        assert_eq!(aborted(0, Cause::Evaluation(empty)).len(), 1);
+    }
+
+    #[test]
+    fn failed_attempts_and_what_follows_them() {
+        let place = Place { client: 2, script: 0, command: 1 };
+        let expected =
+            "client 2 got an error in command 1 (SQL) of script 0; ERROR:  relation \"nope\" does not exist";
+        let event = Event::Failed(place, failed(None, 0, None));
+        assert_eq!(texts(&event), [(Kind::Info, expected.to_owned())]);
+        assert_eq!(texts(&Event::Abandoned(place, failed(None, 0, None))), []);
+        for (tries, retry, used, expected) in [
+            (
+                Some(2),
+                true,
+                Some(0.005_94),
+                "repeats the transaction after the error (try 1/2, 0.594% of the maximum time of tries was used)",
+            ),
+            (
+                None,
+                false,
+                Some(2.661),
+                "ends the failed transaction (try 1, 266.100% of the maximum time of tries was used)",
+            ),
+            (Some(7), false, None, "ends the failed transaction (try 1/7)"),
+            (None, true, None, "repeats the transaction after the error (try 1)"),
+        ] {
+            let event = Event::Follows { client: 2, retry, tries: 1, used };
+            let said = messages(&event, &job_of(SCRIPT, tries), Version::default());
+            assert_eq!(said, [(Kind::Info, format!("client 2 {expected}"))]);
+        }
+    }
+
+    #[test]
+    fn notices_and_debug_lines_stand_alone_and_a_failed_preparation_is_an_error() {
+        let notice = ServerError {
+            severity: "NOTICE".to_owned(),
+            detail: Some("more".to_owned()),
+            ..ServerError::new(SqlState(*b"00000"), "hello")
+        };
+        let said = texts(&Event::Notice(Box::new(notice)));
+        assert_eq!(said, [(Kind::Plain, "NOTICE:  hello\nDETAIL:  more".to_owned())]);
+        let debug = "debug(script=0,command=1): int 1".to_owned();
+        assert_eq!(texts(&Event::Debug(debug.clone())), [(Kind::Plain, debug)]);
+        let event = Event::NotPrepared(failed(Some(15), 0, Some("SELECT * FROM nope;")));
+        let expected =
+            "ERROR:  relation \"nope\" does not exist\nLINE 1: SELECT * FROM nope;\n                      ^";
+        assert_eq!(texts(&event), [(Kind::Error, expected.to_owned())]);
+    }
+
+    /// What `--debug` says of a step.
+    fn traced(script: &str, step: Step, version: Version) -> String {
+        let said = messages(&Event::Trace { client: 2, step }, &job_of(script, None), version);
+        let [(Kind::Info, text)] = &said[..] else { panic!("{said:?}") };
+        text.clone()
+    }
+
+    #[test]
+    fn steps_have_their_words() {
+        let value = || Step::ShellValue("echo 3".to_owned(), "3\n".to_owned());
+        for (step, expected) in [
+            (Step::Script(0), "client 2 executing script \"test.sql\""),
+            (Step::Preparing("P_0".to_owned()), "client 2 preparing P_0"),
+            (Step::Sending("SELECT 1;".to_owned()), "client 2 sending SELECT 1;"),
+            (Step::Receiving, "client 2 receiving"),
+            (value(), "echo: shell parameter name: \"3\", value: \"3\n\""),
+            (Step::EndingPipeline(2), "client 2 pipeline ending, ongoing syncs: 2"),
+        ] {
+            assert_eq!(traced(SCRIPT, step, Version::V18), expected);
+        }
+        // 15 and 16 have no \syncpipeline and count nothing.
+        assert_eq!(traced(SCRIPT, Step::EndingPipeline(1), Version::V16), "client 2 pipeline ending");
+    }
+
+    #[test]
+    fn commands_are_told_as_they_are_written_but_for_expressions() {
+        for (line, told) in [
+            ("\\set  w   3 +  4", "\\set w"),
+            ("\\sleep :n us", "\\sleep :n us"),
+            ("\\sleep 2", "\\sleep 2"),
+            ("\\sleep 1  s ", "\\sleep 1 s"),
+            ("\\sleep 1 US", "\\sleep 1 US"),
+            // So it is.
+            ("\\sleep 2ms", "\\sleep 2ms ms"),
+            ("\\shell  true  :n", "\\shell true :n"),
+            ("\\setshell  q   echo  7 :n", "\\setshell q echo 7 :n"),
+            ("\\if :n = 3\n\\endif", "\\if"),
+            ("\\startpipeline\n\\endpipeline", "\\startpipeline"),
+        ] {
+            let said = traced(&format!("{line}\n"), Step::Command(0, 0), Version::default());
+            assert_eq!(said, format!("client 2 executing {told}"));
+        }
+    }
 }

@@ -82,6 +82,8 @@ pub enum Cause {
     Evaluation(EvalError),
     /// A meta-command can't be executed.
     Execution(String),
+    /// The value of `\set` can't be given to a variable of that name.
+    Assignment(String),
     /// The command isn't allowed here.
     NotAllowed(String),
     /// The result of a query (number in its request, from 0) can't be stored. What is wrong, and what was wrong with

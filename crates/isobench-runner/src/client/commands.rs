@@ -28,6 +28,7 @@ enum Next {
 enum Problem {
     Evaluation(EvalError),
     Execution(String),
+    Assignment(String),
     NotAllowed(String),
 }
 
@@ -60,7 +61,7 @@ impl Client {
             let next = match &command.kind {
                 CommandKind::Sql(_) => self.sql(ctx),
                 CommandKind::Set { slot, expr } => self.evaluate(ctx, expr).and_then(|value| {
-                    check_name(ctx, *slot).map_err(Problem::Execution)?;
+                    check_name(ctx, "set", *slot).map_err(Problem::Assignment)?;
                     self.variables.set(*slot, value);
                     Ok(Next::Go(self.command + 1))
                 }),
@@ -92,6 +93,7 @@ impl Client {
                     let cause = match problem {
                         Problem::Evaluation(why) => Cause::Evaluation(why),
                         Problem::Execution(why) => Cause::Execution(why),
+                        Problem::Assignment(why) => Cause::Assignment(why),
                         Problem::NotAllowed(why) => Cause::NotAllowed(why),
                     };
                     return self.end_client(ctx, cause);
@@ -230,7 +232,7 @@ impl Client {
             .trim()
             .parse()
             .map_err(|_| format!("{program}: shell command must return an integer (not \"{line}\")"))?;
-        check_name(ctx, slot)?;
+        check_name(ctx, "setshell", slot)?;
         self.variables.set(slot, Value::Int(number));
         ctx.trace(self.id, || Told::ShellValue(command.clone(), line.to_owned()));
         Ok(Next::Go(self.command + 1))
@@ -309,10 +311,10 @@ fn program(line: &str) -> &str {
     line.split_ascii_whitespace().next().unwrap_or_default()
 }
 
-fn check_name(ctx: &Context<'_>, slot: Slot) -> Result<(), String> {
+fn check_name(ctx: &Context<'_>, command: &str, slot: Slot) -> Result<(), String> {
     let symbols = &ctx.job.workload.symbols;
     if symbols.is_assignable(slot) {
         return Ok(());
     }
-    Err(format!("invalid variable name: \"{}\"", symbols.name(slot)))
+    Err(format!("{command}: invalid variable name: \"{}\"", symbols.name(slot)))
 }

@@ -134,8 +134,9 @@ fn an_expression_that_fails_ends_the_client() {
         let (place, Cause::Evaluation(error)) = problem(script) else { panic!("{script}") };
         assert_eq!((place, error.to_string()), (at(0, 0, command), why.to_owned()));
     }
-    let name = Cause::Execution("invalid variable name: \"a-b\"".to_owned());
-    assert_eq!(problem("\\set a-b 1\n"), (at(0, 0, 0), name));
+    let name = |command| format!("{command}: invalid variable name: \"a-b\"");
+    assert_eq!(problem("\\set a-b 1\n"), (at(0, 0, 0), Cause::Assignment(name("set"))));
+    assert_eq!(problem("\\setshell a-b echo 1\n"), (at(0, 0, 0), Cause::Execution(name("setshell"))));
 }
 
 #[test]
