@@ -1,0 +1,120 @@
+//! The drop-in beside the real pgbench: both run on the same input against one server, and everything that can be seen
+//! of them must be equal: output, messages, exit status, logs, the database, and the statements the server got.
+//!
+//! The cases stand in `cases/*.txt` (the format: `case.rs`); scripts at random come from `random.rs`. What may differ
+//! between two runs of one program is taken out by `normal.rs`. Differences that are meant to be are in
+//! `exceptions.txt`, each with its reason.
+//!
+//! | environment variable | does |
+//! |---|---|
+//! | `ISOBENCH_PGBENCH` | names real pgbenches, a list of paths; beside each lie the programs of its server |
+//! | `ISOBENCH_CASE` | runs only the cases whose names contain this |
+//! | `ISOBENCH_SHOW` | runs the real program only and prints what it does: for writing cases |
+//! | `ISOBENCH_RANDOM_SCRIPTS` | how many random scripts there are |
+//! | `ISOBENCH_RANDOM_SEED` | the seed of the first one |
+
+mod case;
+mod compare;
+mod exceptions;
+mod normal;
+mod program;
+mod server;
+mod state;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use isobench_testkit::installed::{pgbench_of, skip};
+
+use crate::case::Case;
+use crate::compare::{Verdict, compare, show};
+use crate::server::Site;
+
+/// The tables of cases.
+const TABLES: &[(&str, &str)] = &[
+    ("options", include_str!("cases/options.txt")),
+    ("commands", include_str!("cases/commands.txt")),
+    ("errors", include_str!("cases/errors.txt")),
+    ("gset", include_str!("cases/gset.txt")),
+    ("pipelines", include_str!("cases/pipelines.txt")),
+    ("retries", include_str!("cases/retries.txt")),
+    ("logs", include_str!("cases/logs.txt")),
+    ("connections", include_str!("cases/connections.txt")),
+    ("initialization", include_str!("cases/initialization.txt")),
+];
+
+/// Cases that run at the same time; each is two programs.
+const WORKERS: usize = 4;
+
+#[test]
+fn is_like_pgbench_15() {
+    check("is_like_pgbench_15", 15);
+}
+
+#[test]
+fn is_like_pgbench_16() {
+    check("is_like_pgbench_16", 16);
+}
+
+#[test]
+fn is_like_pgbench_18() {
+    check("is_like_pgbench_18", 18);
+}
+
+/// Compares all cases that are for a version, if the real program of that version is here.
+fn check(test: &str, version: u32) {
+    let pgbench = match pgbench_of(version) {
+        Ok(pgbench) if pgbench.server.is_some() => pgbench,
+        Ok(pgbench) => return skip(test, &format!("no server beside {}", pgbench.program.display())),
+        Err(why) => return skip(test, &why),
+    };
+    let wanted = std::env::var("ISOBENCH_CASE").unwrap_or_default();
+    let cases = TABLES.iter().flat_map(|(name, text)| case::read(name, text));
+    let cases: Vec<Case> = cases
+        .filter(|case| case.versions.contains(&version) && case.name.contains(&wanted))
+        .collect();
+    let site = Site::start(pgbench);
+    let bad = run_all(&site, &cases);
+    assert!(bad.is_empty(), "{} of {} cases:\n{}", bad.len(), cases.len(), bad.join("\n"));
+}
+
+/// Runs all cases, a few at a time, and returns what is wrong, in the order of the cases.
+fn run_all(site: &Site, cases: &[Case]) -> Vec<String> {
+    let next = AtomicUsize::new(0);
+    let bad = Mutex::new(Vec::new());
+    let work = || {
+        while let Some((index, case)) = {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            cases.get(index).map(|case| (index, case))
+        } {
+            if let Some(why) = examine(site, case) {
+                let told = format!("== {} (pgbench {})\n  {}\n{why}", case.name, site.pgbench.major, case.options);
+                bad.lock().expect("no worker has panicked").push((index, told));
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(work);
+        }
+    });
+    let mut bad = bad.into_inner().expect("no worker has panicked");
+    bad.sort();
+    bad.into_iter().map(|(_, told)| told).collect()
+}
+
+/// What is wrong with a case.
+fn examine(site: &Site, case: &Case) -> Option<String> {
+    if std::env::var_os("ISOBENCH_SHOW").is_some() {
+        let (text, wrong) = show(site, case);
+        println!("== {} (pgbench {})\n  {}\n{text}", case.name, site.pgbench.major, case.options);
+        return wrong;
+    }
+    match compare(site, case) {
+        Verdict::Equal => None,
+        Verdict::NotAsSaid(why) => Some(why),
+        Verdict::Different(aspects, _) if exceptions::are_known(case, &aspects) => None,
+        Verdict::Different(_, report) => Some(report),
+    }
+}

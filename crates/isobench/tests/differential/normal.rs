@@ -1,0 +1,186 @@
+//! Takes out of a program's words what may differ between two runs of the same program: times, process ids, names of
+//! databases; and, where a case says so, counts and the order of lines.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use crate::case::Case;
+use crate::program::Left;
+
+/// Patterns and what takes their place.
+const RULES: &[(&str, &str)] = &[
+    // The version's minor number, and what a distribution adds to it or isobench.
+    (r"(?m)^pgbench \((PostgreSQL\) )?(\d+)[^,\n]*(, server \d+)?[^\n]*$", "pgbench ($1$2$3)"),
+    // Latencies, rates, times.
+    (r"(\d+|-nan|nan|NaN)\.?\d* ms\b", "T ms"),
+    (r"tps = \d+\.\d+", "tps = T"),
+    (r"avg \d+\.\d+ \(max \d+\.\d+\)", "avg T (max T)"),
+    (r"\d+\.\d\d s\b", "T s"),
+    (r"tuples \(\d+%\)", "tuples (P%)"),
+    // What a server says of processes, transactions and objects.
+    (r"\b(Process|process|transaction|relation|database|PID|OID) \d+", "$1 N"),
+    (r"(tuple) \(\d+,\d+\)", "$1 (N,N)"),
+    // A message that came in several pieces is received several times.
+    (r"(?m)(^pgbench: client \d+ receiving\n)+", "pgbench: client receiving\n"),
+    // How many progress lines there are, and what they say, depends on the time.
+    (r"(?m)^progress: .*$", "$0 progress"),
+];
+
+static COMPILED: LazyLock<Vec<(Regex, &str)>> =
+    LazyLock::new(|| RULES.iter().map(|(pattern, with)| (regex(pattern), *with)).collect());
+
+static COLUMN: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^ +\d+\.\d\d\d\b"));
+static PROGRESS: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^(progress: .*) progress\n?"));
+static NUMBER: LazyLock<Regex> = LazyLock::new(|| regex(r"\d+(\.\d+)?"));
+static BLANKS_AND_NUMBER: LazyLock<Regex> = LazyLock::new(|| regex(r" *\d+(\.\d+)?"));
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"))
+}
+
+/// The aspects of a run that must be equal, by name.
+pub fn aspects(left: &Left, case: &Case) -> BTreeMap<String, String> {
+    let own = |text: &str| text.replace(&left.database, "DATABASE");
+    let mut aspects = BTreeMap::from([
+        ("status".to_owned(), format!("{:?}", left.status)),
+        ("stdout".to_owned(), words(&own(&left.stdout), case)),
+        ("stderr".to_owned(), in_order(words(&own(&left.stderr), case), case)),
+        ("state".to_owned(), left.state.clone()),
+        ("statements".to_owned(), statements(left, case)),
+    ]);
+    for (name, text) in &left.files {
+        let name = name.replace(&left.pid.to_string(), "PID");
+        aspects.insert(format!("file {name}"), transaction_log(text, case));
+    }
+    if case.any_statements || case.any_numbers {
+        aspects.remove("statements");
+    }
+    if case.any_numbers {
+        aspects.remove("state");
+    }
+    aspects
+}
+
+/// Standard output or error without times.
+fn words(text: &str, case: &Case) -> String {
+    // The column of latencies is as wide as it is, whatever the number.
+    let width = |found: &Captures| format!("{:>1$}", "T", found[0].len());
+    let mut text = COLUMN.replace_all(text, width).into_owned();
+    for (pattern, with) in COMPILED.iter() {
+        text = pattern.replace_all(&text, *with).into_owned();
+    }
+    if case.any_numbers {
+        let width = |found: &Captures| match found[0].starts_with("  ") {
+            true => format!("{:>1$}", "N", found[0].len()),
+            false => NUMBER.replace(&found[0], "N").into_owned(),
+        };
+        text = BLANKS_AND_NUMBER.replace_all(&text, width).into_owned();
+    }
+    one_progress_line(&text)
+}
+
+/// All kinds of progress lines once, without their numbers.
+fn one_progress_line(text: &str) -> String {
+    let mut kinds: Vec<String> = Vec::new();
+    let rest = PROGRESS.replace_all(text, |found: &Captures| {
+        let kind = NUMBER.replace_all(&found[1], "N").into_owned();
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+        String::new()
+    });
+    kinds.sort();
+    let mut all = rest.into_owned();
+    for kind in kinds {
+        // Writing to a string can't fail.
+        let _ = write!(all, "{kind}\n");
+    }
+    all
+}
+
+fn in_order(text: String, case: &Case) -> String {
+    if case.any_order { sorted(&text) } else { text }
+}
+
+fn sorted(text: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines.join("\n")
+}
+
+/// A log of transactions without times: of single ones, or of intervals, which become one.
+fn transaction_log(text: &str, case: &Case) -> String {
+    if case.options.contains("--aggregate-interval") {
+        return intervals(text);
+    }
+    let mut lines: Vec<String> = text
+        .lines()
+        .map(|line| {
+            let mut fields: Vec<&str> = line.split(' ').collect();
+            // Latency; seconds and microseconds of the end; schedule lag.
+            for index in [2, 4, 5].into_iter().chain(case.options.contains("-R").then_some(6)) {
+                if let Some(field) = fields.get_mut(index).filter(|field| field.parse::<i64>().is_ok()) {
+                    *field = "T";
+                }
+            }
+            fields.join(" ")
+        })
+        .collect();
+    if case.any_order {
+        lines.sort_unstable();
+    }
+    if case.any_numbers {
+        lines = lines.iter().map(|line| NUMBER.replace_all(line, "N").into_owned()).collect();
+        lines.dedup();
+    }
+    lines.join("\n")
+}
+
+/// The number of fields of an interval, and the sum of the transactions.
+fn intervals(text: &str) -> String {
+    let fields: Vec<usize> = text.lines().map(|line| line.split(' ').count()).collect();
+    let counts = text.lines().filter_map(|line| line.split(' ').nth(1)?.parse::<u64>().ok());
+    format!("{:?} fields, {} transactions", fields.iter().max(), counts.sum::<u64>())
+}
+
+/// What the server logged of the sessions in this database, without process ids.
+fn statements(left: &Left, case: &Case) -> String {
+    let prefix = format!("{}|", left.database);
+    let mut sessions: Vec<(&str, String)> = Vec::new();
+    let mut current: Option<usize> = None;
+    for line in left.log.lines() {
+        if line.starts_with('\t') {
+            if let Some(index) = current {
+                sessions[index].1.push_str(line);
+                sessions[index].1.push('\n');
+            }
+            continue;
+        }
+        current = None;
+        let Some(rest) = line.strip_prefix(&prefix) else { continue };
+        let Some((application, rest)) = rest.split_once('|') else { continue };
+        let Some((pid, message)) = rest.split_once('|') else { continue };
+        if pid == left.own_session {
+            continue;
+        }
+        let index = sessions.iter().position(|(known, _)| *known == pid).unwrap_or_else(|| {
+            sessions.push((pid, format!("session of {application}\n")));
+            sessions.len() - 1
+        });
+        sessions[index].1.push_str(message);
+        sessions[index].1.push('\n');
+        current = Some(index);
+    }
+    let mut texts: Vec<String> = sessions.into_iter().map(|(_, text)| text).collect();
+    if case.any_order {
+        texts.sort();
+    }
+    let mut text = texts.concat().replace(&left.database, "DATABASE");
+    for (pattern, with) in COMPILED.iter() {
+        text = pattern.replace_all(&text, *with).into_owned();
+    }
+    text
+}
