@@ -110,8 +110,10 @@ fn connect_endpoint(
     watch_peer(&socket, options.keepalives, options.tcp_user_timeout).map_err(ConnectProblem::Lost)?;
     let socket = encrypt(socket, options.ssl_mode, endpoint)?;
     let (session, pending) = start(&socket, options, host, deadline)?;
-    socket.set_read_timeout(None).map_err(ConnectProblem::Lost)?;
-    socket.set_write_timeout(None).map_err(ConnectProblem::Lost)?;
+    if options.connect_timeout.is_some() {
+        socket.set_read_timeout(None).map_err(ConnectProblem::Lost)?;
+        socket.set_write_timeout(None).map_err(ConnectProblem::Lost)?;
+    }
     let cancel = CancelToken::new(endpoint.clone(), session.pid, session.key, options.connect_timeout);
     let established =
         Established { socket, parameters: session.parameters, cancel, notices: session.notices, pending };

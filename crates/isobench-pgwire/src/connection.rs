@@ -32,6 +32,8 @@ pub struct Connection {
     notices: Vec<ServerError>,
     cancel: CancelToken,
     timeout: Option<Duration>,
+    /// The socket may have limits from an earlier timeout.
+    limited: bool,
     /// Set when the session is of no further use.
     broken: bool,
 }
@@ -60,6 +62,7 @@ impl Connection {
             notices: session.notices,
             cancel: session.cancel,
             timeout: None,
+            limited: false,
             broken: false,
         }
     }
@@ -156,6 +159,7 @@ impl Connection {
     /// Bounds how long each of the following calls may take; after [`Error::Timeout`] the session is of no further use.
     pub fn set_timeout(&mut self, limit: Option<Duration>) {
         self.timeout = limit;
+        self.limited |= limit.is_some();
     }
 
     /// Whether the session is of no further use.
@@ -165,9 +169,11 @@ impl Connection {
 
     /// Hands the session on, for instance to an event loop.
     pub fn into_established(self) -> Established {
-        // Should this fail, the socket is broken, which shows at its first use.
-        let _ = self.socket.set_read_timeout(None);
-        let _ = self.socket.set_write_timeout(None);
+        if self.limited {
+            // Should this fail, the socket is broken, which shows at its first use.
+            let _ = self.socket.set_read_timeout(None);
+            let _ = self.socket.set_write_timeout(None);
+        }
         Established {
             pending: self.frames.pending().to_vec(),
             socket: self.socket,

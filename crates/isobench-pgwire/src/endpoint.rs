@@ -111,9 +111,10 @@ fn open_unix(path: &Path, limit: Option<Duration>) -> io::Result<UnixStream> {
     };
     let socket: OwnedFd =
         rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, limit)?;
+    if limit.is_some() {
+        sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, limit)?;
+    }
     rustix::net::connect(&socket, &address)?;
-    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, None)?;
     Ok(socket.into())
 }
 

@@ -1,8 +1,11 @@
-//! The real transport: non-blocking sockets behind one epoll instance per worker, edge-triggered.
+//! The real transport: sockets behind one epoll instance per worker, edge-triggered.
+//!
+//! They are read and written through rustix, which makes the system call itself: in a process with threads libc's `send` and
+//! `recv` are cancellation points and cost as much again around it.
 //!
 //! Waits are as fine as the clock (`epoll_pwait2`); where the kernel lacks that, rustix rounds them to milliseconds.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Sender, channel};
@@ -12,6 +15,7 @@ use isobench_pgwire::{CancelToken, Established, Socket};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
+use rustix::net::{self, RecvFlags, SendFlags};
 
 use crate::job::Reconnect;
 use crate::time::{Clock, Nanos, SystemClock};
@@ -19,6 +23,9 @@ use crate::transport::{Received, Transport};
 
 /// The most events taken from the kernel at once.
 const EVENTS: usize = 256;
+
+/// Never waits, so that the sockets may be in blocking mode, and a connection that is gone is an error, no signal.
+const SEND: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 
 /// One worker's sockets.
 pub(crate) struct Epoll {
@@ -45,7 +52,6 @@ impl Epoll {
     /// # Errors
     /// The operating system refuses to watch the socket.
     pub(crate) fn adopt(&mut self, connection: usize, session: Established) -> io::Result<Vec<u8>> {
-        session.socket.set_nonblocking(true)?;
         let data = EventData::new_u64(connection as u64);
         epoll::add(&self.poller, &session.socket, data, Self::flags(false))?;
         self.sockets[connection] = Some(session.socket);
@@ -67,11 +73,12 @@ impl Transport for Epoll {
     fn send(&mut self, connection: usize, bytes: &[u8]) -> io::Result<usize> {
         let socket = self.socket(connection)?;
         loop {
-            match socket.write(bytes) {
+            match net::send(&*socket, bytes, SEND) {
                 Ok(0) if !bytes.is_empty() => return Err(io::ErrorKind::WriteZero.into()),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                outcome => return outcome,
+                Ok(count) => return Ok(count),
+                Err(Errno::AGAIN) => return Ok(0),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
             }
         }
     }
@@ -79,12 +86,12 @@ impl Transport for Epoll {
     fn receive(&mut self, connection: usize, buffer: &mut [u8]) -> io::Result<Received> {
         let socket = self.socket(connection)?;
         loop {
-            match socket.read(buffer) {
-                Ok(0) => return Ok(Received::Closed),
-                Ok(count) => return Ok(Received::Bytes(count)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Received::Nothing),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+            match net::recv(&*socket, &mut *buffer, RecvFlags::DONTWAIT) {
+                Ok((0, _)) => return Ok(Received::Closed),
+                Ok((count, _)) => return Ok(Received::Bytes(count)),
+                Err(Errno::AGAIN) => return Ok(Received::Nothing),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
             }
         }
     }
