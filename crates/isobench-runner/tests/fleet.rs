@@ -5,19 +5,19 @@
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use isobench_pgwire::server::{self, FrontendMessage};
 use isobench_pgwire::{ConnectOptions, Connection, FrameBuffer, Host, TransactionStatus};
 use isobench_runner::{
-    Cause, Control, ErrorClass, Event, Fleet, Job, OnError, Outcome, Pacing, Protocol, RetryPolicy, RunSpec,
+    Cause, Control, Ended, ErrorClass, Event, Fleet, Job, Observer, OnError, Outcome, Pacing, Rules, RunSpec,
     Stop, Urgency, Watch, Workload,
 };
-use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
+use isobench_script::{Mix, Streams, Symbols, Variables, Weighted, parse};
 
 /// No run gets there unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -42,8 +42,18 @@ impl Drop for Folder {
     }
 }
 
-/// Answers one session; `farewell` says whether FATAL and the end of the connection follow the first query at once.
-fn serve(mut stream: UnixStream, farewell: bool) -> std::io::Result<()> {
+/// When FATAL and the end of the connection come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Farewell {
+    Never,
+    /// Instead of the first reply of the session that was made first.
+    ToTheFirst,
+    /// Together with the first reply of each session.
+    WithReplies,
+}
+
+/// Answers one session, the `number`th one from 0.
+fn serve(mut stream: UnixStream, farewell: Farewell, number: usize) -> std::io::Result<()> {
     let mut begin = Vec::new();
     let mut chunk = [0; 4096];
     while server::parse_initial(&begin).map_err(std::io::Error::other)?.is_none() {
@@ -63,14 +73,17 @@ fn serve(mut stream: UnixStream, farewell: bool) -> std::io::Result<()> {
         out.clear();
         while let Some(frame) = frames.next().map_err(std::io::Error::other)? {
             match server::parse(frame).map_err(std::io::Error::other)? {
-                FrontendMessage::Query(_) if farewell => {
-                    let fields = [(b'S', "FATAL"), (b'V', "FATAL"), (b'C', "57P01"), (b'M', "good-bye")];
-                    server::error_response(&mut out, &fields);
-                    return stream.write_all(&out);
-                }
                 FrontendMessage::Query(_) => {
-                    server::command_complete(&mut out, "SELECT 0");
-                    server::ready_for_query(&mut out, TransactionStatus::Idle);
+                    let first = farewell == Farewell::ToTheFirst && number == 0;
+                    if !first {
+                        server::command_complete(&mut out, "SELECT 0");
+                        server::ready_for_query(&mut out, TransactionStatus::Idle);
+                    }
+                    if first || farewell == Farewell::WithReplies {
+                        let fields = [(b'S', "FATAL"), (b'V', "FATAL"), (b'C', "57P01"), (b'M', "good-bye")];
+                        server::error_response(&mut out, &fields);
+                        return stream.write_all(&out);
+                    }
                 }
                 _ => return Ok(()),
             }
@@ -82,83 +95,195 @@ fn serve(mut stream: UnixStream, farewell: bool) -> std::io::Result<()> {
     }
 }
 
-/// Runs a script; the first session to connect gets a farewell if asked for.
-fn run(script: &str, clients: usize, workers: usize, stop: Stop, farewell: bool) -> (Outcome, Vec<Event>) {
-    let mut symbols = Symbols::new();
-    let script = parse("test.sql", script, &mut symbols).expect("a script");
-    let workload = Workload {
-        mix: Mix::new(vec![Weighted { script, weight: 1 }]).expect("a mix"),
-        variables: Variables::new(&symbols),
-        symbols,
-    };
-    let spec = RunSpec {
-        clients,
-        workers,
-        pacing: Pacing::Unpaced,
-        latency_limit: None,
-        retry: RetryPolicy::UNLIMITED,
-        protocol: Protocol::Simple,
-        on_error: OnError::Abort,
-        seed: 1,
-        per_command: false,
-        grace: Duration::from_secs(1),
-        ..RunSpec::default()
-    };
-    let job = Job::new(spec, workload, Box::new(|_| ErrorClass::Other));
-    let folder = Folder::new();
+/// What a test runs.
+struct Case {
+    scripts: Vec<&'static str>,
+    spec: RunSpec,
+    stop: Stop,
+    farewell: Farewell,
+}
+
+/// What a run brought.
+struct Ran {
+    outcome: Outcome,
+    events: Vec<Event>,
+    /// For each worker, the ends of transactions that its observer heard of.
+    ended: Vec<Vec<Ended>>,
+    /// Sessions that the server has seen.
+    sessions: usize,
+}
+
+/// Keeps what it hears, for one worker.
+struct Witness {
+    worker: usize,
+    ended: Arc<Mutex<Vec<Vec<Ended>>>>,
+}
+
+impl Observer for Witness {
+    fn ended(&mut self, transaction: &Ended) {
+        self.ended.lock().expect("no panic")[self.worker].push(*transaction);
+    }
+}
+
+impl Case {
+    /// So many clients of so many workers run a script once.
+    fn new(script: &'static str, clients: usize, workers: usize) -> Case {
+        let spec = RunSpec { clients, workers, seed: 1, grace: Duration::from_secs(1), ..RunSpec::default() };
+        Case { scripts: vec![script], spec, stop: Stop::Transactions(1), farewell: Farewell::Never }
+    }
+
+    fn workload(&self) -> Workload {
+        let mut symbols = Symbols::new();
+        let scripts = self.scripts.iter().map(|text| {
+            let script = parse("test.sql", text, &mut symbols).expect("a script");
+            Weighted { script, weight: 1 }
+        });
+        let mix = Mix::new(scripts.collect()).expect("a mix");
+        Workload { mix, variables: Variables::new(&symbols), symbols }
+    }
+
+    fn run(self) -> Ran {
+        let folder = Folder::new();
+        let sessions = listen(&folder, self.farewell);
+        let options = ConnectOptions::new(Host::unix(&folder.0, 5432), "somebody", "something");
+        let again = options.clone();
+        let reconnect = move || Connection::open(&again).map_err(|error| error.to_string());
+        let job = Job::new(self.spec.clone(), self.workload(), Box::new(|_| ErrorClass::Other))
+            .reconnecting(Box::new(reconnect));
+        let connect = |client| Connection::open(&options).map(|connection| (connection, client));
+        let (mut fleet, prepared) = Fleet::open(&job, &connect).expect("sessions");
+        let at_first = if self.spec.connect_each { 0 } else { self.spec.clients };
+        assert_eq!(prepared, (0..at_first).collect::<Vec<_>>());
+        let ended = Arc::new(Mutex::new(vec![Vec::new(); self.spec.workers]));
+        let mut observers: Vec<Box<dyn Observer>> = (0..self.spec.workers)
+            .map(|worker| Box::new(Witness { worker, ended: Arc::clone(&ended) }) as Box<dyn Observer>)
+            .collect();
+        let events = Mutex::new(Vec::new());
+        let control = Control::new();
+        let (done, over) = channel::<()>();
+        let outcome = thread::scope(|scope| {
+            let control = &control;
+            // A run that hangs becomes one that is cut off.
+            scope.spawn(move || {
+                if over.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                    control.request(Urgency::Now);
+                }
+            });
+            let report = |event| events.lock().expect("no panic").push(event);
+            let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
+            let outcome = fleet.run(&job, self.stop, control, &report, watch, &mut observers);
+            drop(done);
+            outcome
+        });
+        outcome.check().expect("a balanced account");
+        assert!(outcome.elapsed < PATIENCE, "it hangs");
+        let ended = ended.lock().expect("no panic").clone();
+        let sessions = sessions.load(Ordering::Relaxed);
+        Ran { outcome, events: events.into_inner().expect("no panic"), ended, sessions }
+    }
+}
+
+/// Answers sessions at a socket in the folder; counts them.
+fn listen(folder: &Folder, farewell: Farewell) -> Arc<AtomicUsize> {
     let listener = UnixListener::bind(folder.0.join(".s.PGSQL.5432")).expect("a socket");
+    let sessions = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&sessions);
     thread::spawn(move || {
         for (number, stream) in listener.incoming().enumerate() {
             let Ok(stream) = stream else { return };
+            count.fetch_add(1, Ordering::Relaxed);
             // A session that breaks shows on the other side.
-            thread::spawn(move || serve(stream, farewell && number == 0));
+            thread::spawn(move || serve(stream, farewell, number));
         }
     });
-    let options = ConnectOptions::new(Host::unix(&folder.0, 5432), "somebody", "something");
-    let (mut fleet, prepared) =
-        Fleet::open(&job, &|_| Connection::open(&options).map(|connection| (connection, ())))
-            .expect("sessions");
-    assert_eq!(prepared.len(), clients);
-    let events = Mutex::new(Vec::new());
-    let control = Control::new();
-    let (done, over) = channel::<()>();
-    let outcome = thread::scope(|scope| {
-        let control = &control;
-        // A run that hangs becomes one that is cut off.
-        scope.spawn(move || {
-            if over.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                control.request(Urgency::Now);
-            }
-        });
-        let report = |event| events.lock().expect("no panic").push(event);
-        let outcome = {
-            let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
-            fleet.run(&job, stop, control, &report, watch, &mut [])
-        };
-        drop(done);
-        outcome
-    });
-    outcome.check().expect("a balanced account");
-    (outcome, events.into_inner().expect("no panic"))
+    sessions
 }
+
+/// One of two clients of a worker keeps it busy, so that what happens to the other one meanwhile becomes one event.
+const BUSY: &str = "\\if :client_id = 1\n\\shell sleep 0.3\n\\endif\nSELECT 1;\n";
 
 #[test]
 fn many_clients_of_several_workers_do_their_work() {
-    let (outcome, events) = run("SELECT 1;\nSELECT 2;\n", 20, 3, Stop::Transactions(50), false);
-    assert_eq!(outcome.ledger().transactions.committed, 1000);
-    assert!(outcome.is_complete() && events.is_empty(), "{events:?}");
+    let mut case = Case::new("SELECT 1;\nSELECT 2;\n", 20, 3);
+    case.stop = Stop::Transactions(50);
+    let ran = case.run();
+    assert_eq!(ran.outcome.ledger().transactions.committed, 1000);
+    assert!(ran.outcome.is_complete() && ran.events.is_empty(), "{:?}", ran.events);
+    assert_eq!(ran.sessions, 20);
+    // Each observer hears of its own worker's clients.
+    for (ended, (clients, count)) in ran.ended.iter().zip([(0..7, 350), (7..14, 350), (14..20, 300)]) {
+        assert_eq!(ended.len(), count);
+        assert!(ended.iter().all(|ended| clients.contains(&ended.client)));
+    }
 }
 
 #[test]
 fn an_end_that_arrives_together_with_the_last_words_is_noticed() {
-    // While the second client keeps the worker busy, the first one's farewell and end of connection arrive, and become
-    // one event. Unnoticed, the first client would wait until the end of the run and be cut off.
-    let script = "\\if :client_id = 1\n\\shell sleep 0.3\n\\endif\nSELECT 1;\n";
-    let (outcome, events) = run(script, 2, 1, Stop::Transactions(1), true);
-    let ledger = outcome.ledger();
+    // Unnoticed, the first client would wait until the end of the run and be cut off.
+    let ran = Case { farewell: Farewell::ToTheFirst, ..Case::new(BUSY, 2, 1) }.run();
+    let ledger = ran.outcome.ledger();
     assert_eq!((ledger.transactions.committed, ledger.transactions.cut_off), (1, 0));
     assert!(
-        matches!(&events[..], [Event::Aborted(_, Cause::Lost(_, Some(last)))] if last.message.contains("good-bye")),
-        "{events:?}"
+        matches!(&ran.events[..], [Event::Aborted(_, Cause::Lost(_, Some(last)))] if last.message.contains("good-bye")),
+        "{:?}",
+        ran.events
     );
+    assert_eq!(ran.outcome.aborted_in, Some(0));
+}
+
+#[test]
+fn a_client_may_have_a_connection_for_each_transaction() {
+    let mut case = Case::new("SELECT 1;\nSELECT 2;\n", 7, 3);
+    case.spec.connect_each = true;
+    case.stop = Stop::Transactions(10);
+    let ran = case.run();
+    assert_eq!((ran.outcome.ledger().transactions.committed, ran.sessions), (70, 70));
+    assert!(ran.outcome.is_complete() && ran.events.is_empty(), "{:?}", ran.events);
+    assert!(ran.outcome.reconnecting > Duration::ZERO);
+}
+
+#[test]
+fn the_end_of_a_connection_that_was_left_concerns_nobody() {
+    // The first client's reply and the end of the connection are one event, of which the first half makes it leave.
+    for pacing in [Pacing::Unpaced, Pacing::ThinkTime(Duration::from_millis(1))] {
+        let mut case = Case { farewell: Farewell::WithReplies, ..Case::new(BUSY, 2, 1) };
+        case.spec.connect_each = true;
+        case.spec.pacing = pacing;
+        case.stop = Stop::Transactions(2);
+        let ran = case.run();
+        assert_eq!((ran.outcome.ledger().transactions.committed, ran.sessions), (4, 4), "{:?}", ran.events);
+        assert!(ran.outcome.is_complete() && ran.events.is_empty(), "{:?}", ran.events);
+    }
+}
+
+#[test]
+fn asked_to_the_run_ends_with_the_first_client_of_any_worker() {
+    let mut case = Case { farewell: Farewell::ToTheFirst, ..Case::new("SELECT 1;\n", 6, 3) };
+    case.spec.on_error = OnError::EndRun;
+    case.stop = Stop::Time(2 * PATIENCE);
+    let ran = case.run();
+    assert!(ran.outcome.interrupted && ran.outcome.aborted == 1, "{:?}", ran.events);
+    assert!(ran.outcome.aborted_in.is_some());
+}
+
+#[test]
+fn by_pgbenchs_rules_the_clients_of_a_worker_share_its_choice_of_scripts() {
+    let mut case = Case::new("SELECT 1;\n", 2, 2);
+    case.scripts.push("SELECT 2;\n");
+    case.spec.rules = Rules::Pgbench;
+    case.stop = Stop::Transactions(30);
+    // pgbench's order: each client's expressions, the variable default_seed, then for each thread the choice of scripts,
+    // the schedule and the sampling.
+    let mix = case.workload().mix;
+    let mut streams = Streams::new(case.spec.seed);
+    let _expressions = (streams.split(), streams.split(), streams.number());
+    let expected: Vec<Vec<usize>> = (0..2)
+        .map(|_| {
+            let (mut choice, _schedule, _sampling) = (streams.split(), streams.split(), streams.split());
+            (0..30).map(|_| mix.choose(&mut choice)).collect()
+        })
+        .collect();
+    let chosen: Vec<Vec<usize>> =
+        case.run().ended.iter().map(|ended| ended.iter().map(|ended| ended.script).collect()).collect();
+    assert_eq!(chosen, expected);
 }
