@@ -47,6 +47,12 @@ impl Summary<'_> {
         out
     }
 
+    /// Whether latencies are told as they were measured, because an option needs that; otherwise the average is worked
+    /// out from the run's time.
+    pub fn tells_measured_latency(&self) -> bool {
+        self.progress || self.is_paced() || self.job.spec().latency_limit.is_some()
+    }
+
     fn settings(&self, out: &mut String) -> fmt::Result {
         let spec = self.job.spec();
         let scripts = self.job.workload().mix.scripts();
@@ -147,10 +153,9 @@ impl Summary<'_> {
         )
     }
 
-    /// The latency as it was measured, if an option needs that; otherwise worked out from the run's time.
     fn latency(&self, out: &mut String, ends: &Ends) -> fmt::Result {
         let spec = self.job.spec();
-        if self.progress || self.is_paced() || spec.latency_limit.is_some() {
+        if self.tells_measured_latency() {
             return latency_lines(out, "", &self.run.latency());
         }
         let share = self.run.elapsed.as_secs_f64() * 1e3 * spec.clients as f64 / ends.total() as f64;
@@ -273,14 +278,14 @@ impl Ends {
     fn of<'r>(scripts: impl IntoIterator<Item = &'r ScriptRecord>) -> Ends {
         let mut sum = Ends::default();
         for record in scripts {
-            let Ledger { transactions, retries, late, .. } = &record.ledger;
+            let Ledger { transactions, late, .. } = &record.ledger;
             sum.committed += transactions.committed;
             sum.serialization += transactions.given_up.saturating_sub(record.deadlock_failures);
             sum.deadlock += record.deadlock_failures;
             sum.other += record.abandoned;
             sum.skipped += transactions.skipped;
             sum.retried += record.retried_transactions;
-            sum.retries += retries;
+            sum.retries += record.retries;
             sum.late += late;
         }
         sum

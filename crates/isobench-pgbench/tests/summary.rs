@@ -64,7 +64,7 @@ fn record(ends: Ends) -> ScriptRecord {
     record.deadlock_failures = ends.deadlock;
     record.abandoned = ends.abandoned;
     record.retried_transactions = ends.retried.0;
-    record.ledger.retries = ends.retried.1;
+    record.retries = ends.retried.1;
     record.ledger.late = ends.late;
     record.commands = vec![CommandRecord::default(); 2];
     for _ in 0..ends.committed {

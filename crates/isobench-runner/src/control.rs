@@ -71,7 +71,7 @@ pub struct Progress {
     pub skipped: u64,
     /// Committed transactions that took more than one attempt.
     pub retried: u64,
-    /// Attempts after the first.
+    /// Attempts after the first, of transactions that have ended.
     pub retries: u64,
     /// Attempts that ended in a conflict.
     pub conflicts: u64,

@@ -17,8 +17,11 @@ pub struct ScriptRecord {
     /// Latency of the committed transactions: from the scheduled start (unpaced: the begin of the first attempt) to
     /// the last reply, all attempts and backoff included.
     pub latency: LatencyHistogram,
-    /// Transactions, committed or given up, that took more than one attempt (pgbench: "transactions retried").
+    /// Transactions, committed, given up or abandoned, that took more than one attempt (pgbench: "transactions retried").
     pub retried_transactions: u64,
+    /// Their attempts after the first. Unlike [`Ledger::retries`], those of transactions that were cut off don't count
+    /// (pgbench: "total number of retries").
+    pub retries: u64,
     /// Transactions given up after a deadlock; the others given up met a serialization failure (pgbench: "deadlock failures").
     pub deadlock_failures: u64,
     /// Transactions abandoned after an error that is no conflict, with clients that went on; others that errored ended
@@ -64,10 +67,18 @@ pub(crate) struct Recorder {
 }
 
 impl ScriptRecord {
+    /// Counts the attempts of a transaction that has ended.
+    #[inline]
+    pub(crate) fn count_tries(&mut self, tries: u32) {
+        self.retried_transactions += u64::from(tries > 1);
+        self.retries += u64::from(tries.saturating_sub(1));
+    }
+
     fn merge(&mut self, other: &ScriptRecord) {
         self.ledger.merge(&other.ledger);
         self.latency.merge(&other.latency);
         self.retried_transactions += other.retried_transactions;
+        self.retries += other.retries;
         self.deadlock_failures += other.deadlock_failures;
         self.abandoned += other.abandoned;
         self.lag.merge(&other.lag);
@@ -128,7 +139,7 @@ impl Recorder {
             sum.abandoned += script.abandoned;
             sum.skipped += transactions.skipped;
             sum.retried += script.retried_transactions;
-            sum.retries += script.ledger.retries;
+            sum.retries += script.retries;
             sum.conflicts += script.ledger.conflicts;
             let count = script.latency.len() as f64;
             let (mean, stddev) =

@@ -58,13 +58,14 @@ pub fn open(
         Ok::<_, Error>((connection, effective))
     };
     let (fleet, levels) = Fleet::open(job, &connect).map_err(|error| explain(&error, job.spec().clients))?;
-    let effective = if level.is_some() {
-        agree(&levels.into_iter().flatten().collect::<Vec<_>>())
-    } else {
-        let mut connection = connector.open().map_err(Failure::setup)?;
-        product.read_effective(&mut connection).map_err(Failure::setup)?
-    };
-    Ok((fleet, effective))
+    let levels: Vec<_> = levels.into_iter().flatten().collect();
+    if !levels.is_empty() {
+        return Ok((fleet, agree(&levels)));
+    }
+    // Nobody has asked: no level was wanted, or the sessions are yet to come.
+    let (mut connection, effective) = connect(0).map_err(Failure::setup)?;
+    let effective = effective.map_or_else(|| product.read_effective(&mut connection), Ok);
+    Ok((fleet, effective.map_err(Failure::setup)?))
 }
 
 /// The level that all sessions have; if they differ, a name that says so.

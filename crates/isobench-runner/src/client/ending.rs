@@ -31,7 +31,7 @@ impl Client {
         record.ledger.time.useful += now.since(began);
         record.ledger.late += u64::from(late);
         record.latency.record(now.since(since));
-        record.retried_transactions += u64::from(tries > 1);
+        record.count_tries(tries);
         self.observe(ctx, How::Committed);
     }
 
@@ -67,16 +67,15 @@ impl Client {
         if exhausted {
             self.tell_what_follows(ctx, false);
             self.count_command(ctx, command, false);
-            let (retried, deadlock) = (self.tries > 1, code == SqlState::DEADLOCK_DETECTED);
+            let (tries, deadlock) = (self.tries, code == SqlState::DEADLOCK_DETECTED);
             let record = self.record(ctx);
-            record.retried_transactions += u64::from(retried);
+            record.count_tries(tries);
             record.deadlock_failures += u64::from(deadlock);
             self.end_attempt(ctx, Bucket::GivenUp);
             self.observe(ctx, if deadlock { How::Deadlock } else { How::Serialization });
             return self.leave_transaction(ctx);
         }
         if ctx.stopping {
-            self.count_command(ctx, command, false);
             self.end_attempt(ctx, Bucket::CutOff);
             return self.leave_transaction(ctx);
         }
@@ -106,7 +105,10 @@ impl Client {
         if ctx.job.spec.on_error != OnError::Continue {
             return self.abort(ctx, command, Cause::Server(failed));
         }
-        self.record(ctx).abandoned += 1;
+        let tries = self.tries;
+        let record = self.record(ctx);
+        record.count_tries(tries);
+        record.abandoned += 1;
         self.tell_what_follows(ctx, false);
         (ctx.report)(Event::Abandoned(self.place(command), failed));
         self.observe(ctx, How::OtherError);

@@ -31,7 +31,7 @@ fn a_conflict_is_retried_and_its_time_is_wasted() {
     assert_eq!(ran.ledger.time, TimeLedger { useful: ms(4), wasted: ms(3), ..TimeLedger::default() });
     assert_eq!(ran.outcome.latency().max_ms(), Some(7.0));
     assert_eq!((ran.ledger.conflicts, ran.ledger.retries), (1, 1));
-    assert_eq!(ran.outcome.scripts[0].retried_transactions, 1);
+    assert_eq!((ran.outcome.scripts[0].retried_transactions, ran.outcome.scripts[0].retries), (1, 1));
     let [conflict] = &ran.outcome.conflicts[..] else { panic!("{:?}", ran.outcome.conflicts) };
     assert_eq!(
         (conflict.sqlstate, conflict.command, conflict.count),

@@ -131,6 +131,10 @@ fn no_attempt_begins_after_the_end_of_the_run() {
     assert_eq!(ran.ledger.attempts, Attempts { started: 3, retried: 2, cut_off: 1, ..Attempts::default() });
     assert_eq!(ran.ledger.transactions, Transactions { total: 1, cut_off: 1, ..Transactions::default() });
     assert_eq!((ran.ledger.conflicts, ran.outcome.elapsed), (3, millis(12)));
+    // The transaction has no end that its retries could be counted with, and no command is to blame for the last.
+    let script = &ran.outcome.scripts[0];
+    assert_eq!((ran.ledger.retries, script.retries, script.retried_transactions), (2, 0, 0));
+    assert_eq!((script.commands[4].retries, script.commands[4].failures), (2, 0));
     // An attempt that fails at the very instant of the end is the last one.
     let ran = Case::new(TRANSFER).faults(always).time(millis(8)).run();
     assert_eq!(ran.ledger.attempts, Attempts { started: 2, retried: 1, cut_off: 1, ..Attempts::default() });

@@ -11,9 +11,9 @@ use isobench_pgbench::progress::ProgressLines;
 use isobench_pgbench::scripts;
 use isobench_pgbench::setup::{self, Tables, Vacuum};
 use isobench_pgbench::summary::Summary;
-use isobench_pgbench::transaction_log::TransactionLogs;
+use isobench_pgbench::transaction_log::{LogError, TransactionLogs};
 use isobench_report::{CellLevel, Document, Plan as PlanDocument, Round, Server, summarise};
-use isobench_runner::{Control, Detail, Event, Outcome as Run, Protocol, Stop, Watch};
+use isobench_runner::{Control, Detail, Event, Fleet, Job, OnError, Outcome as Run, Protocol, Stop, Watch};
 use isobench_script::find_builtin;
 
 use crate::cell::{Books, cpu_seconds, round};
@@ -64,31 +64,14 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     let connector = target.connector();
     let job = sessions::job(settings.spec.clone(), workload, &target.database);
     let job = sessions::reconnecting(job, &connector, &target.database, settings.level);
-    let (mut fleet, effective) = sessions::open(&job, &connector, &target.database, settings.level)?;
+    let (fleet, effective) = sessions::open(&job, &connector, &target.database, settings.level)?;
     // The books need a sum over the accounts before and after; only a run at a level of its own asks for that.
     let writes =
         settings.sources.writes().filter(|writes| writes.iter().any(|writes| *writes != Writes::Nothing));
     let books = settings.level.and(writes).map(|writes| Books::open(&connector, Some(writes)));
     let messages = Messages::aloud();
-    let report = |event: Event| {
-        // With every error told where it is met, there is no need to tell again that it ended the transaction.
-        let told = job.spec().detail >= Detail::Errors && matches!(event, Event::Abandoned(..));
-        if !told {
-            messages.take(&event, &job);
-        }
-    };
-    let mut logs =
-        TransactionLogs::open(settings.log.as_ref(), job.spec(), &fleet).map_err(Failure::setup)?;
-    let mut lines = ProgressLines::new(job.spec(), options.progress_timestamp);
-    let every = options.progress.map_or(Duration::MAX, |seconds| Duration::from_secs(seconds.into()));
-    let watch =
-        Watch { every, show: &mut |elapsed, progress| eprintln!("{}", lines.line(elapsed, &progress)) };
-    let cpu = cpu_seconds();
-    let outcome = fleet.run(&job, settings.stop, control, &report, watch, logs.observers());
-    let cpu = cpu_seconds() - cpu;
-    let connecting = fleet.connecting();
-    drop(fleet);
-    let logged = logs.finish();
+    let Measured { outcome, cpu_s, connecting, logged } =
+        load(options, settings, &job, fleet, control, &messages)?;
     let invariants = books.map_or_else(Vec::new, |books| books.close(&connector, &outcome));
     let summary = Summary {
         version: settings.layout,
@@ -106,15 +89,13 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
         job: &job,
         run: &outcome,
         level: (settings.level, &effective),
-        measured_above: options.progress.is_some()
-            || options.rate.is_some()
-            || options.latency_limit.is_some(),
+        measured_above: summary.tells_measured_latency(),
         invariants: &invariants,
     };
     let printed = output::print(&(summary.render() + &account.render()));
     if let (Some(path), Some(server)) = (&options.json, server) {
         let mut round = round(&job, &outcome, 1, messages.into_errors());
-        round.client_cpu_s = Some(cpu);
+        round.client_cpu_s = Some(cpu_s);
         round.connect_s = Some(connecting.as_secs_f64());
         round.invariants.clone_from(&invariants);
         let mut document = document(settings, target, server, scale, effective, round);
@@ -123,16 +104,54 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     }
     printed?;
     logged.map_err(|error| Failure::Output(error.to_string()))?;
-    verdict(&outcome, invariants.iter().any(|invariant| invariant.held == Some(false)))
+    verdict(settings, &outcome, invariants.iter().any(|invariant| invariant.held == Some(false)))
+}
+
+/// What was measured.
+struct Measured {
+    outcome: Run,
+    cpu_s: f64,
+    connecting: Duration,
+    /// Whether the logs are complete.
+    logged: Result<(), LogError>,
+}
+
+/// Runs the clients, with logs, progress lines and messages as they are asked for.
+fn load(
+    options: &RunOptions,
+    settings: &Settings,
+    job: &Job,
+    mut fleet: Fleet,
+    control: &Control,
+    messages: &Messages,
+) -> Outcome<Measured> {
+    let report = |event: Event| {
+        // With every error told where it is met, there is no need to tell again that it ended the transaction.
+        let told = settings.spec.detail >= Detail::Errors && matches!(event, Event::Abandoned(..));
+        if !told {
+            messages.take(&event, job);
+        }
+    };
+    let mut logs =
+        TransactionLogs::open(settings.log.as_ref(), &settings.spec, &fleet).map_err(Failure::setup)?;
+    let mut lines = ProgressLines::new(&settings.spec, options.progress_timestamp);
+    let every = options.progress.map_or(Duration::MAX, |seconds| Duration::from_secs(seconds.into()));
+    let watch =
+        Watch { every, show: &mut |elapsed, progress| eprintln!("{}", lines.line(elapsed, &progress)) };
+    let before = cpu_seconds();
+    let outcome = fleet.run(job, settings.stop, control, &report, watch, logs.observers());
+    let cpu_s = cpu_seconds() - before;
+    Ok(Measured { outcome, cpu_s, connecting: fleet.connecting(), logged: logs.finish() })
 }
 
 /// The exit status that the run deserves.
-fn verdict(outcome: &Run, violated: bool) -> Outcome {
+fn verdict(settings: &Settings, outcome: &Run, violated: bool) -> Outcome {
     if let Err(error) = outcome.check() {
         return Err(Failure::Incomplete(error.to_string()));
     }
     if !outcome.is_complete() {
-        let why = if outcome.interrupted { "interrupted" } else { "aborted" };
+        let ended_by_abort = settings.spec.on_error == OnError::EndRun && outcome.aborted > 0;
+        let why = if outcome.interrupted && !ended_by_abort { "interrupted" } else { "aborted" };
         return Err(Failure::Incomplete(format!("Run was {why}; the above results are incomplete.")));
     }
     if let Some(text) = all_failed(outcome) {

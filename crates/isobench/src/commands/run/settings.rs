@@ -1,0 +1,165 @@
+//! What the options of a run say together, checked before anything is started.
+
+use std::io::Read as _;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use isobench_isolation::Level;
+use isobench_pgbench::Version;
+use isobench_pgbench::transaction_log::{LogSettings, TransactionLogs};
+use isobench_runner::{Backoff, Detail, OnError, RetryPolicy, RunSpec, Stop};
+
+use crate::failure::{Failure, Outcome};
+use crate::options::RunOptions;
+use crate::plan::{GRACE, milliseconds, pacing, protocol, seconds};
+use crate::workload::{Source, Sources};
+
+/// What the options say together.
+pub(super) struct Settings {
+    pub(super) sources: Sources,
+    pub(super) spec: RunSpec,
+    pub(super) stop: Stop,
+    pub(super) level: Option<Level>,
+    pub(super) defined: Vec<(String, String)>,
+    /// Whose layout the summary has.
+    pub(super) layout: Version,
+    pub(super) log: Option<LogSettings>,
+}
+
+impl Settings {
+    /// # Errors
+    /// Something is out of range or missing, or two things exclude each other.
+    pub(super) fn resolve(options: &RunOptions) -> Outcome<Settings> {
+        let sources = Sources::new(sources(options)?)?;
+        let stop = match (options.transactions, options.time) {
+            (None, None) => Stop::Transactions(10),
+            (Some(0), _) => return Err(Failure::setup("--transactions: must be at least 1")),
+            (Some(count), _) => Stop::Transactions(count),
+            (None, Some(time)) => Stop::Time(seconds("time", time, 0.001)?),
+        };
+        for (name, value) in [("client", options.client), ("jobs", options.jobs)] {
+            if value == 0 {
+                return Err(Failure::setup(format!("--{name}: must be at least 1")));
+            }
+        }
+        let max_tries = NonZeroU32::new(options.max_tries);
+        let endless = max_tries.is_none() && options.latency_limit.is_none();
+        if endless && matches!(stop, Stop::Transactions(_)) {
+            return Err(Failure::setup(
+                "an unlimited number of transaction tries can only be used with --latency-limit or a duration (-T)",
+            ));
+        }
+        let latency_limit = options.latency_limit.map(|limit| milliseconds("latency-limit", limit));
+        let spec = RunSpec {
+            clients: options.client,
+            workers: options.jobs.min(options.client),
+            pacing: pacing(options.rate, options.think_time)?,
+            latency_limit: latency_limit.transpose()?,
+            retry: RetryPolicy {
+                max_tries,
+                backoff: options.backoff.parse::<Backoff>().map_err(Failure::setup)?,
+            },
+            protocol: protocol(&options.protocol)?,
+            on_error: match (options.continue_on_error, options.exit_on_abort) {
+                (true, _) => OnError::Continue,
+                (false, true) => OnError::EndRun,
+                (false, false) => OnError::Abort,
+            },
+            connect_each: options.connect,
+            detail: match (options.debug, options.verbose_errors) {
+                (true, _) => Detail::Trace,
+                (false, true) => Detail::Errors,
+                (false, false) => Detail::Normal,
+            },
+            seed: seed(&options.random_seed)?,
+            per_command: options.report_per_command,
+            grace: GRACE,
+            ..RunSpec::default()
+        };
+        sources.check(spec.protocol)?;
+        let level = options.isolation.as_deref().map(str::parse::<Level>).transpose();
+        let level = level.map_err(|error| Failure::setup(format!("--isolation: {error}")))?;
+        let defined = options.define.iter().map(|define| definition(define)).collect::<Outcome<_>>()?;
+        // The newest layout that has a place for what the options let happen.
+        let layout = if options.continue_on_error { Version::V19 } else { Version::default() };
+        let log = log(options, layout, stop)?;
+        Ok(Settings { sources, spec, stop, level, defined, layout, log })
+    }
+}
+
+/// What is to be logged.
+fn log(options: &RunOptions, version: Version, stop: Stop) -> Outcome<Option<LogSettings>> {
+    if !options.log {
+        return Ok(None);
+    }
+    if let Some(rate) = options.sampling_rate
+        && !(rate > 0.0 && rate <= 1.0)
+    {
+        return Err(Failure::setup(format!("--sampling-rate: {rate} is no number above 0 and up to 1")));
+    }
+    let interval = options.aggregate_interval.map(|seconds| Duration::from_secs(seconds.into()));
+    if let (Some(interval), Stop::Time(time)) = (interval, stop)
+        && interval > time
+    {
+        return Err(Failure::setup("--aggregate-interval: must not be longer than the duration (-T)"));
+    }
+    Ok(Some(LogSettings {
+        version,
+        prefix: options.log_prefix.clone().unwrap_or_else(|| TransactionLogs::PREFIX.to_owned()),
+        sampling_rate: options.sampling_rate,
+        aggregate_interval: interval,
+        failures_detailed: options.failures_detailed,
+    }))
+}
+
+/// The scripts asked for, in pgbench's way: TPC-B-like if there are none.
+fn sources(options: &RunOptions) -> Outcome<Vec<Source>> {
+    let mut sources = Vec::new();
+    for name in &options.builtin {
+        sources.push(Source::builtin(name)?);
+    }
+    for name in &options.file {
+        sources.push(Source::file(name)?);
+    }
+    if options.skip_some_updates {
+        sources.push(Source::builtin("simple-update")?);
+    }
+    if options.select_only {
+        sources.push(Source::builtin("select-only")?);
+    }
+    if sources.is_empty() {
+        sources.push(Source::builtin("tpcb-like")?);
+    }
+    Ok(sources)
+}
+
+fn definition(text: &str) -> Outcome<(String, String)> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+            Ok((name.to_owned(), value.to_owned()))
+        }
+        _ => Err(Failure::setup(format!("invalid variable definition: \"{text}\""))),
+    }
+}
+
+/// The seed: an integer, or one made of the time or the system's randomness.
+fn seed(text: &str) -> Outcome<u64> {
+    match text {
+        "time" => {
+            let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+            Ok(u64::try_from(now.as_micros()).unwrap_or(u64::MAX))
+        }
+        "rand" => {
+            let mut bytes = [0; 8];
+            std::fs::File::open("/dev/urandom")
+                .and_then(|mut file| file.read_exact(&mut bytes))
+                .map_err(|error| Failure::setup(format!("could not generate random seed: {error}")))?;
+            Ok(u64::from_ne_bytes(bytes))
+        }
+        number => number.parse::<u64>().map_err(|_| {
+            Failure::setup(format!(
+                "unrecognized random seed option \"{number}\": expecting an unsigned integer, \"time\" or \"rand\""
+            ))
+        }),
+    }
+}
