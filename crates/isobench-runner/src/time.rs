@@ -2,7 +2,9 @@
 //!
 //! The runner never asks the operating system for the time itself, so a simulation can supply it.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// An instant, in nanoseconds since the clock's origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
@@ -43,14 +45,15 @@ pub trait Clock {
 /// The operating system's monotonic clock, counted from the moment it was made.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock {
-    origin: Instant,
+    /// What the system's clock said, in its nanoseconds.
+    origin: u64,
     epoch: SystemTime,
 }
 
 impl SystemClock {
     /// A clock whose origin is now.
     pub fn start() -> Self {
-        SystemClock { origin: Instant::now(), epoch: SystemTime::now() }
+        SystemClock { origin: monotonic(), epoch: SystemTime::now() }
     }
 
     /// The time of day at the origin.
@@ -61,6 +64,13 @@ impl SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Nanos {
-        Nanos(nanos(self.origin.elapsed()))
+        Nanos(monotonic() - self.origin)
     }
+}
+
+/// The system's monotonic clock in nanoseconds. It is read once or twice per transaction, and [`std::time::Instant`] would check
+/// and convert what is plain here.
+fn monotonic() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
