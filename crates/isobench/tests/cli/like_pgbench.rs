@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use isobench_testkit::installed::RealPgbench;
+
 use crate::compare::words;
 use crate::support::named::Database;
 use crate::support::pgbench;
@@ -55,10 +57,10 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// A database with pgbench's tables.
-fn prepare(test: &str) -> Option<(std::path::PathBuf, Database, Scene)> {
+fn prepare(test: &str) -> Option<(RealPgbench, Database, Scene)> {
     let (pgbench, database) = (pgbench::find(test)?, Database::new(test)?);
     let scene = Scene::new();
-    theirs(&scene, &pgbench, &database, "-i -q").expect(0);
+    theirs(&scene, &pgbench.program, &database, "-i -q").expect(0);
     for (name, text) in FILES {
         scene.write(name, text);
     }
@@ -92,15 +94,30 @@ fn column(line: &str) -> Option<usize> {
     is_command.then(|| line.find(|c: char| c.is_ascii_alphabetic() || c == '\\')).flatten()
 }
 
+/// The version whose layout `run` has.
+const LAYOUT: u32 = 18;
+
+/// Whether pgbench's layout changed in 18 for runs with these options: the columns of commands, and the lines of several
+/// scripts. The other layouts are compared with the strict drop-in's.
+fn depends_on_layout(options: &str) -> bool {
+    let words = words(options);
+    let scripts = words.iter().filter(|word| ["-b", "-f"].contains(word)).count();
+    scripts > 1 || words.contains(&"-r")
+}
+
 #[test]
 fn the_summary_has_pgbenchs_lines() {
     let Some((pgbench, database, scene)) = prepare("the_summary_has_pgbenchs_lines") else { return };
     let mut differences = Vec::new();
     let succeeding = OPTIONS.iter().map(|options| (options, 0));
-    for (options, status) in succeeding.chain(FAILING.iter().map(|options| (options, 2))) {
+    let failing = FAILING.iter().map(|options| (options, 2));
+    for (options, status) in succeeding.chain(failing) {
+        if pgbench.major < LAYOUT && (status != 0 || depends_on_layout(options)) {
+            continue;
+        }
         // Whether a script of a mix has its turn must not be chance.
         let options = &format!("{options} --random-seed=42");
-        let theirs = theirs(&scene, &pgbench, &database, options).expect(status);
+        let theirs = theirs(&scene, &pgbench.program, &database, options).expect(status);
         let ours = database.run(&scene, &[&["run"], &words(options)[..]].concat()).expect(status);
         let different = difference(&theirs, &ours);
         if !different.is_empty() {
@@ -175,7 +192,7 @@ fn a_seed_leads_to_pgbenchs_state() {
     for options in SEEDED {
         let options = format!("{options} --random-seed=42");
         database.connect().execute(clean).expect("clean tables");
-        theirs(&scene, &pgbench, &database, &options).expect(0);
+        theirs(&scene, &pgbench.program, &database, &options).expect(0);
         let theirs = database.value(STATE);
         assert!(!theirs.starts_with("0 "), "{theirs}");
         database.connect().execute(clean).expect("clean tables");

@@ -140,7 +140,7 @@ fn pgbench_can_use_what_init_made() {
     let (Some(pgbench), Some(database)) = (pgbench::find(test), Database::new(test)) else { return };
     let scene = Scene::new();
     database.run(&scene, &["init"]).expect(0);
-    let mut command = scene.program(&pgbench, &["-t", "5"]);
+    let mut command = scene.program(&pgbench.program, &["-t", "5"]);
     let finished = Running::start(command.args(database.server_options()).arg(&database.name)).finish();
     finished.expect(0).prints(&["actually processed: 5/5"]);
 }

@@ -1,11 +1,14 @@
 //! The real pgbench, where there is one.
 
-use std::path::PathBuf;
+use isobench_testkit::installed::{RealPgbench, pgbenches};
 
 use super::skip;
 
-/// The program of version 15 or newer; `None` after saying why the test is skipped.
-pub fn find(test: &str) -> Option<PathBuf> {
-    let found = isobench_testkit::installed::pgbench().map_err(|why| skip(test, &why));
-    found.ok().map(|(program, _)| program)
+/// The newest of those that can be found; `None` after saying why the test is skipped.
+pub fn find(test: &str) -> Option<RealPgbench> {
+    let newest = pgbenches().pop();
+    if newest.is_none() {
+        skip(test, "there is no pgbench to compare with (ISOBENCH_PGBENCH can name one)");
+    }
+    newest
 }
