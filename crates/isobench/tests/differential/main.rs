@@ -18,9 +18,11 @@ mod compare;
 mod exceptions;
 mod normal;
 mod program;
+mod random;
 mod server;
 mod state;
 
+use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -62,18 +64,41 @@ fn is_like_pgbench_18() {
     check("is_like_pgbench_18", 18);
 }
 
+#[test]
+fn random_scripts_are_like_pgbench_15() {
+    check_random("random_scripts_are_like_pgbench_15", 15, 50);
+}
+
+#[test]
+fn random_scripts_are_like_pgbench_18() {
+    check_random("random_scripts_are_like_pgbench_18", 18, 200);
+}
+
 /// Compares all cases that are for a version, if the real program of that version is here.
 fn check(test: &str, version: u32) {
+    let wanted = std::env::var("ISOBENCH_CASE").unwrap_or_default();
+    let cases = TABLES.iter().flat_map(|(name, text)| case::read(name, text));
+    check_cases(
+        test,
+        version,
+        cases.filter(|case| case.versions.contains(&version) && case.name.contains(&wanted)).collect(),
+    );
+}
+
+/// Compares so many random scripts, unless the environment wants more.
+fn check_random(test: &str, version: u32, count: u64) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let count = number("ISOBENCH_RANDOM_SCRIPTS").unwrap_or(count);
+    let first = number("ISOBENCH_RANDOM_SEED").unwrap_or(1);
+    check_cases(test, version, (first..first + count).map(|seed| random::case(seed, version)).collect());
+}
+
+fn check_cases(test: &str, version: u32, cases: Vec<Case>) {
     let pgbench = match pgbench_of(version) {
         Ok(pgbench) if pgbench.server.is_some() => pgbench,
         Ok(pgbench) => return skip(test, &format!("no server beside {}", pgbench.program.display())),
         Err(why) => return skip(test, &why),
     };
-    let wanted = std::env::var("ISOBENCH_CASE").unwrap_or_default();
-    let cases = TABLES.iter().flat_map(|(name, text)| case::read(name, text));
-    let cases: Vec<Case> = cases
-        .filter(|case| case.versions.contains(&version) && case.name.contains(&wanted))
-        .collect();
     let site = Site::start(pgbench);
     let bad = run_all(&site, &cases);
     assert!(bad.is_empty(), "{} of {} cases:\n{}", bad.len(), cases.len(), bad.join("\n"));
@@ -89,7 +114,7 @@ fn run_all(site: &Site, cases: &[Case]) -> Vec<String> {
             cases.get(index).map(|case| (index, case))
         } {
             if let Some(why) = examine(site, case) {
-                let told = format!("== {} (pgbench {})\n  {}\n{why}", case.name, site.pgbench.major, case.options);
+                let told = format!("{}{why}", heading(site, case));
                 bad.lock().expect("no worker has panicked").push((index, told));
             }
         }
@@ -104,11 +129,21 @@ fn run_all(site: &Site, cases: &[Case]) -> Vec<String> {
     bad.into_iter().map(|(_, told)| told).collect()
 }
 
+/// What a case is.
+fn heading(site: &Site, case: &Case) -> String {
+    let mut text = format!("== {} (pgbench {})\n  {}\n", case.name, site.pgbench.major, case.options);
+    for (name, script) in &case.files {
+        // Writing to a string can't fail.
+        let _ = write!(text, "  --- {name}\n{script}  ---\n");
+    }
+    text
+}
+
 /// What is wrong with a case.
 fn examine(site: &Site, case: &Case) -> Option<String> {
     if std::env::var_os("ISOBENCH_SHOW").is_some() {
         let (text, wrong) = show(site, case);
-        println!("== {} (pgbench {})\n  {}\n{text}", case.name, site.pgbench.major, case.options);
+        println!("{}{text}", heading(site, case));
         return wrong;
     }
     match compare(site, case) {

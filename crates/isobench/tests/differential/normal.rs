@@ -23,8 +23,12 @@ const RULES: &[(&str, &str)] = &[
     // What a server says of processes, transactions and objects.
     (r"\b(Process|process|transaction|relation|database|PID|OID) \d+", "$1 N"),
     (r"(tuple) \(\d+,\d+\)", "$1 (N,N)"),
-    // A message that came in several pieces is received several times.
-    (r"(?m)(^pgbench: client \d+ receiving\n)+", "pgbench: client receiving\n"),
+    // How the server found out depends on the time.
+    (r"Reason code: .*", "Reason code"),
+    // What nobody waited for, the server may have noticed or not.
+    (r"(?m)^(LOG:  could not send data to client: Broken pipe|FATAL:  connection to client lost)\n(STATEMENT: .*\n)?", ""),
+    // The question is the same, its wording isn't.
+    (r"LOG:  statement: select .*pg_partitioned_table.*", "LOG:  statement: select how many partitions"),
     // How many progress lines there are, and what they say, depends on the time.
     (r"(?m)^progress: .*$", "$0 progress"),
 ];
@@ -32,6 +36,7 @@ const RULES: &[(&str, &str)] = &[
 static COMPILED: LazyLock<Vec<(Regex, &str)>> =
     LazyLock::new(|| RULES.iter().map(|(pattern, with)| (regex(pattern), *with)).collect());
 
+static RECEIVING: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^pgbench: client \d+ receiving\n"));
 static COLUMN: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^ +\d+\.\d\d\d\b"));
 static PROGRESS: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^(progress: .*) progress\n?"));
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| regex(r"\d+(\.\d+)?"));
@@ -43,16 +48,17 @@ fn regex(pattern: &str) -> Regex {
 
 /// The aspects of a run that must be equal, by name.
 pub fn aspects(left: &Left, case: &Case) -> BTreeMap<String, String> {
-    let own = |text: &str| text.replace(&left.database, "DATABASE");
+    let pid = left.pid.to_string();
+    let own = |text: &str| text.replace(&left.database, "DATABASE").replace(&pid, "PID");
     let mut aspects = BTreeMap::from([
         ("status".to_owned(), format!("{:?}", left.status)),
         ("stdout".to_owned(), words(&own(&left.stdout), case)),
-        ("stderr".to_owned(), in_order(words(&own(&left.stderr), case), case)),
+        ("stderr".to_owned(), in_order(&received(&words(&own(&left.stderr), case)), case)),
         ("state".to_owned(), left.state.clone()),
         ("statements".to_owned(), statements(left, case)),
     ]);
     for (name, text) in &left.files {
-        let name = name.replace(&left.pid.to_string(), "PID");
+        let name = name.replace(&pid, "PID");
         aspects.insert(format!("file {name}"), transaction_log(text, case));
     }
     if case.any_statements || case.any_numbers {
@@ -101,14 +107,22 @@ fn one_progress_line(text: &str) -> String {
     all
 }
 
-fn in_order(text: String, case: &Case) -> String {
-    if case.any_order { sorted(&text) } else { text }
+/// The text in order: as it is, sorted if the order is chance, each line once if the number of lines is chance.
+fn in_order(text: &str, case: &Case) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    if case.any_order || case.any_numbers {
+        lines.sort_unstable();
+    }
+    if case.any_numbers {
+        lines.dedup();
+    }
+    lines.join("\n")
 }
 
-fn sorted(text: &str) -> String {
-    let mut lines: Vec<&str> = text.lines().collect();
-    lines.sort_unstable();
-    lines.join("\n")
+/// Says once that something was received: how often, and between which other lines, depends on the time.
+fn received(text: &str) -> String {
+    let rest = RECEIVING.replace_all(text, "");
+    if rest.len() == text.len() { text.to_owned() } else { format!("{rest}pgbench: client N receiving\n") }
 }
 
 /// A log of transactions without times: of single ones, or of intervals, which become one.
@@ -129,14 +143,10 @@ fn transaction_log(text: &str, case: &Case) -> String {
             fields.join(" ")
         })
         .collect();
-    if case.any_order {
-        lines.sort_unstable();
-    }
     if case.any_numbers {
         lines = lines.iter().map(|line| NUMBER.replace_all(line, "N").into_owned()).collect();
-        lines.dedup();
     }
-    lines.join("\n")
+    in_order(&lines.join("\n"), case)
 }
 
 /// The number of fields of an interval, and the sum of the transactions.
