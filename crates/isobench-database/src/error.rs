@@ -2,6 +2,8 @@
 
 use isobench_pgwire::{ServerError, SqlState};
 
+use crate::tables::Table;
+
 /// A failure of administrative work on the server.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -10,6 +12,22 @@ pub enum Error {
     Query {
         /// The statement, as sent; long ones are cut.
         statement: String,
+        /// What the server said.
+        source: Box<ServerError>,
+    },
+    /// The server didn't let a COPY begin. pgbench prints `unexpected copy in result: …`.
+    #[error("could not copy rows into {}: {}", table.name(), source.report(None))]
+    CopyRefused {
+        /// The table to be filled.
+        table: Table,
+        /// What the server said.
+        source: Box<ServerError>,
+    },
+    /// The server refused the rows of a COPY. pgbench prints what the server said, and `PQendcopy failed`.
+    #[error("copying rows into {} failed: {}", table.name(), source.report(None))]
+    CopyFailed {
+        /// The table to be filled.
+        table: Table,
         /// What the server said.
         source: Box<ServerError>,
     },
@@ -65,18 +83,27 @@ impl Error {
     /// The server's error code, where the server said one.
     pub fn code(&self) -> Option<SqlState> {
         match self {
-            Error::Query { source, .. } | Error::MayNotCreate { source, .. } => Some(source.code),
+            Error::MayNotCreate { source, .. } => Some(source.code),
             Error::Connection(error) => error.code(),
-            Error::Answer { .. } | Error::NotOurs { .. } | Error::InUse { .. } => None,
+            other => other.refusal().map(|source| source.code),
+        }
+    }
+
+    /// What the server said when it refused a statement or its rows.
+    pub(crate) fn refusal(&self) -> Option<&ServerError> {
+        match self {
+            Error::Query { source, .. }
+            | Error::CopyRefused { source, .. }
+            | Error::CopyFailed { source, .. } => Some(source),
+            _ => None,
         }
     }
 
     /// True if the session is gone, so that anything further needs a new one.
     pub fn is_connection_lost(&self) -> bool {
         match self {
-            Error::Query { source, .. } => source.is_fatal(),
             Error::Connection(error) => error.is_connection_lost(),
-            _ => false,
+            other => other.refusal().is_some_and(ServerError::is_fatal),
         }
     }
 

@@ -119,15 +119,12 @@ impl<'a> Retry<'a> {
     pub(crate) fn after(&mut self, error: Error) -> Result<(), Error> {
         /// Schema changes of a cluster settle within that time.
         const LONGEST_PAUSE: Duration = Duration::from_millis(640);
-        let conflict = match &error {
-            Error::Query { source, .. } => {
-                self.db.product.conflict(source.code, &source.message, source.detail.as_deref()).is_some()
-            }
-            // COMMIT answered ROLLBACK: nothing was done.
-            Error::Answer { .. } => true,
-            _ => false,
-        };
-        if !conflict || self.left == 0 {
+        // COMMIT answered ROLLBACK: nothing was done.
+        let nothing_done = matches!(error, Error::Answer { .. });
+        let conflict = error.refusal().is_some_and(|source| {
+            self.db.product.conflict(source.code, &source.message, source.detail.as_deref()).is_some()
+        });
+        if !(conflict || nothing_done) || self.left == 0 {
             return Err(error);
         }
         self.left -= 1;

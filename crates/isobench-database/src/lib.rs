@@ -33,6 +33,7 @@ mod reset;
 pub mod settings;
 mod steps;
 pub mod tables;
+mod target;
 
 pub use conflict::Conflict;
 pub use error::Error;
@@ -40,7 +41,7 @@ pub use init::{init, scale_of};
 pub use invariants::{Baseline, Checked, Expectation, Writes, baseline, check};
 pub use level::EffectiveLevelQuery;
 pub use namespace::Namespace;
-pub use options::{InitOptions, PartitionMethod};
+pub use options::{Habits, InitOptions, PartitionMethod};
 pub use product::{Database, Product, detect};
 pub use progress::{Progress, Timings};
 pub use reset::{ResetNote, reset};

@@ -9,10 +9,13 @@ use crate::error::Error;
 use crate::init::{Retry, execute};
 use crate::product::Database;
 use crate::progress::Progress;
-use crate::tables::{ACCOUNTS, LoadHow, TELLERS, Table, batches};
+use crate::tables::{
+    ACCOUNTS, Freeze, LoadHow, TELLERS, Table, batches, copy_command, copy_in_batches, insert_in_batches,
+};
+use crate::target::Target;
 
-/// pgbench tells its progress every so many rows.
-const TOLD_EVERY: u64 = 100_000;
+/// Progress is told every so many rows.
+const TOLD_EVERY: u64 = 100;
 /// Bytes of rows handed to the connection at a time: enough to make each write worth it, little enough to stay in
 /// the cache.
 const CHUNK: usize = 64 * 1024;
@@ -29,28 +32,27 @@ pub(crate) fn load(
     let started = Instant::now();
     let mut tell = |done: u64| {
         if done.is_multiple_of(TOLD_EVERY) {
-            progress(Progress::Rows { table: table.name(), done, total: rows, elapsed: started.elapsed() });
+            progress(Progress::Rows { table, done, total: rows, elapsed: started.elapsed() });
         }
     };
-    let command = how.command(table);
     match how {
-        LoadHow::Copy { .. } => copy(conn, &command, table, 1..=rows, &mut tell),
+        LoadHow::Copy(freeze) => copy_at_once(conn, db, table, freeze, rows, &mut tell),
         LoadHow::CopyBatches(size) => batches(rows, size).try_for_each(|batch| {
             let mut retry = Retry::new(db);
-            while let Err(error) = copy_in_transaction(conn, &command, table, batch.clone()) {
+            while let Err(error) = copy_in_transaction(conn, table, batch.clone()) {
                 retry.after(error)?;
             }
             tell_batch(&batch, &mut tell);
             Ok(())
         }),
         LoadHow::InsertBatches(size) => batches(rows, size).try_for_each(|batch| {
-            let mut text = command.clone().into_bytes();
+            let mut text = insert_in_batches(table).into_bytes();
             for number in batch.clone() {
                 if number != *batch.start() {
                     text.push(b',');
                 }
                 text.push(b'(');
-                write_row(&mut text, table, number, Separators::SQL);
+                write_row(&mut text, table, number, Form::Sql);
                 text.push(b')');
             }
             // Only ASCII was written.
@@ -64,7 +66,23 @@ pub(crate) fn load(
 /// Tells every multiple of [`TOLD_EVERY`] that a batch passed.
 fn tell_batch(batch: &RangeInclusive<u64>, tell: &mut dyn FnMut(u64)) {
     let first = batch.start().next_multiple_of(TOLD_EVERY);
-    (first..=*batch.end()).step_by(100_000).for_each(tell);
+    (first..=*batch.end()).step_by(100).for_each(tell);
+}
+
+/// One COPY of a whole table, in the transaction that is open.
+fn copy_at_once(
+    conn: &mut Connection,
+    db: &Database,
+    table: Table,
+    freeze: Freeze,
+    rows: u64,
+    tell: &mut dyn FnMut(u64),
+) -> Result<(), Error> {
+    let target = Target::look(conn, db, table, freeze)?;
+    let (columns, form) = if target.constants_by_server { ("(aid,bid)", Form::Keys) } else { ("", Form::Whole) };
+    target.let_server_fill(conn)?;
+    copy(conn, &copy_command(table, columns, target.freeze), table, 1..=rows, form, tell)?;
+    target.restore(conn)
 }
 
 /// One COPY of these rows.
@@ -73,34 +91,40 @@ fn copy(
     command: &str,
     table: Table,
     range: RangeInclusive<u64>,
+    form: Form,
     tell: &mut dyn FnMut(u64),
 ) -> Result<(), Error> {
+    let mut begun = false;
     let mut numbers = range;
     let mut fill = |out: &mut Vec<u8>| {
+        begun = true;
         let mut more = false;
         let full = out.len() + CHUNK;
         while out.len() < full {
             let Some(number) = numbers.next() else { break };
-            write_row(out, table, number, Separators::COPY);
+            write_row(out, table, number, form);
             out.push(b'\n');
             tell(number);
             more = true;
         }
         more
     };
-    conn.copy_in(command, &mut fill).map_err(|error| Error::of(error, command))?;
-    Ok(())
+    match conn.copy_in(command, &mut fill) {
+        Ok(_) => Ok(()),
+        Err(isobench_pgwire::Error::Server(source)) if begun => Err(Error::CopyFailed { table, source }),
+        Err(isobench_pgwire::Error::Server(source)) => Err(Error::CopyRefused { table, source }),
+        Err(error) => Err(Error::of(error, command)),
+    }
 }
 
 /// One COPY in a transaction of its own; after an error nothing of it is left, unless COMMIT's result is unknown.
 fn copy_in_transaction(
     conn: &mut Connection,
-    command: &str,
     table: Table,
     range: RangeInclusive<u64>,
 ) -> Result<(), Error> {
     conn.execute("begin").map_err(|error| Error::of(error, "begin"))?;
-    let copied = copy(conn, command, table, range, &mut |_| {});
+    let copied = copy(conn, &copy_in_batches(table), table, range, Form::Named, &mut |_| {});
     let end = if copied.is_ok() { "commit" } else { "rollback" };
     let ended = conn.execute(end).map_err(|error| Error::of(error, end));
     copied?;
@@ -113,38 +137,44 @@ fn copy_in_transaction(
     }
 }
 
-/// What stands between values and for values that SQL and COPY write differently.
-#[derive(Clone, Copy)]
-struct Separators {
-    between: u8,
-    empty_text: &'static [u8],
+/// How a row is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// For COPY, all columns.
+    Whole,
+    /// For COPY, the columns that have a value.
+    Named,
+    /// For COPY, the columns that aren't the same in all rows.
+    Keys,
+    /// For INSERT, the columns that have a value.
+    Sql,
 }
 
-impl Separators {
-    const COPY: Self = Separators { between: b'\t', empty_text: b"" };
-    const SQL: Self = Separators { between: b',', empty_text: b"''" };
-}
-
-/// Row `number` of a table at its start: all balances are 0, the accounts' filler is blank, the others' is left out
-/// and so NULL.
-fn write_row(out: &mut Vec<u8>, table: Table, number: u64, with: Separators) {
+/// Row `number` of a table at its start: all balances are 0, the accounts' filler is blank, the others' is NULL.
+fn write_row(out: &mut Vec<u8>, table: Table, number: u64, form: Form) {
+    let between = if form == Form::Sql { b',' } else { b'\t' };
     let mut digits = itoa::Buffer::new();
     out.extend_from_slice(digits.format(number).as_bytes());
-    out.push(with.between);
     let branch = match table {
         Table::Accounts => Some((number - 1) / ACCOUNTS + 1),
         Table::Tellers => Some((number - 1) / TELLERS + 1),
         Table::Branches | Table::History => None,
     };
     if let Some(branch) = branch {
+        out.push(between);
         out.extend_from_slice(digits.format(branch).as_bytes());
-        out.push(with.between);
     }
-    out.push(b'0');
-    if table == Table::Accounts {
-        out.push(with.between);
-        out.extend_from_slice(with.empty_text);
+    if form == Form::Keys {
+        return;
     }
+    out.extend_from_slice(&[between, b'0']);
+    let filler: &[u8] = match (table, form) {
+        (Table::Accounts, Form::Sql) => b",''",
+        (Table::Accounts, _) => b"\t",
+        (_, Form::Whole) => b"\t\\N",
+        _ => b"",
+    };
+    out.extend_from_slice(filler);
 }
 
 #[cfg(test)]
@@ -152,25 +182,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_as_copy_and_sql() {
-        let row = |table, number, with| {
+    fn rows_in_every_form() {
+        let row = |table, number, form| {
             let mut out = Vec::new();
-            write_row(&mut out, table, number, with);
+            write_row(&mut out, table, number, form);
             String::from_utf8(out).unwrap()
         };
-        assert_eq!(row(Table::Branches, 7, Separators::COPY), "7\t0");
-        assert_eq!(row(Table::Tellers, 10, Separators::COPY), "10\t1\t0");
-        assert_eq!(row(Table::Tellers, 11, Separators::SQL), "11,2,0");
-        assert_eq!(row(Table::Accounts, 100_000, Separators::COPY), "100000\t1\t0\t");
-        assert_eq!(row(Table::Accounts, 100_001, Separators::SQL), "100001,2,0,''");
+        assert_eq!(row(Table::Branches, 7, Form::Named), "7\t0");
+        assert_eq!(row(Table::Branches, 7, Form::Whole), "7\t0\t\\N");
+        assert_eq!(row(Table::Tellers, 10, Form::Named), "10\t1\t0");
+        assert_eq!(row(Table::Tellers, 10, Form::Whole), "10\t1\t0\t\\N");
+        assert_eq!(row(Table::Tellers, 11, Form::Sql), "11,2,0");
+        assert_eq!(row(Table::Accounts, 100_000, Form::Whole), "100000\t1\t0\t");
+        assert_eq!(row(Table::Accounts, 100_000, Form::Named), "100000\t1\t0\t");
+        assert_eq!(row(Table::Accounts, 100_001, Form::Keys), "100001\t2");
+        assert_eq!(row(Table::Accounts, 100_001, Form::Sql), "100001,2,0,''");
     }
 
     #[test]
-    fn batches_tell_every_hundred_thousand() {
+    fn batches_tell_every_hundred() {
         let mut told = Vec::new();
-        for batch in batches(250_000, 70_000) {
+        for batch in batches(350, 170) {
             tell_batch(&batch, &mut |done| told.push(done));
         }
-        assert_eq!(told, [100_000, 200_000]);
+        assert_eq!(told, [100, 200, 300]);
     }
 }

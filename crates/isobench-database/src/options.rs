@@ -25,6 +25,19 @@ pub struct InitOptions {
     pub partitions: u32,
     /// How the accounts are partitioned (pgbench: `--partition-method`).
     pub partition_method: PartitionMethod,
+    /// What else differs between versions of pgbench.
+    pub habits: Habits,
+}
+
+/// What versions of pgbench do differently when they make tables on PostgreSQL. The default is what the newest does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Habits {
+    /// Branches and tellers are inserted row by row instead of copied, so that further columns may exist.
+    pub insert_small_tables: bool,
+    /// Accounts are copied with `FREEZE` unless partitions were asked for, instead of looking at the table.
+    pub freeze_blindly: bool,
+    /// With partitions, `unlogged` goes for all tables, even the partitioned one, instead of the partitions alone.
+    pub unlogged_everywhere: bool,
 }
 
 /// How the accounts are partitioned by their number.
@@ -51,6 +64,7 @@ impl Default for InitOptions {
             index_tablespace: None,
             partitions: 0,
             partition_method: PartitionMethod::Range,
+            habits: Habits::default(),
         }
     }
 }

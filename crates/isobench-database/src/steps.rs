@@ -22,35 +22,21 @@ pub enum Step {
     ForeignKeys,
 }
 
-/// Step, letter, name in the line of timings, line said when it starts; the words are pgbench's.
-const STEPS: [(Step, char, &str, &str); 7] = [
-    (Step::DropTables, 'd', "drop tables", "dropping old tables..."),
-    (Step::CreateTables, 't', "create tables", "creating tables..."),
-    (Step::ClientGenerate, 'g', "client-side generate", "generating data (client-side)..."),
-    (Step::ServerGenerate, 'G', "server-side generate", "generating data (server-side)..."),
-    (Step::Vacuum, 'v', "vacuum", "vacuuming..."),
-    (Step::PrimaryKeys, 'p', "primary keys", "creating primary keys..."),
-    (Step::ForeignKeys, 'f', "foreign keys", "creating foreign keys..."),
+/// The steps and their letters, in pgbench's order.
+const STEPS: [(Step, char); 7] = [
+    (Step::DropTables, 'd'),
+    (Step::CreateTables, 't'),
+    (Step::ClientGenerate, 'g'),
+    (Step::ServerGenerate, 'G'),
+    (Step::Vacuum, 'v'),
+    (Step::PrimaryKeys, 'p'),
+    (Step::ForeignKeys, 'f'),
 ];
 
 impl Step {
-    fn row(self) -> &'static (Step, char, &'static str, &'static str) {
-        STEPS.iter().find(|row| row.0 == self).unwrap_or(&STEPS[0])
-    }
-
     /// The letter in `-I`.
     pub fn letter(self) -> char {
-        self.row().1
-    }
-
-    /// The name in pgbench's line of timings, for example `client-side generate`.
-    pub fn name(self) -> &'static str {
-        self.row().2
-    }
-
-    /// What pgbench says when the step starts, for example `vacuuming...`.
-    pub fn announcement(self) -> &'static str {
-        self.row().3
+        STEPS.iter().find(|row| row.0 == self).unwrap_or(&STEPS[0]).1
     }
 }
 
@@ -159,7 +145,7 @@ mod tests {
         assert_eq!("d t\u{20}G p f".parse::<Steps>().unwrap().to_string(), "dtGpf");
         assert_eq!(Steps::default().without_vacuum().with_foreign_keys().to_string(), "dtgpf");
         assert_eq!("f".parse::<Steps>().unwrap().with_foreign_keys().to_string(), "f");
-        for (step, letter, ..) in STEPS {
+        for (step, letter) in STEPS {
             assert_eq!((step.letter(), letter.to_string().parse()), (letter, Ok(Steps(vec![step]))));
         }
     }

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use crate::dialect::{Empty, Load, PrimaryKey};
+use crate::dialect::{Dialect, Empty, Load, PrimaryKey};
 use crate::options::{InitOptions, PartitionMethod};
 use crate::product::Database;
 use crate::steps::Step;
@@ -73,7 +73,7 @@ impl Table {
     }
 
     /// Rows at the start.
-    pub(crate) fn rows(self, scale: u32) -> u64 {
+    pub fn rows(self, scale: u32) -> u64 {
         u64::from(scale)
             * match self {
                 Table::History => 0,
@@ -83,8 +83,8 @@ impl Table {
             }
     }
 
-    /// The columns that a load fills.
-    pub(crate) const fn loaded_columns(self) -> &'static str {
+    /// The columns that a load fills where it names them.
+    const fn loaded_columns(self) -> &'static str {
         match self {
             Table::History => "tid,bid,aid,delta,mtime",
             Table::Tellers => "tid,bid,tbalance",
@@ -132,15 +132,23 @@ pub enum Action {
 /// How rows made here are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadHow {
-    /// One COPY in the transaction that is open, with `FREEZE` or without.
-    Copy {
-        /// Whether the rows are frozen, which saves the vacuum its work.
-        freeze: bool,
-    },
+    /// One COPY in the transaction that is open.
+    Copy(Freeze),
     /// A COPY of this many rows in a transaction of its own, again and again.
     CopyBatches(u64),
     /// An INSERT of this many rows, again and again.
     InsertBatches(u64),
+}
+
+/// Whether copied rows are frozen, which saves the vacuum its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Freeze {
+    /// No row is.
+    Never,
+    /// All are, unless the table turns out to be partitioned, for which the server refuses it.
+    Possible,
+    /// All are; the server refuses if it can't be.
+    Always,
 }
 
 impl fmt::Display for Action {
@@ -149,9 +157,15 @@ impl fmt::Display for Action {
         match self {
             Action::Run(sql) => write!(f, "{sql};"),
             Action::Load { table, how, rows } => {
-                write!(f, "-- load {rows} rows: {}", how.command(*table))?;
+                let command = match how {
+                    LoadHow::Copy(freeze) => copy_command(*table, "", *freeze != Freeze::Never),
+                    LoadHow::CopyBatches(_) => copy_in_batches(*table),
+                    LoadHow::InsertBatches(_) => insert_in_batches(*table),
+                };
+                write!(f, "-- load {rows} rows: {command}")?;
                 match how {
-                    LoadHow::Copy { .. } => Ok(()),
+                    LoadHow::Copy(Freeze::Possible) => write!(f, ", unless it is partitioned"),
+                    LoadHow::Copy(_) => Ok(()),
                     LoadHow::CopyBatches(batch) => write!(f, ", {batch} rows in each transaction"),
                     LoadHow::InsertBatches(batch) => write!(f, " … ({batch} rows in each command)"),
                 }
@@ -162,18 +176,20 @@ impl fmt::Display for Action {
     }
 }
 
-impl LoadHow {
-    /// The command that rows belong to, up to where the rows begin.
-    pub(crate) fn command(self, table: Table) -> String {
-        let (name, columns) = (table.name(), table.loaded_columns());
-        match self {
-            LoadHow::Copy { freeze: true } => format!("copy {name}({columns}) from stdin with (freeze on)"),
-            LoadHow::Copy { freeze: false } | LoadHow::CopyBatches(_) => {
-                format!("copy {name}({columns}) from stdin")
-            }
-            LoadHow::InsertBatches(_) => format!("insert into {name}({columns}) values "),
-        }
-    }
+/// The command that copies whole rows, or these columns of them.
+pub(crate) fn copy_command(table: Table, columns: &str, freeze: bool) -> String {
+    let options = if freeze { " with (freeze on)" } else { "" };
+    format!("copy {}{columns} from stdin{options}", table.name())
+}
+
+/// The command that copies a batch of rows.
+pub(crate) fn copy_in_batches(table: Table) -> String {
+    copy_command(table, &format!("({})", table.loaded_columns()), false)
+}
+
+/// The command that inserts a batch of rows, up to where they begin.
+pub(crate) fn insert_in_batches(table: Table) -> String {
+    format!("insert into {}({}) values ", table.name(), table.loaded_columns())
 }
 
 /// What a step does on this server.
@@ -201,44 +217,32 @@ fn quoted(name: &str) -> String {
 
 fn create_tables(db: &Database, opts: &InitOptions) -> Vec<Action> {
     let dialect = &db.product.dialect;
-    let aid = if opts.scale >= BIG_SCALE { "bigint" } else { "int" };
+    // The spaces are pgbench's; they show where the server or pgbench quotes the statement.
+    let aid = if opts.scale >= BIG_SCALE { "bigint" } else { "   int" };
     let partitions = if dialect.storage { opts.partitions } else { 0 };
     let unlogged = if opts.unlogged && dialect.unlogged { "unlogged " } else { "" };
+    // A partitioned table has no rows to log, and the server refuses to call it unlogged since version 18.
+    let unlogged_whole = if partitions == 0 || opts.habits.unlogged_everywhere { unlogged } else { "" };
     let fillfactor =
         if dialect.fillfactor { format!(" with (fillfactor={})", opts.fillfactor) } else { String::new() };
     let tablespace = match &opts.tablespace {
         Some(name) if dialect.storage => format!(" tablespace {}", quoted(name)),
         _ => String::new(),
     };
-    let mut actions = Vec::new();
-    if opts.unlogged && !dialect.unlogged {
-        actions.push(Action::Tell(format!("{} has no unlogged tables; these are logged", db.product.name)));
-    }
-    if opts.fillfactor != 100 && !dialect.fillfactor {
-        actions.push(Action::Tell(format!("{} has no fill factor; it is ignored", db.product.name)));
-    }
-    let unused = opts.partitions > 0 || opts.tablespace.is_some() || opts.index_tablespace.is_some();
-    if unused && !dialect.storage {
-        actions.push(Action::Tell(format!(
-            "isobench makes no partitions and uses no tablespaces on {}; these options are ignored",
-            db.product.name
-        )));
-    }
+    let mut actions = ignored_options(db, opts);
     for table in CREATE_ORDER {
-        let partitioned = table == Table::Accounts && partitions > 0;
         let key = match table.key() {
             Some(key) if dialect.primary_key == PrimaryKey::InCreateTable => format!(",primary key ({key})"),
             _ => String::new(),
         };
-        let (unlogged, storage) = match (table, opts.partition_method) {
-            // A partitioned table has no storage; since version 18, it can't be unlogged.
-            (Table::Accounts, PartitionMethod::Range) if partitioned => ("", " partition by range (aid)"),
-            (Table::Accounts, PartitionMethod::Hash) if partitioned => ("", " partition by hash (aid)"),
-            (Table::History, _) => (unlogged, ""),
-            _ => (unlogged, fillfactor.as_str()),
+        let storage = match (table, opts.partition_method) {
+            (Table::Accounts, PartitionMethod::Range) if partitions > 0 => " partition by range (aid)",
+            (Table::Accounts, PartitionMethod::Hash) if partitions > 0 => " partition by hash (aid)",
+            (Table::History, _) => "",
+            _ => fillfactor.as_str(),
         };
         actions.push(Action::Run(format!(
-            "create {unlogged}table {}({}{key}){storage}{tablespace}",
+            "create {unlogged_whole}table {}({}{key}){storage}{tablespace}",
             table.name(),
             table.columns(aid)
         )));
@@ -247,13 +251,28 @@ fn create_tables(db: &Database, opts: &InitOptions) -> Vec<Action> {
         actions.push(Action::TellPartitions(partitions));
         for number in 1..=partitions {
             actions.push(Action::Run(format!(
-                "create {unlogged}table {name}_{number} partition of {name} for values {}{fillfactor}",
+                "create {unlogged}table {name}_{number}\n  partition of {name}\n  for values {}{fillfactor}",
                 partition_bounds(opts, number),
                 name = Table::Accounts.name(),
             )));
         }
     }
     actions
+}
+
+/// What the user asked for and the product hasn't got.
+fn ignored_options(db: &Database, opts: &InitOptions) -> Vec<Action> {
+    let (name, dialect) = (db.product.name, &db.product.dialect);
+    let storage = opts.partitions > 0 || opts.tablespace.is_some() || opts.index_tablespace.is_some();
+    let told = [
+        (opts.unlogged && !dialect.unlogged, format!("{name} has no unlogged tables; these are logged")),
+        (opts.fillfactor != 100 && !dialect.fillfactor, format!("{name} has no fill factor; it is ignored")),
+        (
+            storage && !dialect.storage,
+            format!("isobench makes no partitions and uses no tablespaces on {name}; these options are ignored"),
+        ),
+    ];
+    told.into_iter().filter(|(ignored, _)| *ignored).map(|(_, text)| Action::Tell(text)).collect()
 }
 
 fn partition_bounds(opts: &InitOptions, number: u32) -> String {
@@ -284,20 +303,42 @@ fn in_transaction(actions: Vec<Action>) -> Vec<Action> {
 
 fn client_generate(db: &Database, opts: &InitOptions) -> Vec<Action> {
     let load = db.product.dialect.load;
-    // Before version 14, FREEZE left the visibility map empty; a partitioned table refuses it.
-    let freeze = db.at_least(14, 0);
     let mut actions = empty_tables(db);
     for table in FILLED {
+        let rows = table.rows(opts.scale);
         let how = match load {
-            Load::CopyAtOnce => {
-                LoadHow::Copy { freeze: freeze && (table != Table::Accounts || opts.partitions == 0) }
+            Load::CopyAtOnce if opts.habits.insert_small_tables && table != Table::Accounts => {
+                actions.extend((1..=rows).map(|number| single_insert(table, number)));
+                continue;
             }
+            Load::CopyAtOnce => LoadHow::Copy(freeze(db, opts, table)),
             Load::CopyBatches(rows) => LoadHow::CopyBatches(rows),
             Load::Insert(rows) => LoadHow::InsertBatches(rows),
         };
-        actions.push(Action::Load { table, how, rows: table.rows(opts.scale) });
+        actions.push(Action::Load { table, how, rows });
     }
     if load == Load::CopyAtOnce { in_transaction(actions) } else { actions }
+}
+
+fn freeze(db: &Database, opts: &InitOptions, table: Table) -> Freeze {
+    // Before version 14, FREEZE left the visibility map empty.
+    if !db.at_least(14, 0) {
+        return Freeze::Never;
+    }
+    match (opts.habits.freeze_blindly, table) {
+        (false, _) => Freeze::Possible,
+        (true, Table::Accounts) if opts.partitions > 0 => Freeze::Never,
+        (true, _) => Freeze::Always,
+    }
+}
+
+/// A row of a small table, in the words of pgbench before it copied them.
+fn single_insert(table: Table, number: u64) -> Action {
+    let values = match table {
+        Table::Tellers => format!(" ({number},{},0)", (number - 1) / TELLERS + 1),
+        _ => format!("({number},0)"),
+    };
+    Action::Run(format!("insert into {}({}) values{values}", table.name(), table.loaded_columns()))
 }
 
 fn server_generate(db: &Database, opts: &InitOptions) -> Vec<Action> {
@@ -306,7 +347,7 @@ fn server_generate(db: &Database, opts: &InitOptions) -> Vec<Action> {
     for table in FILLED {
         let rows = table.rows(opts.scale);
         for range in batches(rows, dialect.series_batch.unwrap_or(rows)) {
-            actions.push(Action::Run(series_insert(table, &range, dialect.integer_division)));
+            actions.push(Action::Run(series_insert(table, &range, dialect)));
         }
     }
     if dialect.series_batch.is_none() { in_transaction(actions) } else { actions }
@@ -321,20 +362,23 @@ pub(crate) fn batches(rows: u64, size: u64) -> impl Iterator<Item = RangeInclusi
     })
 }
 
-fn series_insert(table: Table, range: &RangeInclusive<u64>, division: &str) -> String {
+fn series_insert(table: Table, range: &RangeInclusive<u64>, dialect: &Dialect) -> String {
+    let division = dialect.integer_division;
     let values = match table {
         Table::Branches => "bid, 0".to_owned(),
         Table::Tellers => format!("tid, (tid - 1) {division} {TELLERS} + 1, 0"),
         Table::Accounts => format!("aid, (aid - 1) {division} {ACCOUNTS} + 1, 0, ''"),
         Table::History => String::new(),
     };
+    let key = table.key().unwrap_or("tid");
+    // PostgreSQL gives the column the alias of the table; others need to be told both.
+    let alias = if dialect.series_batch.is_none() { key.to_owned() } else { format!("numbers({key})") };
     format!(
-        "insert into {}({}) select {values} from generate_series({}, {}) as numbers({})",
+        "insert into {}({}) select {values} from generate_series({}, {}) as {alias}",
         table.name(),
         table.loaded_columns(),
         range.start(),
         range.end(),
-        table.key().unwrap_or("tid")
     )
 }
 
@@ -353,7 +397,7 @@ fn each_table(command: &str) -> Vec<Action> {
 /// What a reset does about statistics where there is no vacuum.
 pub(crate) fn analyze(db: &Database) -> Vec<Action> {
     match db.product.dialect {
-        crate::dialect::Dialect { vacuum: None, analyze: Some(command), .. } => each_table(command),
+        Dialect { vacuum: None, analyze: Some(command), .. } => each_table(command),
         _ => Vec::new(),
     }
 }

@@ -1,28 +1,110 @@
-//! `-i`: makes the tables.
+//! `-i`: makes the tables, and tells it in pgbench's words.
+//!
+//! How they are made is `isobench_database`'s business.
 
-use isobench_database::{InitOptions, detect, init};
-use isobench_pgwire::process_environment;
+mod cancel;
+mod lines;
 
+use std::time::Duration;
+
+use isobench_database::tables::Table;
+use isobench_database::{Error, InitOptions, Progress, detect, init};
+use isobench_pgwire::{Connection, process_environment};
+
+use self::cancel::Cancelling;
+pub use self::lines::Lines;
 use crate::console::{Console, Message};
 use crate::options::Common;
-use crate::setup::Login;
+use crate::setup::{self, Login};
 
 /// Makes the tables and returns the exit status.
 pub fn initialize(common: &Common, tables: &InitOptions, console: Console) -> u8 {
-    let made = Login::new(&common.connection, &process_environment).and_then(|mut login| {
-        let mut connection = login.first()?;
-        let database = detect(&mut connection).map_err(|error| error.to_string())?;
-        let mut show = |progress| console.say(&Message::plain(progress));
-        init(&mut connection, &database, tables, &mut show).map_err(|error| error.to_string())
-    });
-    match made {
-        Ok(timings) => {
-            console.say(&Message::plain(timings.summary()));
+    let login = Login::new(&common.connection, &process_environment);
+    let mut connection = match login.and_then(|mut login| login.first()) {
+        Ok(connection) => connection,
+        Err(why) => {
+            setup::no_session(console, why, "initialization");
+            return 1;
+        }
+    };
+    let tables = InitOptions { habits: common.version.init_habits(), ..tables.clone() };
+    let mut lines = Lines::new(common.version, tables.quiet);
+    match make(&mut connection, &tables, &mut lines, console) {
+        Ok(()) => {
+            connection.close();
             0
         }
-        Err(why) => {
-            console.error(why);
+        Err(message) => {
+            console.say(&message);
             1
         }
+    }
+}
+
+fn make(
+    connection: &mut Connection,
+    tables: &InitOptions,
+    lines: &mut Lines,
+    console: Console,
+) -> Result<(), Message> {
+    let cancelling = Cancelling::watch(connection.cancel_token(), console).map_err(Message::error)?;
+    let database = detect(connection).map_err(|error| refusal(&error))?;
+    let mut sent = None;
+    let mut show = |progress: Progress| {
+        if let Progress::Rows { table, done, elapsed, .. } = progress {
+            // After an interrupt pgbench sends no further rows.
+            if cancelling.requested() {
+                return;
+            }
+            sent = Some((table, done, elapsed));
+        }
+        console.write(lines.of(&progress));
+    };
+    let outcome = init(connection, &database, tables, &mut show);
+    if let Err(Error::CopyFailed { table, .. }) = &outcome
+        && !cancelling.requested()
+    {
+        // pgbench doesn't hear that the server refused a row before it has sent all of them.
+        for progress in unsent(*table, table.rows(tables.scale), sent) {
+            console.write(lines.of(&progress));
+        }
+    }
+    let timings = outcome.map_err(|error| refusal(&error))?;
+    console.write(Lines::summary(&timings));
+    Ok(())
+}
+
+/// What would be told of a table's rows after those that were sent last.
+fn unsent(
+    table: Table,
+    total: u64,
+    sent: Option<(Table, u64, Duration)>,
+) -> impl Iterator<Item = Progress> {
+    let (done, elapsed) = match sent {
+        Some((last, done, elapsed)) if last == table => (done, elapsed),
+        _ => (0, Duration::ZERO),
+    };
+    (done / 100 + 1..=total / 100).map(move |hundreds| Progress::Rows {
+        table,
+        done: hundreds * 100,
+        total,
+        elapsed,
+    })
+}
+
+/// Why the tables can't be made.
+fn refusal(error: &Error) -> Message {
+    match error {
+        Error::Query { statement, source } => {
+            Message::error(format_args!("query failed: {}", source.report(Some(statement))))
+                .detail(format_args!("Query was: {statement}"))
+        }
+        Error::CopyRefused { source, .. } => {
+            Message::error(format_args!("unexpected copy in result: {}", source.report(None)))
+        }
+        Error::CopyFailed { source, .. } => {
+            Message::plain(source.report(None)).then_error("PQendcopy failed")
+        }
+        other => Message::error(other),
     }
 }

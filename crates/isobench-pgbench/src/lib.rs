@@ -21,7 +21,7 @@
 
 mod benchmark;
 pub mod console;
-mod initialize;
+pub mod initialize;
 mod interrupt;
 pub mod options;
 pub mod progress;

@@ -2,6 +2,7 @@
 //!
 //! No other file compares versions: it asks a question that is answered here.
 
+use isobench_database::Habits;
 use isobench_script::Dialect;
 
 /// A major version of pgbench.
@@ -87,6 +88,27 @@ impl Version {
     /// The columns of the report on commands are one space apart. Since 18; before, there were two.
     pub fn narrow_command_report(self) -> bool {
         self >= Version::V18
+    }
+
+    /// Branches and tellers are copied, and lines on rows name their table. Since 17; before, they were inserted one by
+    /// one without a word.
+    pub fn names_filled_table(self) -> bool {
+        self >= Version::V17
+    }
+
+    /// On a terminal the line on rows is erased at the end. Since 17; before, it stayed.
+    pub fn erases_row_line(self) -> bool {
+        self >= Version::V17
+    }
+
+    /// How tables are made: before 17, small tables were inserted and `FREEZE` followed the options; before 18, a
+    /// partitioned table was called unlogged, too, which servers of version 18 refuse.
+    pub fn init_habits(self) -> Habits {
+        Habits {
+            insert_small_tables: self < Version::V17,
+            freeze_blindly: self < Version::V17,
+            unlogged_everywhere: self < Version::V18,
+        }
     }
 
     /// The script language: `\syncpipeline` exists since 17; before, it was an invalid command.

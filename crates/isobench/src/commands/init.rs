@@ -1,16 +1,13 @@
 //! `isobench init`: creates and fills the TPC-B-like tables on a server that is named.
 
-use std::time::Duration;
-
 use isobench_database::{Progress, detect, init as make};
+use isobench_pgbench::Version;
+use isobench_pgbench::initialize::Lines;
 use isobench_pgwire::Connection;
 
 use crate::failure::{Failure, Outcome};
 use crate::options::InitArguments;
 use crate::target::named_server;
-
-/// How often rows are reported with `--quiet` (pgbench: every five seconds).
-const QUIET_EVERY: Duration = Duration::from_secs(5);
 
 /// Makes the tables, with pgbench's lines of progress on standard error.
 ///
@@ -26,18 +23,10 @@ pub fn init(arguments: &InitArguments) -> Outcome {
     };
     let mut connection = Connection::open(&server).map_err(Failure::setup)?;
     let database = detect(&mut connection).map_err(Failure::setup)?;
-    let mut shown = Duration::ZERO;
-    let mut show = |progress: Progress| {
-        if let Progress::Rows { elapsed, done, total, .. } = progress {
-            if options.quiet && elapsed < shown + QUIET_EVERY && done < total {
-                return;
-            }
-            shown = elapsed;
-        }
-        eprintln!("{progress}");
-    };
+    let mut lines = Lines::new(Version::default(), options.quiet);
+    let mut show = |progress: Progress| eprint!("{}", lines.of(&progress));
     let timings = make(&mut connection, &database, &options, &mut show).map_err(Failure::setup)?;
-    eprintln!("{}", timings.summary());
+    eprint!("{}", Lines::summary(&timings));
     connection.close();
     Ok(())
 }
