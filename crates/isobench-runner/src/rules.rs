@@ -42,6 +42,11 @@ impl Rules {
         self == Rules::Isobench
     }
 
+    /// A transaction that meets a conflict when the time is over counts nowhere, even if its tries are exhausted.
+    pub(crate) fn forgets_failures_at_the_end(self) -> bool {
+        self == Rules::Pgbench
+    }
+
     /// A transaction whose script ends inside a block counts as processed before its client is aborted.
     pub(crate) fn counts_unfinished_block(self) -> bool {
         self == Rules::Pgbench

@@ -64,7 +64,8 @@ impl Client {
         let spec = &ctx.job.spec;
         let exhausted =
             !spec.retry.allows_another(self.tries) || self.exceeds_limit(spec.latency_limit, ctx.now);
-        if exhausted {
+        let forgotten = ctx.stopping && spec.rules.forgets_failures_at_the_end();
+        if exhausted && !forgotten {
             self.tell_what_follows(ctx, false);
             self.count_command(ctx, command, false);
             let (tries, deadlock) = (self.tries, code == SqlState::DEADLOCK_DETECTED);

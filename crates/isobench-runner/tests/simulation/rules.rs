@@ -1,7 +1,7 @@
 //! Where the rules of pgbench differ from those of a measurement, side by side.
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{Cause, Detail, Event, OnError, Pacing, Protocol, Rules, Step};
+use isobench_runner::{Cause, Detail, Event, How, OnError, Pacing, Protocol, Rules, Step, Unfinished};
 use isobench_testkit::simulated::{Answer, Fault, Faults, On, When};
 
 use crate::harness::{Case, INSERT, Ran, TRANSFER, at, millis, tries};
@@ -118,6 +118,20 @@ fn pgbenchs_workers_have_equal_shares_of_the_rate() {
 }
 
 #[test]
+fn pgbench_forgets_what_fails_when_the_time_is_over() {
+    // Attempts end at 4, 8 and 12 ms; the run at 10 ms.
+    for (rules, given_up, cut_off, told) in [(Rules::Isobench, 3, 0, 6), (Rules::Pgbench, 2, 1, 5)] {
+        let faults = Faults::none().and(On::Commit, When::Chance(1.0), CONFLICT);
+        let case = Case::new(TRANSFER).rules(rules).faults(faults).retry(tries(1)).time(millis(10));
+        let ran = case.detail(Detail::Errors).run();
+        let transactions = ran.ledger.transactions;
+        assert_eq!((transactions.given_up, transactions.cut_off), (given_up, cut_off), "{rules:?}");
+        assert_eq!(ran.outcome.scripts[0].commands[4].failures, given_up);
+        assert_eq!((ran.events.len(), ran.ended.len() as u64), (told, given_up));
+    }
+}
+
+#[test]
 fn a_failed_preparation_is_the_attempts_error() {
     let faults = Faults::none().and(On::Parse, When::Nth(0, 2), BROKEN);
     let ran = Case::new(TRANSFER).protocol(Protocol::Prepared).faults(faults).run();
@@ -205,6 +219,20 @@ fn pgbench_blames_the_end_though_the_error_came_before() {
         let faults = Faults::none().and(On::Update, When::First(1), BROKEN);
         let ran = Case::new(script).rules(rules).protocol(Protocol::Extended).faults(faults).run();
         assert_eq!(ran.server_error().0, at(0, 0, command), "{rules:?}");
+    }
+}
+
+#[test]
+fn a_script_that_ends_inside_a_block_counts_as_done_by_pgbenchs_rules() {
+    for (rules, committed, errored) in [(Rules::Isobench, 0, 1), (Rules::Pgbench, 1, 0)] {
+        let ran = Case::new("BEGIN;\nSELECT 1;\n").rules(rules).transactions(2).run();
+        assert_eq!(ran.abort(), (at(0, 0, 2), Cause::Unfinished(Unfinished::Block)));
+        let transactions = ran.ledger.transactions;
+        assert_eq!(
+            (transactions.total, transactions.committed, transactions.errored),
+            (1, committed, errored)
+        );
+        assert_eq!((ran.outcome.aborted, ran.count(How::Committed)), (1, committed), "{rules:?}");
     }
 }
 
