@@ -95,7 +95,9 @@ fn abort(place: Place, cause: &Cause, job: &Job) -> Vec<String> {
         }
         Cause::Lost(_, Some(last)) => vec![in_query(0, &last.report(None))],
         Cause::Lost(_, None) => {
-            vec![format!("{in_command}; perhaps the backend died while processing")]
+            // Whatever the command is, such as \endpipeline.
+            let at = format!("client {client} aborted in command {command} (SQL) of script {script}");
+            vec![format!("{at}; perhaps the backend died while processing")]
         }
     }
 }
@@ -235,9 +237,9 @@ SELECT 1 \\gset
             ),
             (1, Cause::Copy, "COPY is not supported in pgbench, aborting"),
             (
-                1,
+                4,
                 Cause::Lost("the connection was lost".to_owned(), None),
-                "client 2 aborted in command 1 (SQL) of script 0; perhaps the backend died while processing",
+                "client 2 aborted in command 4 (SQL) of script 0; perhaps the backend died while processing",
             ),
         ] {
             assert_eq!(aborted(command, cause), [expected]);

@@ -160,6 +160,8 @@ pub(crate) struct Client {
     failure: Option<Box<(ServerError, usize)>>,
     /// With what the server ended the session while it owed no reply, so that it is no failure of the attempt.
     farewell: Option<Box<ServerError>>,
+    /// Why the connection was lost, which is to be noticed when it is needed.
+    lost: Option<Box<str>>,
     pipeline: Option<Box<Pipeline>>,
     stored: Option<Box<store::Rows>>,
     /// The server wants, or sends, the rows of a COPY.
@@ -202,6 +204,7 @@ impl Client {
             may_commit: false,
             failure: None,
             farewell: None,
+            lost: None,
             pipeline: None,
             stored: None,
             copy: false,
@@ -317,7 +320,7 @@ impl Client {
         if self.is_over(ctx) {
             return self.finish();
         }
-        if self.farewell.is_some() {
+        if self.farewell.is_some() && ctx.job.spec.rules.notices_loss_at_once() {
             return self.on_lost(ctx, CLOSED);
         }
         let mix = &ctx.job.workload.mix;
@@ -430,6 +433,7 @@ impl Client {
     pub(crate) fn on_disconnected(&mut self, ctx: &mut Context<'_>) -> Action {
         self.connected = false;
         self.farewell = None;
+        self.lost = None;
         self.after_transaction(ctx)
     }
 

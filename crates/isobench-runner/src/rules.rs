@@ -47,6 +47,12 @@ impl Rules {
         self == Rules::Pgbench
     }
 
+    /// A connection that is lost while nothing is outstanding is noticed at once. pgbench finds out when it needs the
+    /// connection next, if it ever does.
+    pub(crate) fn notices_loss_at_once(self) -> bool {
+        self == Rules::Isobench
+    }
+
     /// A transaction whose script ends inside a block counts as processed before its client is aborted.
     pub(crate) fn counts_unfinished_block(self) -> bool {
         self == Rules::Pgbench

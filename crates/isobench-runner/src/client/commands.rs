@@ -115,6 +115,10 @@ impl Client {
         let Some(request) = ctx.job.program.request(self.script, self.command) else {
             return not_allowed("not an SQL command");
         };
+        if let Some(why) = self.lost.take() {
+            self.state = State::Replying;
+            return Ok(Next::Stop(self.on_lost(ctx, &why)));
+        }
         if self.pipeline.is_some() && request.store != Store::None {
             let name = ctx.job.command_kind(self.script, self.command);
             return not_allowed(&format!("\\{name} is not allowed in pipeline mode"));

@@ -126,10 +126,20 @@ impl Client {
 
     /// The connection is of no use any more, for the reason given in `why`.
     pub(crate) fn on_lost(&mut self, ctx: &mut Context<'_>, why: &str) -> Action {
+        let at_once = ctx.job.spec.rules.notices_loss_at_once();
+        let idle = matches!(self.state, State::Sleeping | State::Waiting { .. } | State::BackingOff { .. });
+        if idle && !at_once && self.pipeline.is_none() {
+            self.lost = Some(why.into());
+            return Action::Receive;
+        }
+        let command = match self.pipeline {
+            Some(_) if !ctx.job.spec.rules.blames_command_in_pipeline() => self.end_of_pipeline(ctx),
+            _ => self.command,
+        };
         self.end_abruptly(ctx, Bucket::Errored);
         let failure = self.failure.take().map(|failure| Box::new(failure.0));
         let last = failure.filter(|error| error.is_fatal()).or(self.farewell.take());
-        self.abort(ctx, self.command, Cause::Lost(why.to_owned(), last))
+        self.abort(ctx, command, Cause::Lost(why.to_owned(), last))
     }
 
     /// The run can't wait for the client any longer.

@@ -131,7 +131,7 @@ impl Client {
     }
 
     /// The command at which the pipeline ends; its replies may come before that is executed.
-    fn end_of_pipeline(&self, ctx: &Context<'_>) -> usize {
+    pub(super) fn end_of_pipeline(&self, ctx: &Context<'_>) -> usize {
         let rest = ctx.job.commands(self.script).iter().skip(self.command);
         let ahead = rest.take_while(|command| !matches!(command.kind, CommandKind::EndPipeline)).count();
         self.command + ahead

@@ -2,7 +2,7 @@
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{Cause, Detail, Event, How, OnError, Pacing, Protocol, Rules, Step, Unfinished};
-use isobench_testkit::simulated::{Answer, Fault, Faults, On, When};
+use isobench_testkit::simulated::{Answer, Fault, Faults, Loss, On, When};
 
 use crate::harness::{Case, INSERT, Ran, TRANSFER, at, millis, tries};
 
@@ -239,7 +239,7 @@ fn a_script_that_ends_inside_a_block_counts_as_done_by_pgbenchs_rules() {
 #[test]
 fn a_connection_lost_while_preparing_ends_the_client_by_both_rules() {
     for rules in [Rules::Isobench, Rules::Pgbench] {
-        let lost = Fault::Lost(isobench_testkit::simulated::Loss::Closed);
+        let lost = Fault::Lost(Loss::Closed);
         let faults = Faults::none().and(On::Parse, When::Nth(0, 2), lost);
         let ran = Case::new(TRANSFER)
             .rules(rules)
@@ -250,5 +250,71 @@ fn a_connection_lost_while_preparing_ends_the_client_by_both_rules() {
         assert!(matches!(ran.abort(), (place, Cause::Lost(_, None)) if place == at(0, 0, 3)), "{rules:?}");
         // Nothing that was outstanding could have committed.
         assert_eq!((ran.ledger.attempts.errored, ran.ledger.attempts.ambiguous), (1, 0));
+    }
+}
+
+/// A statement, a pause, and another statement.
+const PAUSES: &str = "UPDATE t SET v = 1;\n\\sleep 9 ms\nSELECT 1;\n";
+
+#[test]
+fn pgbench_notices_a_loss_when_it_needs_the_connection() {
+    for (rules, place, elapsed) in
+        [(Rules::Isobench, at(0, 0, 1), millis(3)), (Rules::Pgbench, at(0, 0, 2), millis(10))]
+    {
+        for loss in [Loss::Closed, Loss::Reset] {
+            let faults = Faults::none().and(On::Update, When::First(1), Fault::LostWhenIdle(millis(2), loss));
+            let ran = Case::new(PAUSES).rules(rules).faults(faults).run();
+            assert!(matches!(ran.abort(), (at, Cause::Lost(_, None)) if at == place), "{:?}", ran.events);
+            assert_eq!((ran.outcome.elapsed, ran.ledger.attempts.errored), (elapsed, 1), "{rules:?}");
+        }
+    }
+}
+
+#[test]
+fn pgbench_doesnt_notice_a_loss_after_the_last_statement() {
+    let script = "UPDATE t SET v = 1;\n\\sleep 9 ms\n";
+    for (rules, committed, aborted) in [(Rules::Isobench, 0, 1), (Rules::Pgbench, 1, 0)] {
+        let lost = Fault::LostWhenIdle(millis(2), Loss::Closed);
+        let ran =
+            Case::new(script).rules(rules).faults(Faults::none().and(On::Update, When::First(1), lost)).run();
+        assert_eq!((ran.ledger.attempts.committed, ran.outcome.aborted), (committed, aborted), "{rules:?}");
+    }
+}
+
+#[test]
+fn pgbench_notices_a_loss_between_transactions_in_the_next_one() {
+    for fault in [Fault::LostWhenIdle(millis(2), Loss::Closed), Fault::TerminatedAfterReply] {
+        let last = (fault == Fault::TerminatedAfterReply).then_some(SqlState::ADMIN_SHUTDOWN);
+        for (rules, total) in [(Rules::Isobench, 1), (Rules::Pgbench, 2)] {
+            for pacing in [Pacing::ThinkTime(millis(5)), Pacing::Unpaced] {
+                if pacing == Pacing::Unpaced && last.is_none() {
+                    continue;
+                }
+                let faults = Faults::none().and(On::Commit, When::First(1), fault);
+                let case = Case::new(TRANSFER).rules(rules).pacing(pacing).faults(faults).transactions(3);
+                let ran = case.run();
+                let (place, Cause::Lost(_, said)) = ran.abort() else { panic!("{:?}", ran.events) };
+                assert_eq!(said.map(|error| error.code), last);
+                assert_eq!((ran.ledger.transactions.total, ran.ledger.attempts.committed), (total, 1));
+                if rules == Rules::Pgbench {
+                    assert_eq!(
+                        (place, ran.ledger.attempts.errored),
+                        (at(0, 0, 1), 1),
+                        "{fault:?} {pacing:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn pgbench_blames_the_end_of_a_pipeline_for_a_loss() {
+    let script =
+        "\\startpipeline\nUPDATE t SET v = 1;\n\\syncpipeline\n\\sleep 9 ms\nSELECT 2;\n\\endpipeline\n";
+    for (rules, command) in [(Rules::Isobench, 3), (Rules::Pgbench, 5)] {
+        let faults = Faults::none().and(On::Update, When::First(1), Fault::Lost(Loss::Closed));
+        let ran = Case::new(script).rules(rules).protocol(Protocol::Extended).faults(faults).run();
+        assert_eq!((ran.abort().0, ran.ledger.attempts.ambiguous), (at(0, 0, command), 1), "{rules:?}");
     }
 }
