@@ -68,7 +68,7 @@ impl Login {
 pub fn header(version: Version, server: Option<&str>) -> String {
     match server {
         Some(server) if number(server) != version.release() => {
-            format!("pgbench ({}, server {server})", version.release())
+            format!("pgbench ({}, server {server})\n", version.release())
         }
         _ => format!("pgbench ({})\n", version.release()),
     }
