@@ -2,11 +2,14 @@
 
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::connect::encryption;
 use crate::endpoint::Endpoint;
 use crate::frontend;
 use crate::socket::Deadline;
+use crate::tls::TlsClient;
 
 /// The longest time a cancel request may take where `connect_timeout` says nothing.
 const DEFAULT_LIMIT: Duration = Duration::from_secs(10);
@@ -18,11 +21,19 @@ pub struct CancelToken {
     pid: i32,
     key: Vec<u8>,
     limit: Duration,
+    /// How the session is encrypted, and so the request is.
+    encryption: Option<Arc<TlsClient>>,
 }
 
 impl CancelToken {
-    pub(crate) fn new(endpoint: Endpoint, pid: i32, key: Vec<u8>, limit: Option<Duration>) -> Self {
-        Self { endpoint, pid, key, limit: limit.unwrap_or(DEFAULT_LIMIT) }
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        pid: i32,
+        key: Vec<u8>,
+        limit: Option<Duration>,
+        encryption: Option<Arc<TlsClient>>,
+    ) -> Self {
+        Self { endpoint, pid, key, limit: limit.unwrap_or(DEFAULT_LIMIT), encryption }
     }
 
     /// Process id of the session's server process; 0 if the server didn't say.
@@ -46,12 +57,16 @@ impl CancelToken {
             ));
         }
         let deadline = Deadline::after(Some(self.limit));
-        let socket = self.endpoint.open(Some(self.limit))?;
+        let mut socket = self.endpoint.open(Some(self.limit))?;
+        if let Some(client) = &self.encryption {
+            socket = encryption::secure_again(socket, client, deadline)
+                .map_err(|problem| io::Error::other(problem.to_string()))?;
+        }
         let mut request = Vec::with_capacity(16);
         frontend::cancel_request(&mut request, self.pid, &self.key);
-        deadline.write_all(&socket, &request)?;
+        deadline.write_all(&mut socket, &request)?;
         // The server closes when it has sent the signal. How it closes doesn't matter.
-        match deadline.read(&socket, &mut [0; 16]) {
+        match deadline.read(&mut socket, &mut [0; 16]) {
             Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(error),
             _ => Ok(()),
         }

@@ -12,6 +12,7 @@ mod passfile;
 mod resolve;
 mod secret;
 mod service;
+mod tls;
 mod uri;
 mod values;
 
@@ -20,3 +21,4 @@ pub use self::error::ConfigError;
 pub use self::options::{Address, ConnectOptions, Host, Keepalives, SslMode, TargetSessionAttrs};
 pub use self::resolve::{Env, Given, is_connection_string, parse_connection_string, process_environment};
 pub use self::secret::Secret;
+pub use self::tls::{ChannelBinding, SslCertMode, SslNegotiation, TlsOptions, TlsRoots, TlsVersion};

@@ -1,18 +1,21 @@
 //! Opening a session: every host in turn, every address of it, start-up, and the check of what kind of session it is.
 
+pub(crate) mod encryption;
 mod error;
 
 use std::io;
 
+use self::encryption::{Secured, Way};
 pub use self::error::{ConnectError, ConnectProblem, FailedAttempt};
 use crate::cancel::CancelToken;
-use crate::config::{Host, SslMode, TargetSessionAttrs};
+use crate::config::{Host, TargetSessionAttrs};
 use crate::connection::Connection;
 use crate::endpoint::{Endpoint, watch_peer};
 use crate::frame::FrameBuffer;
 use crate::socket::{Deadline, Socket};
-use crate::startup::{Session, Startup, StartupProgress};
-use crate::{ConnectOptions, ServerError};
+use crate::startup::{Session, Startup, StartupError, StartupProgress};
+use crate::tls::Protection;
+use crate::{ConnectOptions, ServerError, SqlState};
 
 /// The largest message accepted before the peer has proved to be a server: its errors and parameters fit by far.
 const STARTUP_LIMIT: usize = 1 << 20;
@@ -78,7 +81,7 @@ fn connect_any(
             }
         };
         for endpoint in endpoints {
-            match connect_endpoint(options, host, &endpoint, kind) {
+            match connect_endpoint(options, host, &endpoint, kind, attempts) {
                 Ok(session) => return Ok(Some(session)),
                 Err(problem) => {
                     let is_final = problem.is_final();
@@ -93,66 +96,106 @@ fn connect_any(
     Ok(None)
 }
 
+/// What prevented a session over one connection.
+struct Failure {
+    problem: ConnectProblem,
+    /// Another way of encryption may help.
+    other_way: bool,
+}
+
+impl Failure {
+    /// One that has nothing to do with encryption.
+    fn lasting(problem: ConnectProblem) -> Self {
+        Self { problem, other_way: false }
+    }
+
+    /// One that another way of encryption may avoid.
+    fn of_this_way(problem: ConnectProblem) -> Self {
+        Self { problem, other_way: true }
+    }
+}
+
+/// Opens a session at one place, in every way that the mode of encryption allows.
+///
+/// Problems are noted in `attempts`, but for the last one.
 fn connect_endpoint(
     options: &ConnectOptions,
     host: &Host,
     endpoint: &Endpoint,
     kind: TargetSessionAttrs,
+    attempts: &mut Vec<FailedAttempt>,
 ) -> Result<Established, ConnectProblem> {
+    let mut ways = encryption::ways(options.ssl_mode, endpoint).iter().peekable();
+    loop {
+        let way = ways.next().copied().unwrap_or(Way::Plain);
+        match connect_in_one_way(options, host, endpoint, kind, way) {
+            Ok(session) => return Ok(session),
+            Err(failure) if failure.other_way && ways.peek().is_some() => {
+                attempts.push(FailedAttempt::new(endpoint, failure.problem));
+            }
+            Err(failure) => return Err(failure.problem),
+        }
+    }
+}
+
+fn connect_in_one_way(
+    options: &ConnectOptions,
+    host: &Host,
+    endpoint: &Endpoint,
+    kind: TargetSessionAttrs,
+    way: Way,
+) -> Result<Established, Failure> {
     let deadline = Deadline::after(options.connect_timeout);
+    let lost = |error| Failure::lasting(ConnectProblem::Lost(error));
     let socket = endpoint.open(options.connect_timeout).map_err(|error| match error.kind() {
         // A Unix socket says WouldBlock when its limit is over.
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock if options.connect_timeout.is_some() => {
-            ConnectProblem::Timeout
+            Failure::lasting(ConnectProblem::Timeout)
         }
-        _ => ConnectProblem::Unreachable(error),
+        _ => Failure::lasting(ConnectProblem::Unreachable(error)),
     })?;
-    watch_peer(&socket, options.keepalives, options.tcp_user_timeout).map_err(ConnectProblem::Lost)?;
-    let socket = encrypt(socket, options.ssl_mode, endpoint)?;
-    let (session, pending) = start(&socket, options, host, deadline)?;
+    watch_peer(&socket, options.keepalives, options.tcp_user_timeout).map_err(lost)?;
+    let Secured { mut socket, protection, client } =
+        encryption::secure(socket, way, options, host, deadline)?;
+    let differs = way == Way::Plain || protection != Protection::None;
+    let (session, pending) = start(&mut socket, options, host, protection, deadline)
+        .map_err(|failure| Failure { other_way: failure.other_way && differs, ..failure })?;
     if options.connect_timeout.is_some() {
-        socket.set_read_timeout(None).map_err(ConnectProblem::Lost)?;
-        socket.set_write_timeout(None).map_err(ConnectProblem::Lost)?;
+        socket.set_read_timeout(None).map_err(lost)?;
+        socket.set_write_timeout(None).map_err(lost)?;
     }
-    let cancel = CancelToken::new(endpoint.clone(), session.pid, session.key, options.connect_timeout);
+    let cancel =
+        CancelToken::new(endpoint.clone(), session.pid, session.key, options.connect_timeout, client);
     let established =
         Established { socket, parameters: session.parameters, cancel, notices: session.notices, pending };
-    check_kind(established, kind, deadline)
-}
-
-/// The place for TLS: what comes after this goes over the encrypted stream.
-fn encrypt(socket: Socket, mode: SslMode, endpoint: &Endpoint) -> Result<Socket, ConnectProblem> {
-    match (mode, endpoint) {
-        // libpq doesn't encrypt Unix sockets whatever the mode.
-        (SslMode::Disable | SslMode::Allow | SslMode::Prefer, _) | (_, Endpoint::Unix(_)) => Ok(socket),
-        (SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull, Endpoint::Tcp { .. }) => {
-            Err(ConnectProblem::TlsNotSupported)
-        }
-    }
+    check_kind(established, kind, deadline).map_err(Failure::lasting)
 }
 
 /// Sends the start-up packet and answers until the session waits for queries.
 fn start(
-    socket: &Socket,
+    socket: &mut Socket,
     options: &ConnectOptions,
     host: &Host,
+    protection: Protection,
     deadline: Deadline,
-) -> Result<(Session, Vec<u8>), ConnectProblem> {
+) -> Result<(Session, Vec<u8>), Failure> {
     let mut out = Vec::new();
-    let mut startup = Startup::for_host(options, host, &mut out);
+    let mut startup = Startup::for_host(options, host, &mut out).over(protection);
     let mut frames = FrameBuffer::with_limit(STARTUP_LIMIT);
     let mut buffer = [0; 4096];
     loop {
-        deadline.write_all(socket, &out).or_else(prefer_answer)?;
+        deadline.write_all(socket, &out).or_else(prefer_answer).map_err(Failure::lasting)?;
         out.clear();
-        let count = deadline.read(socket, &mut buffer).map_err(ConnectProblem::from_io)?;
+        let count = deadline
+            .read(socket, &mut buffer)
+            .map_err(|error| Failure::lasting(ConnectProblem::from_io(error)))?;
         if count == 0 {
-            return Err(ConnectProblem::Closed);
+            return Err(Failure::lasting(ConnectProblem::Closed));
         }
         let mut arrived = frames.feed(&buffer[..count]);
         while let Some(frame) = arrived.next().map_err(|error| {
             let turn = startup.check_turn(error.tag());
-            ConnectProblem::Startup(turn.err().unwrap_or_else(|| error.into()))
+            Failure::lasting(ConnectProblem::Startup(turn.err().unwrap_or_else(|| error.into())))
         })? {
             match startup.on_frame(frame, &mut out) {
                 Ok(StartupProgress::Continue) => {}
@@ -160,12 +203,19 @@ fn start(
                     drop(arrived);
                     return Ok((session, frames.pending().to_vec()));
                 }
-                Err(error) => {
-                    return Err(ConnectProblem::Startup(error).about_password(startup.password_asked()));
-                }
+                Err(error) => return Err(refused(error, &startup)),
             }
         }
     }
+}
+
+/// What it means that start-up ended with an error.
+fn refused(error: StartupError, startup: &Startup) -> Failure {
+    // Rules about who may connect can depend on encryption; what comes after them doesn't.
+    let other_way = !startup.is_authenticated()
+        && matches!(&error, StartupError::Server(error) if error.code != SqlState::CANNOT_CONNECT_NOW);
+    let problem = ConnectProblem::Startup(error).about_password(startup.password_asked());
+    Failure { problem, other_way }
 }
 
 /// A server may refuse and close before it has read our bytes: its message is worth more than `Broken pipe`.

@@ -188,8 +188,8 @@ impl Connection {
         self.out.clear();
         frontend::terminate(&mut self.out);
         // Whoever doesn't hear the goodbye sees the socket closed.
-        if !self.broken && self.socket.set_nonblocking(true).is_ok() {
-            let _ = io::Write::write(&mut self.socket, &self.out);
+        if !self.broken {
+            let _ = self.socket.send_now(&self.out);
         }
     }
 
@@ -220,7 +220,7 @@ impl Connection {
         let result = if self.broken {
             Err(io::ErrorKind::NotConnected.into())
         } else {
-            deadline.write_all(&self.socket, &self.out)
+            deadline.write_all(&mut self.socket, &self.out)
         };
         self.out.clear();
         match result {
@@ -250,7 +250,9 @@ impl Connection {
     fn receive_arrived(&mut self, answer: &mut Answer, deadline: Deadline) -> Result<bool, Error> {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        while matches!(poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&now)), Ok(1..)) {
+        while self.socket.has_buffered()
+            || matches!(poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&now)), Ok(1..))
+        {
             let count =
                 self.read(deadline).map_err(|error| answer.error.take().map_or(error, Error::from))?;
             if self.take_frames(count, answer)? == Some(Next::Ready) {
@@ -264,7 +266,7 @@ impl Connection {
         let result = if self.broken {
             Err(io::ErrorKind::NotConnected.into())
         } else {
-            deadline.read(&self.socket, &mut self.buffer)
+            deadline.read(&mut self.socket, &mut self.buffer)
         };
         match result {
             Ok(0) => Err(self.lost(io::ErrorKind::UnexpectedEof.into())),

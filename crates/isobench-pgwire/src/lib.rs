@@ -7,10 +7,10 @@
 //!   benchmark no allocation per message;
 //! - [`Startup`]: start-up and authentication as a state machine without I/O;
 //! - [`config`]: how to reach a server, from command line, connection string, environment and libpq's files;
-//! - the edge: [`connect`] opens a session over a [`Socket`], [`CancelToken`] cancels, and [`Connection`] is a
-//!   blocking connection for administrative work.
+//! - the edge: [`connect`] opens a session over a [`Socket`], encrypted by [`tls`](TlsStream) as libpq would,
+//!   [`CancelToken`] cancels, and [`Connection`] is a blocking connection for administrative work.
 //!
-//! It must not know what is measured, nor which product the server is. TLS has its place in `connect.rs` and is missing.
+//! It must not know what is measured, nor which product the server is.
 //!
 //! ```no_run
 //! use isobench_pgwire::{ConnectOptions, Connection, Given, process_environment};
@@ -38,12 +38,14 @@ mod server_error;
 mod socket;
 mod sqlstate;
 mod startup;
+mod tls;
 
 pub use backend::TransactionStatus;
 pub use cancel::CancelToken;
 pub use config::{
-    Address, ConfigError, ConnectOptions, Env, Given, Host, Keepalives, Secret, SslMode, TargetSessionAttrs,
-    account_name, is_connection_string, parse_connection_string, process_environment,
+    Address, ChannelBinding, ConfigError, ConnectOptions, Env, Given, Host, Keepalives, Secret, SslCertMode,
+    SslMode, SslNegotiation, TargetSessionAttrs, TlsOptions, TlsRoots, TlsVersion, account_name,
+    is_connection_string, parse_connection_string, process_environment,
 };
 pub use connect::{ConnectError, ConnectProblem, Established, FailedAttempt, connect};
 pub use connection::{Completed, Connection, Rows};
@@ -54,3 +56,4 @@ pub use server_error::ServerError;
 pub use socket::Socket;
 pub use sqlstate::SqlState;
 pub use startup::{Session, Startup, StartupError, StartupProgress};
+pub use tls::{Protection, TlsStream};

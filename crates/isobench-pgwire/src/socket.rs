@@ -1,10 +1,14 @@
-//! A connected stream socket, TCP or Unix, and the waiting that goes with it.
+//! A connected stream socket, TCP or Unix or TCP under TLS, and the waiting that goes with it.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
+
+use rustix::net::{self, RecvFlags, SendFlags};
+
+use crate::tls::TlsStream;
 
 /// A connected stream socket.
 #[derive(Debug)]
@@ -13,14 +17,20 @@ pub enum Socket {
     Tcp(TcpStream),
     /// Over a Unix-domain socket.
     Unix(UnixStream),
+    /// Over TCP, encrypted.
+    Tls(Box<TlsStream>),
 }
 
-/// Calls the same method of whichever socket it is.
+/// Calls the same method of whichever socket it is, or lies under the encryption.
 macro_rules! either {
     ($socket:expr, $stream:ident => $call:expr) => {
         match $socket {
             Socket::Tcp($stream) => $call,
             Socket::Unix($stream) => $call,
+            Socket::Tls(encrypted) => {
+                let $stream = encrypted.socket();
+                $call
+            }
         }
     };
 }
@@ -61,37 +71,74 @@ impl Socket {
     pub fn set_write_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
         either!(self, stream => stream.set_write_timeout(limit))
     }
+
+    /// Receives what has arrived, without waiting, whatever the socket's mode; 0: the peer has closed.
+    ///
+    /// Fewer bytes than the buffer holds mean that nothing is left.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock`: nothing has arrived. Anything else: the connection is lost.
+    #[inline]
+    pub fn receive_now(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // The system call is made without libc, whose `recv` is a cancellation point and costs as much again around it.
+        let plain = match self {
+            Self::Tcp(stream) => (*stream).as_fd(),
+            Self::Unix(stream) => (*stream).as_fd(),
+            Self::Tls(stream) => return stream.receive(buffer, RecvFlags::DONTWAIT),
+        };
+        let (count, _) = net::recv(plain, buffer, RecvFlags::DONTWAIT)?;
+        Ok(count)
+    }
+
+    /// Sends as many bytes as go without waiting, whatever the socket's mode.
+    ///
+    /// The rest must be offered again when the socket is writable, the same bytes first.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock`: no byte was taken. Anything else: the connection is lost.
+    #[inline]
+    pub fn send_now(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let plain = match self {
+            Self::Tcp(stream) => (*stream).as_fd(),
+            Self::Unix(stream) => (*stream).as_fd(),
+            Self::Tls(stream) => return stream.send(bytes, SendFlags::DONTWAIT),
+        };
+        Ok(net::send(plain, bytes, SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT))?)
+    }
+
+    /// Whether received bytes wait here, so that there may be some to read although the system's socket has none.
+    pub(crate) fn has_buffered(&self) -> bool {
+        matches!(self, Self::Tls(stream) if stream.has_buffered())
+    }
 }
 
 impl Read for Socket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        (&*self).read(buffer)
+        match self {
+            Self::Tcp(stream) => stream.read(buffer),
+            Self::Unix(stream) => stream.read(buffer),
+            Self::Tls(stream) => stream.read(buffer),
+        }
     }
 }
 
-impl Read for &Socket {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        either!(*self, stream => { let mut stream = stream; stream.read(buffer) })
-    }
-}
-
+/// As with [`Socket::send_now`], what was not taken must be offered again, the same bytes first.
 impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        (&*self).write(bytes)
+        match self {
+            Self::Tcp(stream) => stream.write(bytes),
+            Self::Unix(stream) => stream.write(bytes),
+            Self::Tls(stream) => stream.write(bytes),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Write for &Socket {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        either!(*self, stream => { let mut stream = stream; stream.write(bytes) })
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        match self {
+            Self::Tcp(_) | Self::Unix(_) => Ok(()),
+            Self::Tls(stream) => stream.flush(),
+        }
     }
 }
 
@@ -134,7 +181,7 @@ impl Deadline {
     }
 
     /// Reads what has arrived, waiting for the first byte at most until then. 0: the peer has closed.
-    pub(crate) fn read(self, mut socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn read(self, socket: &mut Socket, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             if let Some(left) = self.left()? {
                 socket.set_read_timeout(Some(left))?;
@@ -147,7 +194,7 @@ impl Deadline {
     }
 
     /// Writes all bytes, at most until then.
-    pub(crate) fn write_all(self, mut socket: &Socket, mut bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write_all(self, socket: &mut Socket, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             if let Some(left) = self.left()? {
                 socket.set_write_timeout(Some(left))?;

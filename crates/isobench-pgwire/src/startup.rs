@@ -3,9 +3,13 @@
 //! Sockets and the choice of a host are in `connect.rs`.
 
 use postgres_protocol::authentication::md5_hash;
-use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::authentication::sasl::{
+    ChannelBinding as ScramBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
+};
 
 use crate::backend::{self, Authentication, Message, SaslMechanisms};
+use crate::config::ChannelBinding;
+use crate::tls::Protection;
 use crate::{ConnectOptions, Frame, Host, ProtocolError, Secret, ServerError, frontend};
 
 /// The most notices and parameters that are remembered; a sane server sends under 20.
@@ -24,6 +28,10 @@ pub struct Startup {
     phase: Phase,
     session: Session,
     password_asked: bool,
+    binding: ChannelBinding,
+    protection: Protection,
+    /// Whether the server has proved to be the end of the encrypted stream.
+    bound: bool,
 }
 
 /// What the state machine waits for.
@@ -31,9 +39,17 @@ enum Phase {
     /// A request for authentication. Goes to `Scram` (SASL), `Authenticated` (Ok), or stays (passwords).
     Authentication,
     /// The server's first SCRAM message (it answers ours). Goes to `ScramFinal`.
-    Scram(Box<ScramSha256>),
+    Scram {
+        scram: Box<ScramSha256>,
+        /// The exchange is tied to the encrypted stream.
+        binds: bool,
+    },
     /// The server's proof. Goes to `ScramDone`.
-    ScramFinal(Box<ScramSha256>),
+    ScramFinal {
+        scram: Box<ScramSha256>,
+        /// As with `Scram`.
+        binds: bool,
+    },
     /// Authentication's end after SCRAM. Goes to `Authenticated`.
     ScramDone,
     /// Parameters, the cancel key and ReadyForQuery, which is the end.
@@ -44,8 +60,8 @@ impl std::fmt::Debug for Phase {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Authentication => "Authentication",
-            Self::Scram(_) => "Scram",
-            Self::ScramFinal(_) => "ScramFinal",
+            Self::Scram { .. } => "Scram",
+            Self::ScramFinal { .. } => "ScramFinal",
             Self::ScramDone => "ScramDone",
             Self::Authenticated => "Authenticated",
         })
@@ -113,6 +129,9 @@ pub enum StartupError {
     /// SCRAM failed on the client's side, for instance because the server doesn't know the password itself.
     #[error("SCRAM authentication failed: {0}")]
     Scram(String),
+    /// Authentication can't be, or wasn't, tied to the encrypted stream as `channel_binding` demands; a sentence.
+    #[error("{0}")]
+    ChannelBinding(&'static str),
     /// Before authentication came a message of this type, which no PostgreSQL server sends then.
     #[error("expected authentication request from server, but received {}", char::from(*.0).escape_default())]
     NotAuthentication(u8),
@@ -142,7 +161,22 @@ impl Startup {
             phase: Phase::Authentication,
             session: Session::default(),
             password_asked: false,
+            binding: options.tls.channel_binding,
+            protection: Protection::None,
+            bound: false,
         }
+    }
+
+    /// Says how the stream is protected; it isn't unless this is called.
+    #[must_use]
+    pub fn over(mut self, protection: Protection) -> Self {
+        self.protection = protection;
+        self
+    }
+
+    /// Whether the server has accepted who we are.
+    pub fn is_authenticated(&self) -> bool {
+        matches!(self.phase, Phase::Authenticated)
     }
 
     /// Whether the server has asked for a password.
@@ -201,6 +235,7 @@ impl Startup {
         unexpected: ProtocolError,
         out: &mut Vec<u8>,
     ) -> Result<(), StartupError> {
+        self.check_binding(request)?;
         self.phase = match (std::mem::replace(&mut self.phase, Phase::Authentication), request) {
             (Phase::Authentication | Phase::ScramDone, Authentication::Ok) => Phase::Authenticated,
             (Phase::Authentication, Authentication::CleartextPassword) => {
@@ -214,14 +249,15 @@ impl Startup {
                 Phase::Authentication
             }
             (Phase::Authentication, Authentication::Sasl(offered)) => self.begin_scram(*offered, out)?,
-            (Phase::Scram(mut scram), Authentication::SaslContinue(message)) => {
+            (Phase::Scram { mut scram, binds }, Authentication::SaslContinue(message)) => {
                 check_iterations(message)?;
                 scram.update(message).map_err(|error| StartupError::Scram(error.to_string()))?;
                 frontend::sasl_response(out, scram.message());
-                Phase::ScramFinal(scram)
+                Phase::ScramFinal { scram, binds }
             }
-            (Phase::ScramFinal(mut scram), Authentication::SaslFinal(message)) => {
+            (Phase::ScramFinal { mut scram, binds }, Authentication::SaslFinal(message)) => {
                 scram.finish(message).map_err(|error| StartupError::Scram(error.to_string()))?;
+                self.bound = binds;
                 Phase::ScramDone
             }
             (Phase::Authentication, Authentication::Other(code)) => return Err(unsupported(*code)),
@@ -230,14 +266,60 @@ impl Startup {
         Ok(())
     }
 
+    /// Refuses what `channel_binding=require` forbids. Texts: libpq.
+    fn check_binding(&self, request: &Authentication<'_>) -> Result<(), StartupError> {
+        if self.binding != ChannelBinding::Require || self.bound {
+            return Ok(());
+        }
+        match request {
+            Authentication::Ok => Err(StartupError::ChannelBinding(
+                "channel binding required, but server authenticated client without channel binding",
+            )),
+            Authentication::Sasl(_) | Authentication::SaslContinue(_) | Authentication::SaslFinal(_) => {
+                Ok(())
+            }
+            _ => Err(StartupError::ChannelBinding(
+                "channel binding required but not supported by server's authentication request",
+            )),
+        }
+    }
+
     fn begin_scram(&mut self, offered: SaslMechanisms<'_>, out: &mut Vec<u8>) -> Result<Phase, StartupError> {
-        if !offered.iter().any(|name| name == SCRAM_SHA_256.as_bytes()) {
+        let offers = |mechanism: &str| offered.iter().any(|name| name == mechanism.as_bytes());
+        let (offers_plus, is_required) =
+            (offers(SCRAM_SHA_256_PLUS), self.binding == ChannelBinding::Require);
+        let (mechanism, binding) = match &self.protection {
+            Protection::None if is_required => {
+                return Err(StartupError::ChannelBinding("channel binding required, but SSL not in use"));
+            }
+            Protection::None if offers_plus => {
+                return Err(StartupError::ChannelBinding(
+                    "server offered SCRAM-SHA-256-PLUS authentication over a non-SSL connection",
+                ));
+            }
+            Protection::Tls { end_point: Some(data) }
+                if offers_plus && self.binding != ChannelBinding::Disable =>
+            {
+                (SCRAM_SHA_256_PLUS, ScramBinding::tls_server_end_point(data.clone()))
+            }
+            Protection::Tls { .. } if is_required => {
+                return Err(StartupError::ChannelBinding(
+                    "channel binding is required, but server did not offer an authentication method that supports \
+                     channel binding",
+                ));
+            }
+            // Says that binding was possible, so that the server notices if its offer was taken away on the way.
+            Protection::Tls { end_point: Some(_) } if self.binding == ChannelBinding::Prefer => {
+                (SCRAM_SHA_256, ScramBinding::unrequested())
+            }
+            Protection::Tls { .. } | Protection::None => (SCRAM_SHA_256, ScramBinding::unsupported()),
+        };
+        if !offers(mechanism) {
             return Err(StartupError::NoMechanism);
         }
-        // Channel binding needs TLS.
-        let scram = ScramSha256::new(self.password()?.as_bytes(), ChannelBinding::unsupported());
-        frontend::sasl_initial(out, SCRAM_SHA_256, scram.message());
-        Ok(Phase::Scram(Box::new(scram)))
+        let scram = ScramSha256::new(self.password()?.as_bytes(), binding);
+        frontend::sasl_initial(out, mechanism, scram.message());
+        Ok(Phase::Scram { scram: Box::new(scram), binds: mechanism == SCRAM_SHA_256_PLUS })
     }
 
     fn password(&mut self) -> Result<&str, StartupError> {

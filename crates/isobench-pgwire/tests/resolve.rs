@@ -79,9 +79,9 @@ const CASES: &[Case<'_>] = &[
     ),
     (&[("dbname", "keepalives=x")], &[], "invalid integer value \"x\" for connection option \"keepalives\""),
     (
-        &[("dbname", "channel_binding=require")],
+        &[("dbname", "gssencmode=require")],
         &[],
-        "isobench does not support \"require\" for connection option \"channel_binding\"",
+        "isobench does not support \"require\" for connection option \"gssencmode\"",
     ),
 ];
 

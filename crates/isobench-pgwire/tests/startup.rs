@@ -133,8 +133,7 @@ fn scram(
     finish: impl FnOnce(&mut Vec<u8>, Option<String>),
 ) -> (Result<StartupProgress, StartupError>, Session) {
     let mut session = Session::begin(&options());
-    let offer =
-        |out: &mut Vec<u8>| server::authentication_sasl(out, &["SCRAM-SHA-256-PLUS", "SCRAM-SHA-256"]);
+    let offer = |out: &mut Vec<u8>| server::authentication_sasl(out, &["SCRAM-SHA-1", "SCRAM-SHA-256"]);
     session.serve(offer).expect("the mechanism is known");
     let body = session.password();
     let (mechanism, first) = server::sasl_initial_response(&body).expect("well-formed");

@@ -71,10 +71,7 @@ impl Listener {
             Listener::Tcp(listener) => Socket::Tcp(listener.accept()?.0),
             Listener::Unix(listener) => Socket::Unix(listener.accept()?.0),
         };
-        match &socket {
-            Socket::Tcp(stream) => stream.set_read_timeout(Some(PATIENCE))?,
-            Socket::Unix(stream) => stream.set_read_timeout(Some(PATIENCE))?,
-        }
+        socket.set_read_timeout(Some(PATIENCE))?;
         Ok(socket)
     }
 }

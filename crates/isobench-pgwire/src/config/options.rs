@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::Secret;
+use super::{Secret, TlsOptions};
 
 /// Everything that is needed to open a connection.
 ///
@@ -34,6 +34,8 @@ pub struct ConnectOptions {
     pub extra: Vec<(String, String)>,
     /// Whether to encrypt.
     pub ssl_mode: SslMode,
+    /// How to encrypt, and whose certificates count.
+    pub tls: TlsOptions,
     /// Which kind of session is acceptable.
     pub target_session_attrs: TargetSessionAttrs,
     /// TCP keepalives.
@@ -170,6 +172,7 @@ impl ConnectOptions {
             client_encoding: None,
             extra: Vec::new(),
             ssl_mode: SslMode::default(),
+            tls: TlsOptions::default(),
             target_session_attrs: TargetSessionAttrs::default(),
             keepalives: Keepalives::default(),
             tcp_user_timeout: None,

@@ -8,7 +8,7 @@ use super::passfile::PasswordFile;
 use super::values::{Values, integer};
 use super::{
     ConfigError, ConnectOptions, Host, Keepalives, Secret, SslMode, TargetSessionAttrs, account, conninfo,
-    keywords, service, uri,
+    keywords, service, tls, uri,
 };
 
 /// The port of a server unless told otherwise.
@@ -91,6 +91,7 @@ impl ConnectOptions {
             None => account::name(env)?,
         };
         let dbname = values.text("dbname").unwrap_or_else(|| user.clone());
+        let ssl_mode = ssl_mode(&values)?;
         let mut options = Self {
             hosts: hosts(&values)?,
             password: values.text("password").map(Secret::new),
@@ -99,7 +100,8 @@ impl ConnectOptions {
             connect_timeout: seconds(&values, "connect_timeout")?,
             client_encoding: client_encoding(&values),
             extra: session_parameters(env),
-            ssl_mode: ssl_mode(&values)?,
+            ssl_mode,
+            tls: tls::resolve(&values, ssl_mode, env)?,
             target_session_attrs: target_session_attrs(&values)?,
             keepalives: keepalives(&values)?,
             tcp_user_timeout: positive(&values, "tcp_user_timeout")?
@@ -242,15 +244,6 @@ fn session_parameters(env: Env<'_>) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The choice that a value names, or the default; libpq's error for any other value.
-fn choice<T: Copy + Default>(values: &Values, name: &str, choices: &[(&str, T)]) -> Result<T, ConfigError> {
-    let Some(value) = values.get(name) else {
-        return Ok(T::default());
-    };
-    let found = choices.iter().find(|(name, _)| *name == value).map(|(_, choice)| *choice);
-    found.ok_or_else(|| ConfigError::InvalidValue(format!("invalid {name} value: \"{value}\"")))
-}
-
 fn ssl_mode(values: &Values) -> Result<SslMode, ConfigError> {
     if values.get("sslmode").is_none() && values.get("sslrootcert") == Some("system") {
         // The system's authorities vouch for anybody, so that nothing less makes sense.
@@ -264,7 +257,7 @@ fn ssl_mode(values: &Values) -> Result<SslMode, ConfigError> {
         ("verify-ca", SslMode::VerifyCa),
         ("verify-full", SslMode::VerifyFull),
     ];
-    choice(values, "sslmode", &modes)
+    values.choice("sslmode", &modes)
 }
 
 fn target_session_attrs(values: &Values) -> Result<TargetSessionAttrs, ConfigError> {
@@ -276,7 +269,7 @@ fn target_session_attrs(values: &Values) -> Result<TargetSessionAttrs, ConfigErr
         ("standby", TargetSessionAttrs::Standby),
         ("prefer-standby", TargetSessionAttrs::PreferStandby),
     ];
-    choice(values, "target_session_attrs", &kinds)
+    values.choice("target_session_attrs", &kinds)
 }
 
 fn keepalives(values: &Values) -> Result<Keepalives, ConfigError> {

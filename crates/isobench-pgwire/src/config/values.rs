@@ -52,6 +52,19 @@ impl Values {
         self.get(name).map(|value| integer(name, value)).transpose()
     }
 
+    /// The choice that the option names, or the default; libpq's error for any other value.
+    pub(super) fn choice<T: Copy + Default>(
+        &self,
+        name: &str,
+        choices: &[(&str, T)],
+    ) -> Result<T, ConfigError> {
+        let Some(value) = self.get(name) else {
+            return Ok(T::default());
+        };
+        let found = choices.iter().find(|(name, _)| *name == value).map(|(_, choice)| *choice);
+        found.ok_or_else(|| ConfigError::InvalidValue(format!("invalid {name} value: \"{value}\"")))
+    }
+
     /// All options that are given, in the order of their names.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.0.iter().map(|(name, value)| (*name, value.as_str()))

@@ -42,8 +42,8 @@ pub enum ConnectProblem {
     Startup(StartupError),
     /// The server refused after it had asked for a password and got one.
     WrongPassword(StartupError),
-    /// Encryption is demanded.
-    TlsNotSupported,
+    /// The connection can't be encrypted as the options ask, or its server isn't trusted; a sentence.
+    Tls(String),
     /// The session is not of the kind that `target_session_attrs` asks for.
     Unsuitable(&'static str),
     /// The kind of the session could not be found out.
@@ -107,7 +107,7 @@ impl ConnectProblem {
             }
             Self::Startup(_)
             | Self::WrongPassword(_)
-            | Self::TlsNotSupported
+            | Self::Tls(_)
             | Self::Closed
             | Self::Lost(_)
             | Self::Check(_) => true,
@@ -119,14 +119,11 @@ impl ConnectProblem {
 impl fmt::Display for ConnectProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Address(text) | Self::Check(text) => f.write_str(text),
+            Self::Address(text) | Self::Check(text) | Self::Tls(text) => f.write_str(text),
             Self::Unreachable(error) | Self::Lost(error) => f.write_str(&errno_text(error)),
             Self::Timeout => f.write_str("timeout expired"),
             Self::Closed => f.write_str(crate::error::CLOSED),
             Self::Startup(error) | Self::WrongPassword(error) => error.fmt(f),
-            Self::TlsNotSupported => f.write_str(
-                "TLS is not supported yet: use sslmode=prefer or sslmode=disable, or a Unix socket",
-            ),
             Self::Unsuitable(text) => f.write_str(text),
         }
     }

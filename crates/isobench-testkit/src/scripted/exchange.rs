@@ -61,6 +61,11 @@ fn start_up(socket: &mut Socket, script: &ConnectionScript) -> Result<Vec<u8>, S
         let Some((message, size)) = server::parse_initial(&bytes).map_err(|error| error.to_string())? else {
             continue;
         };
+        if message == FrontendMessage::SslRequest {
+            bytes.drain(..size);
+            socket.write_all(b"N").map_err(|error| error.to_string())?;
+            continue;
+        }
         let FrontendMessage::Startup { parameters } = message else {
             return Err(format!("expected a start-up packet, got {message:?}"));
         };

@@ -1,0 +1,178 @@
+//! From options and the files they name to rustls' configuration.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustls::client::Resumption;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, ServerName};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, SupportedProtocolVersion};
+use webpki::{CertRevocationList, OwnedCertRevocationList, anchor_from_trusted_cert};
+
+use super::TlsClient;
+use super::client_certificate::Shown;
+use super::verify::{Trusted, Verifier};
+use crate::config::{Address, Host, SslCertMode, SslMode, TlsOptions, TlsRoots, TlsVersion};
+use crate::endpoint::errno_text;
+
+/// The name of PostgreSQL's protocol within TLS.
+const PROTOCOL: &[u8] = b"postgresql";
+
+/// What a configuration was made from, and the configuration.
+type Known = ((SslMode, TlsOptions), Arc<ClientConfig>);
+
+/// The configuration that was made last: the thousand sessions of a benchmark share one, and read its files once.
+static LAST: Mutex<Option<Known>> = Mutex::new(None);
+
+impl TlsClient {
+    /// How to encrypt connections to this host.
+    ///
+    /// # Errors
+    /// One of the files that are needed can't be used; libpq's sentence.
+    pub(crate) fn new(mode: SslMode, options: &TlsOptions, host: &Host) -> Result<Self, String> {
+        let name = match &host.address {
+            Address::Tcp(name) => name.as_str(),
+            Address::Unix(_) => "",
+        };
+        let (config, shown) = if options.certificate_mode == SslCertMode::Require {
+            // Whether the server asks for a certificate is seen by who shows it, so that can't be shared.
+            let (config, shown) = configure(mode, options)?;
+            (Arc::new(config), Some(shown))
+        } else {
+            (shared(mode, options)?, None)
+        };
+        Ok(Self {
+            config,
+            shown,
+            direct: Self::begins_at_once(options),
+            versions: (options.min_version, options.max_version),
+            // Addresses aren't told, and a name that can't be in a certificate can't be told.
+            name: ServerName::try_from(name.to_owned())
+                .unwrap_or_else(|_| ServerName::from(std::net::IpAddr::from([0, 0, 0, 0]))),
+            verified: (mode == SslMode::VerifyFull).then(|| name.to_owned()),
+        })
+    }
+}
+
+/// The configuration for these options, made unless it was the last one made.
+fn shared(mode: SslMode, options: &TlsOptions) -> Result<Arc<ClientConfig>, String> {
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(((known_mode, known_options), config)) = last.as_ref()
+        && *known_mode == mode
+        && known_options == options
+    {
+        return Ok(Arc::clone(config));
+    }
+    let config = Arc::new(configure(mode, options)?.0);
+    *last = Some(((mode, options.clone()), Arc::clone(&config)));
+    Ok(config)
+}
+
+fn configure(mode: SslMode, options: &TlsOptions) -> Result<(ClientConfig, Arc<Shown>), String> {
+    let provider = Arc::new(ring::default_provider());
+    let verifier =
+        Verifier { trusted: trusted(mode, options)?, algorithms: provider.signature_verification_algorithms };
+    let shown = Arc::new(Shown::load(options, &provider)?);
+    let mut config = builder(provider, options)?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_client_cert_resolver(Arc::clone(&shown) as _);
+    config.alpn_protocols = vec![PROTOCOL.to_vec()];
+    config.enable_sni = options.sni;
+    // PostgreSQL offers none, and a benchmark should pay for what it measures.
+    config.resumption = Resumption::disabled();
+    Ok((config, shown))
+}
+
+fn builder(
+    provider: Arc<CryptoProvider>,
+    options: &TlsOptions,
+) -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier>, String> {
+    let all: [(TlsVersion, &'static SupportedProtocolVersion); 2] =
+        [(TlsVersion::V12, &TLS12), (TlsVersion::V13, &TLS13)];
+    let range = options.min_version..=options.max_version;
+    let versions: Vec<_> =
+        all.iter().filter(|(version, _)| range.contains(version)).map(|(_, version)| *version).collect();
+    let builder = ClientConfig::builder_with_provider(provider).with_protocol_versions(&versions);
+    builder.map_err(|error| format!("could not create SSL context: {error}"))
+}
+
+/// Whom to trust; `None`: anybody, as libpq does where no file of authorities exists and none is demanded.
+fn trusted(mode: SslMode, options: &TlsOptions) -> Result<Option<Trusted>, String> {
+    let certificates = match &options.roots {
+        Some(TlsRoots::System) => system_certificates()?,
+        Some(TlsRoots::File(path)) if path.exists() => read_certificates(path)?,
+        roots => {
+            if !matches!(mode, SslMode::VerifyCa | SslMode::VerifyFull) {
+                return Ok(None);
+            }
+            let missing = match roots {
+                Some(TlsRoots::File(path)) => {
+                    format!("root certificate file \"{}\" does not exist", path.display())
+                }
+                _ => "could not get home directory to locate root certificate file".to_owned(),
+            };
+            return Err(format!(
+                "{missing}\nEither provide the file, use the system's trusted roots with sslrootcert=system, or change \
+                 sslmode to disable server certificate verification."
+            ));
+        }
+    };
+    let anchors = certificates
+        .iter()
+        .filter_map(|certificate| anchor_from_trusted_cert(certificate).ok())
+        .map(|anchor| anchor.to_owned())
+        .collect();
+    Ok(Some(Trusted { anchors, certificates, revoked: revoked(options)? }))
+}
+
+fn system_certificates() -> Result<Vec<CertificateDer<'static>>, String> {
+    let found = rustls_native_certs::load_native_certs();
+    if found.certs.is_empty() {
+        let why = found.errors.first().map_or_else(|| "none are found".to_owned(), ToString::to_string);
+        return Err(format!("could not load system root certificate paths: {why}"));
+    }
+    Ok(found.certs)
+}
+
+fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let unreadable =
+        |why: &str| format!("could not read root certificate file \"{}\": {why}", path.display());
+    let pem = fs::read(path).map_err(|error| unreadable(&errno_text(&error)))?;
+    let certificates: Vec<_> = CertificateDer::pem_slice_iter(&pem).filter_map(Result::ok).collect();
+    if certificates.is_empty() { Err(unreadable("no certificate or crl found")) } else { Ok(certificates) }
+}
+
+/// The lists of revoked certificates that exist.
+fn revoked(options: &TlsOptions) -> Result<Vec<CertRevocationList<'static>>, String> {
+    let mut lists = Vec::new();
+    if let Some(path) = options.revoked.as_deref().filter(|path| path.exists()) {
+        lists.extend(read_revoked(path)?);
+    }
+    if let Some(folder) = &options.revoked_folder {
+        let unreadable = |error: &std::io::Error| {
+            format!("could not read SSL CRL directory \"{}\": {}", folder.display(), errno_text(error))
+        };
+        for entry in fs::read_dir(folder).map_err(|error| unreadable(&error))? {
+            lists.extend(read_revoked(&entry.map_err(|error| unreadable(&error))?.path())?);
+        }
+    }
+    Ok(lists)
+}
+
+/// The lists in one file. One that can't be used is an error: to go on without it would trust what it revokes.
+fn read_revoked(path: &Path) -> Result<Vec<CertRevocationList<'static>>, String> {
+    let unreadable = |why: &str| format!("could not read SSL CRL file \"{}\": {why}", path.display());
+    let pem = fs::read(path).map_err(|error| unreadable(&errno_text(&error)))?;
+    let mut lists = Vec::new();
+    for list in CertificateRevocationListDer::pem_slice_iter(&pem) {
+        let list = list.map_err(|error| unreadable(&error.to_string()))?;
+        let list =
+            OwnedCertRevocationList::from_der(&list).map_err(|error| unreadable(&error.to_string()))?;
+        lists.push(CertRevocationList::from(list));
+    }
+    if lists.is_empty() { Err(unreadable("no certificate or crl found")) } else { Ok(lists) }
+}
