@@ -189,7 +189,7 @@ fn tables(
         return Ok(Tables { scale: given.unwrap_or(1), partitions: None });
     }
     let tables = setup::tables(connection, &login.options().dbname)?;
-    if given.is_some_and(|given| given != tables.scale) {
+    if given.is_some() {
         console.warning(format_args!(
             "scale option ignored, using count from pgbench_branches table ({})",
             tables.scale
@@ -216,11 +216,7 @@ fn tell_settings(console: Console, login: &Login, options: &Benchmark) {
 }
 
 fn spec(debug: bool, options: &Benchmark) -> RunSpec {
-    let detail = match (debug, options.verbose_errors) {
-        (true, _) => Detail::Trace,
-        (false, true) => Detail::Errors,
-        (false, false) => Detail::Normal,
-    };
+    let detail = Detail { errors: options.verbose_errors, steps: debug };
     RunSpec {
         clients: options.clients,
         workers: options.threads,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use isobench_database::PartitionMethod;
 use isobench_runner::{Job, Outcome, Pacing, ScriptRecord, Stop};
+use isobench_script::{Command, CommandKind};
 use isobench_stats::{LatencyHistogram, Ledger, Moments};
 
 use crate::version::Version;
@@ -245,7 +246,7 @@ impl Summary<'_> {
             if retries {
                 write!(out, "{gap} {:10}", record.retries)?;
             }
-            writeln!(out, "{gap} {}", command.text)?;
+            writeln!(out, "{gap} {}", shown(command))?;
         }
         Ok(())
     }
@@ -315,4 +316,12 @@ fn percent(part: u64, whole: u64) -> f64 {
 /// Transactions per second; 0 in no time.
 fn rate(transactions: u64, elapsed: Duration) -> f64 {
     if elapsed.is_zero() { 0.0 } else { transactions as f64 / elapsed.as_secs_f64() }
+}
+/// The text of a command in the report: of a statement only so much.
+fn shown(command: &Command) -> &str {
+    const LONGEST: usize = 127;
+    match command.kind {
+        CommandKind::Sql(_) => &command.text[..command.text.floor_char_boundary(LONGEST)],
+        _ => &command.text,
+    }
 }

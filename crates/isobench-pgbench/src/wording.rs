@@ -111,10 +111,13 @@ fn trace(client: usize, step: &Step, job: &Job, version: Version) -> String {
         }
         Step::Preparing(name) => format!("preparing {name}"),
         Step::Sending(text) => format!("sending {text}"),
-        Step::ShellValue(command, value) => {
-            let mut words = command.split_ascii_whitespace();
-            let mut word = || words.next().unwrap_or_default();
-            return format!("{}: shell parameter name: \"{}\", value: \"{value}\"", word(), word());
+        Step::ShellValue(script, command, value) => {
+            let mut words = Vec::new();
+            if let CommandKind::SetShell { args, .. } = &scripts[*script].script.commands[*command].kind {
+                words = written(args, job);
+            }
+            let word = |index: usize| words.get(index).map_or("(null)", String::as_str);
+            return format!("{}: shell parameter name: \"{}\", value: \"{value}\"", word(0), word(1));
         }
         Step::Receiving => "receiving".to_owned(),
         Step::EndingPipeline(syncs) if version.dialect().syncpipeline => {
@@ -129,23 +132,27 @@ fn trace(client: usize, step: &Step, job: &Job, version: Version) -> String {
 fn command_text(command: &Command, job: &Job) -> String {
     let symbols = &job.workload().symbols;
     let mut words = vec![format!("\\{}", command.kind.name())];
-    let mut add = |args: &[Argument]| {
-        words.extend(args.iter().map(|argument| match argument {
-            Argument::Literal(text) => text.clone(),
-            Argument::Variable(slot) => format!(":{}", symbols.name(*slot)),
-        }));
-    };
     match &command.kind {
-        CommandKind::Shell { args } => add(args),
+        CommandKind::Shell { args } => words.extend(written(args, job)),
         CommandKind::SetShell { slot, args } => {
-            add(&[Argument::Literal(symbols.name(*slot).to_owned())]);
-            add(args);
+            words.push(symbols.name(*slot).to_owned());
+            words.extend(written(args, job));
         }
         CommandKind::Set { slot, .. } => words.push(symbols.name(*slot).to_owned()),
         CommandKind::Sleep { .. } => words.extend(sleep_words(&command.text)),
         _ => {}
     }
     words.join(" ")
+}
+
+/// Arguments as they are written.
+fn written(args: &[Argument], job: &Job) -> Vec<String> {
+    let symbols = &job.workload().symbols;
+    let word = |argument: &Argument| match argument {
+        Argument::Literal(text) => text.clone(),
+        Argument::Variable(slot) => format!(":{}", symbols.name(*slot)),
+    };
+    args.iter().map(word).collect()
 }
 
 /// The words after `\sleep` as they are written; a unit that is attached to its number is a further word, too.
@@ -374,17 +381,18 @@ SELECT 1 \\gset
 
     #[test]
     fn steps_have_their_words() {
-        let value = || Step::ShellValue("echo 3".to_owned(), "3\n".to_owned());
         for (step, expected) in [
             (Step::Script(0), "client 2 executing script \"test.sql\""),
             (Step::Preparing("P_0".to_owned()), "client 2 preparing P_0"),
             (Step::Sending("SELECT 1;".to_owned()), "client 2 sending SELECT 1;"),
             (Step::Receiving, "client 2 receiving"),
-            (value(), "echo: shell parameter name: \"3\", value: \"3\n\""),
             (Step::EndingPipeline(2), "client 2 pipeline ending, ongoing syncs: 2"),
         ] {
             assert_eq!(traced(SCRIPT, step, Version::V18), expected);
         }
+        let value = |script: &str| traced(script, Step::ShellValue(0, 0, "3\n".to_owned()), Version::V18);
+        assert_eq!(value("\\setshell x echo :n"), "echo: shell parameter name: \":n\", value: \"3\n\"");
+        assert_eq!(value("\\setshell x pwd"), "pwd: shell parameter name: \"(null)\", value: \"3\n\"");
         // 15 and 16 have no \syncpipeline and count nothing.
         assert_eq!(traced(SCRIPT, Step::EndingPipeline(1), Version::V16), "client 2 pipeline ending");
     }

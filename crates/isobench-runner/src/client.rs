@@ -15,7 +15,7 @@ use std::time::Duration;
 use isobench_pgwire::{FrameBuffer, ServerError, TransactionStatus};
 use isobench_script::{Prng, Variables};
 
-use crate::event::{Cause, Detail, Event, Failed, Place, Report, Step};
+use crate::event::{Cause, Event, Failed, Place, Report, Step};
 use crate::job::Job;
 use crate::observer::{Ended, How, Observer};
 use crate::recorder::{Recorder, ScriptRecord};
@@ -110,10 +110,20 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     /// Tells a step, if anybody wants to know.
     fn trace(&self, client: usize, step: impl FnOnce() -> Step) {
-        if self.job.spec.detail >= Detail::Trace {
+        if self.job.spec.detail.steps {
             (self.report)(Event::Trace { client, step: step() });
         }
     }
+}
+
+/// The first error of an attempt.
+#[derive(Debug)]
+struct Failure {
+    error: ServerError,
+    /// The command that it is counted and told for.
+    command: usize,
+    /// The command whose statement met it.
+    statement: usize,
 }
 
 /// One simulated user and its session with the server.
@@ -156,8 +166,8 @@ pub(crate) struct Client {
     command_began: Nanos,
     /// The server may commit while it works on what is outstanding.
     may_commit: bool,
-    /// The first error of the attempt and the command it belongs to.
-    failure: Option<Box<(ServerError, usize)>>,
+    /// The first error of the attempt.
+    failure: Option<Box<Failure>>,
     /// With what the server ended the session while it owed no reply, so that it is no failure of the attempt.
     farewell: Option<Box<ServerError>>,
     /// Why the connection was lost, which is to be noticed when it is needed.
@@ -438,7 +448,10 @@ impl Client {
     }
 
     /// Ends the client for good, and says why.
-    fn abort(&mut self, ctx: &Context<'_>, command: usize, cause: Cause) -> Action {
+    fn abort(&mut self, ctx: &mut Context<'_>, command: usize, cause: Cause) -> Action {
+        if !ctx.job.spec.rules.sends_what_is_queued() {
+            ctx.out.clear();
+        }
         self.leave_for_good();
         (ctx.report)(Event::Aborted(self.place(command), cause));
         Action::Close
@@ -456,14 +469,14 @@ impl Client {
     }
 
     /// What the server said, with the text it refers to.
-    fn failed(&self, ctx: &Context<'_>, error: ServerError, command: usize) -> Failed {
-        let request = ctx.job.program.request(self.script, command);
+    fn failed(&self, ctx: &Context<'_>, failure: &Failure) -> Failed {
+        let request = ctx.job.program.request(self.script, failure.statement);
         // A statement that was to be prepared for later, and isn't, was sent as text.
         let text = request.and_then(|request| {
             let as_text = request.stays_prepared() && !self.is_prepared(request.number);
             if as_text { request.prepared_text() } else { request.text(&self.variables) }
         });
-        Failed { error: Box::new(error), query: self.answered, text }
+        Failed { error: Box::new(failure.error.clone()), query: self.answered, text }
     }
 
     /// Tells whoever watches the worker's transactions how this one ended.

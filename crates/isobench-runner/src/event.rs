@@ -3,16 +3,13 @@
 use isobench_pgwire::ServerError;
 use isobench_script::EvalError;
 
-/// How much the clients of a run tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Detail {
-    /// What ends a client, notices, and the output of `debug()`.
-    #[default]
-    Normal,
-    /// Also every error that an attempt meets and what follows it (pgbench: `--verbose-errors`).
-    Errors,
-    /// Also every command (pgbench: `--debug`).
-    Trace,
+/// What the clients of a run tell besides what ends a client, notices, and the output of `debug()`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Detail {
+    /// Every error that an attempt meets and that doesn't end the client, and what follows it (pgbench: `--verbose-errors`).
+    pub errors: bool,
+    /// Every step of a client (pgbench: `--debug`).
+    pub steps: bool,
 }
 
 /// Something that happened to one client and that a user may want to hear of at once.
@@ -22,9 +19,9 @@ pub enum Event {
     Aborted(Place, Cause),
     /// An error that isn't a conflict ended the transaction, and the client goes on (pgbench: `--continue-on-error`).
     Abandoned(Place, Failed),
-    /// An attempt met this error. Told with [`Detail::Errors`], before its block is rolled back.
+    /// An attempt met this error. Told with [`Detail::errors`], before its block is rolled back.
     Failed(Place, Failed),
-    /// What follows the failed attempt, of which there were so many. Told with [`Detail::Errors`].
+    /// What follows the failed attempt, of which there were so many. Told with [`Detail::errors`].
     Follows {
         /// The client.
         client: usize,
@@ -41,7 +38,7 @@ pub enum Event {
     Notice(Box<ServerError>),
     /// The output of `debug()`.
     Debug(String),
-    /// One step of a client, told with [`Detail::Trace`].
+    /// One step of a client, told with [`Detail::steps`].
     Trace {
         /// The client.
         client: usize,
@@ -126,8 +123,8 @@ pub enum Step {
     Preparing(String),
     /// A request is sent: its text, or the name of a prepared statement.
     Sending(String),
-    /// A program has printed the value of a variable: its command line, and the text.
-    ShellValue(String, String),
+    /// A program has printed the value of a variable: script, command, and the text.
+    ShellValue(usize, usize, String),
     /// It waits for the server, or has heard of it.
     Receiving,
     /// The end of a pipeline waits for so many synchronisation points.

@@ -53,6 +53,18 @@ impl Rules {
         self == Rules::Isobench
     }
 
+    /// What a pipeline has queued is sent when something else in the script ends its client, so that the server executes
+    /// it; as far as it was synchronised, it even commits. pgbench sends it as it is queued.
+    pub(crate) fn sends_what_is_queued(self) -> bool {
+        self == Rules::Pgbench
+    }
+
+    /// A command whose error ends the client is counted among the failures of commands. In pgbench they are those
+    /// of transactions that failed, and after which the client went on.
+    pub(crate) fn counts_failures_of_aborted_clients(self) -> bool {
+        self == Rules::Isobench
+    }
+
     /// A transaction whose script ends inside a block counts as processed before its client is aborted.
     pub(crate) fn counts_unfinished_block(self) -> bool {
         self == Rules::Pgbench

@@ -216,7 +216,13 @@ impl<T: Transport> Shift<'_, T> {
             Action::Wake(at) => self.timers.set(at, client),
             Action::Connect => return self.connect(client),
             Action::Disconnect => return self.disconnect(client),
-            Action::Close => return self.close(client),
+            Action::Close => {
+                if !self.out.is_empty() {
+                    // As far as the connection takes it; nobody waits for an answer.
+                    let _ = self.crew.transport.send(client, &self.out);
+                }
+                return self.close(client);
+            }
         }
         if !self.out.is_empty() {
             self.send(client);

@@ -186,7 +186,13 @@ impl Client {
             let arm = self.with_expressions(ctx, |expressions| branch(script, at, step, expressions));
             match arm.map_err(Problem::Evaluation)? {
                 Some((next, Step::Next)) => return Ok(Next::Go(next)),
-                Some((next, Step::Jump)) => (self.command, step) = (next, Step::Jump),
+                Some((next, Step::Jump)) => {
+                    (self.command, step) = (next, Step::Jump);
+                    if let Some(CommandKind::Elif(_)) = script.commands.get(next).map(|command| &command.kind)
+                    {
+                        ctx.trace(self.id, || Told::Command(self.script, next));
+                    }
+                }
                 None => return Ok(Next::Go(at)),
             }
         }
@@ -238,7 +244,7 @@ impl Client {
             .map_err(|_| format!("{program}: shell command must return an integer (not \"{line}\")"))?;
         check_name(ctx, "setshell", slot)?;
         self.variables.set(slot, Value::Int(number));
-        ctx.trace(self.id, || Told::ShellValue(command.clone(), line.to_owned()));
+        ctx.trace(self.id, || Told::ShellValue(self.script, self.command, line.to_owned()));
         Ok(Next::Go(self.command + 1))
     }
 

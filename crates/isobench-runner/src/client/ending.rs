@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use isobench_pgwire::{ServerError, SqlState};
+use isobench_pgwire::SqlState;
 
 use super::store::Refused;
-use super::{Action, Client, Context, State};
-use crate::event::{Cause, Detail, Event};
+use super::{Action, Client, Context, Failure, State};
+use crate::event::{Cause, Event};
 use crate::observer::How;
 use crate::program::ErrorClass;
 use crate::spec::OnError;
@@ -35,28 +35,28 @@ impl Client {
         self.observe(ctx, How::Committed);
     }
 
-    /// The attempt met an error, and no block is open any more.
+    /// The attempt met an error, and no block is open any more, or the client ends with it.
     pub(super) fn attempt_failed(&mut self, ctx: &mut Context<'_>) -> Action {
         let Some(failure) = self.failure.take() else {
             self.count_committed(ctx);
             return self.leave_transaction(ctx);
         };
-        let (error, command) = *failure;
-        match (ctx.job.classify)(&error) {
+        let (code, command) = (failure.error.code, failure.command);
+        match (ctx.job.classify)(&failure.error) {
             ErrorClass::Conflict(reason) => {
-                ctx.recorder.conflict((self.script, command), error.code, reason);
-                self.after_conflict(ctx, command, error.code)
+                ctx.recorder.conflict((self.script, command), code, reason);
+                self.after_conflict(ctx, command, code)
             }
             ErrorClass::Ambiguous => {
                 self.end_attempt(ctx, Bucket::Ambiguous);
                 self.observe(ctx, How::OtherError);
                 self.leave_transaction(ctx)
             }
-            ErrorClass::Other if ctx.cancelling && error.code == SqlState::QUERY_CANCELED => {
+            ErrorClass::Other if ctx.cancelling && code == SqlState::QUERY_CANCELED => {
                 self.end_attempt(ctx, Bucket::CutOff);
                 self.leave_transaction(ctx)
             }
-            ErrorClass::Other => self.errored(ctx, error, command),
+            ErrorClass::Other => self.errored(ctx, &failure),
         }
     }
 
@@ -99,13 +99,15 @@ impl Client {
         Action::Wake(now.after(delay))
     }
 
-    fn errored(&mut self, ctx: &mut Context<'_>, error: ServerError, command: usize) -> Action {
-        self.count_command(ctx, command, false);
+    fn errored(&mut self, ctx: &mut Context<'_>, failure: &Failure) -> Action {
+        let command = failure.command;
+        let failed = self.failed(ctx, failure);
         self.end_attempt(ctx, Bucket::Errored);
-        let failed = self.failed(ctx, error, command);
         if ctx.job.spec.on_error != OnError::Continue {
+            self.count_last_command(ctx, command);
             return self.abort(ctx, command, Cause::Server(failed));
         }
+        self.count_command(ctx, command, false);
         let tries = self.tries;
         let record = self.record(ctx);
         record.count_tries(tries);
@@ -117,7 +119,7 @@ impl Client {
     }
 
     fn tell_what_follows(&self, ctx: &Context<'_>, retry: bool) {
-        if ctx.job.spec.detail >= Detail::Errors {
+        if ctx.job.spec.detail.errors {
             let taken = ctx.now.since(self.since) as f64 / 1e9;
             let used = ctx.job.spec.latency_limit.map(|limit| taken / limit.as_secs_f64());
             (ctx.report)(Event::Follows { client: self.id, retry, tries: self.tries, used });
@@ -137,7 +139,7 @@ impl Client {
             _ => self.command,
         };
         self.end_abruptly(ctx, Bucket::Errored);
-        let failure = self.failure.take().map(|failure| Box::new(failure.0));
+        let failure = self.failure.take().map(|failure| Box::new(failure.error));
         let last = failure.filter(|error| error.is_fatal()).or(self.farewell.take());
         self.abort(ctx, command, Cause::Lost(why.to_owned(), last))
     }
@@ -154,11 +156,12 @@ impl Client {
     fn end_abruptly(&mut self, ctx: &mut Context<'_>, otherwise: Bucket) {
         match self.state {
             State::Preparing(_) | State::Replying | State::Sleeping | State::RollingBack => {
-                let failed = self.failure.as_ref().filter(|failure| !failure.0.is_fatal());
-                let class = failed.map(|failure| (ctx.job.classify)(&failure.0));
+                let failed = self.failure.as_ref().filter(|failure| !failure.error.is_fatal());
+                let class = failed.map(|failure| (ctx.job.classify)(&failure.error));
                 let unanswered = matches!(class, None | Some(ErrorClass::Ambiguous));
                 if let Some((failure, ErrorClass::Conflict(reason))) = failed.zip(class) {
-                    ctx.recorder.conflict((self.script, failure.1), failure.0.code, reason);
+                    let at = (self.script, failure.command);
+                    ctx.recorder.conflict(at, failure.error.code, reason);
                 }
                 // The server executes what a pipeline holds before it is asked to synchronise.
                 let under_way = self.outstanding > 0 || self.pipeline.is_some();
@@ -181,7 +184,7 @@ impl Client {
 
     /// Something in the script, other than an error of the server, ends the client.
     pub(super) fn end_client(&mut self, ctx: &mut Context<'_>, cause: Cause) -> Action {
-        self.count_command(ctx, self.command, false);
+        self.count_last_command(ctx, self.command);
         self.end_attempt(ctx, Bucket::Errored);
         self.abort(ctx, self.command, cause)
     }
@@ -206,6 +209,13 @@ impl Client {
         };
         *attempt += 1;
         *transaction += 1;
+    }
+
+    /// Counts the failure of the command that ends the client.
+    fn count_last_command(&self, ctx: &mut Context<'_>, command: usize) {
+        if ctx.job.spec.rules.counts_failures_of_aborted_clients() {
+            self.count_command(ctx, command, false);
+        }
     }
 
     fn count_command(&self, ctx: &mut Context<'_>, command: usize, retried: bool) {

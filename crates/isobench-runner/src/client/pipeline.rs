@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(super) struct Pipeline {
     sent: VecDeque<Sent>,
-    /// The reply to a synchronisation point has come.
+    /// The last reply was that to a synchronisation point.
     synchronised: bool,
 }
 
@@ -34,8 +34,8 @@ impl Pipeline {
         self.sent.is_empty()
     }
 
-    /// True if the reply to a synchronisation point has come.
-    pub(super) fn has_synchronised(&self) -> bool {
+    /// True if the last reply was that to a synchronisation point.
+    pub(super) fn at_synchronisation(&self) -> bool {
         self.synchronised
     }
 
@@ -49,6 +49,7 @@ impl Pipeline {
 
     /// The command whose reply comes next has been answered.
     pub(super) fn completed(&mut self) {
+        self.synchronised = false;
         if self.current().is_some() {
             self.sent.pop_front();
         }

@@ -8,8 +8,8 @@ use isobench_pgwire::backend::{self, Message, tag};
 use isobench_pgwire::{Frame, ServerError, SqlState, TransactionStatus, frontend};
 use isobench_script::CommandKind;
 
-use super::{Action, Client, Context, State};
-use crate::event::{Cause, Detail, Event, Failed, Step};
+use super::{Action, Client, Context, Failure, State};
+use crate::event::{Cause, Event, Failed, Step};
 use crate::program::{ErrorClass, Request};
 use crate::spec::OnError;
 
@@ -59,7 +59,7 @@ impl Client {
             | tag::COPY_DONE => {}
             tag::DATA_ROW | tag::ROW_DESCRIPTION => self.on_row(frame)?,
             tag::COMMAND_COMPLETE | tag::EMPTY_QUERY_RESPONSE => {
-                if self.pipeline.as_ref().is_some_and(|pipeline| !pipeline.has_synchronised()) {
+                if self.pipeline.as_ref().is_some_and(|pipeline| !pipeline.at_synchronisation()) {
                     ctx.trace(self.id, || Step::Receiving);
                 }
                 self.on_completed(ctx, frame.body);
@@ -71,8 +71,14 @@ impl Client {
                     ctx.trace(self.id, || Step::Receiving);
                 }
                 if let Some(pipeline) = &mut self.pipeline {
-                    ctx.trace(self.id, || Step::EndingPipeline(self.outstanding));
+                    if self.failure.is_none() {
+                        ctx.trace(self.id, || Step::EndingPipeline(self.outstanding));
+                    }
                     pipeline.synchronised();
+                    if !ctx.job.spec.rules.blames_command_in_pipeline() && self.failure.is_none() {
+                        // pgbench reads on, and takes the reply that follows for that to a further query.
+                        self.answered += 1;
+                    }
                 }
                 self.outstanding = self.outstanding.saturating_sub(1);
             }
@@ -111,23 +117,23 @@ impl Client {
             (ctx.report)(Event::NotPrepared(failed));
             return;
         }
-        let told = self.failure.is_none() && ctx.job.spec.detail >= Detail::Errors;
-        let command = self.fail(ctx, error);
+        let told = self.failure.is_none() && ctx.job.spec.detail.errors;
+        self.fail(ctx, error);
         if told {
-            self.tell_failure(ctx, command);
+            self.tell_failure(ctx);
         }
     }
 
-    /// Keeps the first error of the attempt; what follows it is a consequence. Returns the command it belongs to.
-    fn fail(&mut self, ctx: &Context<'_>, error: ServerError) -> usize {
+    /// Keeps the first error of the attempt; what follows it is a consequence.
+    fn fail(&mut self, ctx: &Context<'_>, error: ServerError) {
         let exact = ctx.job.spec.rules.blames_command_in_pipeline();
-        let command = match (self.state, &self.pipeline) {
+        let statement = match (self.state, &self.pipeline) {
             (State::Preparing(command), _) => command,
             (_, None) => self.command,
-            (_, Some(pipeline)) if exact => pipeline.current().unwrap_or(self.command),
-            (_, Some(_)) => self.end_of_pipeline(ctx),
+            (_, Some(pipeline)) => pipeline.current().unwrap_or(self.command),
         };
-        self.failure.get_or_insert_with(|| Box::new((error, command))).1
+        let command = if exact || self.pipeline.is_none() { statement } else { self.end_of_pipeline(ctx) };
+        self.failure.get_or_insert_with(|| Box::new(Failure { error, command, statement }));
     }
 
     /// The command at which the pipeline ends; its replies may come before that is executed.
@@ -138,15 +144,11 @@ impl Client {
     }
 
     /// Tells an error that doesn't end the client.
-    fn tell_failure(&self, ctx: &Context<'_>, command: usize) {
-        let Some(failure) = &self.failure else { return };
-        let goes_on = match (ctx.job.classify)(&failure.0) {
-            ErrorClass::Conflict(_) | ErrorClass::Ambiguous => true,
-            ErrorClass::Other => ctx.job.spec.on_error == OnError::Continue,
-        };
-        if goes_on {
-            let failed = self.failed(ctx, failure.0.clone(), command);
-            (ctx.report)(Event::Failed(self.place(command), failed));
+    fn tell_failure(&self, ctx: &Context<'_>) {
+        if let Some(failure) = &self.failure
+            && survives(ctx, &failure.error)
+        {
+            (ctx.report)(Event::Failed(self.place(failure.command), self.failed(ctx, failure)));
         }
     }
 
@@ -171,7 +173,9 @@ impl Client {
             }
             None => Some(self.command),
         };
-        if self.pipeline.is_none() && self.state != State::RollingBack {
+        if self.pipeline.is_some() {
+            self.answered = 0;
+        } else if self.state != State::RollingBack {
             self.answered += 1;
         }
         if let Some(rows) = &mut self.stored {
@@ -219,9 +223,10 @@ impl Client {
         self.run_commands(ctx)
     }
 
-    /// Leaves a block that an error has left open.
+    /// Leaves a block that an error has left open, unless the session ends with the client.
     fn roll_back(&mut self, ctx: &mut Context<'_>) -> Action {
-        if self.status == TransactionStatus::Idle {
+        let ends = self.failure.as_ref().is_some_and(|failure| !survives(ctx, &failure.error));
+        if self.status == TransactionStatus::Idle || ends {
             return self.attempt_failed(ctx);
         }
         ctx.trace(self.id, || Step::Receiving);
@@ -236,5 +241,14 @@ impl Client {
             return self.attempt_failed(ctx);
         }
         self.on_lost(ctx, "ROLLBACK failed, the session is unusable")
+    }
+}
+
+/// True if a client goes on after this error.
+fn survives(ctx: &Context<'_>, error: &ServerError) -> bool {
+    match (ctx.job.classify)(error) {
+        ErrorClass::Conflict(_) | ErrorClass::Ambiguous => true,
+        ErrorClass::Other if ctx.cancelling && error.code == SqlState::QUERY_CANCELED => true,
+        ErrorClass::Other => ctx.job.spec.on_error == OnError::Continue,
     }
 }

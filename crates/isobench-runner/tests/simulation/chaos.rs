@@ -141,7 +141,7 @@ prop_compose! {
         limit in prop::option::of((1_u64..40).prop_map(millis)),
         on_error in select(vec![OnError::Abort, OnError::Continue, OnError::EndRun]),
         (rules, connecting) in (rules(), connecting()),
-        detail in select(vec![Detail::Normal, Detail::Errors, Detail::Trace]),
+        (errors, steps) in (any::<bool>(), any::<bool>()),
         stop in stop(),
         grace in 0_u64..50,
         interrupts in prop::collection::vec(((0_u64..80_000).prop_map(Duration::from_micros), urgency()), 0..3),
@@ -149,7 +149,7 @@ prop_compose! {
         let mut case = Case::new(script).clients(clients).retry(retry).pacing(pacing).faults(faults);
         case.spec.protocol = protocol;
         case.spec.latency_limit = limit;
-        case = case.on_error(on_error).rules(rules).detail(detail);
+        case = case.on_error(on_error).rules(rules).detail(Detail { errors, steps });
         if let Some(connecting) = connecting {
             case = case.connect_each(connecting);
         }

@@ -4,6 +4,9 @@ use isobench_pgwire::SqlState;
 use isobench_runner::{Detail, Event, OnError, Place, Protocol, Rules, Step};
 use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
 
+const ERRORS: Detail = Detail { errors: true, steps: false };
+const STEPS: Detail = Detail { errors: false, steps: true };
+
 use crate::harness::{Case, Ran, TRANSFER, at, backoff, millis, tries};
 
 const CONFLICT: Fault = Fault::Error(SqlState::SERIALIZATION_FAILURE);
@@ -51,7 +54,7 @@ const UPDATE: Place = Place { client: 0, script: 0, command: 2 };
 #[test]
 fn conflicts_are_told_only_if_asked_for() {
     assert_eq!(conflicts(2).retry(tries(2)).run().events, []);
-    let ran = conflicts(2).retry(tries(2)).detail(Detail::Errors).run();
+    let ran = conflicts(2).retry(tries(2)).detail(ERRORS).run();
     let conflict = || Told::Failed(UPDATE, SqlState::SERIALIZATION_FAILURE);
     let expected = [conflict(), Told::Follows(true, 1, None), conflict(), Told::Follows(false, 2, None)];
     assert_eq!(told(&ran), expected);
@@ -62,7 +65,7 @@ fn conflicts_are_told_only_if_asked_for() {
 #[test]
 fn the_share_of_the_latency_limit_is_told() {
     // An attempt ends after 3 ms, and the pause takes 4 ms.
-    let case = conflicts(9).retry(backoff("fixed:4ms")).limit(millis(10)).detail(Detail::Errors);
+    let case = conflicts(9).retry(backoff("fixed:4ms")).limit(millis(10)).detail(ERRORS);
     let ran = case.run();
     let follows = told(&ran).into_iter().skip(1).step_by(2).collect::<Vec<_>>();
     assert_eq!(
@@ -83,7 +86,7 @@ fn an_error_is_told_before_its_block_is_rolled_back() {
         When::First(1),
         Fault::Lost(Loss::Closed),
     );
-    let ran = Case::new(TRANSFER).faults(faults).detail(Detail::Errors).run();
+    let ran = Case::new(TRANSFER).faults(faults).detail(ERRORS).run();
     let expected = [Told::Failed(UPDATE, SqlState::SERIALIZATION_FAILURE), Told::Aborted(UPDATE)];
     assert_eq!(told(&ran), expected);
 }
@@ -91,7 +94,7 @@ fn an_error_is_told_before_its_block_is_rolled_back() {
 #[test]
 fn an_error_that_ends_the_client_is_told_once() {
     for on_error in [OnError::Abort, OnError::EndRun] {
-        for detail in [Detail::Normal, Detail::Errors] {
+        for detail in [Detail::default(), ERRORS] {
             let ran = broken().on_error(on_error).detail(detail).run();
             assert_eq!(told(&ran), [Told::Aborted(UPDATE)], "{on_error:?} {detail:?}");
         }
@@ -102,7 +105,7 @@ fn an_error_that_ends_the_client_is_told_once() {
 fn an_abandoned_transaction_is_always_told() {
     let abandoned = || Told::Abandoned(UPDATE, SqlState::UNDEFINED_TABLE);
     assert_eq!(told(&broken().on_error(OnError::Continue).run()), [abandoned()]);
-    let ran = broken().on_error(OnError::Continue).detail(Detail::Errors).run();
+    let ran = broken().on_error(OnError::Continue).detail(ERRORS).run();
     let expected =
         [Told::Failed(UPDATE, SqlState::UNDEFINED_TABLE), Told::Follows(false, 1, None), abandoned()];
     assert_eq!(told(&ran), expected);
@@ -114,7 +117,7 @@ fn what_an_error_in_a_pipeline_entails_isnt_told() {
     for (rules, command) in [(Rules::Isobench, 3), (Rules::Pgbench, 7)] {
         let faults = Faults::none().and(On::Update, When::First(1), CONFLICT);
         let case = Case::new(script).rules(rules).protocol(Protocol::Extended).faults(faults);
-        let ran = case.detail(Detail::Errors).run();
+        let ran = case.detail(ERRORS).run();
         let conflict = Told::Failed(at(0, 0, command), SqlState::SERIALIZATION_FAILURE);
         assert_eq!(told(&ran), [conflict, Told::Follows(true, 1, None)], "{rules:?}");
     }
@@ -122,12 +125,12 @@ fn what_an_error_in_a_pipeline_entails_isnt_told() {
 
 #[test]
 fn a_retry_that_the_end_of_the_run_prevents_isnt_told() {
-    let ran = conflicts(9).time(millis(2)).detail(Detail::Errors).run();
+    let ran = conflicts(9).time(millis(2)).detail(ERRORS).run();
     assert_eq!(told(&ran), [Told::Failed(UPDATE, SqlState::SERIALIZATION_FAILURE)]);
 }
 
 fn steps(case: Case) -> Vec<Told> {
-    told(&case.detail(Detail::Trace).run())
+    told(&case.detail(STEPS).run())
 }
 
 fn sending(text: &str) -> Told {

@@ -13,7 +13,7 @@ use isobench_pgbench::setup::{self, Tables, Vacuum};
 use isobench_pgbench::summary::Summary;
 use isobench_pgbench::transaction_log::{LogError, TransactionLogs};
 use isobench_report::{CellLevel, Document, Plan as PlanDocument, Round, Server, summarise};
-use isobench_runner::{Control, Detail, Event, Fleet, Job, OnError, Outcome as Run, Protocol, Stop, Watch};
+use isobench_runner::{Control, Event, Fleet, Job, OnError, Outcome as Run, Protocol, Stop, Watch};
 use isobench_script::find_builtin;
 
 use crate::cell::{Books, cpu_seconds, round};
@@ -127,7 +127,7 @@ fn load(
 ) -> Outcome<Measured> {
     let report = |event: Event| {
         // With every error told where it is met, there is no need to tell again that it ended the transaction.
-        let told = settings.spec.detail >= Detail::Errors && matches!(event, Event::Abandoned(..));
+        let told = settings.spec.detail.errors && matches!(event, Event::Abandoned(..));
         if !told {
             messages.take(&event, job);
         }

@@ -66,11 +66,7 @@ impl Settings {
                 (false, false) => OnError::Abort,
             },
             connect_each: options.connect,
-            detail: match (options.debug, options.verbose_errors) {
-                (true, _) => Detail::Trace,
-                (false, true) => Detail::Errors,
-                (false, false) => Detail::Normal,
-            },
+            detail: Detail { errors: options.verbose_errors, steps: options.debug },
             seed: seed(&options.random_seed)?,
             per_command: options.report_per_command,
             grace: GRACE,
