@@ -12,6 +12,7 @@ mod ordinary_user;
 mod plan_file;
 mod products;
 mod retries;
+mod run_options;
 mod server_command;
 mod support;
 mod usage;
