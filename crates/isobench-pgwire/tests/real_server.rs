@@ -1,108 +1,22 @@
 //! Against a real PostgreSQL, started for the test from the programs that `pg_config --bindir` names; skipped where
 //! there are none.
 
+#[path = "support/postgres.rs"]
+mod postgres;
+
 use std::io::Write as _;
-use std::os::unix::fs::chown;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::{Command, Stdio};
 
-use isobench_pgwire::{
-    ConnectOptions, Connection, Error, Host, Secret, SqlState, TransactionStatus, connect,
-};
-use isobench_testkit::installed::{postgresql_programs, skip};
+use isobench_pgwire::{Connection, Error, Secret, SqlState, TransactionStatus, connect};
+use isobench_testkit::installed::skip;
+use postgres::Server;
 
-/// A server in a folder of its own; dropping it stops it and removes the folder.
-struct Server {
-    folder: tempfile::TempDir,
-    bin: PathBuf,
-    process: Child,
-}
-
-/// User and group id under which PostgreSQL can run: `None` means as we are.
-fn account() -> Result<Option<(u32, u32)>, String> {
-    if !rustix::process::geteuid().is_root() {
-        return Ok(None);
-    }
-    let accounts = std::fs::read_to_string("/etc/passwd").map_err(|error| error.to_string())?;
-    let find = |wanted: &str| {
-        let line = accounts.lines().find(|line| line.split(':').next() == Some(wanted))?;
-        let ids: Vec<u32> = line.split(':').skip(2).take(2).filter_map(|id| id.parse().ok()).collect();
-        Some((*ids.first()?, *ids.get(1)?))
-    };
-    find("postgres").or_else(|| find("nobody")).map(Some).ok_or("no unprivileged user".to_owned())
-}
-
-fn command(program: &Path, account: Option<(u32, u32)>) -> Command {
-    let mut command = Command::new(program);
-    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    if let Some((user, group)) = account {
-        command.uid(user).gid(group);
-    }
-    command
-}
-
-impl Server {
-    fn start() -> Result<Self, String> {
-        let bin = postgresql_programs().ok_or("no pg_config tells where PostgreSQL's programs are")?;
-        if !bin.join("postgres").exists() {
-            return Err(format!("no server in {}", bin.display()));
-        }
-        let account = account()?;
-        let folder = tempfile::Builder::new().prefix("pgw").tempdir().map_err(|error| error.to_string())?;
-        if let Some((user, group)) = account {
-            chown(folder.path(), Some(user), Some(group)).map_err(|error| error.to_string())?;
-        }
-        let data = folder.path().join("data");
-        let status = command(&bin.join("initdb"), account)
-            .args(["--no-sync", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "-D"])
-            .arg(&data)
-            .status();
-        if !status.is_ok_and(|status| status.success()) {
-            return Err("initdb failed".to_owned());
-        }
-        let rules = "local all postgres trust\nlocal all clear password\nlocal all hashed md5\nlocal all scrammed scram-sha-256\n";
-        std::fs::write(data.join("pg_hba.conf"), rules).map_err(|error| error.to_string())?;
-        let process = command(&bin.join("postgres"), account)
-            .args(["-c", "listen_addresses=", "-c", "fsync=off", "-c", "autovacuum=off", "-k"])
-            .arg(folder.path())
-            .arg("-D")
-            .arg(&data)
-            .spawn()
-            .map_err(|error| error.to_string())?;
-        let server = Self { folder, bin, process };
-        for _ in 0..1000 {
-            match connect(&server.options("postgres")) {
-                Ok(_) => return Ok(server),
-                Err(_) => std::thread::sleep(Duration::from_millis(20)),
-            }
-        }
-        Err("the server does not come up".to_owned())
-    }
-
-    fn options(&self, user: &str) -> ConnectOptions {
-        ConnectOptions::new(Host::unix(self.folder.path(), 5432), user, "postgres")
-    }
-
-    fn connection(&self) -> Connection {
-        Connection::open(&self.options("postgres")).expect("a session")
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // An immediate shutdown; what can't be stopped any more needs no stopping.
-        if let Some(pid) = i32::try_from(self.process.id()).ok().and_then(rustix::process::Pid::from_raw) {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::QUIT);
-        }
-        let _ = self.process.wait();
-    }
-}
+/// Who may connect how.
+const RULES: &str = "local all postgres trust\nlocal all clear password\nlocal all hashed md5\nlocal all scrammed scram-sha-256\n";
 
 #[test]
 fn real_server() {
-    match Server::start() {
+    match Server::start(RULES, &[], 5432) {
         Err(reason) => skip("real_server", &reason),
         Ok(server) => {
             authentication(&server);
@@ -241,7 +155,7 @@ fn termination(server: &Server) {
 
 /// The text of errors with the place in the query, for many shapes of queries, is what psql shows.
 fn reports_like_psql(server: &Server) {
-    let psql = server.bin.join("psql");
+    let psql = server.bin().join("psql");
     if !psql.exists() {
         skip("reports_like_psql", "no psql");
         return;
@@ -281,7 +195,7 @@ fn reports_like_psql(server: &Server) {
         .collect();
     let mut process = Command::new(psql)
         .args(["-X", "-q", "-U", "postgres", "-f", "-", "-d", "postgres", "-h"])
-        .arg(server.folder.path())
+        .arg(server.folder())
         .env("PGCLIENTENCODING", "UTF8")
         .env("LC_ALL", "C.UTF-8")
         .stdin(Stdio::piped())

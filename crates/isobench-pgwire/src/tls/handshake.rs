@@ -79,8 +79,7 @@ impl TlsClient {
             .map_err(|error| refused(&error))?;
         let mut incoming = Vec::new();
         if let Err(error) = agree(&mut session, &mut socket, &mut incoming, deadline)? {
-            // The server is told why, if it still listens.
-            let _ = agree(&mut session, &mut socket, &mut incoming, deadline);
+            complain(&mut session, &mut socket, &mut incoming, deadline);
             return Err(refused(&error));
         }
         let protection = self.check(&session)?;
@@ -113,6 +112,22 @@ impl TlsClient {
             ));
         }
         Ok(Protection::Tls { end_point: certificate::end_point(server) })
+    }
+}
+
+/// Tells the server why the handshake has failed, if it still listens.
+fn complain(
+    session: &mut UnbufferedClientConnection,
+    socket: &mut Socket,
+    incoming: &mut [u8],
+    deadline: Deadline,
+) {
+    // Asked just once: after its alert a session that has failed wants no more input.
+    if let Ok(ConnectionState::EncodeTlsData(mut data)) = session.process_tls_records(incoming).state {
+        let mut alert = Vec::new();
+        append_message(&mut data, &mut alert);
+        // What went wrong is known better than whether this does.
+        let _ = deadline.write_all(socket, &alert);
     }
 }
 

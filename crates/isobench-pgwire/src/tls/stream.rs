@@ -186,21 +186,25 @@ impl TlsStream {
         if let Some(text) = &self.failed {
             return Err(io::Error::new(io::ErrorKind::InvalidData, text.clone()));
         }
-        loop {
+        let error = loop {
             let UnbufferedStatus { mut discard, state } =
                 self.session.process_tls_records(&mut self.incoming);
             let mut sink = Sink { buffer: &mut [], count: 0, rest: &mut self.plain };
             let step = state.and_then(|state| step(state, &mut self.outgoing, &mut sink));
-            match step.map_err(|error| io::Error::other(words::error(&error)))? {
-                Step::Write(mut traffic) => {
+            match step {
+                Ok(Step::Write(mut traffic)) => {
                     return encrypt(&mut traffic, piece, &mut self.outgoing).map_err(io::Error::other);
                 }
-                Step::More(further) => discard += further,
-                Step::Closed => self.closed = true,
-                Step::Idle => return Err(io::ErrorKind::NotConnected.into()),
+                Ok(Step::More(further)) => discard += further,
+                Ok(Step::Closed) => self.closed = true,
+                Ok(Step::Idle) => return Err(io::ErrorKind::NotConnected.into()),
+                Err(error) => break error,
             }
             self.incoming.drain(..discard);
-        }
+        };
+        let text = words::error(&error);
+        self.failed = Some(text.clone());
+        Err(io::Error::new(io::ErrorKind::InvalidData, text))
     }
 }
 
