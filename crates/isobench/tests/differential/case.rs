@@ -27,6 +27,7 @@ use std::ops::RangeInclusive;
 
 /// What both programs are given, and how their results are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a line of a case")]
 pub struct Case {
     /// The file's name, the case's, and the values of its variables.
     pub name: String,
@@ -92,6 +93,11 @@ impl Case {
         }
     }
 
+    /// Whether versions differ in it.
+    pub fn is_of_versions(&self) -> bool {
+        self.versions != Case::default().versions
+    }
+
     /// The case in a database.
     pub fn in_database(&self, name: &str) -> Case {
         self.put("$DATABASE", name)
@@ -121,7 +127,7 @@ pub fn read(file: &str, text: &str) -> Vec<Case> {
             below.push_str(text.get(4..).unwrap_or_default());
             below.push('\n');
         }
-        let taken = block.as_mut().and_then(|block| block.take(line, below));
+        let taken = block.as_mut().and_then(|block| block.take(line, &below));
         taken.unwrap_or_else(|| panic!("{file}, line {}: {line}", index + 1));
     }
     cases.extend(block.into_iter().flat_map(Block::cases));
@@ -137,7 +143,7 @@ struct Block {
 
 impl Block {
     /// Takes a line and the indented ones below it; `None` if it isn't understood.
-    fn take(&mut self, line: &str, below: String) -> Option<()> {
+    fn take(&mut self, line: &str, below: &str) -> Option<()> {
         let (key, value) = line.split_once(':')?;
         let value = value.trim();
         let below = format!("{}\n", below.trim_end_matches('\n'));
@@ -210,7 +216,10 @@ impl Block {
 
 #[test]
 fn cases_are_read() {
-    let cases = read("f", "# c\n== a\neach M: x | y\noptions: -M $M\noptions: -r\nscript:\n    1\n\n    2\n\nstatus: 2\n");
+    let cases = read(
+        "f",
+        "# c\n== a\neach M: x | y\noptions: -M $M\noptions: -r\nscript:\n    1\n\n    2\n\nstatus: 2\n",
+    );
     assert_eq!(cases.len(), 4);
     assert_eq!(cases[1].name, "f: a [-M y]");
     assert_eq!(cases[1].options, "-M y -n -f x.sql");

@@ -26,7 +26,10 @@ const RULES: &[(&str, &str)] = &[
     // How the server found out depends on the time.
     (r"Reason code: .*", "Reason code"),
     // What nobody waited for, the server may have noticed or not.
-    (r"(?m)^(LOG:  could not send data to client: Broken pipe|FATAL:  connection to client lost)\n(STATEMENT: .*\n)?", ""),
+    (
+        r"(?m)^(LOG:  could not send data to client: Broken pipe|FATAL:  connection to client lost)\n(STATEMENT: .*\n)?",
+        "",
+    ),
     // The question is the same, its wording isn't.
     (r"LOG:  statement: select .*pg_partitioned_table.*", "LOG:  statement: select how many partitions"),
     // How many progress lines there are, and what they say, depends on the time.
@@ -79,9 +82,12 @@ fn words(text: &str, case: &Case) -> String {
         text = pattern.replace_all(&text, *with).into_owned();
     }
     if case.any_numbers {
-        let width = |found: &Captures| match found[0].starts_with("  ") {
-            true => format!("{:>1$}", "N", found[0].len()),
-            false => NUMBER.replace(&found[0], "N").into_owned(),
+        let width = |found: &Captures| {
+            if found[0].starts_with("  ") {
+                format!("{:>1$}", "N", found[0].len())
+            } else {
+                NUMBER.replace(&found[0], "N").into_owned()
+            }
         };
         text = BLANKS_AND_NUMBER.replace_all(&text, width).into_owned();
     }
@@ -102,7 +108,7 @@ fn one_progress_line(text: &str) -> String {
     let mut all = rest.into_owned();
     for kind in kinds {
         // Writing to a string can't fail.
-        let _ = write!(all, "{kind}\n");
+        let _ = writeln!(all, "{kind}");
     }
     all
 }

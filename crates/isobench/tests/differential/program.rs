@@ -57,7 +57,11 @@ pub fn run(site: &Site, case: &Case, program: Program) -> Left {
     command.current_dir(folder.path()).envs(site.environment(&name)).env("PGBENCH_RANDOM_SEED", "42");
     for (name, value) in &case.env {
         // An empty value takes the variable away.
-        if value.is_empty() { command.env_remove(name) } else { command.env(name, value) };
+        if value.is_empty() {
+            command.env_remove(name)
+        } else {
+            command.env(name, value)
+        };
     }
     let running = Running::start(&mut command, case.input.clone());
     let pid = running.child.id();
@@ -108,10 +112,8 @@ impl Running {
     fn start(command: &mut Command, input: String) -> Running {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        let output = [
-            collect(child.stdout.take().expect("a pipe")),
-            collect(child.stderr.take().expect("a pipe")),
-        ];
+        let output =
+            [collect(child.stdout.take().expect("a pipe")), collect(child.stderr.take().expect("a pipe"))];
         let mut stdin = child.stdin.take().expect("a pipe");
         // Whoever doesn't read it has closed it.
         spawn(move || drop(stdin.write_all(input.as_bytes())));

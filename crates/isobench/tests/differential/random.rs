@@ -5,11 +5,14 @@ use fastrand::Rng;
 use crate::case::Case;
 
 /// What one script is made of: the dice, the text, and what may be used at this place.
+#[expect(clippy::struct_excessive_bools, reason = "each is a thing of its own")]
 struct Writer {
     dice: Rng,
     text: String,
     /// Names of variables that exist.
     variables: Vec<String>,
+    /// Within a block of the server.
+    block: bool,
     /// The script is for the extended protocol, so that there may be pipelines.
     extended: bool,
     /// Within a pipeline, where results can't be stored.
@@ -27,6 +30,7 @@ pub fn case(seed: u64, version: u32) -> Case {
         text: String::new(),
         variables: ["client_id", "scale", "v", "w"].map(str::to_owned).to_vec(),
         extended: protocol != "simple",
+        block: false,
         pipeline: false,
         new: version >= 17,
         depth: 0,
@@ -78,14 +82,8 @@ const FUNCTIONS: &[(&str, usize)] = &[
     ("hash", 1),
     ("hash_murmur2", 2),
     ("debug", 1),
-    ("random", 2),
-    ("random_zipfian", 3),
-    ("permute", 3),
     ("pi", 0),
 ];
-
-const OPERATORS: &[&str] =
-    &["+", "-", "*", "/", "%", "<<", ">>", "&", "|", "#", "=", "<>", "<", ">=", "and", "or"];
 
 impl Writer {
     fn commands(&mut self, count: usize) {
@@ -103,16 +101,15 @@ impl Writer {
     fn command(&mut self) {
         match self.dice.u8(0..100) {
             0..28 => self.set(),
-            28..52 => self.sql(),
-            52..62 if self.depth < 3 => self.conditional(),
-            62..70 if self.depth < 3 && !self.pipeline => self.block(),
-            70..82 => self.store(),
-            82..92 if self.extended && !self.pipeline && self.depth < 3 => self.pipeline(),
-            92..94 => self.line("\\sleep 0"),
-            94..95 => self.line("-- a comment :v"),
-            95..96 => self.line(""),
-            96..97 if self.extended && self.new => self.line("\\syncpipeline"),
-            97..98 => self.line("\\shell true"),
+            28..38 if self.depth < 3 => self.conditional(),
+            38..46 if self.depth < 3 && !self.pipeline => self.block(),
+            46..58 if !self.pipeline || self.dice.u8(..) < 20 => self.store(),
+            58..68 if self.extended && !self.pipeline && self.depth < 3 => self.pipeline(),
+            68..70 => self.line("\\sleep 0"),
+            70 => self.line("-- a comment :v"),
+            71 => self.line(""),
+            72 if self.pipeline && self.new || self.dice.u8(..) < 20 => self.line("\\syncpipeline"),
+            73 => self.line("\\shell true"),
             _ => self.sql(),
         }
     }
@@ -126,11 +123,11 @@ impl Writer {
     }
 
     fn conditional(&mut self) {
-        let condition = self.condition();
+        let condition = self.truth(1);
         self.line(&format!("\\if {condition}"));
         self.branch();
         if self.dice.bool() {
-            let condition = self.condition();
+            let condition = self.truth(1);
             self.line(&format!("\\elif {condition}"));
             self.branch();
         }
@@ -148,17 +145,12 @@ impl Writer {
         self.depth -= 1;
     }
 
-    fn condition(&mut self) -> String {
-        match self.dice.u8(0..4) {
-            0 => pick(&mut self.dice, &["true", "false", "1", "0", "null is null"]).to_string(),
-            _ => format!("{} > {}", self.expression(1), self.dice.i8(..)),
-        }
-    }
-
     /// A block of the server, which may lack its end.
     fn block(&mut self) {
         self.line("begin;");
+        self.block = true;
         self.branch();
+        self.block = false;
         if self.dice.u8(..) > 12 {
             let end = pick(&mut self.dice, &["end;", "commit;", "rollback;"]);
             self.line(end);
@@ -183,21 +175,25 @@ impl Writer {
     fn sql(&mut self) {
         let value = self.value();
         let statement = match self.dice.u8(0..40) {
-            0..12 => format!("insert into t values ({value}::int, 'text');"),
+            0..12 => format!("insert into t values ({value}::numeric::int, 'text');"),
             12..20 => format!("select {value}::numeric, {}::text;", self.value()),
-            20..22 => format!("insert into t select g, 'many' from generate_series(1, {}) g;", self.dice.u8(0..9)),
-            22..25 => format!("update t set i = {value}::int % 7;"),
+            20..22 => {
+                format!("insert into t select g, 'many' from generate_series(1, {}) g;", self.dice.u8(0..9))
+            }
+            22..25 => format!("update t set i = {value}::numeric::int % 7;"),
             25..26 => "delete from t;".to_owned(),
             26..29 => format!("select flaky({}, '40001');", self.dice.u8(1..4)),
             29..30 => format!("select flaky({}, '40P01');", self.dice.u8(1..4)),
-            30..31 => "select flaky(2, '22012');".to_owned(),
-            31..32 => "select 1 / 0;".to_owned(),
-            32..33 => "select missing;".to_owned(),
+            30 if self.dice.bool() => "select flaky(2, '22012');".to_owned(),
+            31 if self.dice.bool() => pick(&mut self.dice, &["select 1 / 0;", "select missing;"]).to_owned(),
+            32 => "\\set d random(1, 100000)".to_owned(),
             33..34 => "select noisy('notice');".to_owned(),
-            34..35 => "savepoint s;".to_owned(),
+            34 if self.block => "savepoint s;".to_owned(),
             35..36 => "select 'two\n  lines', -- comment\n  2;".to_owned(),
-            36..37 => "insert into k values (1);".to_owned(),
-            37..38 if !self.extended => format!("select 1 \\; insert into t values ({value}::int, 'x');"),
+            36..37 => "insert into k select coalesce(max(i), 0) + 1 from k;".to_owned(),
+            37..38 if !self.extended => {
+                format!("select 1 \\; insert into t values ({value}::numeric::int, 'x');")
+            }
             38..39 => "/* nothing */ ;".to_owned(),
             _ => "select count(*) from t".to_owned() + if self.dice.u8(..) < 20 { "" } else { ";" },
         };
@@ -208,7 +204,7 @@ impl Writer {
     fn store(&mut self) {
         let value = self.value();
         let first = match self.dice.u8(0..12) {
-            0..5 => format!("select {value}::int as a, 2 as b"),
+            0..5 => format!("select {value}::numeric::int as a, 2 as b"),
             5..7 => format!("select {value}::numeric as c"),
             7 => "select count(*) as a from t".to_owned(),
             8 => format!("select 1 as b from generate_series(1, {})", self.dice.u8(0..3)),
@@ -221,7 +217,7 @@ impl Writer {
     }
 
     fn variable(&mut self) -> String {
-        if self.dice.u8(..) < 8 {
+        if self.dice.u8(..) < 2 {
             return ":undefined".to_owned();
         }
         let index = self.dice.usize(..self.variables.len());
@@ -232,34 +228,62 @@ impl Writer {
         if self.dice.bool() { self.variable() } else { format!("({})", self.dice.i8(..)) }
     }
 
+    /// An expression that is a number, but for a few.
     fn expression(&mut self, depth: usize) -> String {
+        if self.dice.u8(..) < 4 {
+            return self.truth(depth);
+        }
         if depth == 0 || self.dice.u8(..) < 60 {
-            return match self.dice.u8(0..12) {
-                0..5 => self.variable(),
-                5..9 => self.dice.i8(..).to_string(),
-                9 => format!("{}.{}", self.dice.i8(..), self.dice.u8(..)),
-                10 => pick(&mut self.dice, &["true", "false", "null"]).to_string(),
-                _ => pick(&mut self.dice, &["9223372036854775807", "1e10", "0", "1"]).to_string(),
+            return match self.dice.u8(0..30) {
+                0..14 => self.variable(),
+                14..24 => self.dice.i8(..).to_string(),
+                24..28 => format!("{}.{}", self.dice.i8(..), self.dice.u8(..)),
+                _ => pick(&mut self.dice, &["9223372036854775807", "1e10", "0", "null"]).to_owned(),
             };
         }
-        match self.dice.u8(0..10) {
+        let below = depth - 1;
+        match self.dice.u8(0..12) {
             0..5 => {
-                // Operators that fail for doubles or booleans come less often.
-                let index = if self.dice.bool() { self.dice.usize(..4) } else { self.dice.usize(..OPERATORS.len()) };
-                format!("({} {} {})", self.expression(depth - 1), OPERATORS[index], self.expression(depth - 1))
+                let operator = pick(&mut self.dice, &["+", "-", "*", "/"]);
+                format!("({} {operator} {})", self.expression(below), self.expression(below))
             }
-            5 => format!("-({})", self.expression(depth - 1)),
-            6 => format!(
-                "case when {} > 0 then {} else {} end",
-                self.expression(depth - 1),
-                self.expression(depth - 1),
-                self.expression(depth - 1)
-            ),
-            7 => format!("({} is null)", self.expression(depth - 1)),
+            5 => {
+                let operator = pick(&mut self.dice, &["%", "<<", ">>", "&", "|", "#"]);
+                format!("(int({}) {operator} {})", self.expression(below), self.dice.u8(1..9))
+            }
+            6 => format!("-({})", self.expression(below)),
+            8 => match self.dice.u8(0..4) {
+                0 => format!("random_zipfian(1, {}, 1.2)", self.dice.u8(2..)),
+                1 => format!("permute(int({}), {}, 7)", self.expression(below), self.dice.u8(2..)),
+                2 => format!("random_gaussian(-5, {}, 2.5)", self.dice.u8(..)),
+                _ => format!("random({}, 1000)", self.dice.i8(..)),
+            },
+            7 => {
+                let (truth, number) = (self.truth(below), self.expression(below));
+                format!("case when {truth} then {number} else {} end", self.expression(below))
+            }
             _ => {
                 let (name, count) = pick(&mut self.dice, FUNCTIONS);
-                let arguments: Vec<String> = (0..count).map(|_| self.expression(depth - 1)).collect();
+                let arguments: Vec<String> = (0..count).map(|_| self.expression(below)).collect();
                 format!("{name}({})", arguments.join(", "))
+            }
+        }
+    }
+
+    /// An expression that is true or false, but for a few.
+    fn truth(&mut self, depth: usize) -> String {
+        let below = depth.saturating_sub(1);
+        match self.dice.u8(0..10) {
+            0 => pick(&mut self.dice, &["true", "false"]).to_owned(),
+            1 => format!("{} is null", self.expression(below)),
+            2 if depth > 0 => format!("(not {})", self.truth(below)),
+            3 if depth > 0 => {
+                let operator = pick(&mut self.dice, &["and", "or"]);
+                format!("({} {operator} {})", self.truth(below), self.truth(below))
+            }
+            _ => {
+                let operator = pick(&mut self.dice, &["=", "<>", "<", ">", "<=", ">="]);
+                format!("{} {operator} {}", self.expression(below), self.expression(below))
             }
         }
     }

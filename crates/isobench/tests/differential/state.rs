@@ -21,31 +21,44 @@ const RELATIONS: &str = "
     )
     select coalesce(string_agg(line, E'\\n' order by relname collate \"C\", line ~ '^ ', line collate \"C\"), '') from lines";
 
-/// For each table and sequence a query for its contents: all rows of a short one, a checksum of a long one.
+/// Tables and sequences: the name, what is looked at, and where.
 const CONTENTS: &str = "
-    select relname, format('select count(*) || '' rows: '' || case when count(*) <= 50
-            then coalesce(string_agg(r::text, '' '' order by r::text collate \"C\"), '''')
-            else coalesce(bit_xor(hash_record_extended(r, 0)), 0)::text end from (select %s from %s %s) as r',
+    select relname,
         coalesce((select string_agg(quote_ident(attname), ', ' order by attnum) from pg_attribute
             where attrelid = c.oid and not attisdropped and atttypid not in (1114, 1184, 1082)
                 and (relkind <> 'S' or attname <> 'log_cnt') and attnum > 0), '1'),
-        c.oid::regclass, case when relname = 'pgbench_accounts' and not $whole then 'where abalance <> 0' end)
+        c.oid::regclass || case when relname = 'pgbench_accounts' and not $whole then ' where abalance <> 0' else '' end
     from pg_class c join pg_namespace n on n.oid = relnamespace
-    where nspname !~ '^pg_' and nspname <> 'information_schema' and relkind in ('r', 'p', 'S')
+    where nspname !~ '^pg_' and nspname <> 'information_schema' and relkind in ('r', 'S')
     order by relname collate \"C\"";
+
+/// A table with more rows than this is told by a checksum.
+const FEW: u64 = 50;
 
 /// The state of the database that the connection is in; of its accounts only those changed, unless the `whole` is wanted.
 ///
 /// # Panics
 /// A query fails.
 pub fn of(connection: &mut Connection, whole: bool) -> String {
-    let mut text = connection.value(RELATIONS).expect("the relations").unwrap_or_default();
+    let mut text = ask(connection, RELATIONS);
     text.push_str("\nCONTENTS");
-    for row in connection.query(&CONTENTS.replace("$whole", &whole.to_string())).expect("the tables").rows {
-        let [Some(name), Some(query)] = &row[..] else { panic!("{row:?}") };
-        let contents = connection.value(query).unwrap_or_else(|error| panic!("{query}: {error}"));
+    let tables = connection.query(&CONTENTS.replace("$whole", &whole.to_string())).expect("the tables").rows;
+    for row in tables {
+        let [Some(name), Some(columns), Some(table)] = &row[..] else { panic!("{row:?}") };
+        let mut of_rows =
+            |what: &str| ask(connection, &format!("select {what} from (select {columns} from {table}) as r"));
+        let count: u64 = of_rows("count(*)").parse().expect("a count");
+        let rows = match count {
+            0..=FEW => of_rows("string_agg(r::text, ' ' order by r::text collate \"C\")"),
+            _ => of_rows("bit_xor(hash_record_extended(r, 0))"),
+        };
         // Writing to a string can't fail.
-        let _ = write!(text, "\n{name}: {}", contents.unwrap_or_default());
+        let _ = write!(text, "\n{name}: {count} rows: {rows}");
     }
     text
+}
+
+fn ask(connection: &mut Connection, query: &str) -> String {
+    let answer = connection.value(query).unwrap_or_else(|error| panic!("{query}: {error}"));
+    answer.unwrap_or_default()
 }
