@@ -126,12 +126,13 @@ impl Job {
         }
     }
 
-    /// Where a command stands, for messages: file, line and text. Empty past the last command.
+    /// Where a command stands, for messages: file, line and text. Past the last command it is the last one's place.
     pub fn place(&self, script: usize, command: usize) -> String {
         let script = &self.workload.mix.scripts()[script].script;
         script
             .commands
             .get(command)
+            .or(script.commands.last())
             .map_or_else(String::new, |at| format!("{}:{}: {}", script.name, at.line, at.text.trim_end()))
     }
 }
