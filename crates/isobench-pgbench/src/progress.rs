@@ -10,6 +10,7 @@ use isobench_runner::{Pacing, Progress, RunSpec};
 
 /// Makes the lines; it remembers what the last one told.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a column of its own")]
 pub struct ProgressLines {
     timestamps: bool,
     paced: bool,

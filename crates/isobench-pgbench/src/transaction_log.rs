@@ -297,7 +297,9 @@ mod tests {
         let sink = Sink::create(&settings.prefix, Arc::default()).unwrap();
         let mut log = TransactionLog::new(&settings, spec, SystemTime::UNIX_EPOCH, Prng::seed(0), sink);
         log.intervals = Some(Intervals::new(settings.aggregate_interval.unwrap().as_secs(), 1_700_000));
-        transactions.iter().for_each(|ended| log.ended(ended));
+        for ended in transactions {
+            log.ended(ended);
+        }
         drop(log);
         std::fs::read_to_string(settings.prefix).unwrap()
     }
@@ -338,7 +340,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let aggregate_interval = Some(Duration::from_secs(1));
             let settings =
-                LogSettings { version, failures_detailed, aggregate_interval, ..settings(&folder) };
+                LogSettings { version, aggregate_interval, failures_detailed, ..settings(&folder) };
             intervals(settings, &spec, &transactions)
         };
         let head = "1 1 2000 4000000 2000 2000 5 25 5 5 1 5 10";

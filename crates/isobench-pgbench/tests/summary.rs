@@ -88,12 +88,14 @@ fn paced() -> RunSpec {
     RunSpec { pacing: Pacing::Rate(1000.0), ..spec() }
 }
 
-fn limited(spec: RunSpec) -> RunSpec {
-    RunSpec { latency_limit: Some(Duration::from_micros(2_500)), ..spec }
+fn limited(mut spec: RunSpec) -> RunSpec {
+    spec.latency_limit = Some(Duration::from_micros(2_500));
+    spec
 }
 
-fn tries(spec: RunSpec, most: u32) -> RunSpec {
-    RunSpec { retry: RetryPolicy { max_tries: NonZeroU32::new(most), ..RetryPolicy::NEVER }, ..spec }
+fn tries(mut spec: RunSpec, most: u32) -> RunSpec {
+    spec.retry = RetryPolicy { max_tries: NonZeroU32::new(most), ..RetryPolicy::NEVER };
+    spec
 }
 
 /// A run of one script with ten transactions for each client.

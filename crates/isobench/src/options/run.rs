@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use isobench_pgbench::transaction_log::TransactionLogs;
 
 use super::{ConnectionOptions, EmbeddedOptions, TableOptions};
 
@@ -83,9 +84,15 @@ pub struct RunOptions {
     /// Write each transaction to a log file, one for each worker
     #[arg(short, long, help_heading = "pgbench's options")]
     pub log: bool,
-    /// Beginning of the log files' names [default: pgbench_log]
-    #[arg(long, value_name = "PREFIX", requires = "log", help_heading = "pgbench's options")]
-    pub log_prefix: Option<String>,
+    /// Beginning of the log files' names
+    #[arg(
+        long,
+        value_name = "PREFIX",
+        requires = "log",
+        default_value = TransactionLogs::PREFIX,
+        help_heading = "pgbench's options"
+    )]
+    pub log_prefix: String,
     /// The share of transactions that is logged, above 0 to 1
     #[arg(
         long,

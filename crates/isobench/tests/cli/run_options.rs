@@ -16,7 +16,9 @@ const FILES: &[(&str, &str)] =
 fn prepare(test: &str) -> Option<(Database, Scene)> {
     let database = Database::new(test)?;
     let scene = Scene::new();
-    FILES.iter().for_each(|(name, text)| scene.write(name, text));
+    for (name, text) in FILES {
+        scene.write(name, text);
+    }
     Some((database, scene))
 }
 

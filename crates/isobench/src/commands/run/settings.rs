@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use isobench_isolation::Level;
 use isobench_pgbench::Version;
-use isobench_pgbench::transaction_log::{LogSettings, TransactionLogs};
+use isobench_pgbench::transaction_log::LogSettings;
 use isobench_runner::{Backoff, Detail, OnError, RetryPolicy, RunSpec, Stop};
 
 use crate::failure::{Failure, Outcome};
@@ -101,7 +101,7 @@ fn log(options: &RunOptions, version: Version, stop: Stop) -> Outcome<Option<Log
     }
     Ok(Some(LogSettings {
         version,
-        prefix: options.log_prefix.clone().unwrap_or_else(|| TransactionLogs::PREFIX.to_owned()),
+        prefix: options.log_prefix.clone(),
         sampling_rate: options.sampling_rate,
         aggregate_interval: interval,
         failures_detailed: options.failures_detailed,
