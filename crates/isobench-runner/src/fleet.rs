@@ -188,7 +188,7 @@ fn open_crew<P, E>(
 ) -> Result<(Crew<Epoll>, Vec<P>), OpenError<E>> {
     let count = clients.len();
     let refused = |error| OpenError::EventLoop(count, error);
-    let mut transport = Epoll::new(count, clock).map_err(refused)?;
+    let mut transport = Epoll::new(count, clock);
     let mut prepared = Vec::new();
     if !job.spec.connect_each {
         for (index, client) in clients.iter_mut().enumerate() {

@@ -13,7 +13,7 @@
 //! | `client` | the state machine of one simulated user, without I/O |
 //! | `worker` | the event loop over the clients of one thread |
 //! | `fleet` | threads, connecting, adding up |
-//! | `transport`, `epoll` | the network as a trait, and for real |
+//! | `transport`, `epoll`, `poller` | the network as a trait, and for real; waiting for it |
 //! | `time`, `timers`, `schedule` | clock, timers, due times |
 //! | `recorder` | counters of one worker |
 //! | `control` | stopping a run and watching it |
@@ -26,6 +26,7 @@ mod event;
 mod fleet;
 mod job;
 mod observer;
+mod poller;
 mod program;
 mod recorder;
 mod retry;

@@ -39,7 +39,7 @@ pub trait Transport {
     fn watch_writable(&mut self, connection: usize, on: bool) -> io::Result<()>;
 
     /// Waits until a connection has news or the instant `until` has come, and appends the connections to `ready`.
-    /// May return early with none. News arrive once (edge-triggered): a reader has to receive until
+    /// May return early with none. News may be told only once (edge-triggered): a reader has to receive until
     /// fewer bytes came than the buffer holds. The end of a connection is news of its own.
     ///
     /// # Errors
