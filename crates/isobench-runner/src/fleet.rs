@@ -10,11 +10,11 @@ use isobench_stats::{LatencyHistogram, Ledger, LedgerError};
 
 use crate::client::Client;
 use crate::control::{Control, Progress, Published};
-use crate::epoll::Epoll;
 use crate::event::Report;
 use crate::job::{Job, Streams};
 use crate::observer::Observer;
 use crate::recorder::{ConflictCount, Recorder, ScriptRecord};
+use crate::sockets::Sockets;
 use crate::spec::Stop;
 use crate::time::{Clock, Nanos, SystemClock};
 use crate::worker::{Account, Crew, Order};
@@ -43,7 +43,7 @@ pub type Connect<'a, P, E> = dyn Fn(usize) -> Result<(Connection, P), E> + Sync 
 
 /// The clients of a job, connected, and kept connected from one run to the next (warm-up, measurement).
 pub struct Fleet {
-    crews: Vec<Crew<Epoll>>,
+    crews: Vec<Crew<Sockets>>,
     streams: Vec<Streams>,
     clock: SystemClock,
     connecting: Duration,
@@ -185,10 +185,10 @@ fn open_crew<P, E>(
     mut clients: Vec<Client>,
     connect: &Connect<'_, P, E>,
     clock: SystemClock,
-) -> Result<(Crew<Epoll>, Vec<P>), OpenError<E>> {
+) -> Result<(Crew<Sockets>, Vec<P>), OpenError<E>> {
     let count = clients.len();
     let refused = |error| OpenError::EventLoop(count, error);
-    let mut transport = Epoll::new(count, clock);
+    let mut transport = Sockets::new(count, clock);
     let mut prepared = Vec::new();
     if !job.spec.connect_each {
         for (index, client) in clients.iter_mut().enumerate() {

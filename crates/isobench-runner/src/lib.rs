@@ -13,7 +13,7 @@
 //! | `client` | the state machine of one simulated user, without I/O |
 //! | `worker` | the event loop over the clients of one thread |
 //! | `fleet` | threads, connecting, adding up |
-//! | `transport`, `epoll`, `poller` | the network as a trait, and for real; waiting for it |
+//! | `transport`, `sockets`, `poller` | the network as a trait, and for real; waiting for it |
 //! | `time`, `timers`, `schedule` | clock, timers, due times |
 //! | `recorder` | counters of one worker |
 //! | `control` | stopping a run and watching it |
@@ -21,7 +21,6 @@
 
 mod client;
 mod control;
-mod epoll;
 mod event;
 mod fleet;
 mod job;
@@ -33,6 +32,7 @@ mod retry;
 mod rules;
 mod schedule;
 mod simulation;
+mod sockets;
 mod spec;
 mod time;
 mod timers;

@@ -1,4 +1,4 @@
-//! The runner's whole contact with the network, as a trait: real sockets in `epoll.rs`, a simulation in the tests.
+//! The runner's whole contact with the network, as a trait: real sockets in `sockets.rs`, a simulation in the tests.
 //!
 //! Not here: what the bytes mean.
 

@@ -15,7 +15,7 @@ use crate::time::{Clock, Nanos, SystemClock};
 use crate::transport::{Received, Transport};
 
 /// One worker's sockets.
-pub(crate) struct Epoll {
+pub(crate) struct Sockets {
     poller: Poller,
     sockets: Vec<Option<Watched>>,
     cancels: Vec<Option<CancelToken>>,
@@ -23,12 +23,12 @@ pub(crate) struct Epoll {
     clock: SystemClock,
 }
 
-impl Epoll {
+impl Sockets {
     /// Sockets for so many connections, none of which is open.
-    pub(crate) fn new(connections: usize, clock: SystemClock) -> Epoll {
+    pub(crate) fn new(connections: usize, clock: SystemClock) -> Sockets {
         let sockets = std::iter::repeat_with(|| None).take(connections).collect();
         let cancels = vec![None; connections];
-        Epoll { poller: Poller::new(), sockets, cancels, canceller: None, clock }
+        Sockets { poller: Poller::new(), sockets, cancels, canceller: None, clock }
     }
 
     /// Takes over a connection that has been set up; returns what it has received and not understood.
@@ -49,7 +49,7 @@ impl Epoll {
     }
 }
 
-impl Drop for Epoll {
+impl Drop for Sockets {
     fn drop(&mut self) {
         self.sockets.iter_mut().flatten().for_each(take_leave);
     }
@@ -63,7 +63,7 @@ fn take_leave(watched: &mut Watched) {
     let _ = watched.socket.write(&message);
 }
 
-impl Transport for Epoll {
+impl Transport for Sockets {
     fn send(&mut self, connection: usize, bytes: &[u8]) -> io::Result<usize> {
         let socket = self.socket(connection)?;
         loop {
