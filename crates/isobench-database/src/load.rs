@@ -79,7 +79,8 @@ fn copy_at_once(
     tell: &mut dyn FnMut(u64),
 ) -> Result<(), Error> {
     let target = Target::look(conn, db, table, freeze)?;
-    let (columns, form) = if target.constants_by_server { ("(aid,bid)", Form::Keys) } else { ("", Form::Whole) };
+    let (columns, form) =
+        if target.constants_by_server { ("(aid,bid)", Form::Keys) } else { ("", Form::Whole) };
     target.let_server_fill(conn)?;
     copy(conn, &copy_command(table, columns, target.freeze), table, 1..=rows, form, tell)?;
     target.restore(conn)
@@ -118,11 +119,7 @@ fn copy(
 }
 
 /// One COPY in a transaction of its own; after an error nothing of it is left, unless COMMIT's result is unknown.
-fn copy_in_transaction(
-    conn: &mut Connection,
-    table: Table,
-    range: RangeInclusive<u64>,
-) -> Result<(), Error> {
+fn copy_in_transaction(conn: &mut Connection, table: Table, range: RangeInclusive<u64>) -> Result<(), Error> {
     conn.execute("begin").map_err(|error| Error::of(error, "begin"))?;
     let copied = copy(conn, &copy_in_batches(table), table, range, Form::Named, &mut |_| {});
     let end = if copied.is_ok() { "commit" } else { "rollback" };

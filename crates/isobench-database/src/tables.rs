@@ -269,7 +269,9 @@ fn ignored_options(db: &Database, opts: &InitOptions) -> Vec<Action> {
         (opts.fillfactor != 100 && !dialect.fillfactor, format!("{name} has no fill factor; it is ignored")),
         (
             storage && !dialect.storage,
-            format!("isobench makes no partitions and uses no tablespaces on {name}; these options are ignored"),
+            format!(
+                "isobench makes no partitions and uses no tablespaces on {name}; these options are ignored"
+            ),
         ),
     ];
     told.into_iter().filter(|(ignored, _)| *ignored).map(|(_, text)| Action::Tell(text)).collect()

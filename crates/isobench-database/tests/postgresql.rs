@@ -5,6 +5,7 @@ mod support;
 use std::path::Path;
 use std::process::Command;
 
+use isobench_database::tables::Table;
 use isobench_database::{
     Baseline, Database, Error, Expectation, InitOptions, Namespace, PartitionMethod, Progress, Writes,
     baseline, check, detect, init, reset, scale_of, settings,
@@ -26,6 +27,10 @@ const CATALOG: &str = "
     union all select '4 index', relname, pg_get_indexdef(indexrelid) from tables join pg_index on indrelid = tables.oid
     union all select '5 size', relname, concat_ws(' ', pg_relation_size(tables.oid), reltuples, relallvisible) from tables
         where relname <> 'pgbench_history'
+    union all select '5 stored', 'pgbench_accounts', md5(string_agg(ctid::text || aid, ' ' order by ctid))
+        from pgbench_accounts
+    union all select '5 statistics', tablename, concat_ws(' ', attname, null_frac, avg_width, n_distinct, correlation)
+        from pg_stats where tablename like 'pgbench%' and attname <> 'aid'
     union all select '6 data', 'pgbench_branches', md5(string_agg(t::text, ' ' order by bid)) from pgbench_branches t
     union all select '6 data', 'pgbench_tellers', md5(string_agg(t::text, ' ' order by tid)) from pgbench_tellers t
     union all select '6 data', 'pgbench_accounts', md5(string_agg(t::text, ' ' order by aid)) from pgbench_accounts t
@@ -87,7 +92,7 @@ fn tables_equal_those_of_pgbench() {
         let (theirs, ours) = (catalog(&mut theirs), catalog(&mut ours));
         // Ours freezes the small tables as well, so their pages are all-visible even without a vacuum; and what an
         // ANALYZE never saw has no statistics to compare.
-        let comparable = |line: &&String| !line.starts_with("5 size") || arguments.contains(&"dtgvp");
+        let comparable = |line: &&String| !line.starts_with("5 s") || arguments.contains(&"dtgvp");
         let theirs: Vec<_> = theirs.iter().filter(comparable).collect();
         let ours: Vec<_> = ours.iter().filter(comparable).collect();
         assert_eq!(ours, theirs, "pgbench {arguments:?}");
@@ -97,25 +102,37 @@ fn tables_equal_those_of_pgbench() {
 }
 
 #[test]
-fn progress_equals_that_of_pgbench() {
-    let Some((server, bin)) = support::postgresql("progress_equals_that_of_pgbench") else { return };
-    let (_, _) = database(&server, "theirs");
+fn progress_and_refusals_are_data() {
+    let Some((server, _)) = support::postgresql("progress_and_refusals_are_data") else { return };
     let (mut ours, db) = database(&server, "ours");
-    // Times differ; and version 18's lines about rows name the table.
-    let comparable = |line: &str| {
-        let line = line.replace(" of pgbench_accounts done", " done");
-        let cut = line.find(" (elapsed").or_else(|| line.find("done in")).unwrap_or(line.len());
-        line[..cut].to_owned()
-    };
-    let mut said = Vec::new();
     assert_eq!(scale_of(&mut ours).unwrap(), None);
-    init(&mut ours, &db, &with_steps("dtgvpf"), &mut |progress| said.push(comparable(&progress.to_string())))
-        .unwrap();
-    let theirs = pgbench(&bin, &server, "theirs", &["-i", "-I", "dtgvpf"]);
-    let theirs: Vec<_> = theirs.lines().map(comparable).filter(|line| !line.is_empty()).collect();
-    let said: Vec<_> = said.iter().flat_map(|text| text.lines()).collect();
-    assert_eq!(said, theirs);
-    let error = init(&mut ours, &db, &with_steps("dg"), &mut |_: Progress| {}).unwrap_err();
+    let mut told = Vec::new();
+    let timings = init(&mut ours, &db, &with_steps("dtgvpf"), &mut |progress| {
+        told.push(match progress {
+            Progress::Step(step) => step.letter().to_string(),
+            Progress::Rows { table, done, total, .. } if done == total => format!("{total} {}", table.name()),
+            Progress::Rows { done, .. } => {
+                assert!(done % 100 == 0);
+                return;
+            }
+            Progress::Notice(notice) => notice.to_string(),
+            Progress::Note(note) => note,
+            Progress::Partitions(count) => count.to_string(),
+        });
+    });
+    let notice = |table| format!("NOTICE:  table \"pgbench_{table}\" does not exist, skipping");
+    let expected: Vec<String> = std::iter::once("d".to_owned())
+        .chain(["accounts", "branches", "history", "tellers"].map(notice))
+        .chain(["t", "g", "100000 pgbench_accounts", "v", "p", "f"].map(str::to_owned))
+        .collect();
+    assert_eq!(told, expected);
+    assert_eq!(timings.unwrap().steps.len(), 6);
+
+    let refused = |conn: &mut Connection, prepare: &str, steps: &str| {
+        conn.execute(prepare).unwrap();
+        init(conn, &db, &with_steps(steps), &mut |_: Progress| {}).unwrap_err()
+    };
+    let error = refused(&mut ours, "select 1", "dg");
     assert_eq!(
         error.to_string(),
         "query failed: ERROR:  relation \"pgbench_accounts\" does not exist\nQuery was: truncate table \
@@ -123,6 +140,55 @@ fn progress_equals_that_of_pgbench() {
     );
     // The failed transaction was rolled back, so that the session works on.
     init(&mut ours, &db, &with_steps("dt"), &mut |_| {}).unwrap();
+    let error = refused(&mut ours, "alter table pgbench_accounts add check (aid < 70000)", "g");
+    assert!(matches!(&error, Error::CopyFailed { table: Table::Accounts, .. }), "{error}");
+    let whole_rows = error.to_string();
+    assert!(whole_rows.ends_with("line 70000: \"70000\t1\t0\t\""), "{whole_rows}");
+    ours.execute(
+        "create role plain login; grant all on all tables in schema public to plain; \
+         revoke insert on pgbench_tellers from plain",
+    )
+    .unwrap();
+    let mut plain = support::options(&server, "ours");
+    plain.user = "plain".to_owned();
+    let mut conn = Connection::open(&plain).unwrap();
+    let error = refused(&mut conn, "select 1", "g");
+    assert!(matches!(&error, Error::CopyRefused { table: Table::Tellers, .. }), "{error}");
+}
+
+/// What may have been done to the accounts before they are filled again.
+const ODD_ACCOUNTS: [&str; 9] = [
+    "select 1",
+    "alter table pgbench_accounts alter abalance set default 7, alter filler set default 'x'",
+    "alter table pgbench_accounts alter filler set default 'x'",
+    "alter table pgbench_accounts alter abalance type numeric",
+    "alter table pgbench_accounts rename bid to b; alter table pgbench_accounts rename aid to bid; \
+     alter table pgbench_accounts rename b to aid",
+    "create function nothing() returns trigger language plpgsql as 'begin return new; end'; \
+     create trigger t before insert on pgbench_accounts for each row execute function nothing()",
+    "alter table pgbench_accounts add check (aid > 0)",
+    "alter table pgbench_accounts alter abalance set not null, alter abalance add generated by default as identity",
+    "create role plain login; alter table pgbench_accounts owner to plain",
+];
+
+#[test]
+fn odd_tables_keep_what_they_have() {
+    let Some((server, _)) = support::postgresql("odd_tables_keep_what_they_have") else { return };
+    let (mut conn, db) = database(&server, "ours");
+    let columns = "select string_agg(concat_ws(' ', attname, attidentity, pg_get_expr(adbin, adrelid)), ',' order by attnum) \
+        from pg_attribute left join pg_attrdef on adrelid = attrelid and adnum = attnum \
+        where attrelid = 'pgbench_accounts'::regclass and attnum > 0";
+    let contents = "select concat_ws(' ', count(*), sum(greatest(aid, bid)), sum(least(aid, bid)), max(abalance), \
+        min(length(filler)), max(octet_length(filler)), max(length(filler))) from pgbench_accounts";
+    for what in ODD_ACCOUNTS {
+        init(&mut conn, &db, &with_steps("dt"), &mut |_| {}).unwrap();
+        conn.execute(what).unwrap();
+        let before = conn.value(columns).unwrap();
+        init(&mut conn, &db, &with_steps("g"), &mut |_| {}).unwrap();
+        assert_eq!(conn.value(columns).unwrap(), before, "{what}");
+        let stored = conn.value(contents).unwrap().unwrap();
+        assert_eq!(stored, "100000 5000050000 100000 0 0 84 0", "{what}");
+    }
 }
 
 #[test]

@@ -85,7 +85,8 @@ impl Lines {
 
     fn row_line(&mut self, table: Table, done: u64, total: u64, elapsed: f64) -> String {
         let remaining = total.saturating_sub(done) as f64 * elapsed / done as f64;
-        let of = if self.version.names_filled_table() { format!(" of {}", table.name()) } else { String::new() };
+        let of =
+            if self.version.names_filled_table() { format!(" of {}", table.name()) } else { String::new() };
         let mut line = format!(
             "{done} of {total} tuples ({}%){of} done (elapsed {elapsed:.2} s, remaining {remaining:.2} s)",
             u128::from(done) * 100 / u128::from(total.max(1))
