@@ -218,11 +218,11 @@ impl Block {
 fn cases_are_read() {
     let cases = read(
         "f",
-        "# c\n== a\neach M: x | y\noptions: -M $M\noptions: -r\nscript:\n    1\n\n    2\n\nstatus: 2\n",
+        "# c\n== a\neach M: x | y\noptions: -M $M\noptions: -r $M\nscript:\n    1\n\n    2\n\nstatus: 2\n",
     );
     assert_eq!(cases.len(), 4);
     assert_eq!(cases[1].name, "f: a [-M y]");
     assert_eq!(cases[1].options, "-M y -n -f x.sql");
     assert_eq!(cases[1].files, [("x.sql".to_owned(), "1\n\n2\n".to_owned())]);
-    assert_eq!((cases[3].name.as_str(), cases[3].status), ("f: a [-r] [y]", Some(2)));
+    assert_eq!((cases[3].name.as_str(), cases[3].status), ("f: a [-r y]", Some(2)));
 }

@@ -51,8 +51,8 @@ fn regex(pattern: &str) -> Regex {
 
 /// The aspects of a run that must be equal, by name.
 pub fn aspects(left: &Left, case: &Case) -> BTreeMap<String, String> {
-    let pid = left.pid.to_string();
-    let own = |text: &str| text.replace(&left.database, "DATABASE").replace(&pid, "PID");
+    let pid = format!(".{}", left.pid);
+    let own = |text: &str| text.replace(&left.database, "DATABASE").replace(&format!("{pid}\""), ".PID\"");
     let mut aspects = BTreeMap::from([
         ("status".to_owned(), format!("{:?}", left.status)),
         ("stdout".to_owned(), words(&own(&left.stdout), case)),
@@ -61,7 +61,7 @@ pub fn aspects(left: &Left, case: &Case) -> BTreeMap<String, String> {
         ("statements".to_owned(), statements(left, case)),
     ]);
     for (name, text) in &left.files {
-        let name = name.replace(&pid, "PID");
+        let name = name.replace(&pid, ".PID");
         aspects.insert(format!("file {name}"), transaction_log(text, case));
     }
     if case.any_statements || case.any_numbers {
@@ -134,7 +134,7 @@ fn received(text: &str) -> String {
 /// A log of transactions without times: of single ones, or of intervals, which become one.
 fn transaction_log(text: &str, case: &Case) -> String {
     if case.options.contains("--aggregate-interval") {
-        return intervals(text);
+        return intervals(text, case);
     }
     let mut lines: Vec<String> = text
         .lines()
@@ -155,11 +155,15 @@ fn transaction_log(text: &str, case: &Case) -> String {
     in_order(&lines.join("\n"), case)
 }
 
-/// The number of fields of an interval, and the sum of the transactions.
-fn intervals(text: &str) -> String {
+/// The number of fields of an interval, and the sum of the transactions if that isn't chance.
+fn intervals(text: &str, case: &Case) -> String {
     let fields: Vec<usize> = text.lines().map(|line| line.split(' ').count()).collect();
+    let fields = fields.iter().max();
+    if case.any_numbers {
+        return format!("{fields:?} fields");
+    }
     let counts = text.lines().filter_map(|line| line.split(' ').nth(1)?.parse::<u64>().ok());
-    format!("{:?} fields, {} transactions", fields.iter().max(), counts.sum::<u64>())
+    format!("{fields:?} fields, {} transactions", counts.sum::<u64>())
 }
 
 /// What the server logged of the sessions in this database, without process ids.

@@ -109,6 +109,7 @@ impl Site {
 
     /// Makes the two databases that others are copied from.
     fn prepare(&mut self) {
+        self.admin("create role lowly login");
         self.admin("create database kind_0");
         connect(&self.server, "kind_0").execute(COMMON).expect("the common objects");
         self.admin("create database kind_1 template kind_0");
