@@ -104,7 +104,8 @@ pub fn tables(connection: &mut Connection, dbname: &str) -> Result<Tables, Messa
     let partitions = match method.as_deref() {
         Some("r") => Some((PartitionMethod::Range, count)),
         Some("h") => Some((PartitionMethod::Hash, count)),
-        _ => None,
+        Some(other) => return Err(Message::error(format_args!("unexpected partition method: \"{other}\""))),
+        None => None,
     };
     Ok(Tables { scale, partitions })
 }
