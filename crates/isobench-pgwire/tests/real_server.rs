@@ -6,6 +6,7 @@ mod postgres;
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use isobench_pgwire::{Connection, Error, Secret, SqlState, TransactionStatus, connect};
 use isobench_testkit::installed::skip;

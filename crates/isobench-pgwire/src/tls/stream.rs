@@ -154,7 +154,9 @@ impl TlsStream {
                 Err(_) if count > 0 => return Ok(count),
                 Err(error) => return Err(error),
             }
-            count += std::mem::take(&mut self.held).min(bytes.len() - count);
+            let taken = self.held.min(bytes.len() - count);
+            self.held -= taken;
+            count += taken;
             let piece = &bytes[count..];
             if piece.is_empty() {
                 return Ok(count);
