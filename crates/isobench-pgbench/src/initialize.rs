@@ -75,11 +75,7 @@ fn make(
 }
 
 /// What would be told of a table's rows after those that were sent last.
-fn unsent(
-    table: Table,
-    total: u64,
-    sent: Option<(Table, u64, Duration)>,
-) -> impl Iterator<Item = Progress> {
+fn unsent(table: Table, total: u64, sent: Option<(Table, u64, Duration)>) -> impl Iterator<Item = Progress> {
     let (done, elapsed) = match sent {
         Some((last, done, elapsed)) if last == table => (done, elapsed),
         _ => (0, Duration::ZERO),
