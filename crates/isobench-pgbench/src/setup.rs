@@ -96,7 +96,8 @@ pub fn tables(connection: &mut Connection, dbname: &str) -> Result<Tables, Messa
         .map_err(|_| Message::error(format_args!("invalid count(*) from pgbench_branches: \"{scale}\"")))?;
     // Servers that don't know these catalogues have no partitions.
     let Ok(rows) = connection.query(PARTITIONS) else { return Ok(Tables { scale, partitions: None }) };
-    let Some([method, count]) = rows.rows.first().map(Vec::as_slice) else {
+    // The last two columns: stand-ins of a server that know pgbench's own question answer with one more before them.
+    let Some([.., method, count]) = rows.rows.first().map(Vec::as_slice) else {
         let text = "no pgbench_accounts table found in \"search_path\"";
         return Err(Message::error(text).hint(&hint));
     };
