@@ -9,13 +9,22 @@ use crate::case::Case;
 
 const TEXT: &str = include_str!("exceptions.txt");
 
+/// The lines that are meant for a case: its aspects.
+fn of(case: &Case) -> impl Iterator<Item = &'static str> {
+    let lines = TEXT.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .filter_map(|line| line.rsplit_once(": "))
+        .filter(|(name, _)| case.name.starts_with(name))
+        .map(|(_, listed)| listed)
+}
+
 /// Whether all aspects in which a case differs are listed for it.
 pub fn are_known(case: &Case, aspects: &[String]) -> bool {
-    aspects.iter().all(|aspect| {
-        let listed = |line: &str| {
-            let Some((name, listed)) = line.rsplit_once(": ") else { return false };
-            case.name.starts_with(name) && listed.split(", ").any(|listed| listed == aspect)
-        };
-        TEXT.lines().filter(|line| !line.starts_with('#')).any(listed)
-    })
+    let listed: Vec<&str> = of(case).flat_map(|listed| listed.split(", ")).collect();
+    aspects.iter().all(|aspect| listed.contains(&aspect.as_str()))
+}
+
+/// Whether something is listed for a case.
+pub fn exist(case: &Case) -> bool {
+    of(case).next().is_some()
 }

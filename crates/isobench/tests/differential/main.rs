@@ -154,6 +154,7 @@ fn examine(site: &Site, case: &Case) -> Option<String> {
         return wrong;
     }
     match compare(site, case) {
+        Verdict::Equal if exceptions::exist(case) => Some("  equal, but an exception".to_owned()),
         Verdict::Equal => None,
         Verdict::NotAsSaid(why) => Some(why),
         Verdict::Different(aspects, _) if exceptions::are_known(case, &aspects) => None,

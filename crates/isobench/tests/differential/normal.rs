@@ -204,3 +204,42 @@ fn statements(left: &Left, case: &Case) -> String {
     }
     text
 }
+
+#[test]
+fn times_are_taken_out_and_counts_stay() {
+    let normal = |text: &str| words(text, &Case::default());
+    assert_eq!(
+        normal("pgbench (15.18 (Debian 15.18-0+deb12u1), server 18.4)\n"),
+        "pgbench (15, server 18)\n"
+    );
+    assert_eq!(
+        normal("latency average = 0.584 ms\ntps = 17.328767 (x)"),
+        "latency average = T ms\ntps = T (x)"
+    );
+    assert_eq!(
+        normal("         0.010           3  select 1.500;"),
+        "             T           3  select 1.500;"
+    );
+    let progress = "progress: 1.0 s, 7.0 tps\nx\nprogress: 2.0 s, 9.1 tps\n";
+    assert_eq!(normal(progress), "x\nprogress: N s, N tps\n");
+    let counts = Case { any_numbers: true, ..Case::default() };
+    assert_eq!(words("processed: 12/12 (1.5%)", &counts), "processed: N/N (N%)");
+}
+
+#[test]
+fn statements_are_those_of_the_program() {
+    let left = Left {
+        status: Some(0),
+        stdout: String::new(),
+        stderr: String::new(),
+        files: BTreeMap::new(),
+        state: String::new(),
+        log: "db_1|pgbench|7|LOG:  statement: select 1\n\t+ 1\ndb_1|own|8|LOG:  x\ndb_2|pgbench|9|LOG:  y\n"
+            .to_owned(),
+        database: "db_1".to_owned(),
+        own_session: "8".to_owned(),
+        pid: 1,
+    };
+    let expected = "session of pgbench\nLOG:  statement: select 1\n\t+ 1\n";
+    assert_eq!(statements(&left, &Case::default()), expected);
+}
