@@ -2,7 +2,7 @@
 //!
 //! They are read and written without waiting by `Socket`, which knows whether they are encrypted.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
@@ -60,7 +60,7 @@ fn take_leave(watched: &mut Watched) {
     let mut message = Vec::new();
     frontend::terminate(&mut message);
     // If the connection is lost, the server knows already.
-    let _ = watched.socket.write(&message);
+    let _ = watched.socket.send_now(&message);
 }
 
 impl Transport for Sockets {

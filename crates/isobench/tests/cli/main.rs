@@ -5,6 +5,7 @@
 mod bad_input;
 mod compare;
 mod crashes;
+mod encrypted;
 mod interrupted;
 mod like_pgbench;
 mod named_server;
