@@ -180,6 +180,7 @@ impl Plan {
             strict_levels: self.strict_levels,
             rate,
             latency_limit_ms: self.latency_limit.map(|limit| limit.as_secs_f64() * 1e3),
+            connect_each: false,
             think_time_ms,
             server_settings: server_settings.iter().cloned().collect::<BTreeMap<_, _>>(),
         }

@@ -62,6 +62,8 @@ pub struct Plan {
     pub latency_limit_ms: Option<f64>,
     /// Pause of a client between two transactions in milliseconds; null: none.
     pub think_time_ms: Option<f64>,
+    /// True if each transaction had a connection of its own, whose opening counts for nothing but the time. pgbench: -C.
+    pub connect_each: bool,
     /// Settings that the server was started with.
     pub server_settings: BTreeMap<String, String>,
 }

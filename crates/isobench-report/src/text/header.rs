@@ -66,6 +66,7 @@ fn plan(document: &Document) -> String {
     ));
     parts.extend(plan.rate.map(|rate| format!("{} transactions per second wanted", short(rate))));
     parts.extend(plan.latency_limit_ms.map(|limit| format!("latency limit {} ms", short(limit))));
+    parts.extend(plan.connect_each.then(|| "a connection for each transaction".to_owned()));
     parts.extend(plan.think_time_ms.map(|pause| format!("think time {} ms", short(pause))));
     parts.extend(plan.seed.map(|seed| format!("seed {seed}")));
     format!("Measured: {}", parts.join(", "))

@@ -265,6 +265,7 @@ fn plan_document(settings: &Settings, target: &Target, scale: u32) -> PlanDocume
         rate,
         think_time_ms,
         latency_limit_ms: spec.latency_limit.map(|limit| limit.as_secs_f64() * 1e3),
+        connect_each: spec.connect_each,
         server_settings: target.server_settings.iter().cloned().collect(),
         ..PlanDocument::default()
     }
