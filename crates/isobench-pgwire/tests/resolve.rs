@@ -1,9 +1,13 @@
 //! Where connection options come from, and which source wins. Expectations are what libpq 15 does with the same input.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use isobench_pgwire::{ConfigError, ConnectOptions, Given, Host, Secret, SslMode, TargetSessionAttrs};
+use isobench_pgwire::{
+    ChannelBinding, ConfigError, ConnectOptions, Given, Host, Secret, SslCertMode, SslMode, SslNegotiation,
+    TargetSessionAttrs, TlsOptions, TlsRoots, TlsVersion,
+};
 
 /// Resolves in an environment of its own, whose home has no files in it unless told.
 fn resolve(given: &Given, variables: &[(&str, &str)]) -> Result<ConnectOptions, ConfigError> {
@@ -125,6 +129,60 @@ fn other_options() {
     assert_eq!(options.keepalives.idle, Some(Duration::from_secs(3)));
     assert_eq!(options.tcp_user_timeout, Some(Duration::from_millis(1500)));
     assert_eq!(options.ssl_mode, SslMode::VerifyFull);
+}
+
+/// Options about encryption: texts of errors are libpq's, of version 17 where 15 doesn't know the option.
+#[test]
+fn encryption() {
+    let with = |string: &str| resolve(&given(&[("dbname", string)]), &[("HOME", "/home/me")]);
+    let tls = with("user=u").expect("valid").tls;
+    let own = |name: &str| Some(PathBuf::from("/home/me/.postgresql").join(name));
+    assert_eq!(tls.roots, own("root.crt").map(TlsRoots::File));
+    assert_eq!((tls.revoked, tls.revoked_folder), (own("root.crl"), None));
+    assert_eq!((tls.certificate, tls.key), (own("postgresql.crt"), own("postgresql.key")));
+    assert_eq!((tls.min_version, tls.max_version, tls.sni), (TlsVersion::V12, TlsVersion::V13, true));
+
+    let string = "sslmode=require sslrootcert=a sslcrldir=b sslcert=c sslkey=d sslcertmode=require sslsni=0 \
+                  ssl_min_protocol_version=TLSv1.1 ssl_max_protocol_version=tlsv1.2 sslnegotiation=direct \
+                  channel_binding=require gssencmode=prefer";
+    let expected = TlsOptions {
+        negotiation: SslNegotiation::Direct,
+        roots: Some(TlsRoots::File("a".into())),
+        revoked: None,
+        revoked_folder: Some("b".into()),
+        certificate: Some("c".into()),
+        key: Some("d".into()),
+        certificate_mode: SslCertMode::Require,
+        sni: false,
+        min_version: TlsVersion::V12,
+        max_version: TlsVersion::V12,
+        channel_binding: ChannelBinding::Require,
+    };
+    assert_eq!(with(string).expect("valid").tls, expected);
+
+    let refused = [
+        ("sslcertmode=x", "invalid sslcertmode value: \"x\""),
+        ("sslnegotiation=x", "invalid sslnegotiation value: \"x\""),
+        ("ssl_min_protocol_version=3", "invalid ssl_min_protocol_version value: \"3\""),
+        ("ssl_max_protocol_version=TLSv1.1", "invalid SSL protocol version range"),
+        (
+            "ssl_min_protocol_version=TLSv1 ssl_max_protocol_version=TLSv1.1",
+            "isobench does not support \"TLSv1.1\" for connection option \"ssl_max_protocol_version\"",
+        ),
+        (
+            "sslnegotiation=direct",
+            "weak sslmode \"prefer\" may not be used with sslnegotiation=direct (use \"require\", \"verify-ca\", or \
+             \"verify-full\")",
+        ),
+        (
+            "sslrootcert=system sslmode=verify-ca",
+            "weak sslmode \"verify-ca\" may not be used with sslrootcert=system (use \"verify-full\")",
+        ),
+        ("sslkeylogfile=x", "isobench does not support \"x\" for connection option \"sslkeylogfile\""),
+    ];
+    for (string, expected) in refused {
+        assert_eq!(with(string).map_err(|error| error.to_string()), Err(expected.to_owned()), "{string}");
+    }
 }
 
 #[test]

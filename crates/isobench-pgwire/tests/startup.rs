@@ -8,7 +8,8 @@ use std::path::PathBuf;
 
 use isobench_pgwire::server::{self, FrontendMessage};
 use isobench_pgwire::{
-    ConnectOptions, Host, Secret, Startup, StartupError, StartupProgress, TransactionStatus,
+    ChannelBinding, ConnectOptions, Host, Protection, Secret, Startup, StartupError, StartupProgress,
+    TransactionStatus,
 };
 use support::scram::Exchange;
 use support::trace::{Trace, each};
@@ -209,6 +210,76 @@ fn what_is_not_supported_is_said() {
     }
     let error = Session::begin(&options()).serve(|out| server::authentication_sasl(out, &["OAUTHBEARER"]));
     assert_eq!(error, Err(StartupError::NoMechanism));
+}
+
+/// What SCRAM begins with, by the stream, the server's offer and what the options ask. Texts: libpq.
+#[test]
+fn channel_binding() {
+    let plus: &[&str] = &["SCRAM-SHA-256-PLUS", "SCRAM-SHA-256"];
+    let bare: &[&str] = &["SCRAM-SHA-256"];
+    let bound = Protection::Tls { end_point: Some(b"hash".to_vec()) };
+    let unbindable = Protection::Tls { end_point: None };
+    let (disable, prefer, require) =
+        (ChannelBinding::Disable, ChannelBinding::Prefer, ChannelBinding::Require);
+    let cases: [(&Protection, &[&str], ChannelBinding, &str); 13] = [
+        (&Protection::None, bare, disable, "SCRAM-SHA-256 n"),
+        (&Protection::None, bare, prefer, "SCRAM-SHA-256 n"),
+        (&Protection::None, bare, require, "channel binding required, but SSL not in use"),
+        (
+            &Protection::None,
+            plus,
+            prefer,
+            "server offered SCRAM-SHA-256-PLUS authentication over a non-SSL connection",
+        ),
+        (&bound, plus, disable, "SCRAM-SHA-256 n"),
+        (&bound, plus, prefer, "SCRAM-SHA-256-PLUS p=tls-server-end-point"),
+        (&bound, plus, require, "SCRAM-SHA-256-PLUS p=tls-server-end-point"),
+        // Somebody in between may have taken the better offer away: the server will notice by the y.
+        (&bound, bare, prefer, "SCRAM-SHA-256 y"),
+        (&bound, bare, disable, "SCRAM-SHA-256 n"),
+        (
+            &bound,
+            bare,
+            require,
+            "channel binding is required, but server did not offer an authentication method that supports channel \
+             binding",
+        ),
+        (&unbindable, plus, prefer, "SCRAM-SHA-256 n"),
+        (&unbindable, bare, prefer, "SCRAM-SHA-256 n"),
+        (
+            &unbindable,
+            plus,
+            require,
+            "channel binding is required, but server did not offer an authentication method that supports channel \
+             binding",
+        ),
+    ];
+    for (protection, offer, wanted, expected) in cases {
+        let mut options = options();
+        options.tls.channel_binding = wanted;
+        let mut session = Session::begin(&options);
+        session.startup = session.startup.over(protection.clone());
+        let found = match session.serve(|out| server::authentication_sasl(out, offer)) {
+            Err(error) => error.to_string(),
+            Ok(_) => {
+                let body = session.password();
+                let (mechanism, first) = server::sasl_initial_response(&body).expect("well-formed");
+                let first = String::from_utf8_lossy(first.expect("a first message")).into_owned();
+                let header = first.split(',').next().unwrap_or_default();
+                format!("{} {header}", String::from_utf8_lossy(mechanism))
+            }
+        };
+        assert_eq!(found, expected, "{protection:?} {offer:?} {wanted:?}");
+    }
+    // No other way of authentication will do.
+    let mut options = options();
+    options.tls.channel_binding = require;
+    let refused =
+        |encode: fn(&mut Vec<u8>)| Session::begin(&options).serve(encode).map_err(|e| e.to_string());
+    let expected = "channel binding required but not supported by server's authentication request";
+    assert_eq!(refused(server::authentication_cleartext_password), Err(expected.to_owned()));
+    let expected = "channel binding required, but server authenticated client without channel binding";
+    assert_eq!(refused(server::authentication_ok), Err(expected.to_owned()));
 }
 
 #[test]
