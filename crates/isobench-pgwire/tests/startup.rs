@@ -259,15 +259,14 @@ fn channel_binding() {
         options.tls.channel_binding = wanted;
         let mut session = Session::begin(&options);
         session.startup = session.startup.over(protection.clone());
-        let found = match session.serve(|out| server::authentication_sasl(out, offer)) {
-            Err(error) => error.to_string(),
-            Ok(_) => {
-                let body = session.password();
-                let (mechanism, first) = server::sasl_initial_response(&body).expect("well-formed");
-                let first = String::from_utf8_lossy(first.expect("a first message")).into_owned();
-                let header = first.split(',').next().unwrap_or_default();
-                format!("{} {header}", String::from_utf8_lossy(mechanism))
-            }
+        let found = if let Err(error) = session.serve(|out| server::authentication_sasl(out, offer)) {
+            error.to_string()
+        } else {
+            let body = session.password();
+            let (mechanism, first) = server::sasl_initial_response(&body).expect("well-formed");
+            let first = String::from_utf8_lossy(first.expect("a first message")).into_owned();
+            let header = first.split(',').next().unwrap_or_default();
+            format!("{} {header}", String::from_utf8_lossy(mechanism))
         };
         assert_eq!(found, expected, "{protection:?} {offer:?} {wanted:?}");
     }
