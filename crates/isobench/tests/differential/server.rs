@@ -33,7 +33,8 @@ const SETTINGS: &[(&str, &str)] = &[
 /// What every database has, for scripts to work on.
 ///
 /// `flaky(n, code)` raises an error of this code unless it is the n-th, 2n-th, … call: a sequence keeps its count
-/// through a rollback, so conflicts come in the same places every time.
+/// through a rollback, so conflicts come in the same places every time. With `signal(n)` and `wait_for(n)`, n from 2, a
+/// client waits for another, whatever their snapshots.
 const COMMON: &str = "
     create table t (i int, x text);
     create table k (i int primary key);
@@ -43,6 +44,15 @@ const COMMON: &str = "
         if nextval('calls') % n <> 0 then
             raise exception using errcode = code, message = 'flaky ' || code;
         end if;
+        return n;
+    end $$;
+    create function signal(n int) returns bigint language sql as
+        $$ select setval('calls', greatest(n, last_value)) from calls $$;
+    create function wait_for(n int) returns int language plpgsql as $$
+    begin
+        while (select last_value from calls) < n loop
+            perform pg_sleep(0.01);
+        end loop;
         return n;
     end $$;
     create function noisy(level text) returns int language plpgsql as $$
