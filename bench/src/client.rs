@@ -24,6 +24,10 @@ pub struct Sample {
     pub transactions: u64,
     /// The summary's tps, without the time to connect.
     pub tps: f64,
+    /// Peak resident memory in bytes, as last seen while it ran.
+    pub memory: u64,
+    /// The summary's "initial connection time"; zero if it has none.
+    pub connecting: Duration,
     /// CPU time spent outside the kernel.
     pub user: Duration,
     /// CPU time spent in the kernel.
@@ -120,7 +124,8 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Sample, ClientError
     command.stdout(output.try_clone().map_err(system)?);
     command.stderr(errors.try_clone().map_err(system)?);
     let child = command.spawn().map_err(system)?;
-    let in_time = wait_or_kill(&child, limit);
+    let mut memory = 0;
+    let in_time = wait_or_kill(&child, limit, &mut memory);
     let used = child.wait4().map_err(system)?;
     let shown = shown(command);
     if INTERRUPTED.load(Ordering::Relaxed) {
@@ -138,14 +143,17 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Sample, ClientError
         let words = errors.lines().next().unwrap_or_default().to_string();
         return Err(ClientError::Chatty { command: shown, bytes: errors.len(), words });
     }
-    let (transactions, tps) = read_summary(&text(&mut output))
-        .map_err(|problem| ClientError::Summary { command: shown, problem })?;
-    Ok(Sample { transactions, tps, user: used.rusage.utime, system: used.rusage.stime })
+    let output = text(&mut output);
+    let (transactions, tps) =
+        read_summary(&output).map_err(|problem| ClientError::Summary { command: shown, problem })?;
+    let connecting = connecting(&output);
+    let (user, system) = (used.rusage.utime, used.rusage.stime);
+    Ok(Sample { transactions, tps, memory, connecting, user, system })
 }
 
 /// Waits until the child has ended, without reaping it; kills it at the end of the limit, on an interrupt and
-/// when it can't be watched. False if it took too long.
-fn wait_or_kill(child: &std::process::Child, limit: Duration) -> std::io::Result<bool> {
+/// when it can't be watched. False if it took too long. Meanwhile it notes the child's memory.
+fn wait_or_kill(child: &std::process::Child, limit: Duration, memory: &mut u64) -> std::io::Result<bool> {
     let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     let start = Instant::now();
     // Short enough to notice an interrupt that another thread's system call swallowed.
@@ -159,13 +167,20 @@ fn wait_or_kill(child: &std::process::Child, limit: Duration) -> std::io::Result
                 let _ = pidfd_send_signal(&pidfd, Signal::KILL);
                 return Ok(!late);
             }
-            Ok(0) | Err(Errno::INTR) => {}
+            Ok(0) | Err(Errno::INTR) => *memory = peak_memory(child.id()).unwrap_or(*memory),
             Err(error) => {
                 let _ = pidfd_send_signal(&pidfd, Signal::KILL);
                 return Err(error.into());
             }
         }
     }
+}
+
+/// The peak resident memory of a process, in bytes. Not that of `wait4`, which begins with the memory of this program.
+fn peak_memory(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(1024 * line.split_whitespace().next()?.parse::<u64>().ok()?)
 }
 
 /// A command as one would type it.
@@ -185,6 +200,13 @@ fn last_words(errors: &str) -> String {
     let lines: Vec<_> = errors.lines().filter(|line| !line.trim().is_empty()).collect();
     let last = lines[lines.len().saturating_sub(3)..].join(" | ");
     if last.is_empty() { "none".to_string() } else { last }
+}
+
+/// The time to open the connections from pgbench's summary.
+fn connecting(output: &str) -> Duration {
+    let line = output.lines().find_map(|line| line.strip_prefix("initial connection time = "));
+    let milliseconds = line.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    Duration::try_from_secs_f64(milliseconds.unwrap_or(0.0) / 1e3).unwrap_or_default()
 }
 
 /// Transactions and tps from pgbench's summary.
@@ -218,19 +240,23 @@ mod tests {
     fn the_summary_is_read() {
         let sample = run(
             &mut shell(
-                "echo 'number of transactions actually processed: 40/50'; echo 'tps = 12.5 (without initial connection time)'",
+                "sleep 0.5; echo 'number of transactions actually processed: 40/50'; \
+                echo 'initial connection time = 7.5 ms'; echo 'tps = 12.5 (without initial connection time)'",
             ),
             LIMIT,
         )
         .unwrap();
         assert_eq!(sample.transactions, 40);
+        assert_eq!(sample.connecting, Duration::from_micros(7500));
+        assert!(sample.memory > 4096, "{}", sample.memory);
         assert!((sample.tps - 12.5).abs() < 1e-9);
     }
 
     #[test]
     fn cpu_per_transaction_is_in_microseconds() {
         let user = Duration::from_secs(1);
-        let sample = Sample { transactions: 100_000, tps: 1.0, user, system: user * 2 };
+        let (memory, connecting) = (0, Duration::ZERO);
+        let sample = Sample { transactions: 100_000, tps: 1.0, memory, connecting, user, system: user * 2 };
         let parts = [sample.user_cpu(), sample.system_cpu(), sample.cpu()];
         assert_eq!(parts.map(|part| format!("{part:.2}")), ["10.00", "20.00", "30.00"]);
     }

@@ -33,6 +33,22 @@ pub enum Contender {
     Raw(PathBuf),
 }
 
+/// isobench and pgbench.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair<'a> {
+    /// isobench.
+    pub isobench: &'a Contender,
+    /// pgbench.
+    pub pgbench: &'a Contender,
+}
+
+impl<'a> Pair<'a> {
+    /// Both with their names.
+    pub fn named(self) -> [(&'static str, &'a Contender); 2] {
+        [("isobench", self.isobench), ("pgbench", self.pgbench)]
+    }
+}
+
 impl Contender {
     /// The command that runs a case for this time.
     pub fn command(&self, case: Case, address: &Address, time: Duration) -> Command {

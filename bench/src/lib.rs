@@ -2,12 +2,14 @@
 //!
 //! The parts: a [`null_server`] that leaves only the client to measure; a [`raw_loop`] that shows what is left
 //! when the client does nothing; [`case`] (what is measured), [`contender`] (who), [`servers`] (where),
-//! [`client`] (one run), [`mod@rounds`], [`ratio`] and [`table`] (what came out). The program's `main` wires them.
+//! [`client`] (one run), [`mod@rounds`], [`ratio`] and [`table`] (what came out); [`connections`] and [`features`] (two questions of their own). The program's `main` wires them.
 //! Depends on nothing of isobench but its embedded PostgreSQL: isobench is measured as a program.
 
 pub mod case;
 pub mod client;
+pub mod connections;
 pub mod contender;
+pub mod features;
 pub mod null_server;
 pub mod options;
 pub mod ratio;

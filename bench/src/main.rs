@@ -4,17 +4,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use clap::Parser;
-use isobench_bench::case;
 use isobench_bench::client::{ClientError, INTERRUPTED};
-use isobench_bench::contender::{Contender, find_pgbench};
+use isobench_bench::contender::{Contender, Pair, find_pgbench};
 use isobench_bench::null_server::{NullServer, raise_file_limit};
-use isobench_bench::options::{Compare, NullOptions, Options, Tool};
+use isobench_bench::options::{Compare, ExtraOptions, NullOptions, Options, Tool};
 use isobench_bench::raw_loop;
 use isobench_bench::rounds::Rounds;
-use isobench_bench::servers::{ServerPlan, Servers};
+use isobench_bench::servers::{ServerPlan, Servers, null_address};
 use isobench_bench::table::{self, Places};
+use isobench_bench::{case, connections, features};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -25,6 +26,8 @@ fn main() -> ExitCode {
     let result = match options.tool {
         Some(Tool::NullServer(options)) => serve(&options),
         Some(Tool::RawLoop(options)) => raw_loop(&options.into()),
+        Some(Tool::Connections(options)) => extra(&options, true),
+        Some(Tool::Features(options)) => extra(&options, false),
         None => compare(&options.compare),
     };
     match result {
@@ -50,6 +53,29 @@ fn raw_loop(plan: &raw_loop::RawPlan) -> Result<ExitCode, Failure> {
     let tps = outcome.transactions as f64 / outcome.elapsed.as_secs_f64();
     println!("number of transactions actually processed: {}", outcome.transactions);
     println!("tps = {tps:.6} (without initial connection time)");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Compares what connections cost, or what options do.
+fn extra(options: &ExtraOptions, of_connections: bool) -> Result<ExitCode, Failure> {
+    let (isobench, pgbench) = programs(options.isobench.as_ref(), options.pgbench.as_ref())?;
+    let (isobench, pgbench) = (Contender::Isobench(isobench), Contender::Pgbench(pgbench));
+    let pair = Pair { isobench: &isobench, pgbench: &pgbench };
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&INTERRUPTED))?;
+    }
+    let folder = tempfile::tempdir()?;
+    let server = NullServer::start(folder.path(), 0)?;
+    let address = null_address(folder.path().to_string_lossy().into_owned(), server.port());
+    let logs = tempfile::tempdir()?;
+    let time = Duration::from_secs(options.time);
+    let table = if of_connections {
+        connections::table(pair, &address, options.connections, options.rounds, time)?
+    } else {
+        features::table(pair, &address, logs.path(), options.rounds, time)?
+    };
+    print!("{table}");
+    server.stop()?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -98,7 +124,19 @@ fn compare(options: &Compare) -> Result<ExitCode, Failure> {
 /// Who runs, in this order, and the pgbench that also fills tables.
 fn contenders(options: &Compare) -> Result<(Vec<Contender>, Places, PathBuf), Failure> {
     let own = std::env::current_exe()?;
-    let isobench = options.isobench.clone().unwrap_or_else(|| own.with_file_name("isobench"));
+    let (isobench, pgbench) = programs(options.isobench.as_ref(), options.pgbench.as_ref())?;
+    let mut contenders = vec![Contender::Isobench(isobench), Contender::Pgbench(pgbench.clone())];
+    let raw = (!options.no_raw).then_some(contenders.len());
+    if raw.is_some() {
+        contenders.push(Contender::Raw(own));
+    }
+    Ok((contenders, Places { isobench: 0, pgbench: 1, raw }, pgbench))
+}
+
+/// The files of isobench and of pgbench.
+fn programs(isobench: Option<&PathBuf>, pgbench: Option<&PathBuf>) -> Result<(PathBuf, PathBuf), Failure> {
+    let own = std::env::current_exe()?;
+    let isobench = isobench.cloned().unwrap_or_else(|| own.with_file_name("isobench"));
     if !isobench.is_file() {
         let path = isobench.display();
         return Err(format!(
@@ -106,12 +144,7 @@ fn contenders(options: &Compare) -> Result<(Vec<Contender>, Places, PathBuf), Fa
         )
         .into());
     }
-    let pgbench = options.pgbench.clone().or_else(find_pgbench);
+    let pgbench = pgbench.cloned().or_else(find_pgbench);
     let pgbench = pgbench.ok_or("pgbench is not installed, or not found; say --pgbench FILE")?;
-    let mut contenders = vec![Contender::Isobench(isobench), Contender::Pgbench(pgbench.clone())];
-    let raw = (!options.no_raw).then_some(contenders.len());
-    if raw.is_some() {
-        contenders.push(Contender::Raw(own));
-    }
-    Ok((contenders, Places { isobench: 0, pgbench: 1, raw }, pgbench))
+    Ok((isobench, pgbench))
 }

@@ -29,6 +29,10 @@ pub enum Tool {
     NullServer(NullOptions),
     /// Runs the raw loop once and prints pgbench's summary lines.
     RawLoop(RawOptions),
+    /// Compares what connections cost: memory for each, and the time to open them.
+    Connections(ExtraOptions),
+    /// Compares what -l, -r, -P and retries cost.
+    Features(ExtraOptions),
 }
 
 /// Options of the comparison.
@@ -104,6 +108,27 @@ impl Compare {
         let (user, database) = (self.user.clone(), self.dbname.clone());
         Some(Address { host, port: self.port, user, database, scale: self.scale() })
     }
+}
+
+/// Options of the further comparisons.
+#[derive(Debug, Args)]
+pub struct ExtraOptions {
+    /// Connections.
+    #[arg(short, long, default_value_t = 10_000, value_parser = clap::value_parser!(u16).range(2..))]
+    pub connections: u16,
+    /// Rounds; each runs everything once.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
+    /// Seconds of each run.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub time: u64,
+    /// isobench to measure; a file called pgbench is given pgbench's command line [default: the one beside this
+    /// program].
+    #[arg(long, value_name = "FILE")]
+    pub isobench: Option<PathBuf>,
+    /// pgbench to measure against [default: the installed one].
+    #[arg(long, value_name = "FILE")]
+    pub pgbench: Option<PathBuf>,
 }
 
 /// Options of the null server.

@@ -74,7 +74,7 @@ mod tests {
 
     fn sample(micros: u64, tps: f64) -> Sample {
         let user = Duration::from_micros(micros);
-        Sample { transactions: 1, tps, user, system: user }
+        Sample { transactions: 1, tps, memory: 0, connecting: Duration::ZERO, user, system: user }
     }
 
     #[test]

@@ -103,7 +103,8 @@ impl Servers {
     }
 }
 
-fn null_address(host: String, port: u16) -> Address {
+/// Where the null server is reached at this folder or host.
+pub fn null_address(host: String, port: u16) -> Address {
     Address { host, port, user: "x".to_string(), database: "y".to_string(), scale: 1 }
 }
 
