@@ -100,6 +100,8 @@ pub(crate) struct Context<'a> {
     pub(crate) clock: &'a dyn Clock,
     /// The instant of this call.
     pub(crate) now: Nanos,
+    /// No transaction and no attempt begins from this instant on.
+    pub(crate) deadline: Nanos,
     /// The run is over: begin nothing new.
     pub(crate) stopping: bool,
     /// What is under way is being cancelled.
@@ -367,6 +369,9 @@ impl Client {
             self.since = schedule.next();
             let late =
                 ctx.job.spec.latency_limit.is_some_and(|limit| ctx.now.since(self.since) > nanos(limit));
+            if self.since > ctx.deadline && ctx.job.spec.rules.leaves_before_the_end() {
+                return self.finish();
+            }
             if !late {
                 return if self.since > ctx.now { self.wait(ctx) } else { self.begin_transaction(ctx) };
             }

@@ -53,6 +53,12 @@ impl Rules {
         self == Rules::Isobench
     }
 
+    /// A client whose next transaction is due after the end of the run leaves at once, so that the run may be shorter than
+    /// asked for, and its rate higher.
+    pub(crate) fn leaves_before_the_end(self) -> bool {
+        self == Rules::Pgbench
+    }
+
     /// What a pipeline has queued is sent when something else in the script ends its client, so that the server executes
     /// it; as far as it was synchronised, it even commits. pgbench sends it as it is queued.
     pub(crate) fn sends_what_is_queued(self) -> bool {

@@ -202,6 +202,7 @@ impl<T: Transport> Shift<'_, T> {
             out: &mut self.out,
             clock: self.order.clock,
             now: self.now,
+            deadline: self.deadline,
             stopping: self.phase != Phase::Running || self.now >= self.deadline,
             cancelling: matches!(self.phase, Phase::Cancelling(_)),
             report: self.order.report,

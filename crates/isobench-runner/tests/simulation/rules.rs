@@ -1,5 +1,7 @@
 //! Where the rules of pgbench differ from those of a measurement, side by side.
 
+use std::time::Duration;
+
 use isobench_pgwire::SqlState;
 use isobench_runner::{Cause, Detail, Event, How, OnError, Pacing, Protocol, Rules, Step, Unfinished};
 use isobench_testkit::simulated::{Answer, Fault, Faults, Loss, On, When};
@@ -320,4 +322,14 @@ fn pgbench_blames_the_end_of_a_pipeline_for_a_loss() {
         let ran = Case::new(script).rules(rules).protocol(Protocol::Extended).faults(faults).run();
         assert_eq!((ran.abort().0, ran.ledger.attempts.ambiguous), (at(0, 0, command), 1), "{rules:?}");
     }
+}
+
+#[test]
+fn pgbenchs_clients_leave_when_nothing_more_is_due() {
+    let elapsed = |rules| {
+        let case = Case::new(INSERT).clients(2).rules(rules).pacing(Pacing::Rate(0.01)).time(millis(20));
+        case.run().outcome.elapsed
+    };
+    assert_eq!(elapsed(Rules::Isobench), millis(20));
+    assert_eq!(elapsed(Rules::Pgbench), Duration::ZERO);
 }
