@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use isobench_bench::case;
 use isobench_bench::client;
-use isobench_bench::contender::{Address, Contender, find_pgbench};
+use isobench_bench::connections;
+use isobench_bench::contender::{Address, Contender, Pair, find_pgbench};
 use isobench_bench::null_server::NullServer;
+use isobench_bench::servers::null_address;
 
 /// Runs pgbench against a null server of its own; `None`, with the reason printed, if there is no pgbench.
 fn pgbench(test: &str, tcp: bool, options: &[&str]) -> Option<Output> {
@@ -135,4 +137,24 @@ fn the_comparison_runs_pgbench_quietly() {
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{}", client::shown(&command));
         assert!(output.status.success(), "{}", client::shown(&command));
     }
+}
+
+#[test]
+fn connections_cost_memory() {
+    let Some(program) = find_pgbench() else {
+        println!("skipped: connections_cost_memory: pgbench is not installed");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let server = NullServer::start(folder.path(), 0).unwrap();
+    let address = null_address(folder.path().to_string_lossy().into_owned(), server.port());
+    let pgbench = Contender::Pgbench(program);
+    let pair = Pair { isobench: &pgbench, pgbench: &pgbench };
+    let table = connections::table(pair, &address, 200, 1, Duration::from_secs(1)).unwrap();
+    server.stop().unwrap();
+    let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0][..2], ["200", "connections"], "{table}");
+    assert_eq!([lines[1][0], lines[2][0]], ["isobench", "pgbench"], "{table}");
+    let memory: f64 = lines[2][1].parse().unwrap();
+    assert!(memory > 1.0, "pgbench keeps a buffer of 16 KiB for each: {table}");
 }
