@@ -2,7 +2,7 @@
 //!
 //! epoll leaves a watcher at every socket, which each send and receive, of the client and of a server on the same machine, then
 //! has to call under a lock that both want. poll leaves nothing behind, but looks at every socket each time. So poll is the cheaper
-//! one where a good part of the sockets has news whenever one looks (a server that answers at once: 10 to 20 % less processor
+//! one where a good part of the sockets has news whenever one looks (a server that answers at once: 5 to 15 % less processor
 //! time per transaction with 8, 64 and 512 clients), and epoll where few have: its cost doesn't grow with their number.
 //! Only polling shows which case it is, since epoll brings news in smaller portions. So it is tried again and again, more and more
 //! rarely if it fails.
