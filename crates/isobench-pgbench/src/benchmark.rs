@@ -60,7 +60,7 @@ impl Prepared {
         let mut connection = login.first().map_err(refused)?;
         print(&setup::header(common.version, connection.parameter("server_version")));
         tell_settings(console, &login, &options);
-        let tables = tables(&mut connection, &login, &options, console)?;
+        let tables = tables(&mut connection, &login, (common.version, &options), console)?;
         let scripts = std::mem::take(&mut options.scripts);
         let workload = scripts.workload(tables.scale, options.seed, &options.defines)?;
         if !options.no_vacuum {
@@ -181,14 +181,14 @@ impl Prepared {
 fn tables(
     connection: &mut Connection,
     login: &Login,
-    options: &Benchmark,
+    (version, options): (Version, &Benchmark),
     console: Console,
 ) -> Result<Tables, Message> {
     let given = options.scale.map(i64::from);
     if !options.scripts.has_builtin() {
         return Ok(Tables { scale: given.unwrap_or(1), partitions: None });
     }
-    let tables = setup::tables(connection, &login.options().dbname)?;
+    let tables = setup::tables(connection, &login.options().dbname, version)?;
     if given.is_some() {
         console.warning(format_args!(
             "scale option ignored, using count from pgbench_branches table ({})",

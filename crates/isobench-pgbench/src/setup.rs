@@ -83,7 +83,7 @@ fn number(release: &str) -> &str {
 ///
 /// # Errors
 /// There are none, or the server refuses.
-pub fn tables(connection: &mut Connection, dbname: &str) -> Result<Tables, Message> {
+pub fn tables(connection: &mut Connection, dbname: &str, version: Version) -> Result<Tables, Message> {
     const COUNT: &str = "select count(*) from pgbench_branches";
     let hint = format!("Perhaps you need to do initialization (\"pgbench -i\") in database \"{dbname}\".");
     let scale = connection.value(COUNT).map_err(|error| {
@@ -98,8 +98,8 @@ pub fn tables(connection: &mut Connection, dbname: &str) -> Result<Tables, Messa
     let Ok(rows) = connection.query(PARTITIONS) else { return Ok(Tables { scale, partitions: None }) };
     // The last two columns: stand-ins of a server that know pgbench's own question answer with one more before them.
     let Some([.., method, count]) = rows.rows.first().map(Vec::as_slice) else {
-        let text = "no pgbench_accounts table found in \"search_path\"";
-        return Err(Message::error(text).hint(&hint));
+        let path = if version.quotes_settings() { "\"search_path\"" } else { "search_path" };
+        return Err(Message::error(format_args!("no pgbench_accounts table found in {path}")).hint(&hint));
     };
     let count = count.as_deref().and_then(|count| count.parse().ok()).unwrap_or(0);
     let partitions = match method.as_deref() {

@@ -68,6 +68,11 @@ impl Version {
         self >= Version::V17
     }
 
+    /// Names of settings stand in quotation marks in messages, since 17 (a convention of all of PostgreSQL).
+    pub fn quotes_settings(self) -> bool {
+        self >= Version::V17
+    }
+
     /// `--continue-on-error` exists since 19, and with it failures of another kind than conflicts.
     pub fn continue_on_error(self) -> bool {
         self >= Version::V19

@@ -12,7 +12,7 @@ mod store;
 
 use std::time::Duration;
 
-use isobench_pgwire::{FrameBuffer, ServerError, TransactionStatus};
+use isobench_pgwire::{FrameBuffer, ServerError, TransactionStatus, frontend};
 use isobench_script::{Prng, Variables};
 
 use crate::event::{Cause, Event, Failed, Place, Report, Step};
@@ -118,6 +118,13 @@ impl Context<'_> {
     }
 }
 
+/// Which way the rows of a COPY go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CopyDirection {
+    In,
+    Out,
+}
+
 /// The first error of an attempt.
 #[derive(Debug)]
 struct Failure {
@@ -126,10 +133,11 @@ struct Failure {
     command: usize,
     /// The command whose statement met it.
     statement: usize,
+    /// Statements of the request that had been answered before.
+    query: u32,
 }
 
 /// One simulated user and its session with the server.
-#[expect(clippy::struct_excessive_bools, reason = "facts that don't depend on each other")]
 pub(crate) struct Client {
     id: usize,
     state: State,
@@ -177,7 +185,7 @@ pub(crate) struct Client {
     pipeline: Option<Box<Pipeline>>,
     stored: Option<Box<store::Rows>>,
     /// The server wants, or sends, the rows of a COPY.
-    copy: bool,
+    copy: Option<CopyDirection>,
 
     choices: Option<Prng>,
     backoffs: Prng,
@@ -219,7 +227,7 @@ impl Client {
             lost: None,
             pipeline: None,
             stored: None,
-            copy: false,
+            copy: None,
             choices,
             backoffs,
         }
@@ -457,6 +465,10 @@ impl Client {
         if !ctx.job.spec.rules.sends_what_is_queued() {
             ctx.out.clear();
         }
+        if self.copy == Some(CopyDirection::In) {
+            // The server listens to nothing else before; that the session ends is what it hears next.
+            frontend::copy_done(ctx.out);
+        }
         self.leave_for_good();
         (ctx.report)(Event::Aborted(self.place(command), cause));
         Action::Close
@@ -481,7 +493,7 @@ impl Client {
             let as_text = request.stays_prepared() && !self.is_prepared(request.number);
             if as_text { request.prepared_text() } else { request.text(&self.variables) }
         });
-        Failed { error: Box::new(failure.error.clone()), query: self.answered, text }
+        Failed { error: Box::new(failure.error.clone()), query: failure.query, text }
     }
 
     /// Tells whoever watches the worker's transactions how this one ended.

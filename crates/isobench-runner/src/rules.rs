@@ -59,6 +59,11 @@ impl Rules {
         self == Rules::Pgbench
     }
 
+    /// What the server says of the rest of a pipeline that has a COPY is shown before its client ends.
+    pub(crate) fn hears_complaints_of_copy(self) -> bool {
+        self == Rules::Pgbench
+    }
+
     /// What a pipeline has queued is sent when something else in the script ends its client, so that the server executes
     /// it; as far as it was synchronised, it even commits. pgbench sends it as it is queued.
     pub(crate) fn sends_what_is_queued(self) -> bool {

@@ -17,7 +17,7 @@ use crate::transport::{Received, Transport};
 /// One worker's sockets.
 pub(crate) struct Sockets {
     poller: Poller,
-    sockets: Vec<Option<Watched>>,
+    open: Vec<Option<Watched>>,
     cancels: Vec<Option<CancelToken>>,
     canceller: Option<Sender<CancelToken>>,
     clock: SystemClock,
@@ -26,9 +26,9 @@ pub(crate) struct Sockets {
 impl Sockets {
     /// Sockets for so many connections, none of which is open.
     pub(crate) fn new(connections: usize, clock: SystemClock) -> Sockets {
-        let sockets = std::iter::repeat_with(|| None).take(connections).collect();
+        let open = std::iter::repeat_with(|| None).take(connections).collect();
         let cancels = vec![None; connections];
-        Sockets { poller: Poller::new(), sockets, cancels, canceller: None, clock }
+        Sockets { poller: Poller::new(), open, cancels, canceller: None, clock }
     }
 
     /// Takes over a connection that has been set up; returns what it has received and not understood.
@@ -38,20 +38,20 @@ impl Sockets {
     pub(crate) fn adopt(&mut self, connection: usize, session: Established) -> io::Result<Vec<u8>> {
         let watched = Watched { socket: session.socket, writable: false, ended: false };
         self.poller.add(connection, &watched)?;
-        self.sockets[connection] = Some(watched);
+        self.open[connection] = Some(watched);
         self.cancels[connection] = Some(session.cancel);
         Ok(session.pending)
     }
 
     fn socket(&mut self, connection: usize) -> io::Result<&mut Socket> {
-        let open = self.sockets[connection].as_mut().map(|watched| &mut watched.socket);
+        let open = self.open[connection].as_mut().map(|watched| &mut watched.socket);
         open.ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 }
 
 impl Drop for Sockets {
     fn drop(&mut self) {
-        self.sockets.iter_mut().flatten().for_each(take_leave);
+        self.open.iter_mut().flatten().for_each(take_leave);
     }
 }
 
@@ -78,7 +78,7 @@ impl Transport for Sockets {
     }
 
     fn receive(&mut self, connection: usize, buffer: &mut [u8]) -> io::Result<Received> {
-        let watched = self.sockets[connection].as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        let watched = self.open[connection].as_mut().ok_or(io::ErrorKind::NotConnected)?;
         loop {
             match watched.socket.receive_now(buffer) {
                 Ok(0) => {
@@ -97,7 +97,7 @@ impl Transport for Sockets {
     }
 
     fn watch_writable(&mut self, connection: usize, on: bool) -> io::Result<()> {
-        let Some(watched) = &mut self.sockets[connection] else { return Ok(()) };
+        let Some(watched) = &mut self.open[connection] else { return Ok(()) };
         watched.writable = on;
         self.poller.change(connection, watched)
     }
@@ -108,7 +108,7 @@ impl Transport for Sockets {
             tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: left.subsec_nanos().into(),
         };
-        self.poller.wait(&self.sockets, &timeout, ready)
+        self.poller.wait(&self.open, &timeout, ready)
     }
 
     fn cancel(&mut self, connection: usize) {
@@ -129,7 +129,7 @@ impl Transport for Sockets {
     }
 
     fn close(&mut self, connection: usize) {
-        if let Some(mut watched) = self.sockets[connection].take() {
+        if let Some(mut watched) = self.open[connection].take() {
             take_leave(&mut watched);
         }
     }

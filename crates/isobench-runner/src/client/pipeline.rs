@@ -39,6 +39,11 @@ impl Pipeline {
         self.synchronised
     }
 
+    /// True if a command follows before the next synchronisation point.
+    pub(super) fn goes_on(&self) -> bool {
+        matches!(self.sent.get(1), Some(Sent::Command(_)))
+    }
+
     /// The command whose reply comes next.
     pub(super) fn current(&self) -> Option<usize> {
         match self.sent.front() {

@@ -8,7 +8,7 @@ use isobench_pgwire::backend::{self, Message, tag};
 use isobench_pgwire::{Frame, ServerError, SqlState, TransactionStatus, frontend};
 use isobench_script::CommandKind;
 
-use super::{Action, Client, Context, Failure, State};
+use super::{Action, Client, Context, CopyDirection, Failure, State};
 use crate::event::{Cause, Event, Failed, Step};
 use crate::program::{ErrorClass, Request};
 use crate::spec::OnError;
@@ -24,6 +24,9 @@ impl Client {
                     if let Err(problem) = self.on_frame(ctx, frame) {
                         break Some(problem);
                     }
+                    if self.is_at_copy(ctx) {
+                        break None;
+                    }
                 }
                 Ok(None) => break None,
                 Err(error) => break Some(error.to_string()),
@@ -34,8 +37,12 @@ impl Client {
         if let Some(problem) = problem {
             return self.on_lost(ctx, &problem);
         }
-        if self.copy {
-            return self.end_client(ctx, Cause::Copy);
+        if self.is_at_copy(ctx) {
+            let action = self.end_client(ctx, Cause::Copy);
+            if let Some(complaint) = self.farewell.take() {
+                (ctx.report)(Event::Notice(complaint));
+            }
+            return action;
         }
         match self.state {
             State::Replying if self.outstanding == 0 => self.on_reply(ctx),
@@ -91,7 +98,14 @@ impl Client {
                     (ctx.report)(Event::Notice(Box::new(message.to_error())));
                 }
             }
-            tag::COPY_IN_RESPONSE | tag::COPY_OUT_RESPONSE => self.copy = true,
+            tag::COPY_IN_RESPONSE | tag::COPY_OUT_RESPONSE => {
+                ctx.trace(self.id, || Step::Receiving);
+                self.copy = Some(if frame.tag == tag::COPY_IN_RESPONSE {
+                    CopyDirection::In
+                } else {
+                    CopyDirection::Out
+                });
+            }
             other => {
                 return Err(format!(
                     "the server sent an unexpected message of type \"{}\"",
@@ -102,10 +116,19 @@ impl Client {
         Ok(())
     }
 
+    /// True if the server wants, or sends, the rows of a COPY, and nothing is to be heard from it before the client ends.
+    fn is_at_copy(&self, ctx: &Context<'_>) -> bool {
+        // It will complain of messages of a pipeline that aren't rows, which libpq shows.
+        let complains = self.copy == Some(CopyDirection::In)
+            && ctx.job.spec.rules.hears_complaints_of_copy()
+            && self.pipeline.as_ref().is_some_and(|pipeline| pipeline.goes_on());
+        self.copy.is_some() && (!complains || self.farewell.is_some())
+    }
+
     fn on_error(&mut self, ctx: &mut Context<'_>, error: ServerError) {
         let owes =
             self.outstanding > 0 || self.pipeline.as_ref().is_some_and(|pipeline| !pipeline.is_empty());
-        if error.is_fatal() && !owes {
+        if self.copy.is_some() || error.is_fatal() && !owes {
             self.farewell = Some(Box::new(error));
             return;
         }
@@ -133,7 +156,8 @@ impl Client {
             (_, Some(pipeline)) => pipeline.current().unwrap_or(self.command),
         };
         let command = if exact || self.pipeline.is_none() { statement } else { self.end_of_pipeline(ctx) };
-        self.failure.get_or_insert_with(|| Box::new(Failure { error, command, statement }));
+        let query = self.answered;
+        self.failure.get_or_insert_with(|| Box::new(Failure { error, command, statement, query }));
     }
 
     /// The command at which the pipeline ends; its replies may come before that is executed.

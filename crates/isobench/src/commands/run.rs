@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use isobench_database::Writes;
 use isobench_isolation::EffectiveLevel;
+use isobench_pgbench::Version;
 use isobench_pgbench::progress::ProgressLines;
 use isobench_pgbench::scripts;
 use isobench_pgbench::setup::{self, Tables, Vacuum};
@@ -201,7 +202,8 @@ fn prepare_tables(options: &RunOptions, settings: &Settings, target: &Target) ->
         );
     }
     let mut connection = target.open().map_err(Failure::setup)?;
-    let partitions = setup::tables(&mut connection, "").ok().and_then(|tables| tables.partitions);
+    let partitions =
+        setup::tables(&mut connection, "", Version::default()).ok().and_then(|tables| tables.partitions);
     connection.close();
     Ok(Tables { scale: scale.into(), partitions })
 }
