@@ -262,12 +262,18 @@ fn a_full_disk() {
         < tag BEGIN
         > truncate table *
         < tag TRUNCATE TABLE
+        > select relkind*
+        < row f | f
         > copy pgbench_branches*
         < copy
         < tag COPY 1
+        > select relkind*
+        < row f | f
         > copy pgbench_tellers*
         < copy
         < tag COPY 10
+        > select relkind*
+        < row f | f
         > copy pgbench_accounts*
         < copy
         < error 53100 "could not extend file \"base/5/16400\": No space left on device" hint "Check free disk space."
@@ -277,7 +283,7 @@ fn a_full_disk() {
     );
     let folder = scene.folder().display().to_string();
     let finished = scene.run(&["init", "-h", &folder, "-U", "test", "-d", "test"]).expect(1);
-    finished.says(&["No space left on device", "copy pgbench_accounts"]);
+    finished.says(&["No space left on device", "copying rows into pgbench_accounts failed"]);
     server.finish();
 }
 
