@@ -55,7 +55,7 @@ struct Prepared {
 
 impl Prepared {
     fn new(common: &Common, mut options: Benchmark, console: Console) -> Result<Prepared, Message> {
-        let refused = |why: String| Message::error(why).then_error("could not create connection for setup");
+        let refused = |why: String| setup::no_session(why, "setup");
         let mut login = Login::new(&common.connection, &process_environment).map_err(refused)?;
         let mut connection = login.first().map_err(refused)?;
         print(&setup::header(common.version, connection.parameter("server_version")));
@@ -122,8 +122,7 @@ impl Prepared {
     fn connect(&self) -> Result<Fleet, Message> {
         let connect = |client: usize| match self.login.open() {
             Ok(connection) => Ok((connection, ())),
-            Err(why) => Err(Message::error(why)
-                .then_error(format_args!("could not create connection for client {client}"))),
+            Err(why) => Err(setup::no_session(why, format_args!("client {client}"))),
         };
         let opened = Fleet::open(&self.job, &connect);
         opened.map(|(fleet, _)| fleet).map_err(|error| match error {

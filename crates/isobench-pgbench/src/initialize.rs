@@ -23,7 +23,7 @@ pub fn initialize(common: &Common, tables: &InitOptions, console: Console) -> u8
     let mut connection = match login.and_then(|mut login| login.first()) {
         Ok(connection) => connection,
         Err(why) => {
-            setup::no_session(console, why, "initialization");
+            console.say(&setup::no_session(why, "initialization"));
             return 1;
         }
     };

@@ -170,7 +170,7 @@ pub fn words(error: &Error, statement: &str) -> String {
     error.server().map_or_else(|| error.to_string(), |error| error.report(Some(statement)))
 }
 
-/// Says why there is no session at all.
-pub fn no_session(console: Console, why: impl Display, purpose: impl Display) {
-    console.say(&Message::error(why).then_error(format_args!("could not create connection for {purpose}")));
+/// Why there is no session for this purpose.
+pub fn no_session(why: impl Display, purpose: impl Display) -> Message {
+    Message::error(why).then_error(format_args!("could not create connection for {purpose}"))
 }

@@ -60,15 +60,11 @@ impl Pipeline {
         }
     }
 
-    /// `ReadyForQuery` has come. Returns the commands before the synchronisation point that weren't answered: after an
-    /// error, that with the error and those that the server skipped.
-    pub(super) fn synchronised(&mut self) -> Vec<usize> {
+    /// `ReadyForQuery` has come. After an error, the command with the error and those that the server skipped are still
+    /// before the synchronisation point.
+    pub(super) fn synchronised(&mut self) {
         self.synchronised = true;
-        let mut unanswered = Vec::new();
-        while let Some(Sent::Command(command)) = self.sent.pop_front() {
-            unanswered.push(command);
-        }
-        unanswered
+        while let Some(Sent::Command(_)) = self.sent.pop_front() {}
     }
 }
 
@@ -86,12 +82,13 @@ mod tests {
         pipeline.push_sync();
         pipeline.completed();
         assert_eq!(pipeline.current(), Some(2));
-        assert_eq!(pipeline.synchronised(), [2]);
+        pipeline.synchronised();
         assert_eq!(pipeline.current(), Some(4));
         pipeline.completed();
         assert_eq!(pipeline.current(), None);
         pipeline.completed();
-        assert_eq!(pipeline.synchronised(), []);
+        pipeline.synchronised();
+        assert!(pipeline.is_empty());
         assert_eq!(pipeline.current(), None);
     }
 }
