@@ -1,7 +1,14 @@
-//! Isolation levels: what was asked for, what the server says it runs, and how the two compare.
+//! Isolation levels, and what a history proves about them: dependencies, anomalies, verdicts.
 //!
 //! Pure: knows no server product, no SQL dialect and no protocol. A server's own spelling of a level is
-//! translated by the crate that knows the product.
+//! translated by the crate that knows the product; who recorded a history is not this crate's business.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `level` | the levels of SQL: asked for, and in effect |
+//! | `model`, `anomaly` | what can be promised, and what contradicts it: two tables |
+//! | `history`, `history/…` | what transactions read and wrote; its formats |
+//! | `check`, `check/…` | from a history to a verdict |
 //!
 //! ```
 //! use isobench_isolation::{EffectiveLevel, Level};
@@ -11,6 +18,14 @@
 //! assert!(EffectiveLevel::from_setting("serializable").differs_from(asked));
 //! ```
 
+pub mod anomaly;
+pub mod check;
+pub mod history;
 mod level;
+pub mod model;
 
+pub use anomaly::{Anomaly, AnomalyFacts};
+pub use check::{Finding, Report, Verdict, Witness};
+pub use history::History;
 pub use level::{EffectiveLevel, Level, UnknownLevel};
+pub use model::{Guarantee, Model, Order};
