@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::level::{EffectiveLevelQuery, SetLevel};
 use crate::namespace::Home;
 use crate::products::{PRODUCTS, UNKNOWN};
+use crate::promises::Promises;
 use crate::settings::SettingsSource;
 
 /// What isobench knows about a server product: plain facts, no behaviour.
@@ -24,6 +25,8 @@ pub struct Product {
     pub set_level: SetLevel,
     /// How the effective level is read.
     pub effective_level: EffectiveLevelQuery,
+    /// What its manual promises at each level.
+    pub promises: Promises,
     /// The errors that are conflicts.
     pub conflicts: &'static [ConflictRule],
     /// How its tables are made, filled and tidied.

@@ -7,6 +7,7 @@ use crate::dialect::{Dialect, Empty, Load, PrimaryKey};
 use crate::level::{SHOW, SetLevel};
 use crate::namespace::Home;
 use crate::product::{Product, Recognition};
+use crate::promises::SNAPSHOT_ISOLATION;
 use crate::settings::SettingsSource;
 
 /// `CockroachDB`.
@@ -18,6 +19,7 @@ pub static COCKROACHDB: Product = Product {
     recognition: Recognition { contains: "CockroachDB", lacks: &[], version_after: "CockroachDB" },
     set_level: SetLevel::DefaultTransactionIsolation,
     effective_level: SHOW,
+    promises: SNAPSHOT_ISOLATION,
     conflicts: &CONFLICTS,
     dialect: Dialect {
         primary_key: PrimaryKey::InCreateTable,

@@ -7,6 +7,7 @@ use crate::dialect::{CAUTIOUS, Dialect};
 use crate::level::{EffectiveLevelQuery, SetLevel};
 use crate::namespace::Home;
 use crate::product::{Product, Recognition};
+use crate::promises::STANDARD;
 use crate::settings::SettingsSource;
 
 /// `H2`.
@@ -25,6 +26,7 @@ pub static H2: Product = Product {
         ],
         answer: 1,
     },
+    promises: STANDARD,
     conflicts: &CONFLICTS,
     dialect: Dialect { analyze: Some("analyze table"), checkpoint: true, ..CAUTIOUS },
     home: Home {

@@ -7,6 +7,7 @@ use crate::dialect::{Dialect, Empty, Load, PrimaryKey};
 use crate::level::{SHOW, SetLevel};
 use crate::namespace::Home;
 use crate::product::{Product, Recognition};
+use crate::promises::SNAPSHOT_ISOLATION;
 use crate::settings::SettingsSource;
 
 /// PostgreSQL.
@@ -20,6 +21,7 @@ pub static POSTGRESQL: Product = Product {
     },
     set_level: SetLevel::SessionCharacteristics,
     effective_level: SHOW,
+    promises: SNAPSHOT_ISOLATION,
     conflicts: &CONFLICTS,
     dialect: Dialect {
         primary_key: PrimaryKey::AddedLater,

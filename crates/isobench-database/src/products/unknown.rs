@@ -5,6 +5,7 @@ use crate::dialect::CAUTIOUS;
 use crate::level::{SHOW, SetLevel};
 use crate::namespace::Home;
 use crate::product::{Product, Recognition};
+use crate::promises::STANDARD;
 use crate::settings::SettingsSource;
 
 /// Any other product.
@@ -13,6 +14,7 @@ pub static UNKNOWN: Product = Product {
     recognition: Recognition { contains: "", lacks: &[], version_after: "PostgreSQL " },
     set_level: SetLevel::SessionCharacteristics,
     effective_level: SHOW,
+    promises: STANDARD,
     conflicts: &GENERIC,
     dialect: CAUTIOUS,
     home: Home { advisory_lock: false, ..Home::SCHEMA },

@@ -7,6 +7,7 @@ use crate::dialect::{Dialect, Empty, Load, PrimaryKey};
 use crate::level::{EffectiveLevelQuery, SetLevel};
 use crate::namespace::Home;
 use crate::product::{Product, Recognition};
+use crate::promises::SNAPSHOT_ISOLATION;
 use crate::settings::SettingsSource;
 
 /// `YugabyteDB`.
@@ -22,6 +23,7 @@ pub static YUGABYTEDB: Product = Product {
         steps: &["BEGIN", "SELECT yb_get_effective_transaction_isolation_level()", "COMMIT"],
         answer: 1,
     },
+    promises: SNAPSHOT_ISOLATION,
     conflicts: &CONFLICTS,
     dialect: Dialect {
         primary_key: PrimaryKey::InCreateTable,
