@@ -4,7 +4,15 @@
 //! key. Held in a few arrays, so that ten million transactions fit into memory.
 //! Not here: formats in files (`history/…`), and what follows from a history (`check/…`).
 
+pub mod binary;
+mod error;
+
+pub use error::{FormatError, TextError};
+
 use std::ops::Range;
+
+/// The most tables that a history can have.
+const MOST_TABLES: usize = 1 << 16;
 
 /// A row: the table's number in [`History::tables`] and the key in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -236,10 +244,7 @@ impl Record {
             counter: (self.flags & 1 != 0).then_some(self.a),
             value: (self.flags & 2 != 0).then_some(self.b),
         };
-        let many = || {
-            let start = usize::try_from(self.a).unwrap_or(usize::MAX);
-            &numbers[start..start + self.length as usize]
-        };
+        let many = || self.numbers(numbers);
         match self.kind {
             Kind::Read => Operation::Read { key, version },
             Kind::Write => Operation::Write { key, version },
@@ -248,6 +253,12 @@ impl Record {
             Kind::ReadList => Operation::ReadList { key, elements: many() },
             Kind::ReadGroup => Operation::ReadGroup { table: self.table, group: self.id, rows: many() },
         }
+    }
+
+    /// The numbers of a read of a list or group.
+    fn numbers<'h>(&self, numbers: &'h [i64]) -> &'h [i64] {
+        let start = usize::try_from(self.a).unwrap_or(usize::MAX);
+        &numbers[start..start + self.length as usize]
     }
 }
 
@@ -269,7 +280,7 @@ impl History {
     /// # Panics
     /// There are more than 65,536 tables.
     pub fn new(tables: Vec<String>) -> History {
-        assert!(tables.len() <= 1 << 16, "a history has at most 65,536 tables");
+        assert!(tables.len() <= MOST_TABLES, "a history has at most 65,536 tables");
         History { tables, ..History::default() }
     }
 

@@ -1,0 +1,178 @@
+//! Writing chunks: on the hot path of a benchmark, so without allocation but for the chunk itself.
+//!
+//! A transaction is: number of operations, outcome and whether its end is known, in one number; the differences of its number and its
+//! begin to those of the transaction before in the chunk; its client; its duration. An operation is a byte of bits (`super::bits`) and up
+//! to four numbers: table, key, counter, value. Numbers have 7 bits a byte, the lowest first (LEB128); signed ones are zigzag-coded.
+
+use super::super::{Draft, Kind, Outcome, Record, Transaction};
+use super::{Before, CHUNK, CHUNK_HEAD, OPEN_END, bits, chunk_checksum, value, zigzag};
+
+/// Collects transactions of one thread into chunks.
+#[derive(Debug, Default)]
+pub struct Encoder {
+    /// Room for the head, and the transactions.
+    bytes: Vec<u8>,
+    transactions: u64,
+    /// Of the last transaction.
+    id: u64,
+    begin: u64,
+}
+
+impl Encoder {
+    /// An empty one.
+    pub fn new() -> Encoder {
+        Encoder::default()
+    }
+
+    /// Adds a transaction.
+    pub fn push(&mut self, transaction: &Transaction, operations: &Draft) {
+        if self.bytes.is_empty() {
+            self.bytes.resize(CHUNK_HEAD, 0);
+        }
+        let Transaction { id, client, begin, end, outcome } = *transaction;
+        let bytes = &mut self.bytes;
+        // The most that it can take, so that the vector grows in one place: a first byte and three numbers an operation, and their
+        // numbers.
+        bytes.reserve(50 + operations.records.len() * 34 + operations.numbers.len() * 10);
+        let open = end == u64::MAX;
+        let head = (operations.records.len() as u64) << 3 | if open { OPEN_END } else { 0 } | code(outcome);
+        number(bytes, head);
+        difference(bytes, id, self.id);
+        number(bytes, u64::from(client));
+        difference(bytes, begin, self.begin);
+        if !open {
+            number(bytes, end.wrapping_sub(begin));
+        }
+        let mut before = Before::START;
+        for record in &operations.records {
+            operation(bytes, record, &operations.numbers, id, &mut before);
+        }
+        (self.id, self.begin) = (id, begin);
+        self.transactions += 1;
+    }
+
+    /// How many bytes the chunk has so far.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// True if there is no transaction.
+    pub fn is_empty(&self) -> bool {
+        self.transactions == 0
+    }
+
+    /// How many transactions the chunk has so far.
+    pub fn transactions(&self) -> u64 {
+        self.transactions
+    }
+
+    /// The chunk, whole; the next one begins. Without transactions it has no bytes.
+    pub fn take(&mut self) -> Vec<u8> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let next = Vec::with_capacity(self.bytes.capacity());
+        let mut chunk = std::mem::replace(&mut self.bytes, next);
+        let (head, body) = chunk.split_at_mut(CHUNK_HEAD);
+        head[0] = CHUNK;
+        head[1..9].copy_from_slice(&(body.len() as u64).to_le_bytes());
+        head[9..17].copy_from_slice(&self.transactions.to_le_bytes());
+        let sum = chunk_checksum(&head[..17], body);
+        head[17..].copy_from_slice(&sum.to_le_bytes());
+        (self.transactions, self.id, self.begin) = (0, 0, 0);
+        chunk
+    }
+}
+
+/// The code of an outcome: its place in [`Outcome::ALL`].
+const fn code(outcome: Outcome) -> u64 {
+    match outcome {
+        Outcome::Committed => 0,
+        Outcome::Aborted => 1,
+        Outcome::Unknown => 2,
+    }
+}
+
+/// The code of a kind: its place in `super::KINDS`.
+const fn kind_code(kind: Kind) -> u8 {
+    match kind {
+        Kind::Read => 0,
+        Kind::Write => 1,
+        Kind::Insert => 2,
+        Kind::Append => 3,
+        Kind::ReadList => 4,
+        Kind::ReadGroup => 5,
+    }
+}
+
+fn operation(bytes: &mut Vec<u8>, record: &Record, numbers: &[i64], own: u64, before: &mut Before) {
+    let same_table = record.table == before.table;
+    let same_key = record.id == before.id;
+    let counted = record.flags & 1 != 0 && record.kind != Kind::Insert;
+    let (how, shown) = match record.flags & 2 {
+        0 => (value::NONE, 0),
+        _ => shortest(record.b, own),
+    };
+    bytes.push(
+        kind_code(record.kind)
+            | if same_table { bits::SAME_TABLE } else { 0 }
+            | if same_key { bits::SAME_KEY } else { 0 }
+            | if counted { bits::COUNTER } else { 0 }
+            | how << bits::VALUE_SHIFT,
+    );
+    if !same_table {
+        number(bytes, u64::from(record.table));
+    }
+    if !same_key {
+        number(bytes, zigzag(record.id.wrapping_sub(before.id)));
+    }
+    if counted {
+        difference(bytes, record.a, before.counter);
+        before.counter = record.a;
+    }
+    if matches!(how, value::ABSOLUTE | value::RELATIVE) {
+        number(bytes, shown);
+    }
+    match record.kind {
+        Kind::Insert => number(bytes, zigzag(record.a.cast_signed())),
+        Kind::ReadList | Kind::ReadGroup => list(bytes, record.numbers(numbers)),
+        Kind::Read | Kind::Write | Kind::Append => {}
+    }
+    before.now(record);
+}
+
+/// The shortest way to write a value of a transaction.
+fn shortest(this: i64, own: u64) -> (u8, u64) {
+    let relative = zigzag(this.wrapping_sub(own.cast_signed()));
+    let absolute = zigzag(this);
+    match relative {
+        0 => (value::OWN, 0),
+        _ if relative < absolute => (value::RELATIVE, relative),
+        _ => (value::ABSOLUTE, absolute),
+    }
+}
+
+/// How many, and the difference of each to the one before.
+fn list(bytes: &mut Vec<u8>, numbers: &[i64]) {
+    number(bytes, numbers.len() as u64);
+    let mut before = 0;
+    for this in numbers {
+        number(bytes, zigzag(this.wrapping_sub(before)));
+        before = *this;
+    }
+}
+
+#[inline]
+fn difference(bytes: &mut Vec<u8>, this: u64, before: u64) {
+    number(bytes, zigzag(this.wrapping_sub(before).cast_signed()));
+}
+
+/// Writes a number with 7 bits a byte, the lowest first; the highest bit says that there are more.
+#[inline]
+pub(super) fn number(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number.to_le_bytes()[0] | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number.to_le_bytes()[0]);
+}

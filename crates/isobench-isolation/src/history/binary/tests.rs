@@ -1,0 +1,259 @@
+//! What is written is read again, and nothing else is believed.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::super::{Draft, FormatError, History, Key, Operation, Outcome, Transaction, Version};
+use super::{CHUNK_HEAD, Encoder, header, read, read_lenient, trailer, unzigzag, zigzag};
+
+/// An operation that owns its lists.
+#[derive(Debug, Clone)]
+enum Owned {
+    One(Operation<'static>),
+    List(Key, Vec<i64>),
+    Group(u16, i64, Vec<i64>),
+}
+
+impl Owned {
+    fn push(&self, draft: &mut Draft) {
+        draft.push(match self {
+            Owned::One(operation) => *operation,
+            Owned::List(key, elements) => Operation::ReadList { key: *key, elements },
+            Owned::Group(table, group, rows) => Operation::ReadGroup { table: *table, group: *group, rows },
+        });
+    }
+}
+
+const TABLES: [&str; 3] = ["registers", "", "ä list"];
+
+/// Numbers as they occur, and all others.
+fn numbers() -> impl Strategy<Value = i64> {
+    prop_oneof![0..1000_i64, any::<i64>(), Just(i64::MIN), Just(i64::MAX)]
+}
+
+fn operations() -> impl Strategy<Value = Owned> {
+    let key = || (0..3_u16, numbers()).prop_map(|(table, id)| Key { table, id });
+    let version = || {
+        let counter = proptest::option::of(prop_oneof![0..100_u64, any::<u64>()]);
+        (counter, proptest::option::of(numbers())).prop_map(|(counter, value)| Version { counter, value })
+    };
+    prop_oneof![
+        (key(), version()).prop_map(|(key, version)| Owned::One(Operation::Read { key, version })),
+        (key(), version()).prop_map(|(key, version)| Owned::One(Operation::Write { key, version })),
+        (key(), numbers()).prop_map(|(key, group)| Owned::One(Operation::Insert { key, group })),
+        (key(), numbers()).prop_map(|(key, element)| Owned::One(Operation::Append { key, element })),
+        (key(), vec(numbers(), 0..5)).prop_map(|(key, list)| Owned::List(key, list)),
+        (0..3_u16, numbers(), vec(numbers(), 0..5))
+            .prop_map(|(table, group, rows)| Owned::Group(table, group, rows)),
+    ]
+}
+
+fn transactions() -> impl Strategy<Value = (Transaction, Vec<Owned>)> {
+    let instants = prop_oneof![
+        (0..1_000_000_u64, 0..100_000_u64).prop_map(|(begin, long)| (begin, begin + long)),
+        any::<u64>().prop_map(|begin| (begin, u64::MAX)),
+        any::<(u64, u64)>(),
+        Just((0, 0)),
+    ];
+    let id = prop_oneof![0..1000_u64, any::<u64>()];
+    let outcome = proptest::sample::select(Outcome::ALL.to_vec());
+    (id, any::<u32>(), instants, outcome, vec(operations(), 0..6)).prop_map(
+        |(id, client, (begin, end), outcome, operations)| {
+            (Transaction { id, client, begin, end, outcome }, operations)
+        },
+    )
+}
+
+fn tables() -> Vec<String> {
+    TABLES.iter().map(ToString::to_string).collect()
+}
+
+/// A file of chunks with so many transactions each, and the history that it has.
+fn file(transactions: &[(Transaction, Vec<Owned>)], chunk: usize, dropped: u64) -> (Vec<u8>, History) {
+    let (mut bytes, mut history) = (header(&tables()), History::new(tables()));
+    let (mut encoder, mut draft) = (Encoder::new(), Draft::new());
+    for (index, (transaction, operations)) in transactions.iter().enumerate() {
+        draft.clear();
+        for operation in operations {
+            operation.push(&mut draft);
+        }
+        encoder.push(transaction, &draft);
+        history.push(*transaction, &draft);
+        if (index + 1) % chunk == 0 {
+            bytes.extend(encoder.take());
+        }
+    }
+    bytes.extend(encoder.take());
+    bytes.extend(trailer(transactions.len() as u64, dropped));
+    history.set_dropped(dropped);
+    (bytes, history)
+}
+
+fn assert_same(one: &History, other: &History) {
+    assert_eq!(one.tables(), other.tables());
+    assert_eq!(one.transactions(), other.transactions());
+    assert_eq!(one.dropped(), other.dropped());
+    for transaction in 0..one.transactions().len() {
+        assert!(one.operations(transaction).eq(other.operations(transaction)), "{transaction}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(list in vec(transactions(), 0..20), chunk in 1_usize..8, dropped in 0..3_u64) {
+        let (bytes, history) = file(&list, chunk, dropped);
+        assert_same(&read(&bytes[..]).expect("whole"), &history);
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(garbage in vec(any::<u8>(), 0..200)) {
+        let mut bytes = header(&tables());
+        prop_assert!(read(&garbage[..]).is_err());
+        bytes.extend(garbage);
+        prop_assert!(read(&bytes[..]).is_err());
+    }
+
+    /// Chunks whose checksum is right, whatever they hold.
+    #[test]
+    fn no_chunk_makes_it_panic(body in vec(any::<u8>(), 0..60), transactions in 0..5_u64) {
+        let mut history = History::new(tables());
+        if super::decode::chunk(&body, transactions, &mut history).is_err() {
+            prop_assert_eq!(history.transactions().len() + history.operation_count() + history.numbers.len(), 0);
+        }
+    }
+
+    #[test]
+    fn a_changed_byte_is_noticed(list in vec(transactions(), 1..6), at in any::<prop::sample::Index>(), by in 1..=255_u8) {
+        let (mut bytes, _) = file(&list, 2, 0);
+        let at = at.index(bytes.len());
+        bytes[at] ^= by;
+        prop_assert!(read(&bytes[..]).is_err());
+    }
+
+    #[test]
+    fn zigzag_is_reversible(number in any::<i64>()) {
+        prop_assert_eq!(unzigzag(zigzag(number)), number);
+    }
+}
+
+/// A transaction that reads and increments two rows, as a benchmark records it.
+fn registers(id: u64, draft: &mut Draft) -> Transaction {
+    draft.clear();
+    let own = id.cast_signed();
+    for step in [7_919, 104_729] {
+        let key = Key { table: 0, id: own * step % 1000 };
+        let counter = id / 1000;
+        let read = Version { counter: Some(counter), value: Some(own - 1500) };
+        draft.push(Operation::Read { key, version: read });
+        let written = Version { counter: Some(counter + 1), value: Some(own) };
+        draft.push(Operation::Write { key, version: written });
+    }
+    let begin = 1_000_000_000 + id * 30_000;
+    Transaction { id, client: (id % 16) as u32, begin, end: begin + 900_000, outcome: Outcome::Committed }
+}
+
+fn registers_file(transactions: u64) -> Vec<u8> {
+    let (mut bytes, mut encoder, mut draft) = (header(&tables()), Encoder::new(), Draft::new());
+    for id in 1_000_000..1_000_000 + transactions {
+        let transaction = registers(id, &mut draft);
+        encoder.push(&transaction, &draft);
+        if encoder.len() > 1 << 20 {
+            bytes.extend(encoder.take());
+        }
+    }
+    bytes.extend(encoder.take());
+    bytes.extend(trailer(transactions, 0));
+    bytes
+}
+
+#[test]
+fn a_few_bytes_per_operation() {
+    let bytes = registers_file(1000).len() as u64 - registers_file(0).len() as u64;
+    assert!(bytes < 4 * 1000 * 8, "{bytes} bytes for 4000 operations");
+}
+
+/// Not a test: prints what it costs. `cargo test --release -p isobench-isolation --lib -- --ignored --nocapture binary`
+#[test]
+#[ignore = "prints figures"]
+fn cost() {
+    const MANY: u64 = 1_000_000;
+    let mut draft = Draft::new();
+    let began = std::time::Instant::now();
+    for id in 0..MANY {
+        std::hint::black_box(registers(id, &mut draft));
+    }
+    let making = began.elapsed();
+    let began = std::time::Instant::now();
+    let bytes = registers_file(MANY);
+    let writing = began.elapsed().saturating_sub(making);
+    let began = std::time::Instant::now();
+    let history = read(&bytes[..]).expect("whole");
+    println!(
+        "{} operations: {} bytes, written in {writing:?}, read in {:?}",
+        history.operation_count(),
+        bytes.len(),
+        began.elapsed()
+    );
+}
+
+#[test]
+fn a_file_that_ends_too_soon_is_truncated_wherever_it_ends() {
+    let whole = registers_file(3);
+    let start = header(&tables()).len();
+    for end in 0..whole.len() {
+        let error = read(&whole[..end]).expect_err("truncated");
+        let lenient = read_lenient(&whole[..end]);
+        if end < start {
+            assert!(lenient.is_err(), "{end}");
+            continue;
+        }
+        assert!(matches!(error, FormatError::Truncated(_)), "{end}: {error}");
+        let (history, problem) = lenient.expect("a part");
+        assert!(problem.is_some());
+        let chunk_is_there = end >= whole.len() - trailer(0, 0).len();
+        assert_eq!(history.transactions().len(), if chunk_is_there { 3 } else { 0 }, "{end}");
+        assert_eq!(history.dropped(), 1);
+    }
+}
+
+#[test]
+fn messages_say_where_and_why() {
+    let says = |bytes: &[u8], text: &str| {
+        let message = read(bytes).expect_err(text).to_string();
+        assert!(message.contains(text), "{message}");
+    };
+    let (start, whole) = (header(&tables()), registers_file(3));
+    says(b"", "no recording");
+    says(b"T1 committed", "no recording");
+    says(&start[..7], "truncated");
+    says(&start, "without a trailer");
+    says(&[&start[..], b"x"].concat(), "neither a chunk nor the trailer");
+    says(&[&whole[..], b"x"].concat(), "after the trailer");
+    let mut newer = start.clone();
+    newer[8] = 2;
+    says(&newer, "version 2");
+    let mut damaged = whole.clone();
+    damaged[start.len() + CHUNK_HEAD + 4] ^= 1;
+    says(&damaged, "checksum of the chunk");
+    let mut short = start.clone();
+    short.extend(trailer(7, 0));
+    says(&short, "its trailer says 7");
+    assert_eq!(read_lenient(&short[..]).expect("a part").0.dropped(), 7);
+}
+
+/// A length that no file has: nothing is allocated for it.
+#[test]
+fn absurd_lengths_are_only_words() {
+    let mut bytes = header(&tables());
+    bytes.push(b'C');
+    bytes.extend(u64::MAX.to_le_bytes());
+    bytes.extend(u64::MAX.to_le_bytes());
+    bytes.extend([0; 40]);
+    assert!(matches!(read(&bytes[..]), Err(FormatError::Truncated(_))));
+    let mut history = History::new(tables());
+    // A transaction with 2^60 operations, a list with 2^60 elements.
+    let many = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40];
+    assert!(super::decode::chunk(&many, 1, &mut history).is_err());
+    let list = [&[1 << 3, 0, 0, 0, 0, 4 | 3 << 3][..], &many].concat();
+    assert!(super::decode::chunk(&list, u64::MAX, &mut history).is_err());
+}
