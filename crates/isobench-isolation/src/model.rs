@@ -69,6 +69,15 @@ pub enum Order {
 impl Order {
     /// All, the fewest dependencies first.
     pub const ALL: [Order; 3] = [Order::Data, Order::Session, Order::RealTime];
+
+    /// The name in lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Order::Data => "data",
+            Order::Session => "session",
+            Order::RealTime => "real time",
+        }
+    }
 }
 
 /// A model together with the orders that it respects: what a level promises, or what a history doesn't contradict.

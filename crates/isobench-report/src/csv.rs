@@ -2,12 +2,12 @@
 //!
 //! Comma-separated values of RFC 4180 with a line of titles; empty where there is no value. Not here: summaries.
 
-use crate::document::{Cell, Document, Round};
+use crate::document::{Cell, Document, Round, Verdict};
 
 /// A column: its title and its value.
 type Column = (&'static str, fn(&Document, &Cell, &Round) -> String);
 
-static COLUMNS: [Column; 48] = [
+static COLUMNS: [Column; 53] = [
     ("product", |document, _, _| document.server.product.clone()),
     ("server_version", |document, _, _| document.server.version.clone()),
     ("measurement_version", |document, _, _| document.measurement_version.to_string()),
@@ -55,6 +55,17 @@ static COLUMNS: [Column; 48] = [
     ("latency_max_ms", |_, _, round| number(round.latency_ms.max)),
     ("late", |_, _, round| optional(round.late)),
     ("invariants_held", |_, _, round| invariants_held(round)),
+    ("violations", |_, _, round| {
+        round.invariants.iter().filter_map(|invariant| invariant.violations).sum::<u64>().to_string()
+    }),
+    ("promised", |_, _, round| verdict(round, |verdict| verdict.promised.clone())),
+    ("promise_kept", |_, _, round| verdict(round, |verdict| verdict.kept.map(|kept| kept.to_string()))),
+    ("not_contradicted", |_, _, round| verdict(round, |verdict| Some(verdict.not_contradicted.join("; ")))),
+    ("anomalies", |_, _, round| {
+        verdict(round, |verdict| {
+            Some(verdict.anomalies.iter().map(|anomaly| anomaly.count).sum::<u64>().to_string())
+        })
+    }),
     ("errors", |_, _, round| round.errors.len().to_string()),
     ("client_cpu_s", |_, _, round| number(round.client_cpu_s)),
     ("connect_s", |_, _, round| number(round.connect_s)),
@@ -89,6 +100,11 @@ fn number(value: Option<f64>) -> String {
 
 fn optional<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// Empty if no history was recorded.
+fn verdict(round: &Round, show: fn(&Verdict) -> Option<String>) -> String {
+    round.verdict.as_ref().and_then(show).unwrap_or_default()
 }
 
 /// Empty if there was nothing to check, or not everything could be.

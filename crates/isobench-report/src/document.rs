@@ -8,6 +8,7 @@ mod environment;
 mod plan;
 mod round;
 mod summary;
+mod verdict;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -18,6 +19,7 @@ pub use environment::{Client, Server};
 pub use plan::{Plan, PlannedScript};
 pub use round::{Attempts, Conflict, Invariant, Latency, Round, RoundError, TimeSpent, Transactions, Warmup};
 pub use summary::{Interval, RatioToFirst, Summary};
+pub use verdict::{AnomalyCount, AnomalyFound, ExaminedHistory, Verdict, VerdictSummary};
 
 /// The value of `format` in every result document.
 pub const FORMAT: &str = "isobench/result";
@@ -134,6 +136,11 @@ impl Document {
     /// True if an invariant of the workload was found broken in any round of any cell.
     pub fn has_violations(&self) -> bool {
         self.cells.iter().flat_map(|cell| &cell.rounds).any(Round::is_violated)
+    }
+
+    /// True if the history of any round contradicts what the level promises.
+    pub fn has_broken_promise(&self) -> bool {
+        self.cells.iter().flat_map(|cell| &cell.rounds).any(Round::breaks_promise)
     }
 
     /// True if any cell ran at another level than the one asked for.

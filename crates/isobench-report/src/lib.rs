@@ -46,9 +46,10 @@ mod text;
 
 pub use csv::to_csv;
 pub use document::{
-    Attempts, Cell, CellLevel, Client, Conflict, Document, DocumentError, FORMAT, FORMAT_VERSION, Interval,
-    Invariant, Latency, MEASUREMENT_VERSION, Plan, PlannedScript, RatioToFirst, Round, RoundError, Server,
-    Summary, TimeSpent, Transactions, Warmup, json_schema,
+    AnomalyCount, AnomalyFound, Attempts, Cell, CellLevel, Client, Conflict, Document, DocumentError,
+    ExaminedHistory, FORMAT, FORMAT_VERSION, Interval, Invariant, Latency, MEASUREMENT_VERSION, Plan,
+    PlannedScript, RatioToFirst, Round, RoundError, Server, Summary, TimeSpent, Transactions, Verdict,
+    VerdictSummary, Warmup, json_schema,
 };
 pub use summarise::summarise;
 pub use text::render;

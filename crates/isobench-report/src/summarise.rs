@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use isobench_stats::{LatencyHistogram, Ledger, mean_interval, paired_ratio};
 
-use crate::document::{Cell, Document, Interval, Latency, RatioToFirst, Round, Summary};
+use crate::document::{Cell, Document, Interval, Latency, RatioToFirst, Round, Summary, VerdictSummary};
 use crate::numbers::finite;
 
 /// Computes the summary of every cell from its rounds.
@@ -72,6 +72,10 @@ fn summary_of(cell: &Cell, reference: Option<&Cell>) -> Summary {
         wasted_share: ledger.wasted_share(),
         latency_ms: latency(&rounds),
         invariants_held: invariants_held(cell),
+        violations: violations(cell),
+        verdict: VerdictSummary::of(
+            &cell.rounds.iter().filter_map(|round| round.verdict.as_ref()).collect::<Vec<_>>(),
+        ),
         level_differs: cell.level.differs(),
         rounds: u32::try_from(cell.rounds.iter().filter(|round| round.complete).count()).unwrap_or(u32::MAX),
     }
@@ -133,4 +137,9 @@ fn invariants_held(cell: &Cell) -> Option<bool> {
         !round.invariants.is_empty() && round.invariants.iter().all(|invariant| invariant.held == Some(true))
     };
     (!cell.rounds.is_empty() && cell.rounds.iter().all(held)).then_some(true)
+}
+
+fn violations(cell: &Cell) -> u64 {
+    let invariants = cell.rounds.iter().flat_map(|round| &round.invariants);
+    invariants.fold(0, |sum, invariant| sum.saturating_add(invariant.violations.unwrap_or(0)))
 }

@@ -4,12 +4,13 @@
 
 mod columns;
 mod header;
+mod judgement;
 mod layout;
 mod sentences;
 
 use crate::document::{Cell, Document};
 use crate::summarise::{same_factors, summarise};
-use columns::{Column, FACTORS, FIGURES, LEVEL, RATIO_TITLE};
+use columns::{ANOMALIES_TITLE, Column, FACTORS, FIGURES, LEVEL, RATIO_TITLE, SPARE_TITLES};
 use layout::{Row, Table, wrap};
 
 /// Narrower than this no table is readable; the lines then run over.
@@ -19,7 +20,8 @@ const LEAST_WIDTH: usize = 60;
 ///
 /// Summaries are computed from the rounds, whatever the document says. One row per cell, grouped so that the
 /// levels of a combination stand together. With intervals in a second line a comparison of levels fits into 100
-/// columns; factors that vary get a column each, or a line above their rows where that would be too wide.
+/// columns; factors that vary get a column each, or a line above their rows where that would be too wide;
+/// before that, columns that follow from others are left out.
 pub fn render(document: &Document, width: usize) -> String {
     let width = width.max(LEAST_WIDTH);
     let mut document = document.clone();
@@ -57,19 +59,33 @@ impl Shown {
     /// Gives every factor that varies a column, unless the table then gets too wide.
     fn choose(document: &Document, width: usize) -> Shown {
         let vary: Vec<&'static Column> = FACTORS.iter().filter(|factor| varies(document, factor)).collect();
-        let with_factors = Shown::new(document, vary.clone(), &[]);
-        if vary.is_empty() || with_factors.table.least_width() <= width {
-            return with_factors;
-        }
-        Shown::new(document, Vec::new(), &vary)
+        let choices: [(&[_], &[_], bool); 4] =
+            [(&vary, &[], true), (&vary, &[], false), (&[], &vary, true), (&[], &vary, false)];
+        let mut shown = choices
+            .into_iter()
+            .map(|(factors, headings, all)| Shown::new(document, factors, headings, all))
+            .collect::<Vec<_>>();
+        let fits = |shown: &Shown| shown.table.least_width() <= width;
+        let chosen = shown.iter().position(fits).unwrap_or(shown.len() - 1);
+        shown.swap_remove(chosen)
     }
 
-    fn new(document: &Document, factors: Vec<&'static Column>, headings: &[&'static Column]) -> Shown {
-        let mut columns = factors;
+    fn new(
+        document: &Document,
+        factors: &[&'static Column],
+        headings: &[&'static Column],
+        all: bool,
+    ) -> Shown {
+        let mut columns = factors.to_vec();
         columns.push(&LEVEL);
         let groups = groups(document);
         let compares = groups.iter().any(|group| group.len() > 1);
-        columns.extend(FIGURES.iter().filter(|column| compares || column.title != RATIO_TITLE));
+        let judged = document.cells.iter().any(|cell| cell.summary.verdict.is_some());
+        columns.extend(FIGURES.iter().filter(|column| match column.title {
+            RATIO_TITLE => compares,
+            ANOMALIES_TITLE => judged,
+            title => all || !SPARE_TITLES.contains(&title),
+        }));
         let mut rows = Vec::new();
         for group in groups {
             if !headings.is_empty() {

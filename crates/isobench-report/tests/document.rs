@@ -132,6 +132,23 @@ fn what_cannot_be_trusted_is_branded_in_the_row_and_in_the_sentence() {
             &["→ serializable", "→ unknown", "ASKED FOR; the server says it runs serializable"],
         ),
         ("all-failed", &["ERRORED 16", "ERRORED: 16 transactions", "no transaction committed", "given up"]),
+        (
+            "broken-promise",
+            &[
+                "PROMISE BROKEN",
+                "promise BROKEN",
+                "serializable is promised, but there was write skew (G2-item)",
+                "T15",
+            ],
+        ),
+        (
+            "checked",
+            &[
+                "12 violations of what the level doesn't promise",
+                "promise unbroken",
+                "630 × lost update (P4)",
+            ],
+        ),
         ("single-round", &["No intervals: they need two complete rounds or more"]),
         ("three-levels", &["can't lose an update at read committed"]),
     ] {
@@ -144,9 +161,11 @@ fn what_cannot_be_trusted_is_branded_in_the_row_and_in_the_sentence() {
 
 #[test]
 fn a_trustworthy_comparison_has_no_brand() {
-    let text = render(&example("three-levels"), 120);
-    for brand in ["INCOMPLETE", "ERRORED", "VIOLATED", "WRONG", "ASKED FOR"] {
-        assert!(!text.contains(brand), "{brand}:\n{text}");
+    for name in ["three-levels", "checked"] {
+        let text = render(&example(name), 120);
+        for brand in ["INCOMPLETE", "ERRORED", "VIOLATED", "WRONG", "ASKED FOR", "BROKEN"] {
+            assert!(!text.contains(brand), "{name}: {brand}:\n{text}");
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use isobench_stats::{LatencyHistogram, Ledger, LedgerError, TimeLedger};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Verdict;
 use crate::numbers::finite;
 
 /// What became of the attempts of a round. `started` is the sum of the others.
@@ -114,6 +115,13 @@ pub struct Invariant {
     /// The numbers found, or why it couldn't be checked.
     #[serde(default)]
     pub detail: String,
+    /// How many things it doesn't hold for: shifts with nobody on call, reports that changed. Null where it isn't counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub violations: Option<u64>,
+    /// False if the level asked for doesn't promise this, so that a violation shows what the level permits, and breaks no
+    /// promise.
+    #[serde(default = "yes", skip_serializing_if = "is_true")]
+    pub promised: bool,
 }
 
 /// What happened in the warm-up before a round. Nothing of it is in the round's counts, but it is in the tables.
@@ -159,6 +167,9 @@ pub struct Round {
     /// What was checked in the database afterwards.
     #[serde(default)]
     pub invariants: Vec<Invariant>,
+    /// What the recorded history shows; null if the workload's scripts don't say what they read and write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// Committed transactions ÷ seconds; null if no time passed.
     pub tps: Option<f64>,
     /// Transactions above the latency limit; null without one. pgbench: "number of transactions above the … latency
@@ -181,6 +192,11 @@ pub struct Round {
 
 fn yes() -> bool {
     true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_true(value: &bool) -> bool {
+    *value
 }
 
 /// A round whose counts contradict one another.
@@ -217,6 +233,7 @@ impl Round {
             time_s: ledger.time.into(),
             latency_ms: Latency::from(latency),
             invariants: Vec::new(),
+            verdict: None,
             tps: finite(ledger.transactions.committed as f64 / seconds),
             late: None,
             errors: Vec::new(),
@@ -247,21 +264,32 @@ impl Round {
         self.ledger().check().map_err(|cause| RoundError { round: self.round, cause })
     }
 
-    /// True if an invariant was found broken.
+    /// True if an invariant was found broken that the level promises.
     pub fn is_violated(&self) -> bool {
-        self.invariants.iter().any(|invariant| invariant.held == Some(false))
+        self.invariants.iter().any(|invariant| invariant.held == Some(false) && invariant.promised)
+    }
+
+    /// True if the history contradicts what the level promises.
+    pub fn breaks_promise(&self) -> bool {
+        self.verdict.as_ref().is_some_and(|verdict| verdict.kept == Some(false))
     }
 }
 
 impl Invariant {
     /// An invariant that was checked.
     pub fn checked(name: impl Into<String>, held: bool, detail: impl Into<String>) -> Self {
-        Invariant { name: name.into(), held: Some(held), detail: detail.into() }
+        Invariant {
+            name: name.into(),
+            held: Some(held),
+            detail: detail.into(),
+            violations: None,
+            promised: true,
+        }
     }
 
     /// An invariant that couldn't be checked, and why.
     pub fn unchecked(name: impl Into<String>, why: impl Into<String>) -> Self {
-        Invariant { name: name.into(), held: None, detail: why.into() }
+        Invariant { name: name.into(), held: None, detail: why.into(), violations: None, promised: true }
     }
 }
 

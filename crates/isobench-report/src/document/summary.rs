@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Latency;
+use super::{Latency, VerdictSummary};
 
 /// A mean over the rounds with its 95 % interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,9 +54,13 @@ pub struct Summary {
     /// Latency of committed transactions, from the merged histograms of the rounds. Its `histogram` is null, since it
     /// is the sum of those of the rounds.
     pub latency_ms: Latency,
-    /// True if every invariant held in every round, false if one was broken; null if the workload has none or
-    /// they couldn't be checked.
+    /// True if every invariant held in every round, false if one was broken that the level promises; null if the workload
+    /// has none, they couldn't be checked, or only such were broken as the level doesn't promise.
     pub invariants_held: Option<bool>,
+    /// Violations of invariants over all rounds, where they are counted, whether promised or not.
+    pub violations: u64,
+    /// What the histories of the rounds show; null if none was recorded.
+    pub verdict: Option<VerdictSummary>,
     /// True if the server runs another level than the one asked for, or can't tell.
     pub level_differs: bool,
     /// Number of complete rounds.

@@ -81,8 +81,14 @@ pub static LEVEL: Column = Column {
 /// The title of the column that only a comparison has.
 pub const RATIO_TITLE: &str = "× first";
 
+/// The titles of the columns that are left out where the table gets too wide; they follow from others.
+pub const SPARE_TITLES: [&str; 2] = ["attempts", "retries"];
+
+/// The title of the column that only recorded histories have.
+pub const ANOMALIES_TITLE: &str = "anomalies";
+
 /// What was measured.
-pub static FIGURES: [Column; 10] = [
+pub static FIGURES: [Column; 11] = [
     Column {
         title: "committed",
         unit: "per s",
@@ -105,7 +111,7 @@ pub static FIGURES: [Column; 10] = [
         show: ratio,
     },
     Column {
-        title: "attempts",
+        title: SPARE_TITLES[0],
         unit: "per s",
         right: true,
         legend: ("attempts per s", "executions begun, first attempts and retries together"),
@@ -119,7 +125,7 @@ pub static FIGURES: [Column; 10] = [
         show: |_, cell| vec![if_started(cell, percent(cell.summary.conflict_ratio))],
     },
     Column {
-        title: "retries",
+        title: SPARE_TITLES[1],
         unit: "per tx",
         right: true,
         legend: ("retries per tx", "further attempts ÷ transactions begun"),
@@ -160,14 +166,26 @@ pub static FIGURES: [Column; 10] = [
         show: |_, cell| vec![optional(cell.summary.latency_ms.p99)],
     },
     Column {
-        title: "invariants",
+        title: ANOMALIES_TITLE,
+        unit: "per mill.",
+        right: true,
+        legend: (
+            "anomalies per mill.",
+            "anomalies of all kinds in the recorded histories, per million committed attempts; ≥: counting was ended early",
+        ),
+        show: anomalies,
+    },
+    Column {
+        title: "verdict",
         unit: "",
         right: false,
         legend: (
-            "invariants",
-            "what must be true of the tables, checked after every round; –: nothing to check",
+            "verdict",
+            "the strongest level that the recorded histories of these very rounds don't contradict, and whether the promise \
+             was kept; unproved: no history was recorded, and what must be true of the tables (checked after every \
+             round) says little about the level",
         ),
-        show: invariants,
+        show: verdict,
     },
 ];
 
@@ -189,6 +207,9 @@ fn level(document: &Document, cell: &Cell) -> Vec<String> {
     if is_incomplete(document, cell) {
         let planned = document.plan.rounds.max(u32::try_from(cell.rounds.len()).unwrap_or(u32::MAX));
         lines.push(format!("INCOMPLETE {}/{planned}", cell.summary.rounds));
+    }
+    if cell.summary.verdict.as_ref().is_some_and(|verdict| verdict.kept == Some(false)) {
+        lines.push("PROMISE BROKEN".to_owned());
     }
     let errored = errored(cell);
     if errored > 0 {
@@ -232,12 +253,37 @@ fn if_started(cell: &Cell, text: String) -> String {
     if counted_ledger(cell).attempts.started == 0 { MISSING.to_owned() } else { text }
 }
 
-fn invariants(_: &Document, cell: &Cell) -> Vec<String> {
-    let word = match cell.summary.invariants_held {
-        Some(true) => "held",
-        Some(false) => "VIOLATED",
-        None if cell.rounds.iter().all(|round| round.invariants.is_empty()) => MISSING,
-        None => "unchecked",
+fn anomalies(_: &Document, cell: &Cell) -> Vec<String> {
+    let Some(verdict) = &cell.summary.verdict else { return vec![MISSING.to_owned()] };
+    let least = if verdict.at_least { "≥" } else { "" };
+    vec![format!("{least}{}", optional(verdict.anomalies_per_million))]
+}
+
+fn verdict(_: &Document, cell: &Cell) -> Vec<String> {
+    let mut lines = match &cell.summary.verdict {
+        None => vec!["unproved".to_owned()],
+        Some(verdict) if verdict.models.is_empty() => vec!["none".to_owned()],
+        Some(verdict) => verdict.models.clone(),
     };
-    vec![word.to_owned()]
+    match cell.summary.verdict.as_ref().and_then(|verdict| verdict.kept) {
+        Some(true) => lines.push("promise unbroken".to_owned()),
+        Some(false) => lines.push("promise BROKEN".to_owned()),
+        None => {}
+    }
+    lines.extend(invariants(cell));
+    lines
+}
+
+fn invariants(cell: &Cell) -> Option<String> {
+    let violations = cell.summary.violations;
+    let counted =
+        || format!("{} {}", count(violations), if violations == 1 { "violation" } else { "violations" });
+    match cell.summary.invariants_held {
+        Some(true) => Some("invariants held".to_owned()),
+        Some(false) if violations > 0 => Some(format!("VIOLATED {}", count(violations))),
+        Some(false) => Some("VIOLATED".to_owned()),
+        None if violations > 0 => Some(counted()),
+        None if cell.rounds.iter().all(|round| round.invariants.is_empty()) => None,
+        None => Some("unchecked".to_owned()),
+    }
 }

@@ -3,6 +3,7 @@
 //! Not here: the table.
 
 use super::columns::{errored, is_incomplete};
+use super::judgement;
 use super::layout::wrap;
 use crate::document::{Cell, CellLevel, Document, RatioToFirst, Round};
 use crate::numbers::{counted, percent, short};
@@ -20,13 +21,7 @@ pub fn lines(document: &Document, width: usize) -> Vec<String> {
         }
         paragraphs.push(paragraph);
     }
-    if document.cells.iter().any(proves_nothing) {
-        paragraphs.push(
-            "Note: the TPC-B-like script can't lose an update at read committed, because it adds its amounts in SQL \
-             (balance = balance + :delta). Invariants that held there prove nothing about the level."
-                .to_owned(),
-        );
-    }
+    paragraphs.extend(judgement::unproved(document));
     paragraphs.iter().flat_map(|paragraph| wrap(paragraph, width, 2)).collect()
 }
 
@@ -45,8 +40,10 @@ fn levels(document: &Document) -> Vec<Vec<&Cell>> {
 fn about_level(document: &Document, cells: &[&Cell]) -> String {
     let mut parts = vec![throughput(document, cells)];
     parts.extend(wasted(cells));
+    parts.extend(judgement::verdict(cells));
     parts.push(invariants(cells));
     let mut sentences = vec![format!("{}: {}.", level_name(&cells[0].level), parts.join("; "))];
+    sentences.extend(judgement::broken(cells));
     sentences.extend(incomplete(document, cells));
     sentences.extend(not_retried(cells));
     sentences.extend(left_over(cells));
@@ -127,14 +124,23 @@ fn wasted(cells: &[&Cell]) -> Option<String> {
 fn invariants(cells: &[&Cell]) -> String {
     let violated = |round: &&Round| round.is_violated();
     let rounds = || cells.iter().flat_map(|cell| &cell.rounds);
+    let violations = cells.iter().map(|cell| cell.summary.violations).fold(0, u64::saturating_add);
     if let Some(round) = rounds().find(violated) {
-        let broken = round.invariants.iter().find(|invariant| invariant.held == Some(false));
+        let broken =
+            round.invariants.iter().find(|invariant| invariant.held == Some(false) && invariant.promised);
         let example = broken.map_or_else(String::new, |broken| match broken.detail.as_str() {
             "" => format!(" ({})", broken.name),
             detail => format!(" ({}: {detail})", broken.name),
         });
         let (wrong, all) = (rounds().filter(violated).count(), rounds().count());
         return format!("the database was WRONG after {wrong} of {}{example}", counted(all as u64, "round"));
+    }
+    if violations > 0 {
+        let broken =
+            rounds().flat_map(|round| &round.invariants).find(|invariant| invariant.held == Some(false));
+        let example =
+            broken.map_or_else(String::new, |broken| format!(" ({}: {})", broken.name, broken.detail));
+        return format!("{} of what the level doesn't promise{example}", counted(violations, "violation"));
     }
     if rounds().next().is_none() {
         return "no invariant was checked".to_owned();
@@ -195,12 +201,6 @@ fn left_over(cells: &[&Cell]) -> Option<String> {
     .map(|(number, what)| format!("{} {what}", counted(number, "transaction")))
     .collect();
     (!parts.is_empty()).then(|| format!("Not counted as throughput: {}.", parts.join(", ")))
-}
-
-/// TPC-B-like at read committed: correct whatever the level does.
-fn proves_nothing(cell: &Cell) -> bool {
-    let name = cell.workload.to_lowercase().replace(['-', ' ', '_'], "");
-    name.contains("tpcb") && cell.summary.invariants_held == Some(true)
 }
 
 /// "12", or "12 to 34"; `None` of nothing.

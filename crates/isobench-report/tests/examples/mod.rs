@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_report::{
-    Cell, CellLevel, Client, Conflict, Document, Invariant, Plan, PlannedScript, Round, Server, Warmup,
+    AnomalyFound, Cell, CellLevel, Client, Conflict, Document, ExaminedHistory, Invariant, Plan,
+    PlannedScript, Round, Server, Verdict, Warmup,
 };
 use isobench_stats::{Attempts, LatencyHistogram, Ledger, TimeLedger, Transactions};
 
@@ -228,6 +229,74 @@ fn violated() -> Document {
     document
 }
 
+/// A verdict as a check would give it: promised, strongest guarantees not contradicted, anomalies.
+fn verdict(promised: &str, not_contradicted: &[&str], anomalies: &[(&str, &str, u64, bool)]) -> Verdict {
+    let anomalies: Vec<AnomalyFound> = anomalies
+        .iter()
+        .map(|(name, known_as, count, breaks_promise)| AnomalyFound {
+            name: (*name).to_owned(),
+            known_as: (*known_as).to_owned(),
+            order: "data".to_owned(),
+            count: *count,
+            breaks_promise: *breaks_promise,
+            witness: vec![
+                "T12 (client 3) read version 5 of registers 7, and T15 (client 1) wrote version 6".to_owned(),
+                "T15 (client 1) read version 8 of registers 9, and T12 (client 3) wrote version 9".to_owned(),
+            ],
+            graph: "digraph { T12 -> T15; T15 -> T12 }".to_owned(),
+            ..AnomalyFound::default()
+        })
+        .collect();
+    Verdict {
+        promised: Some(promised.to_owned()),
+        kept: Some(anomalies.iter().all(|anomaly| !anomaly.breaks_promise)),
+        not_contradicted: not_contradicted.iter().map(|&name| name.to_owned()).collect(),
+        anomalies,
+        examined: ExaminedHistory {
+            committed: 2100,
+            aborted: 400,
+            operations: 9000,
+            ..ExaminedHistory::default()
+        },
+        blind: vec!["no transaction read by a predicate, so phantoms can't show".to_owned()],
+        check_s: 0.004,
+    }
+}
+
+/// A checked workload, at three levels that keep their promises.
+fn checked() -> Document {
+    let mut document = three_levels();
+    let verdicts = [
+        verdict(
+            "read committed",
+            &["strong session read committed"],
+            &[("P4", "lost update", 210, false), ("G-single", "read skew", 33, false)],
+        ),
+        verdict("snapshot isolation", &["strong snapshot isolation"], &[("G2-item", "write skew", 7, false)]),
+        verdict("serializable", &["strict serializable"], &[]),
+    ];
+    for (cell, verdict) in document.cells.iter_mut().zip(verdicts) {
+        "registers".clone_into(&mut cell.workload);
+        for round in &mut cell.rounds {
+            round.verdict = Some(verdict.clone());
+        }
+    }
+    // What the weaker levels don't promise.
+    let mut skewed = Invariant::checked("every shift has a doctor on call", false, "12 shifts have none");
+    skewed.violations = Some(12);
+    skewed.promised = false;
+    document.cells[0].rounds[2].invariants.push(skewed);
+    document
+}
+
+/// The same with a level that lets write skew through.
+fn broken_promise() -> Document {
+    let mut document = checked();
+    let broken = verdict("serializable", &["snapshot isolation"], &[("G2-item", "write skew", 1, true)]);
+    document.cells[2].rounds[1].verdict = Some(broken);
+    document
+}
+
 fn level_mismatch() -> Document {
     let mut document = base();
     document.server = Server {
@@ -318,6 +387,8 @@ fn build() -> Vec<(&'static str, Document)> {
         ("single-round", single_round()),
         ("interrupted", interrupted()),
         ("violated", violated()),
+        ("checked", checked()),
+        ("broken-promise", broken_promise()),
         ("level-mismatch", level_mismatch()),
         ("all-failed", all_failed()),
         ("many-factors", many_factors()),

@@ -1,0 +1,221 @@
+//! What the history of a round proves about the level: the fields. How it is checked is `isobench_isolation`'s.
+
+use std::time::Duration;
+
+use isobench_isolation::check::{Examined, Report};
+use isobench_isolation::{Anomaly, Finding, Guarantee, History, Model, Order};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the recorded history of a round shows, warm-up included. "Nothing found" is no proof.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Verdict {
+    /// What the product's manual promises at the level asked for, as a consistency model; null if nothing is known.
+    pub promised: Option<String>,
+    /// False if an anomaly contradicts what is promised; null if nothing is.
+    pub kept: Option<bool>,
+    /// The strongest guarantees that the history doesn't contradict, none of which implies another.
+    pub not_contradicted: Vec<String>,
+    /// What was found, the gravest first.
+    pub anomalies: Vec<AnomalyFound>,
+    /// How much was looked at.
+    pub examined: ExaminedHistory,
+    /// What the check can't see, a sentence each.
+    pub blind: Vec<String>,
+    /// Time that the check took, in seconds.
+    pub check_s: f64,
+}
+
+/// An anomaly that a history shows.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct AnomalyFound {
+    /// The name in the literature, for example "G2-item".
+    pub name: String,
+    /// What people call it, for example "write skew".
+    pub known_as: String,
+    /// The orders beside the data that are needed to show it: "data", "session" or "real time".
+    pub order: String,
+    /// How many were counted. See the reference of metrics for what one is.
+    pub count: u64,
+    /// True if counting was ended before its end, so that there may be more.
+    pub at_least: bool,
+    /// True if it contradicts what is promised.
+    pub breaks_promise: bool,
+    /// The smallest example, step by step.
+    pub witness: Vec<String>,
+    /// The example as a graph in Graphviz' language.
+    pub graph: String,
+}
+
+/// How much of a history was looked at. One transaction of a history is one attempt of the benchmark.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ExaminedHistory {
+    /// Attempts that committed.
+    pub committed: u64,
+    /// Attempts that failed.
+    pub aborted: u64,
+    /// Attempts of which nobody knows.
+    pub unknown: u64,
+    /// Reads and writes of all of them.
+    pub operations: u64,
+    /// Write-write dependencies between committed ones.
+    pub write_write: u64,
+    /// Write-read dependencies.
+    pub write_read: u64,
+    /// Anti-dependencies, those of predicates included.
+    pub read_write: u64,
+}
+
+impl Verdict {
+    /// The verdict that a check's report makes; `blind` are the sentences for what it couldn't see.
+    pub fn new(history: &History, report: &Report, blind: Vec<String>, took: Duration) -> Verdict {
+        let promised = report.verdict.promised;
+        Verdict {
+            promised: promised.map(|guarantee| guarantee.to_string()),
+            kept: report.verdict.kept,
+            not_contradicted: report.verdict.not_contradicted.iter().map(Guarantee::to_string).collect(),
+            anomalies: report
+                .findings
+                .iter()
+                .map(|found| AnomalyFound::new(history, found, promised))
+                .collect(),
+            examined: report.examined.into(),
+            blind,
+            check_s: took.as_secs_f64(),
+        }
+    }
+
+    /// True if the history doesn't contradict a model, leaving sessions and real time aside.
+    pub fn allows(&self, model: Model) -> bool {
+        let plain = Guarantee::of(model);
+        let named = |name: &String| all_guarantees().find(|guarantee| guarantee.to_string() == *name);
+        self.not_contradicted.iter().filter_map(named).any(|guarantee| guarantee.implies(plain))
+    }
+}
+
+/// Every model with every order.
+fn all_guarantees() -> impl Iterator<Item = Guarantee> {
+    Model::ALL
+        .into_iter()
+        .flat_map(|model| Order::ALL.into_iter().map(move |order| Guarantee { model, order }))
+}
+
+impl AnomalyFound {
+    fn new(history: &History, found: &Finding, promised: Option<Guarantee>) -> AnomalyFound {
+        let facts = Anomaly::facts(found.anomaly);
+        AnomalyFound {
+            name: facts.name.to_owned(),
+            known_as: facts.known_as.to_owned(),
+            order: found.order.name().to_owned(),
+            count: found.count.found,
+            at_least: !found.count.complete,
+            breaks_promise: promised.is_some_and(|promised| found.contradicts(promised)),
+            witness: found.witness.steps.iter().map(|step| step.why.clone()).collect(),
+            graph: {
+                let _ = history;
+                String::new()
+            },
+        }
+    }
+}
+
+impl From<Examined> for ExaminedHistory {
+    fn from(examined: Examined) -> Self {
+        ExaminedHistory {
+            committed: examined.committed,
+            aborted: examined.aborted,
+            unknown: examined.unknown,
+            operations: examined.operations,
+            write_write: examined.write_write,
+            write_read: examined.write_read,
+            read_write: examined.read_write + examined.predicate,
+        }
+    }
+}
+
+/// What the verdicts of all rounds of a cell say together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct VerdictSummary {
+    /// The strongest models that no round contradicts, leaving sessions and real time aside; empty if even read uncommitted
+    /// is contradicted.
+    pub models: Vec<String>,
+    /// What is promised.
+    pub promised: Option<String>,
+    /// False if a round's history contradicts what is promised; null if nothing is.
+    pub kept: Option<bool>,
+    /// Committed attempts that were looked at, of all rounds, warm-ups included.
+    pub committed: u64,
+    /// Anomalies of all kinds and rounds.
+    pub anomalies: u64,
+    /// True if there may be more.
+    pub at_least: bool,
+    /// Anomalies per million committed attempts; null if there was none.
+    pub anomalies_per_million: Option<f64>,
+    /// The kinds with their counts, the most frequent first.
+    pub kinds: Vec<AnomalyCount>,
+}
+
+/// How often one kind of anomaly was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct AnomalyCount {
+    /// What people call it.
+    pub known_as: String,
+    /// The name in the literature.
+    pub name: String,
+    /// How many.
+    pub count: u64,
+}
+
+impl VerdictSummary {
+    /// Takes the verdicts of rounds together; `None` of none.
+    pub fn of(verdicts: &[&Verdict]) -> Option<VerdictSummary> {
+        let first = verdicts.first()?;
+        let allowed: Vec<Model> = Model::ALL
+            .into_iter()
+            .filter(|model| verdicts.iter().all(|verdict| verdict.allows(*model)))
+            .collect();
+        let strongest = allowed
+            .iter()
+            .filter(|model| !allowed.iter().any(|other| other != *model && other.implies(**model)))
+            .map(|model| model.name().to_owned());
+        let found = || verdicts.iter().flat_map(|verdict| &verdict.anomalies);
+        let mut kinds: Vec<AnomalyCount> = Vec::new();
+        for anomaly in found() {
+            match kinds.iter_mut().find(|kind| kind.name == anomaly.name) {
+                Some(kind) => kind.count = kind.count.saturating_add(anomaly.count),
+                None => kinds.push(AnomalyCount {
+                    known_as: anomaly.known_as.clone(),
+                    name: anomaly.name.clone(),
+                    count: anomaly.count,
+                }),
+            }
+        }
+        kinds.sort_by_key(|kind| std::cmp::Reverse(kind.count));
+        let committed = verdicts.iter().map(|verdict| verdict.examined.committed).sum::<u64>();
+        let anomalies = found().fold(0_u64, |sum, anomaly| sum.saturating_add(anomaly.count));
+        Some(VerdictSummary {
+            models: strongest.collect(),
+            promised: first.promised.clone(),
+            kept: verdicts.iter().map(|verdict| verdict.kept).reduce(both)?,
+            committed,
+            anomalies,
+            at_least: found().any(|anomaly| anomaly.at_least),
+            anomalies_per_million: (committed > 0).then(|| anomalies as f64 * 1e6 / committed as f64),
+            kinds,
+        })
+    }
+}
+
+/// What two rounds say together: broken once is broken.
+fn both(one: Option<bool>, other: Option<bool>) -> Option<bool> {
+    match (one, other) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        (Some(true), Some(true)) => Some(true),
+        _ => None,
+    }
+}

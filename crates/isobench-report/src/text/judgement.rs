@@ -1,0 +1,69 @@
+//! What is said of the levels' verdicts below the table: proved by a history, or not proved at all.
+//!
+//! Not here: the columns of the table.
+
+use crate::document::{AnomalyCount, AnomalyFound, Cell, Document, VerdictSummary};
+use crate::numbers::{count, counted};
+
+/// What the histories of a level's cells show; `None` if none was recorded.
+pub fn verdict(cells: &[&Cell]) -> Option<String> {
+    let verdicts: Vec<&VerdictSummary> =
+        cells.iter().filter_map(|cell| cell.summary.verdict.as_ref()).collect();
+    let committed = verdicts.iter().map(|verdict| verdict.committed).sum::<u64>();
+    let [first, rest @ ..] = verdicts.as_slice() else { return None };
+    let looked = format!("in the history of {}", counted(committed, "committed transaction"));
+    if verdicts.iter().all(|verdict| verdict.anomalies == 0) {
+        let models = if rest.iter().all(|other| other.models == first.models) {
+            first.models.join(", ")
+        } else {
+            String::new()
+        };
+        return Some(format!("{looked} nothing contradicts {models}, which is no proof"));
+    }
+    let mut kinds: Vec<AnomalyCount> = Vec::new();
+    for kind in verdicts.iter().flat_map(|verdict| &verdict.kinds) {
+        match kinds.iter_mut().find(|known| known.name == kind.name) {
+            Some(known) => known.count = known.count.saturating_add(kind.count),
+            None => kinds.push(kind.clone()),
+        }
+    }
+    let least = if verdicts.iter().any(|verdict| verdict.at_least) { "at least " } else { "" };
+    let kinds: Vec<String> = kinds
+        .iter()
+        .map(|kind| format!("{} × {} ({})", count(kind.count), kind.known_as, kind.name))
+        .collect();
+    let allowed = match first.models.as_slice() {
+        [] => "which contradicts every level".to_owned(),
+        models => format!("so the level gave no more than {}", models.join(" or ")),
+    };
+    Some(format!("{looked} there is {least}{}, {allowed}", kinds.join(", ")))
+}
+
+/// The proof of a broken promise, step by step; `None` if none is broken.
+pub fn broken(cells: &[&Cell]) -> Option<String> {
+    let rounds = cells.iter().flat_map(|cell| &cell.rounds);
+    let verdict = rounds.filter(|round| round.breaks_promise()).find_map(|round| round.verdict.as_ref())?;
+    let anomaly: &AnomalyFound = verdict.anomalies.iter().find(|anomaly| anomaly.breaks_promise)?;
+    Some(format!(
+        "PROMISE BROKEN: {} is promised, but there was {} ({}): {}.",
+        verdict.promised.as_deref().unwrap_or("more"),
+        anomaly.known_as,
+        anomaly.name,
+        anomaly.witness.join("; ").trim_end_matches('.')
+    ))
+}
+
+/// Why rows without a verdict prove little.
+pub fn unproved(document: &Document) -> Option<String> {
+    let unproved = |cell: &&Cell| cell.summary.verdict.is_none() && !cell.rounds.is_empty();
+    let cell = document.cells.iter().find(unproved)?;
+    let name = cell.workload.to_lowercase().replace(['-', ' ', '_'], "");
+    let why = if name.contains("tpcb") {
+        "the TPC-B-like script can't lose an update at read committed, because it adds its amounts in SQL (balance = balance + \
+         :delta), so invariants that held there prove nothing about the level"
+    } else {
+        "its scripts don't say what they read and write, so no history was checked; invariants, if any, say little about \
+         the level"
+    };
+    Some(format!("Unproved: {why}. A checked workload proves more (isobench workloads)."))
+}
