@@ -34,6 +34,7 @@ mod error;
 mod expr;
 mod mix;
 mod number;
+mod observation;
 mod parse;
 mod random;
 mod script;
@@ -48,6 +49,7 @@ pub use control::{Step, branch};
 pub use error::{EvalError, ParseError, ParseProblem};
 pub use expr::{EvalContext, Expr, debug_line};
 pub use mix::{Mix, MixError, WeightError, Weighted, split_weight};
+pub use observation::{Observation, Observed, Source, VersionSource};
 pub use parse::{Dialect, parse, parse_as};
 pub use random::{Prng, Streams};
 pub use script::{

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::expr::Expr;
 use crate::number::leading_int;
+use crate::observation::Observation;
 use crate::symbols::{Slot, Symbols};
 use crate::variables::Variables;
 
@@ -14,6 +15,16 @@ pub struct Script {
     pub name: String,
     /// The commands in order. Branches refer to one another by index.
     pub commands: Vec<Command>,
+}
+
+impl Script {
+    /// What its lines `--@` say, in order.
+    pub fn observations(&self) -> impl Iterator<Item = &Observation> {
+        self.commands.iter().flat_map(|command| match &command.kind {
+            CommandKind::Sql(sql) => &sql.observations[..],
+            _ => &[],
+        })
+    }
 }
 
 /// One command of a script.
@@ -118,6 +129,8 @@ pub struct Sql {
     pub statements: Vec<Statement>,
     /// What becomes of the result.
     pub store: Store,
+    /// What the lines `--@` before it say it reads and writes.
+    pub observations: Vec<Observation>,
 }
 
 impl Sql {

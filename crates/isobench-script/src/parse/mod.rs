@@ -1,16 +1,20 @@
 //! Parses whole scripts: alternates between SQL and meta-commands, and puts the commands together.
-//! `line` splits a meta-command into words, `meta` reads it, `conditions` resolves the jumps.
+//! `line` splits a meta-command into words, `meta` reads it, `conditions` resolves the jumps, `observations` reads the
+//! lines `--@`.
 
 mod conditions;
 mod line;
 mod meta;
+mod observations;
 
 use crate::error::{ParseError, ParseProblem};
-use crate::script::{Command, CommandKind, Script, Sql, Store};
+use crate::observation::Observation;
+use crate::script::{Command, CommandKind, Script, Sql, Statement, Store};
 use crate::sql::{End, Scanned, Scanner, classify, substitute};
 use crate::symbols::Symbols;
 use line::Line;
 use meta::Meta;
+use observations::{is_observable, misplaced, parse_observation};
 
 /// Parses a script.
 ///
@@ -22,17 +26,19 @@ pub fn parse(name: &str, text: &str, symbols: &mut Symbols) -> Result<Script, Pa
     parse_as(Dialect::default(), name, text, symbols)
 }
 
-/// What the language has, which differs by the version of pgbench.
+/// What the language has: it differs by the version of pgbench, and isobench has more.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub struct Dialect {
     /// `\syncpipeline` is a meta-command, as it is since pgbench 17.
     pub syncpipeline: bool,
+    /// Lines `--@` before an SQL command say what it reads and writes. To pgbench they are comments.
+    pub observations: bool,
 }
 
 impl Default for Dialect {
     /// All there is.
     fn default() -> Self {
-        Self { syncpipeline: true }
+        Self { syncpipeline: true, observations: true }
     }
 }
 
@@ -57,9 +63,14 @@ pub fn parse_as(
     let mut commands: Vec<Command> = Vec::new();
     loop {
         let (found, end) = scanner.command();
+        let observations = if dialect.observations && !found.marks.is_empty() {
+            observations_of(&found, name, &mut lines, symbols)?
+        } else {
+            Vec::new()
+        };
         if !found.text.is_empty() {
             let line = lines.line_of(found.start);
-            commands.push(sql_command(&found, line, symbols));
+            commands.push(sql_command(&found, line, observations, symbols));
         }
         match end {
             End::Semicolon => {}
@@ -124,22 +135,71 @@ impl LineCounter<'_> {
     }
 }
 
-fn sql_command(scanned: &Scanned, line: u32, symbols: &mut Symbols) -> Command {
+/// What the lines `--@` before an SQL command say of it.
+fn observations_of(
+    scanned: &Scanned,
+    file: &str,
+    lines: &mut LineCounter<'_>,
+    symbols: &mut Symbols,
+) -> Result<Vec<Observation>, ParseError> {
+    let script = lines.text;
+    let mut observations = Vec::with_capacity(scanned.marks.len());
+    for mark in scanned.marks.iter().copied() {
+        let place = Place { file, line: lines.line_of(mark) };
+        let misplaced = |message| Err(misplaced(place, message, None));
+        if scanned.text.is_empty() {
+            return misplaced("an SQL command must follow a line --@");
+        }
+        if mark > scanned.start {
+            return misplaced("a line --@ must stand before the SQL command that it tells of");
+        }
+        let before = script[..mark].trim_end_matches([' ', '\t']);
+        if !(before.is_empty() || before.ends_with('\n')) {
+            return misplaced(
+                "a comment --@ must be a line of its own, before the SQL command that it tells of",
+            );
+        }
+        let text = script[mark..].split('\n').next().unwrap_or_default().trim_end();
+        observations.push(parse_observation(text, place, symbols)?);
+    }
+    if let Some(first) = observations.first()
+        && !is_observable(&statements_of(scanned))
+    {
+        let place = Place { file, line: first.line };
+        let message = "a command with lines --@ must have one statement, besides BEGIN and COMMIT";
+        return Err(misplaced(place, message, None));
+    }
+    Ok(observations)
+}
+
+/// The kind of each statement.
+fn statements_of(scanned: &Scanned) -> Vec<Statement> {
     let text = scanned.text.as_str();
-    let first_line = text.split(['\n', '\r']).next().unwrap_or(text);
     let mut statements = Vec::with_capacity(scanned.breaks.len() + 1);
     let mut from = 0;
     for end in scanned.breaks.iter().copied().chain([text.len()]) {
         statements.extend(classify(&text[from..end]));
         from = end;
     }
+    statements
+}
+
+fn sql_command(
+    scanned: &Scanned,
+    line: u32,
+    observations: Vec<Observation>,
+    symbols: &mut Symbols,
+) -> Command {
+    let text = scanned.text.as_str();
+    let first_line = text.split(['\n', '\r']).next().unwrap_or(text);
     let found = substitute(text, symbols);
     let kind = CommandKind::Sql(Sql {
         pieces: found.pieces,
         parameterized: found.parameterized,
         params: found.params,
-        statements,
+        statements: statements_of(scanned),
         store: Store::None,
+        observations,
     });
     Command { line, text: first_line.to_owned(), kind }
 }

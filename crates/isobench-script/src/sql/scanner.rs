@@ -21,6 +21,8 @@ pub(crate) struct Scanned {
     pub breaks: Vec<usize>,
     /// Where in the script the first byte of `text` comes from.
     pub start: usize,
+    /// Where in the script line comments begin with `--@`, within the text or before it.
+    pub marks: Vec<usize>,
 }
 
 /// Scans a script. Open parentheses and function bodies outlive a backslash, as in pgbench.
@@ -68,8 +70,12 @@ impl<'a> Scanner<'a> {
             if self.source[from..].starts_with(":{?") && self.test_variable(&mut scanned) {
                 continue;
             }
+            let comment = self.source[from..].starts_with("--");
+            if comment && bytes.get(from + 2) == Some(&b'@') {
+                scanned.marks.push(from);
+            }
             // Nothing is collected before the first text; a block comment is text, a line comment isn't.
-            let blank = byte.is_ascii_whitespace() || *byte == 0x0b || self.source[from..].starts_with("--");
+            let blank = byte.is_ascii_whitespace() || *byte == 0x0b || comment;
             if !(blank && scanned.text.is_empty()) {
                 self.append(&mut scanned, from);
             }

@@ -17,6 +17,18 @@ fn parse_golden() {
     });
 }
 
+/// Lines `--@`, which are comments to pgbench; so `oracle.rs` has nothing to say of them.
+#[test]
+fn observations_golden() {
+    blocks::check("observations.txt", |text| {
+        let mut symbols = Symbols::new();
+        match parse("x.sql", text, &mut symbols) {
+            Ok(script) => dump(&script, &symbols),
+            Err(error) => format!("error: {error}"),
+        }
+    });
+}
+
 #[test]
 fn errors_golden() {
     blocks::check("errors.txt", |text| match parse("x.sql", text, &mut Symbols::new()) {
@@ -53,6 +65,9 @@ fn dump(script: &Script, symbols: &Symbols) -> String {
                 write!(out, "\n    {:?} {params:?} {:?}", sql.parameterized, sql.statements).expect("writes");
                 if sql.store != Store::None {
                     write!(out, " {:?}", sql.store).expect("writes");
+                }
+                for observation in &sql.observations {
+                    write!(out, "\n    line {}: {:?}", observation.line, observation.what).expect("writes");
                 }
             }
             CommandKind::Set { slot, expr } => {

@@ -1,6 +1,6 @@
 //! Properties: the parser takes any text without a panic, its positions are valid, printing and parsing agree.
 
-use isobench_script::{CommandKind, ParseError, Script, Symbols, parse};
+use isobench_script::{CommandKind, Dialect, ParseError, Script, Symbols, parse, parse_as};
 use proptest::prelude::*;
 
 use crate::support::execute::{Client, execute};
@@ -65,6 +65,7 @@ fn pieces() -> impl Strategy<Value = String> {
         "/*",
         "*/",
         "--",
+        "\n--@ read t key=:x value=$1\n",
         "(",
         ")",
         ";",
@@ -113,6 +114,29 @@ proptest! {
     #[test]
     fn any_pieces_parse_or_fail_well(text in pieces()) {
         let _ = checked(&text);
+    }
+
+    /// Lines `--@` are comments to pgbench, so with them a script must send what it sends without.
+    #[test]
+    fn observations_change_nothing_else(text in pieces()) {
+        let strict = Dialect { observations: false, ..Dialect::default() };
+        let (mut symbols, mut others) = (Symbols::new(), Symbols::new());
+        if let Ok(script) = parse("x.sql", &text, &mut symbols) {
+            let plain = parse_as(strict, "x.sql", &text, &mut others).expect("a script without more errors");
+            prop_assert!(plain.observations().next().is_none());
+            let sent = |script: &Script, symbols: &Symbols| -> Vec<_> {
+                let commands = script.commands.iter();
+                commands.map(|command| (command.line, command.text.clone(), match &command.kind {
+                    CommandKind::Sql(sql) => {
+                        let params: Vec<_> =
+                            sql.params.iter().map(|slot| symbols.name(*slot).to_owned()).collect();
+                        (sql.parameterized.clone(), params, sql.statements.clone())
+                    }
+                    other => (other.name().to_owned(), Vec::new(), Vec::new()),
+                })).collect()
+            };
+            prop_assert_eq!(sent(&script, &symbols), sent(&plain, &others));
+        }
     }
 
     #[test]

@@ -1,0 +1,230 @@
+//! Reads the lines `--@ …` before an SQL command. To add a kind: a variant of `Observed`, and a row here.
+
+use super::Place;
+use crate::error::{ParseError, ParseProblem};
+use crate::observation::{Observation, Observed, Source, VersionSource};
+use crate::script::Statement;
+use crate::symbols::{Symbols, is_valid_variable_name};
+
+/// What such a line begins with.
+pub(super) const MARK: &str = "--@";
+
+/// A kind of line.
+struct Kind {
+    name: &'static str,
+    /// What is expected, for errors.
+    expected: &'static str,
+    fields: &'static [&'static str],
+    build: fn(&Reader<'_>, String, Fields<'_>) -> Result<Observed, ParseError>,
+}
+
+const KINDS: [Kind; 7] = [
+    Kind {
+        name: "read",
+        expected: "expected read TABLE key=SOURCE with version=SOURCE, value=SOURCE or both",
+        fields: &["key", "version", "value"],
+        build: |reader, table, [key, counter, value]| {
+            let key = reader.source("key", key)?;
+            Ok(Observed::Read { table, key, version: reader.version(counter, value)? })
+        },
+    },
+    Kind {
+        name: "write",
+        expected: "expected write TABLE key=SOURCE with version=SOURCE, value=SOURCE or both",
+        fields: &["key", "version", "value"],
+        build: |reader, table, [key, counter, value]| {
+            let key = reader.source("key", key)?;
+            Ok(Observed::Write { table, key, version: reader.version(counter, value)? })
+        },
+    },
+    Kind {
+        name: "insert",
+        expected: "expected insert TABLE key=SOURCE group=SOURCE",
+        fields: &["key", "group"],
+        build: |reader, table, [key, group, _]| {
+            let (key, group) = (reader.source("key", key)?, reader.source("group", group)?);
+            Ok(Observed::Insert { table, key, group })
+        },
+    },
+    Kind {
+        name: "append",
+        expected: "expected append TABLE key=SOURCE element=SOURCE",
+        fields: &["key", "element"],
+        build: |reader, table, [key, element, _]| {
+            let (key, element) = (reader.source("key", key)?, reader.source("element", element)?);
+            Ok(Observed::Append { table, key, element })
+        },
+    },
+    Kind {
+        name: "read-list",
+        expected: "expected read-list TABLE key=SOURCE elements=$N",
+        fields: &["key", "elements"],
+        build: |reader, table, [key, elements, _]| {
+            let (key, elements) = (reader.source("key", key)?, reader.column("elements", elements)?);
+            Ok(Observed::ReadList { table, key, elements })
+        },
+    },
+    Kind {
+        name: "read-group",
+        expected: "expected read-group TABLE group=SOURCE key=$N, the group being a variable or an integer",
+        fields: &["group", "key"],
+        build: |reader, table, [group, key, _]| {
+            let (group, key) = (reader.source("group", group)?, reader.column("key", key)?);
+            if let Source::Column(column) = group {
+                // Without any row nobody would know which group it was.
+                return Err(reader.error(format!("group=${column}"), None));
+            }
+            Ok(Observed::ReadGroup { table, group, key })
+        },
+    },
+    Kind {
+        name: "holds",
+        expected: "expected holds NAME value=$N",
+        fields: &["value"],
+        build: |reader, name, [value, _, _]| {
+            Ok(Observed::Holds { name, value: reader.column("value", value)? })
+        },
+    },
+];
+
+/// The sources of a kind's fields, in the order of [`Kind::fields`].
+type Fields<'a> = [Option<Found>; 3];
+
+/// A field's source.
+#[derive(Copy, Clone)]
+struct Found {
+    source: Source,
+    /// Where it stands in the line, for errors.
+    at: usize,
+}
+
+/// One line, and where it stands.
+struct Reader<'a> {
+    place: Place<'a>,
+    text: &'a str,
+    expected: &'static str,
+}
+
+/// Reads one line; `text` begins with the mark.
+pub(super) fn parse_observation(
+    text: &str,
+    place: Place<'_>,
+    symbols: &mut Symbols,
+) -> Result<Observation, ParseError> {
+    let mut reader = Reader {
+        place,
+        text,
+        expected: "expected read, write, insert, append, read-list, read-group or holds after --@",
+    };
+    let mut words = words(text);
+    let kind = words.next().ok_or_else(|| reader.error("there is nothing".to_owned(), None))?;
+    let kind = KINDS
+        .iter()
+        .find(|known| known.name == kind.0)
+        .ok_or_else(|| reader.error(kind.0.to_owned(), Some(kind.1)))?;
+    reader.expected = kind.expected;
+    let name = words.next().filter(|(word, _)| !word.contains('='));
+    let (name, _) = name.ok_or_else(|| reader.error("the name is missing".to_owned(), None))?;
+    let mut fields: Fields<'_> = [None; 3];
+    for (word, at) in words {
+        let Some((field, source)) = word.split_once('=') else {
+            return Err(reader.error(word.to_owned(), Some(at)));
+        };
+        let Some(index) = kind.fields.iter().position(|known| *known == field) else {
+            return Err(reader.error(format!("unknown field \"{field}\""), Some(at)));
+        };
+        if fields[index].is_some() {
+            return Err(reader.error(format!("\"{field}\" is there twice"), Some(at)));
+        }
+        let at = at + field.len() + 1;
+        fields[index] = Some(Found { source: reader.read_source(source, at, symbols)?, at });
+    }
+    let what = (kind.build)(&reader, name.to_owned(), fields)?;
+    Ok(Observation { line: place.line, text: text.to_owned(), what })
+}
+
+/// The words after the mark with their offsets.
+fn words(text: &str) -> impl Iterator<Item = (&str, usize)> {
+    let offset = |word: &str| word.as_ptr().addr() - text.as_ptr().addr();
+    text[MARK.len()..].split_ascii_whitespace().map(move |word| (word, offset(word)))
+}
+
+impl Reader<'_> {
+    /// An error; `at` is the offset of the caret within the line.
+    fn error(&self, detail: String, at: Option<usize>) -> ParseError {
+        ParseError {
+            column: at.map(|offset| u32::try_from(offset + 1).unwrap_or(u32::MAX)),
+            source: self.text.to_owned(),
+            ..misplaced(self.place, self.expected, Some(detail))
+        }
+    }
+
+    fn read_source(&self, text: &str, at: usize, symbols: &mut Symbols) -> Result<Source, ParseError> {
+        let source = if let Some(column) = text.strip_prefix('$') {
+            column.parse().ok().filter(|column| *column > 0).map(Source::Column)
+        } else if let Some(name) = text.strip_prefix(':') {
+            is_valid_variable_name(name).then(|| Source::Variable(symbols.intern(name)))
+        } else {
+            text.parse().ok().map(Source::Number)
+        };
+        source.ok_or_else(|| ParseError {
+            column: Some(u32::try_from(at + 1).unwrap_or(u32::MAX)),
+            source: self.text.to_owned(),
+            ..misplaced(
+                self.place,
+                "a source is $N (a column, from 1), :variable or an integer",
+                Some(text.to_owned()),
+            )
+        })
+    }
+
+    fn source(&self, field: &str, found: Option<Found>) -> Result<Source, ParseError> {
+        let found = found.ok_or_else(|| self.error(format!("\"{field}\" is missing"), None))?;
+        Ok(found.source)
+    }
+
+    fn column(&self, field: &str, found: Option<Found>) -> Result<u16, ParseError> {
+        match (self.source(field, found)?, found) {
+            (Source::Column(column), _) => Ok(column),
+            (_, found) => {
+                let detail = format!("\"{field}\" is no column");
+                Err(self.error(detail, found.map(|found| found.at)))
+            }
+        }
+    }
+
+    fn version(&self, counter: Option<Found>, value: Option<Found>) -> Result<VersionSource, ParseError> {
+        if counter.is_none() && value.is_none() {
+            return Err(self.error("both are missing".to_owned(), None));
+        }
+        let source = |found: Option<Found>| found.map(|found| found.source);
+        Ok(VersionSource { counter: source(counter), value: source(value) })
+    }
+}
+
+/// The error of a line that doesn't belong where it stands.
+pub(super) fn misplaced(place: Place<'_>, message: &'static str, detail: Option<String>) -> ParseError {
+    place.error(ParseProblem::Syntax { message, detail: detail.map(String::into_boxed_str), command: None })
+}
+
+/// The rows of a command must be those of one statement, or nobody would know which ones are meant.
+pub(super) fn is_observable(statements: &[Statement]) -> bool {
+    statements.iter().filter(|statement| **statement == Statement::Other).count() == 1
+        && !statements.contains(&Statement::Copy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_name_every_kind() {
+        let place = Place { file: "x", line: 1 };
+        let error = parse_observation("--@ x", place, &mut Symbols::new()).unwrap_err().to_string();
+        for kind in KINDS {
+            assert!(error.contains(kind.name), "{error}");
+            assert!(kind.expected.starts_with(&format!("expected {} ", kind.name)));
+            assert!(kind.fields.iter().all(|field| kind.expected.contains(&format!("{field}="))));
+        }
+    }
+}
