@@ -6,6 +6,9 @@
 
 pub mod binary;
 mod error;
+#[cfg(test)]
+mod samples;
+pub mod text;
 
 pub use error::{FormatError, TextError};
 

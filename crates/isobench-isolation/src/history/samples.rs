@@ -1,0 +1,83 @@
+//! Histories for property tests: as they occur, and as nobody would write them.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::{Draft, History, Key, Operation, Outcome, Transaction, Version};
+
+/// An operation that owns its lists.
+#[derive(Debug, Clone)]
+pub enum Owned {
+    One(Operation<'static>),
+    List(Key, Vec<i64>),
+    Group(u16, i64, Vec<i64>),
+}
+
+impl Owned {
+    pub fn push(&self, draft: &mut Draft) {
+        draft.push(match self {
+            Owned::One(operation) => *operation,
+            Owned::List(key, elements) => Operation::ReadList { key: *key, elements },
+            Owned::Group(table, group, rows) => Operation::ReadGroup { table: *table, group: *group, rows },
+        });
+    }
+}
+
+/// The tables of all of them.
+pub const TABLES: [&str; 3] = ["registers", "", "ä list"];
+
+/// Numbers as they occur, and all others.
+fn numbers() -> impl Strategy<Value = i64> {
+    prop_oneof![0..1000_i64, any::<i64>(), Just(i64::MIN), Just(i64::MAX)]
+}
+
+fn operations() -> impl Strategy<Value = Owned> {
+    let key = || (0..3_u16, numbers()).prop_map(|(table, id)| Key { table, id });
+    let version = || {
+        let counter = proptest::option::of(prop_oneof![0..100_u64, any::<u64>()]);
+        (counter, proptest::option::of(numbers())).prop_map(|(counter, value)| Version { counter, value })
+    };
+    prop_oneof![
+        (key(), version()).prop_map(|(key, version)| Owned::One(Operation::Read { key, version })),
+        (key(), version()).prop_map(|(key, version)| Owned::One(Operation::Write { key, version })),
+        (key(), numbers()).prop_map(|(key, group)| Owned::One(Operation::Insert { key, group })),
+        (key(), numbers()).prop_map(|(key, element)| Owned::One(Operation::Append { key, element })),
+        (key(), vec(numbers(), 0..5)).prop_map(|(key, list)| Owned::List(key, list)),
+        (0..3_u16, numbers(), vec(numbers(), 0..5))
+            .prop_map(|(table, group, rows)| Owned::Group(table, group, rows)),
+    ]
+}
+
+/// A transaction and what it does.
+pub fn transactions() -> impl Strategy<Value = (Transaction, Vec<Owned>)> {
+    let instants = prop_oneof![
+        (0..1_000_000_u64, 0..100_000_u64).prop_map(|(begin, long)| (begin, begin + long)),
+        any::<u64>().prop_map(|begin| (begin, u64::MAX)),
+        any::<(u64, u64)>(),
+        Just((0, 0)),
+    ];
+    let id = prop_oneof![0..1000_u64, any::<u64>()];
+    let outcome = proptest::sample::select(Outcome::ALL.to_vec());
+    (id, any::<u32>(), instants, outcome, vec(operations(), 0..6)).prop_map(
+        |(id, client, (begin, end), outcome, operations)| {
+            (Transaction { id, client, begin, end, outcome }, operations)
+        },
+    )
+}
+
+/// A whole history.
+pub fn histories() -> impl Strategy<Value = History> {
+    (vec(transactions(), 0..12), 0..3_u64).prop_map(|(list, dropped)| {
+        let mut history = History::new(TABLES.map(str::to_owned).to_vec());
+        let mut draft = Draft::new();
+        for (transaction, operations) in list {
+            draft.clear();
+            for operation in operations {
+                operation.push(&mut draft);
+            }
+            history.push(transaction, &draft);
+        }
+        history.set_dropped(dropped);
+        history
+    })
+}

@@ -1,0 +1,227 @@
+//! Reading the text form.
+
+use std::io::BufRead;
+
+use super::super::{Draft, FormatError, History, Key, Operation, Outcome, TextError, Transaction, Version};
+use super::cursor::Cursor;
+
+/// Reads a history from a text.
+///
+/// # Errors
+/// The text is not as the grammar has it; the error says where.
+pub fn parse(text: &str) -> Result<History, FormatError> {
+    read(text.as_bytes())
+}
+
+/// Reads a history from a file, line by line.
+///
+/// # Errors
+/// The file can't be read, or is not as the grammar has it; the error says where.
+pub fn read(mut input: impl BufRead) -> Result<History, FormatError> {
+    let mut reading = Reading::default();
+    let (mut line, mut number) = (Vec::new(), 0);
+    while input.read_until(b'\n', &mut line)? > 0 {
+        number += 1;
+        let text = str::from_utf8(&line).map_err(|_| {
+            FormatError::Text(TextError {
+                line: number,
+                column: 0,
+                problem: "this is no UTF-8 text".to_owned(),
+            })
+        })?;
+        let text = text.trim_end_matches(['\n', '\r']);
+        reading.line(&mut Cursor::new(text, number)).map_err(FormatError::Text)?;
+        line.clear();
+    }
+    reading.finish().map_err(FormatError::Text)
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Reading {
+    history: History,
+    /// The transactions whose client, or instants, weren't given.
+    without_client: Vec<usize>,
+    without_instants: Vec<usize>,
+    most_client: Option<u32>,
+    draft: Draft,
+    name: String,
+    list: Vec<i64>,
+}
+
+impl Reading {
+    fn line(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
+        if cursor.at_end() {
+            return Ok(());
+        }
+        if cursor.word() == "dropped" {
+            cursor.pass("dropped")?;
+            let more: u64 = cursor.number("a number of transactions")?;
+            self.history.set_dropped(self.history.dropped().saturating_add(more));
+        } else if cursor.eat("T") {
+            self.transaction(cursor)?;
+        } else {
+            return Err(cursor.expected("a transaction (T1: …), \"dropped N\" or a comment"));
+        }
+        if cursor.at_end() { Ok(()) } else { Err(cursor.expected("the end of the line")) }
+    }
+
+    fn transaction(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
+        let index = self.history.transactions().len();
+        let id = cursor.number("the transaction's number")?;
+        let mut transaction = Transaction { id, client: 0, begin: 0, end: 0, outcome: Outcome::Committed };
+        let (mut client, mut instants, mut outcome) = (false, false, false);
+        while !cursor.eat(":") {
+            if cursor.at_number() && !instants {
+                instants = true;
+                transaction.begin = cursor.number("an instant")?;
+                cursor.pass("..")?;
+                transaction.end = if cursor.at_number() { cursor.number("an instant")? } else { u64::MAX };
+                continue;
+            }
+            let word = cursor.word();
+            let ended = Outcome::ALL.into_iter().find(|outcome| outcome.name() == word);
+            match ended {
+                Some(ended) if !outcome => {
+                    outcome = true;
+                    cursor.pass(word)?;
+                    transaction.outcome = ended;
+                }
+                None if word == "client" && !client => {
+                    client = true;
+                    cursor.pass(word)?;
+                    cursor.pass("=")?;
+                    transaction.client = cursor.number("a client's number")?;
+                    self.most_client = self.most_client.max(Some(transaction.client));
+                }
+                _ => return Err(expected_word(cursor, client, instants, outcome)),
+            }
+        }
+        if !client {
+            self.without_client.push(index);
+        }
+        if !instants {
+            self.without_instants.push(index);
+        }
+        self.operations(cursor)?;
+        self.history.push(transaction, &self.draft);
+        Ok(())
+    }
+
+    fn operations(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
+        self.draft.clear();
+        if cursor.at_end() {
+            return Ok(());
+        }
+        self.operation(cursor)?;
+        while cursor.eat(",") {
+            self.operation(cursor)?;
+        }
+        if cursor.at_end() { Ok(()) } else { Err(cursor.expected("\",\" or the end of the line")) }
+    }
+
+    fn operation(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
+        let kind = cursor.word();
+        if !matches!(kind, "r" | "w" | "i" | "a" | "l" | "g") {
+            return Err(cursor.expected("an operation (r, w, i, a, l or g)"));
+        }
+        cursor.pass(kind)?;
+        let key = self.row(cursor)?;
+        let operation = match kind {
+            "i" => {
+                cursor.pass("in")?;
+                Operation::Insert { key, group: cursor.number("a group")? }
+            }
+            "a" => {
+                cursor.pass("+=")?;
+                Operation::Append { key, element: cursor.number("an element")? }
+            }
+            _ => {
+                cursor.pass("=")?;
+                match kind {
+                    "r" => Operation::Read { key, version: version(cursor)? },
+                    "w" => Operation::Write { key, version: version(cursor)? },
+                    _ => {
+                        self.numbers(cursor)?;
+                        let list = self.list.as_slice();
+                        match kind {
+                            "l" => Operation::ReadList { key, elements: list },
+                            _ => Operation::ReadGroup { table: key.table, group: key.id, rows: list },
+                        }
+                    }
+                }
+            }
+        };
+        self.draft.push(operation);
+        Ok(())
+    }
+
+    fn row(&mut self, cursor: &mut Cursor<'_>) -> Result<Key, TextError> {
+        cursor.name(&mut self.name)?;
+        let table = self.history.table(&self.name);
+        let table = table.ok_or_else(|| cursor.error("there are more than 65,536 tables".to_owned()))?;
+        let id = if cursor.at_number() { cursor.number("a key")? } else { 0 };
+        Ok(Key { table, id })
+    }
+
+    fn numbers(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
+        self.list.clear();
+        cursor.pass("[")?;
+        while !cursor.eat("]") {
+            self.list.push(cursor.number("a number or \"]\"")?);
+            cursor.eat(",");
+        }
+        Ok(())
+    }
+
+    /// Fills in what was left out everywhere.
+    fn finish(mut self) -> Result<History, TextError> {
+        let transactions = &mut self.history.transactions;
+        if self.without_instants.len() < transactions.len() {
+            for index in self.without_instants {
+                transactions[index].end = u64::MAX;
+            }
+        }
+        let mut next = self.most_client.map_or(Some(0), |most| most.checked_add(1));
+        for index in self.without_client {
+            let problem =
+                || TextError { line: 0, column: 0, problem: "there are too many clients".to_owned() };
+            let client = next.ok_or_else(problem)?;
+            transactions[index].client = client;
+            next = client.checked_add(1);
+        }
+        Ok(self.history)
+    }
+}
+
+/// The error of a word that stands before the colon, by what may still stand there.
+fn expected_word(cursor: &Cursor<'_>, client: bool, instants: bool, outcome: bool) -> TextError {
+    let mut possible = Vec::new();
+    for (given, word) in
+        [(client, "client=N"), (instants, "BEGIN..END"), (outcome, "committed, aborted, unknown")]
+    {
+        if !given {
+            possible.push(word);
+        }
+    }
+    possible.push("\":\"");
+    cursor.expected(&format!("one of {}", possible.join(", ")))
+}
+
+fn version(cursor: &mut Cursor<'_>) -> Result<Version, TextError> {
+    const WHAT: &str = "a version (v3/17, v3, 17 or init)";
+    if cursor.word() == "init" {
+        cursor.pass("init")?;
+        return Ok(Version::INITIAL);
+    }
+    if cursor.at_number() {
+        return Ok(Version { counter: None, value: Some(cursor.number("a value")?) });
+    }
+    if cursor.word() != "v" {
+        return Err(cursor.expected(WHAT));
+    }
+    cursor.pass("v")?;
+    let counter = Some(cursor.number("a counter")?);
+    let value = if cursor.eat("/") { Some(cursor.number("a value")?) } else { None };
+    Ok(Version { counter, value })
+}

@@ -1,0 +1,163 @@
+//! Writing the text form.
+
+use std::fmt::{self, Display, Formatter};
+use std::io::{self, Write};
+
+use super::super::{History, Key, Operation, Outcome, Transaction, Version};
+use super::is_bare;
+
+/// Writes a history as text.
+///
+/// # Errors
+/// The output can't be written.
+pub fn write(history: &History, mut output: impl Write) -> io::Result<()> {
+    let names = Names::of(history);
+    if history.dropped() > 0 {
+        writeln!(output, "dropped {}", history.dropped())?;
+    }
+    for (index, transaction) in history.transactions().iter().enumerate() {
+        names.head(*transaction, &mut output)?;
+        for (place, operation) in history.operations(index).enumerate() {
+            let comma = if place == 0 { "" } else { "," };
+            write!(output, "{comma} {}", Shown { names: &names, operation })?;
+        }
+        writeln!(output)?;
+    }
+    output.flush()
+}
+
+/// A history as text.
+pub fn print(history: &History) -> String {
+    let mut text = Vec::new();
+    // Nothing is in the way of writing to memory, and it was text that was written.
+    let _ = write(history, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// How the tables are called in this text.
+struct Names {
+    /// The name, in quotes if need be, and whether only row 0 of the table occurs, so that the key can be left out.
+    tables: Vec<(String, bool)>,
+    /// Whether a transaction has instants.
+    instants: bool,
+}
+
+impl Names {
+    fn of(history: &History) -> Names {
+        let mut tables: Vec<(String, bool)> =
+            history.tables().iter().map(|name| (quoted(name), true)).collect();
+        for record in &history.records {
+            if record.id != 0
+                && let Some(table) = tables.get_mut(usize::from(record.table))
+            {
+                table.1 = false;
+            }
+        }
+        let instants = history.transactions().iter().any(|transaction| transaction.end != 0);
+        Names { tables, instants }
+    }
+
+    fn head(&self, transaction: Transaction, output: &mut impl Write) -> io::Result<()> {
+        let Transaction { id, client, begin, end, outcome } = transaction;
+        write!(output, "T{id} client={client}")?;
+        match end {
+            u64::MAX => write!(output, " {begin}..")?,
+            _ if self.instants || begin != 0 => write!(output, " {begin}..{end}")?,
+            _ => {}
+        }
+        if outcome != Outcome::Committed {
+            write!(output, " {}", outcome.name())?;
+        }
+        write!(output, ":")
+    }
+
+    /// A row, in two words or one.
+    fn row(&self, Key { table, id }: Key, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.tables.get(usize::from(table)) {
+            Some((name, true)) => f.write_str(name),
+            Some((name, false)) => write!(f, "{name} {id}"),
+            // No table of this number: nobody but a caller's mistake gets here.
+            None => write!(f, "\"table {table}\" {id}"),
+        }
+    }
+}
+
+fn quoted(name: &str) -> String {
+    if is_bare(name) {
+        return name.to_owned();
+    }
+    let mut quoted = String::from("\"");
+    for letter in name.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            '\n' => quoted.push_str("\\n"),
+            letter if letter.is_control() => quoted.extend(letter.escape_unicode()),
+            letter => quoted.push(letter),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// An operation as it stands in the text.
+struct Shown<'a> {
+    names: &'a Names,
+    operation: Operation<'a>,
+}
+
+impl Display for Shown<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut kind = |letter: &str, key| {
+            write!(f, "{letter} ")?;
+            self.names.row(key, f)
+        };
+        match self.operation {
+            Operation::Read { key, version } => {
+                kind("r", key)?;
+                write!(f, " = {}", Text(version))
+            }
+            Operation::Write { key, version } => {
+                kind("w", key)?;
+                write!(f, " = {}", Text(version))
+            }
+            Operation::Insert { key, group } => {
+                kind("i", key)?;
+                write!(f, " in {group}")
+            }
+            Operation::Append { key, element } => {
+                kind("a", key)?;
+                write!(f, " += {element}")
+            }
+            Operation::ReadList { key, elements } => {
+                kind("l", key)?;
+                list(elements, f)
+            }
+            Operation::ReadGroup { table, group, rows } => {
+                kind("g", Key { table, id: group })?;
+                list(rows, f)
+            }
+        }
+    }
+}
+
+fn list(numbers: &[i64], f: &mut Formatter<'_>) -> fmt::Result {
+    f.write_str(" = [")?;
+    for (place, number) in numbers.iter().enumerate() {
+        let blank = if place == 0 { "" } else { " " };
+        write!(f, "{blank}{number}")?;
+    }
+    f.write_str("]")
+}
+
+struct Text(Version);
+
+impl Display for Text {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match (self.0.counter, self.0.value) {
+            (Some(counter), Some(value)) => write!(f, "v{counter}/{value}"),
+            (Some(counter), None) => write!(f, "v{counter}"),
+            (None, Some(value)) => write!(f, "{value}"),
+            (None, None) => f.write_str("init"),
+        }
+    }
+}
