@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use isobench_pgwire::{Completed, Connection, TransactionStatus};
+use isobench_pgwire::{Completed, Connection, Rows, TransactionStatus};
 
 use crate::error::Error;
 use crate::load::load;
@@ -87,7 +87,10 @@ pub(crate) fn run_actions(
 }
 
 /// Runs a command; outside a transaction block, tries again after conflicts as often as the product needs.
-pub(crate) fn execute(conn: &mut Connection, db: &Database, sql: &str) -> Result<Vec<Completed>, Error> {
+///
+/// # Errors
+/// The server refuses it, or the connection is lost.
+pub fn execute(conn: &mut Connection, db: &Database, sql: &str) -> Result<Vec<Completed>, Error> {
     let mut retry = Retry::new(db);
     loop {
         let inside = conn.transaction_status() != TransactionStatus::Idle;
@@ -97,6 +100,14 @@ pub(crate) fn execute(conn: &mut Connection, db: &Database, sql: &str) -> Result
             Err(error) => retry.after(error)?,
         }
     }
+}
+
+/// Asks a question.
+///
+/// # Errors
+/// The server refuses it, or the connection is lost.
+pub fn query(conn: &mut Connection, sql: &str) -> Result<Rows, Error> {
+    conn.query(sql).map_err(|error| Error::of(error, sql))
 }
 
 /// Counts the tries of a command that failed because of a conflict, and waits between them.

@@ -38,7 +38,7 @@ mod target;
 
 pub use conflict::Conflict;
 pub use error::Error;
-pub use init::{init, scale_of};
+pub use init::{execute, init, query, scale_of};
 pub use invariants::{Baseline, Checked, Expectation, Writes, baseline, check};
 pub use level::EffectiveLevelQuery;
 pub use namespace::Namespace;
@@ -46,6 +46,6 @@ pub use options::{Habits, InitOptions, PartitionMethod};
 pub use product::{Database, Product, detect};
 pub use progress::{Progress, Timings};
 pub use promises::Promises;
-pub use reset::{ResetNote, reset};
+pub use reset::{ResetNote, reset, tidy};
 pub use settings::{Settings, settings};
 pub use steps::{Step, Steps, StepsError};

@@ -52,6 +52,34 @@ pub fn reset(conn: &mut Connection, db: &Database, opts: &InitOptions) -> Result
     if let Err(error) = run_actions(conn, db, &tables::analyze(db), &mut |_| {}) {
         tolerate(error, "the statistics could not be refreshed", &mut notes)?;
     }
+    checkpoint(conn, db, &mut notes)?;
+    Ok(ResetNote { took: started.elapsed(), notes })
+}
+
+/// Vacuums and analyses tables of any workload where the product knows that, and ends with a checkpoint, so that none of it
+/// falls into a measurement. What the server refuses becomes a sentence in `notes`.
+///
+/// # Errors
+/// The connection is lost.
+pub fn tidy(
+    conn: &mut Connection,
+    db: &Database,
+    tables: &[&str],
+    notes: &mut Vec<String>,
+) -> Result<(), Error> {
+    let dialect = &db.product.dialect;
+    if let Some(command) = dialect.vacuum.or(dialect.analyze) {
+        for table in tables {
+            if let Err(error) = execute(conn, db, &format!("{command} {table}")) {
+                tolerate(error, &format!("{command} {table} failed"), notes)?;
+            }
+        }
+    }
+    checkpoint(conn, db, notes)
+}
+
+/// Writes what is dirty, where the product and the role permit it.
+fn checkpoint(conn: &mut Connection, db: &Database, notes: &mut Vec<String>) -> Result<(), Error> {
     if db.product.dialect.checkpoint
         && let Err(error) = execute(conn, db, "checkpoint")
     {
@@ -61,9 +89,9 @@ pub fn reset(conn: &mut Connection, db: &Database, opts: &InitOptions) -> Result
         } else {
             "CHECKPOINT failed"
         };
-        tolerate(error, what, &mut notes)?;
+        tolerate(error, what, notes)?;
     }
-    Ok(ResetNote { took: started.elapsed(), notes })
+    Ok(())
 }
 
 /// Turns what the server refused into a note; anything else stays an error.

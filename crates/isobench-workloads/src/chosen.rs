@@ -1,0 +1,309 @@
+//! One workload with its variant and parameters, from a text: `NAME[+VARIANT][:PARAMETER=VALUE,…]`.
+
+use isobench_database::Database;
+use isobench_script::{ParseError, Value};
+
+use crate::pieces::{select, statements};
+use crate::workload::{Invariant, Parameter, Variant, Weight, Workload};
+
+/// A workload as somebody wants it.
+#[derive(Debug, Clone)]
+pub struct Chosen {
+    workload: &'static Workload,
+    variant: Option<&'static Variant>,
+    /// In the order of the workload's parameters.
+    values: Vec<Value>,
+}
+
+/// A script that can be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    /// The name, `WORKLOAD/SCRIPT`; of a workload with one script the workload's.
+    pub name: String,
+    /// The text in the pgbench language.
+    pub text: String,
+    /// How often it is drawn, beside the others; at least 1.
+    pub weight: u64,
+}
+
+/// A text that chooses no workload. The messages list what there is.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum UnknownWorkload {
+    /// There is none of that name.
+    #[error("there is no workload \"{name}\"; there are {}", list(crate::all().iter().map(|row| row.name)))]
+    Name {
+        /// What was asked for.
+        name: String,
+    },
+    /// The workload has no such variant.
+    #[error("workload {workload} has no variant \"{variant}\"; {known}")]
+    Variant {
+        /// The workload.
+        workload: &'static str,
+        /// What was asked for.
+        variant: String,
+        /// What there is.
+        known: String,
+    },
+    /// The workload has no such parameter.
+    #[error("workload {workload} has no parameter \"{parameter}\"; there are {known}")]
+    Parameter {
+        /// The workload.
+        workload: &'static str,
+        /// What was asked for.
+        parameter: String,
+        /// What there is.
+        known: String,
+    },
+    /// A parameter isn't of the form `NAME=VALUE`.
+    #[error("\"{text}\": a parameter is NAME=VALUE; workload {workload} has {known}")]
+    Form {
+        /// The workload.
+        workload: &'static str,
+        /// What was given.
+        text: String,
+        /// What there is.
+        known: String,
+    },
+    /// A parameter is given twice.
+    #[error("workload {workload}: parameter {parameter} is given twice")]
+    Twice {
+        /// The workload.
+        workload: &'static str,
+        /// The parameter.
+        parameter: &'static str,
+    },
+    /// A parameter's value is out of range or of the wrong type.
+    #[error(
+        "workload {workload}: {}={value} is no {} from {} to {} ({})",
+        parameter.name, parameter.kind(), parameter.range.0, parameter.range.1, parameter.meaning
+    )]
+    Value {
+        /// The workload.
+        workload: &'static str,
+        /// The parameter.
+        parameter: &'static Parameter,
+        /// What was given.
+        value: String,
+    },
+    /// A parameter is greater than another that limits it.
+    #[error("workload {workload}: {smaller} may not be greater than {greater}")]
+    Order {
+        /// The workload.
+        workload: &'static str,
+        /// What has to be smaller or equal, with its value.
+        smaller: String,
+        /// What limits it, with its value.
+        greater: String,
+    },
+    /// All scripts have the weight 0.
+    #[error("workload {workload}: at least one of the weights {weights} must be above 0")]
+    NoWeight {
+        /// The workload.
+        workload: &'static str,
+        /// The parameters that are weights.
+        weights: String,
+    },
+}
+
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// Finds a workload: `registers`, `write-skew+for-update`, `bank:accounts=10,scans=5`.
+///
+/// # Errors
+/// There is no such workload, variant or parameter, or a value is out of range.
+pub fn find(spec: &str) -> Result<Chosen, UnknownWorkload> {
+    let (name, parameters) = spec.split_once(':').unwrap_or((spec, ""));
+    let (name, variant) = match name.split_once('+') {
+        Some((name, variant)) => (name, Some(variant)),
+        None => (name, None),
+    };
+    let workload = crate::all().iter().copied().find(|workload| workload.name == name);
+    let workload = workload.ok_or_else(|| UnknownWorkload::Name { name: name.to_owned() })?;
+    let variant = variant.map(|variant| find_variant(workload, variant)).transpose()?;
+    let values = read_values(workload, parameters)?;
+    let chosen = Chosen { workload, variant, values };
+    chosen.consistent()?;
+    Ok(chosen)
+}
+
+fn find_variant(workload: &'static Workload, name: &str) -> Result<&'static Variant, UnknownWorkload> {
+    let found = workload.variants.iter().find(|variant| variant.name == name);
+    found.ok_or_else(|| UnknownWorkload::Variant {
+        workload: workload.name,
+        variant: name.to_owned(),
+        known: match workload.variants {
+            [] => "it has none".to_owned(),
+            variants => format!("there are {}", list(variants.iter().map(|variant| variant.name))),
+        },
+    })
+}
+
+fn read_values(workload: &'static Workload, text: &str) -> Result<Vec<Value>, UnknownWorkload> {
+    let known = || list(workload.parameters.iter().map(|parameter| parameter.name));
+    let mut values: Vec<Option<Value>> = vec![None; workload.parameters.len()];
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        let Some((name, value)) = part.split_once('=') else {
+            let text = part.to_owned();
+            return Err(UnknownWorkload::Form { workload: workload.name, text, known: known() });
+        };
+        let Some(index) = workload.parameters.iter().position(|parameter| parameter.name == name) else {
+            let parameter = name.to_owned();
+            return Err(UnknownWorkload::Parameter { workload: workload.name, parameter, known: known() });
+        };
+        let parameter = &workload.parameters[index];
+        if values[index].is_some() {
+            return Err(UnknownWorkload::Twice { workload: workload.name, parameter: parameter.name });
+        }
+        values[index] = Some(read_value(workload, parameter, value)?);
+    }
+    let with_defaults = values.into_iter().zip(workload.parameters);
+    Ok(with_defaults.map(|(value, parameter)| value.unwrap_or(parameter.default)).collect())
+}
+
+fn read_value(
+    workload: &Workload,
+    parameter: &'static Parameter,
+    text: &str,
+) -> Result<Value, UnknownWorkload> {
+    let (least, most) = parameter.range;
+    let whole = matches!(parameter.default, Value::Int(_));
+    let value = if whole { text.parse().ok().map(Value::Int) } else { text.parse().ok().map(Value::Double) };
+    let within = value.filter(|value| {
+        let number = |value: Value| value.as_double().unwrap_or(f64::NAN);
+        (number(least)..=number(most)).contains(&number(*value))
+    });
+    within.ok_or_else(|| UnknownWorkload::Value {
+        workload: workload.name,
+        parameter,
+        value: text.to_owned(),
+    })
+}
+
+impl Chosen {
+    /// The workload.
+    pub fn workload(&self) -> &'static Workload {
+        self.workload
+    }
+
+    /// The variant, if one was chosen.
+    pub fn variant(&self) -> Option<&'static Variant> {
+        self.variant
+    }
+
+    /// The text that chooses the same again, with the parameters that aren't their defaults.
+    pub fn name(&self) -> String {
+        let variant = self.variant.map(|variant| format!("+{}", variant.name)).unwrap_or_default();
+        let parameters = self.workload.parameters.iter().zip(&self.values);
+        let set: Vec<String> = parameters
+            .filter(|(parameter, value)| **value != parameter.default)
+            .map(|(parameter, value)| format!("{}={value}", parameter.name))
+            .collect();
+        let separator = if set.is_empty() { "" } else { ":" };
+        format!("{}{variant}{separator}{}", self.workload.name, set.join(","))
+    }
+
+    /// The variables that the scripts need, with their values: the parameters. (`attempt_id` is set by whoever runs them.)
+    pub fn variables(&self) -> Vec<(String, Value)> {
+        let names = self.workload.parameters.iter().map(|parameter| parameter.name.to_owned());
+        names.zip(self.values.iter().copied()).collect()
+    }
+
+    /// The scripts that are drawn at all.
+    pub fn scripts(&self) -> Vec<Script> {
+        let wanted: Vec<&str> = self.variant.iter().map(|variant| variant.name).collect();
+        let scripts = self.workload.scripts;
+        let name = |script: &str| match scripts {
+            [_] => self.workload.name.to_owned(),
+            _ => format!("{}/{script}", self.workload.name),
+        };
+        let script = |file: &crate::ScriptFile| Script {
+            name: name(file.name),
+            text: select(file.text, &wanted),
+            weight: self.weight(file.weight),
+        };
+        scripts.iter().map(script).filter(|script| script.weight > 0).collect()
+    }
+
+    /// The statements that make the tables, dropping what is there, in the words of a product.
+    ///
+    /// # Errors
+    /// The workload's file is no SQL: a defect of isobench.
+    pub fn setup(&self, database: &Database) -> Result<Vec<String>, ParseError> {
+        let mut wanted: Vec<&str> = self.variant.iter().map(|variant| variant.name).collect();
+        if database.product.dialect.fillfactor {
+            wanted.push("fillfactor");
+        }
+        statements(&select(self.workload.setup, &wanted), |name| {
+            self.value(name).map(|value| value.to_string())
+        })
+    }
+
+    /// The tables, in the order of their creation.
+    pub fn tables(&self) -> Vec<&'static str> {
+        let extra = self.variant.map_or(&[][..], |variant| variant.tables);
+        self.workload.tables.iter().chain(extra).copied().collect()
+    }
+
+    /// The invariants.
+    pub fn invariants(&self) -> Vec<&'static Invariant> {
+        let extra = self.variant.map_or(&[][..], |variant| variant.invariants);
+        self.workload.invariants.iter().chain(extra).collect()
+    }
+
+    /// The SQL of an invariant, with the parameters' values.
+    ///
+    /// # Errors
+    /// It is no SQL: a defect of isobench.
+    pub fn question(&self, invariant: &Invariant) -> Result<String, ParseError> {
+        let text = format!("{};\n", invariant.sql);
+        let question = statements(&text, |name| self.value(name).map(|value| value.to_string()))?;
+        Ok(question.into_iter().next().unwrap_or_default())
+    }
+
+    /// True if the scripts say what they read and write, so that their history can be checked.
+    pub fn is_checked(&self) -> bool {
+        self.workload.scripts.iter().any(|script| script.text.contains("--@ "))
+    }
+
+    /// A parameter's value.
+    pub fn value(&self, name: &str) -> Option<Value> {
+        let index = self.workload.parameters.iter().position(|parameter| parameter.name == name)?;
+        self.values.get(index).copied()
+    }
+
+    fn weight(&self, weight: Weight) -> u64 {
+        match weight {
+            Weight::Fixed(weight) => weight,
+            Weight::Parameter(name) => {
+                let value = self.value(name).and_then(|value| value.as_int().ok());
+                value.and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
+            }
+        }
+    }
+
+    /// Checks what parameters must be together.
+    fn consistent(&self) -> Result<(), UnknownWorkload> {
+        let number = |name| self.value(name).and_then(|value| value.as_double().ok()).unwrap_or(0.0);
+        let shown = |name| format!("{name}={}", self.value(name).unwrap_or(Value::Null));
+        for &(smaller, greater) in self.workload.at_most {
+            if number(smaller) > number(greater) {
+                return Err(UnknownWorkload::Order {
+                    workload: self.workload.name,
+                    smaller: shown(smaller),
+                    greater: shown(greater),
+                });
+            }
+        }
+        if self.workload.scripts.iter().all(|script| self.weight(script.weight) == 0) {
+            let weights = self.workload.scripts.iter().filter_map(|script| match script.weight {
+                Weight::Parameter(name) => Some(name),
+                Weight::Fixed(_) => None,
+            });
+            return Err(UnknownWorkload::NoWeight { workload: self.workload.name, weights: list(weights) });
+        }
+        Ok(())
+    }
+}

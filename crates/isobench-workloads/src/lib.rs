@@ -1,0 +1,56 @@
+//! Checked workloads: tables, scripts, invariants, and what the history of each can prove.
+//!
+//! A workload is a file and a folder: `NAME.rs` is its row of facts, `NAME/tables.sql` makes its tables, and the other files
+//! are its scripts in the pgbench language, with lines `--@ …` that say what each statement reads and writes.
+//! Nothing here knows who runs the scripts, records what they did, or judges it.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `workload` | what a workload is: types |
+//! | `chosen` | one workload with variant and parameters, from a text such as `registers:keys=50` |
+//! | `pieces` | lines of files that belong to a variant or to some products |
+//! | `tables` | making the tables |
+//! | `invariants` | asking the database whether the invariants hold |
+//! | the others | one workload each |
+//!
+//! ```
+//! let chosen = isobench_workloads::find("registers:keys=50")?;
+//! assert_eq!(chosen.name(), "registers:keys=50");
+//! assert!(chosen.is_checked());
+//! # Ok::<(), isobench_workloads::UnknownWorkload>(())
+//! ```
+
+mod bank;
+mod chosen;
+mod invariants;
+mod list_append;
+mod long_fork;
+mod mytab;
+mod pieces;
+mod receipts;
+mod registers;
+mod sibench;
+mod tables;
+mod workload;
+mod write_skew;
+
+pub use chosen::{Chosen, Script, UnknownWorkload, find};
+pub use invariants::{Violations, check};
+pub use tables::make;
+pub use workload::{Assertion, Invariant, Parameter, ScriptFile, Variant, Weight, Workload};
+
+/// All workloads, in the order of lists.
+pub fn all() -> &'static [&'static Workload] {
+    &WORKLOADS
+}
+
+static WORKLOADS: [&Workload; 8] = [
+    &registers::REGISTERS,
+    &list_append::LIST_APPEND,
+    &bank::BANK,
+    &write_skew::WRITE_SKEW,
+    &mytab::MYTAB,
+    &long_fork::LONG_FORK,
+    &sibench::SIBENCH,
+    &receipts::RECEIPTS,
+];

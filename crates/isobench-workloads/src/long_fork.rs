@@ -1,0 +1,40 @@
+//! Long fork: readers who disagree on the order of two writes.
+
+use crate::workload::{Parameter, ScriptFile, Weight, Workload};
+
+/// Writers of single rows, and readers of small groups of them.
+pub static LONG_FORK: Workload = Workload {
+    name: "long-fork",
+    summary: "Writers write one row each, readers read all rows of a small group one after the other, in either direction",
+    source: "the long fork test of Jepsen (jepsen.tests.long-fork); the anomaly: Sovran et al., Transactional Storage for \
+             Geo-Replicated Systems, SOSP 2011. Here rows are written again and again, because their counters show the order",
+    tables: &["forks"],
+    setup: include_str!("long_fork/tables.sql"),
+    scripts: &[
+        ScriptFile {
+            name: "write",
+            text: include_str!("long_fork/write.sql"),
+            weight: Weight::Parameter("writes"),
+        },
+        ScriptFile {
+            name: "read",
+            text: include_str!("long_fork/read.sql"),
+            weight: Weight::Parameter("reads"),
+        },
+    ],
+    parameters: &[
+        Parameter::int("groups", 16, (1, 1_000_000), "groups"),
+        Parameter::int("rows", 4, (2, 8), "rows of each group"),
+        Parameter::int("writes", 50, (0, 1_000_000), "weight of writers"),
+        Parameter::int("reads", 50, (0, 1_000_000), "weight of readers"),
+    ],
+    at_most: &[],
+    variants: &[],
+    invariants: &[],
+    assertions: &[],
+    proves: "Two readers who saw two writes in different orders (G-nonadjacent): snapshot isolation forbids it, parallel snapshot \
+             isolation (replicas, some clusters) doesn't. At read committed also read skew. Writers and readers are small, so \
+             also a rare fork has a chance to be seen.",
+    blind: "A writer reads nothing and a reader writes nothing: no lost updates, no write skew. The tables keep no trace: only \
+            the history shows a fork.",
+};

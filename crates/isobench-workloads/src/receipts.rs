@@ -1,0 +1,59 @@
+//! Receipts: the report of a closed batch must never change.
+
+use crate::workload::{Invariant, Parameter, ScriptFile, Variant, Weight, Workload};
+
+/// Batch processing, with the anomaly that a read-only transaction makes.
+pub static RECEIPTS: Workload = Workload {
+    name: "receipts",
+    summary: "NEW-RECEIPT puts a receipt into the till's current batch, CLOSE-BATCH begins the next one, REPORT reads the batch closed last",
+    source: "Ports and Grittner, Serializable Snapshot Isolation in PostgreSQL, PVLDB 5(12), 2012, §2.1.2",
+    tables: &["control", "receipts"],
+    setup: include_str!("receipts/tables.sql"),
+    scripts: &[
+        ScriptFile {
+            name: "new-receipt",
+            text: include_str!("receipts/new_receipt.sql"),
+            weight: Weight::Parameter("receipts"),
+        },
+        ScriptFile {
+            name: "close-batch",
+            text: include_str!("receipts/close_batch.sql"),
+            weight: Weight::Parameter("closings"),
+        },
+        ScriptFile {
+            name: "report",
+            text: include_str!("receipts/report.sql"),
+            weight: Weight::Parameter("reports"),
+        },
+    ],
+    parameters: &[
+        Parameter::int(
+            "tills",
+            10,
+            (1, 100_000),
+            "tills, each with a batch number of its own (the paper has one)",
+        ),
+        Parameter::int("receipts", 70, (0, 1_000_000), "weight of NEW-RECEIPT"),
+        Parameter::int("closings", 10, (0, 1_000_000), "weight of CLOSE-BATCH"),
+        Parameter::int("reports", 20, (0, 1_000_000), "weight of REPORT"),
+    ],
+    at_most: &[],
+    variants: &[Variant {
+        name: "filed",
+        summary: "REPORT also keeps the number of receipts it saw in a table, so that the tables show a report that has changed \
+                  since; it is no longer read-only then",
+        tables: &["reports"],
+        invariants: &[Invariant {
+            name: "reports-final",
+            meaning: "a batch has the receipts that each report of it counted; reports are counted that are wrong now",
+            sql: "SELECT count(*), 'batch ' || CAST(min(reports.batch) AS varchar(20)) FROM reports \
+                  JOIN (SELECT batch, count(*) AS total FROM receipts GROUP BY batch) AS batches ON batches.batch = reports.batch \
+                  WHERE total <> receipts",
+        }],
+    }],
+    invariants: &[],
+    assertions: &[],
+    proves: "A receipt that came into a batch after its report: a cycle of a new receipt, a closing and a report (G2, by the report's \
+             predicate read), which no two of the three make. Snapshot isolation permits it, although the report writes nothing.",
+    blind: "Nothing is updated but the batch numbers: no lost updates. Without the variant filed the tables keep no trace.",
+};

@@ -1,0 +1,58 @@
+//! Registers: read some, write some of them.
+
+use crate::workload::{Invariant, Parameter, ScriptFile, Variant, Weight, Workload};
+
+/// Read-write registers with version counters.
+pub static REGISTERS: Workload = Workload {
+    name: "registers",
+    summary: "Reads some registers, and adds one to some of those it read, computing the new value itself",
+    source: "the rw-register histories of Elle (Kingsbury and Alvaro, Elle: Inferring Isolation Anomalies from \
+             Experimental Observations, PVLDB 14(3), 2020), with a version counter in each row so that the order of versions is seen",
+    tables: &["registers"],
+    setup: include_str!("registers/tables.sql"),
+    scripts: &[ScriptFile {
+        name: "registers",
+        text: include_str!("registers/registers.sql"),
+        weight: Weight::Fixed(1),
+    }],
+    parameters: &[
+        Parameter::int("keys", 100, (1, 10_000_000), "registers"),
+        Parameter::int(
+            "operations",
+            4,
+            (1, 8),
+            "registers that a transaction reads, each from a part of its own of all keys",
+        ),
+        Parameter::int("writes", 50, (0, 100), "percent of the registers read that are written, too"),
+        Parameter::int(
+            "hot",
+            0,
+            (0, 100),
+            "percent of the registers that form a hot spot, to which 90 % of the operations go; 0: none",
+        ),
+        Parameter::real(
+            "zipfian",
+            0.0,
+            (0.0, 1000.0),
+            "above 1: registers are chosen by a Zipfian distribution with this parameter",
+        ),
+    ],
+    at_most: &[("operations", "keys")],
+    variants: &[Variant {
+        name: "for-update",
+        summary: "Registers are read with SELECT … FOR UPDATE, so that at read committed no update is lost either",
+        tables: &[],
+        invariants: &[],
+    }],
+    invariants: &[Invariant {
+        name: "increments-counted",
+        meaning: "a register's value is the number of its updates; each lost increment is counted",
+        sql: "SELECT CAST(coalesce(sum(abs(version - value)), 0) AS bigint), \
+              'register ' || CAST(min(CASE WHEN version <> value THEN id END) AS varchar(20)) FROM registers",
+    }],
+    assertions: &[],
+    proves: "Every read and write is observed with its version, so the dependencies are complete: lost updates and read skew \
+             at read committed, write skew at repeatable read, and any cycle at serializable.",
+    blind: "There are no predicates: no phantoms. Registers are read in ascending order, and written so, too: deadlocks \
+            don't occur.",
+};

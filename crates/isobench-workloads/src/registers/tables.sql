@@ -1,0 +1,10 @@
+DROP TABLE IF EXISTS registers;
+CREATE TABLE registers (
+    id bigint PRIMARY KEY,
+    version bigint NOT NULL,
+    writer bigint,
+    value bigint NOT NULL
+)
+--+fillfactor WITH (fillfactor = 50)
+;
+INSERT INTO registers (id, version, value) SELECT id, 0, 0 FROM generate_series(1, :keys) AS numbers(id);

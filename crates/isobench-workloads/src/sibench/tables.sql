@@ -1,0 +1,10 @@
+DROP TABLE IF EXISTS sibench;
+CREATE TABLE sibench (
+    id bigint PRIMARY KEY,
+    value bigint NOT NULL,
+    version bigint NOT NULL,
+    writer bigint
+)
+--+fillfactor WITH (fillfactor = 50)
+;
+INSERT INTO sibench (id, value, version) SELECT id, id, 0 FROM generate_series(1, :items) AS numbers(id);
