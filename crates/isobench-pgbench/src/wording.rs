@@ -40,6 +40,7 @@ pub fn messages(event: &Event, job: &Job, version: Version) -> Vec<(Kind, String
         }
         Event::NotPrepared(failed) => vec![(Kind::Error, report(failed))],
         Event::Notice(notice) => vec![(Kind::Plain, notice.report(None))],
+        Event::Unrecorded(why) => vec![(Kind::Error, why.clone())],
         Event::Debug(text) => vec![(Kind::Plain, text.clone())],
         Event::Trace { client, step } => vec![(Kind::Info, trace(*client, step, job, version))],
     }
@@ -81,6 +82,9 @@ fn abort(place: Place, cause: &Cause, job: &Job) -> Vec<String> {
             let name = name.as_ref().map(|name| format!("{kind}: invalid variable name: \"{name}\""));
             let last = format!("client {client} script {script} command {command} query {query}: {problem}");
             name.into_iter().chain([last]).collect()
+        }
+        Cause::Observation(why) => {
+            vec![why.clone(), format!("{in_command}; its line --@ doesn't fit its result")]
         }
         Cause::Unfinished(left) => {
             let what = match left {

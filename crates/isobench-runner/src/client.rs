@@ -2,27 +2,30 @@
 //!
 //! It has no socket and no clock: it is called with the bytes that arrived, or because its timer fired, and leaves
 //! bytes to send and one [`Action`]. `commands.rs` executes a script's commands, `replies.rs` understands what the
-//! server sends, `ending.rs` decides which bucket an attempt lands in.
+//! server sends, `tape.rs` keeps what was read and written, `ending.rs` decides which bucket an attempt lands in.
 
 mod commands;
 mod ending;
 mod pipeline;
 mod replies;
 mod store;
+mod tape;
 
 use std::time::Duration;
 
 use isobench_pgwire::{FrameBuffer, ServerError, TransactionStatus, frontend};
-use isobench_script::{Prng, Variables};
+use isobench_script::{Prng, Value, Variables};
 
 use crate::event::{Cause, Event, Failed, Place, Report, Step};
 use crate::job::Job;
 use crate::observer::{Ended, How, Observer};
 use crate::recorder::{Recorder, ScriptRecord};
+use crate::recording::Pen;
 use crate::schedule::Schedule;
 use crate::spec::{Pacing, Stop};
 use crate::time::{Clock, Nanos, nanos};
 use pipeline::Pipeline;
+use tape::Tape;
 
 /// Why a session ended of which nothing else is known; libpq's words.
 pub(crate) const CLOSED: &str = "server closed the connection unexpectedly";
@@ -91,6 +94,7 @@ pub(crate) struct Context<'a> {
     pub(crate) job: &'a Job,
     pub(crate) stop: Stop,
     pub(crate) recorder: &'a mut Recorder,
+    pub(crate) pen: &'a mut Pen,
     pub(crate) schedule: Option<&'a mut Schedule>,
     /// The stream that the worker's clients choose their scripts from, if they share one.
     pub(crate) choice: Option<&'a mut Prng>,
@@ -154,6 +158,8 @@ pub(crate) struct Client {
     /// The command that is being executed.
     command: usize,
     tries: u32,
+    /// Attempts in all runs.
+    attempts: u64,
     /// Latency counts from here: the scheduled start, or the begin of the first attempt.
     since: Nanos,
     /// When the first attempt began.
@@ -187,17 +193,22 @@ pub(crate) struct Client {
     /// The server wants, or sends, the rows of a COPY.
     copy: Option<CopyDirection>,
 
+    /// What the attempt has read and written, if that is recorded.
+    tape: Option<Box<Tape>>,
+
     choices: Option<Prng>,
     backoffs: Prng,
 }
 
 impl Client {
-    /// A client that isn't started, with its streams for expressions, choice of scripts and backoff.
+    /// A client that isn't started, with its streams for expressions, choice of scripts and backoff; `recorded` says whether
+    /// what it reads and writes is kept.
     pub(crate) fn new(
         id: usize,
         variables: Variables,
         streams: (Prng, Option<Prng>, Prng),
         statements: usize,
+        recorded: bool,
     ) -> Client {
         let (functions, choices, backoffs) = streams;
         Client {
@@ -210,6 +221,7 @@ impl Client {
             script: 0,
             command: 0,
             tries: 0,
+            attempts: 0,
             since: Nanos(0),
             began: Nanos(0),
             attempt_began: Nanos(0),
@@ -228,6 +240,7 @@ impl Client {
             pipeline: None,
             stored: None,
             copy: None,
+            tape: recorded.then(Box::default),
             choices,
             backoffs,
         }
@@ -431,10 +444,24 @@ impl Client {
         self.command = 0;
         self.attempt_began = ctx.now;
         self.failure = None;
+        self.attempts += 1;
+        if let Some(slot) = ctx.job.attempt_id {
+            let number = i64::try_from(self.attempt_id(ctx)).unwrap_or(i64::MAX);
+            self.variables.set(slot, Value::Int(number));
+        }
+        if let Some(tape) = &mut self.tape {
+            tape.rewind(ctx.job.program.assertions[self.script].len());
+        }
         let ledger = &mut self.record(ctx).ledger;
         ledger.attempts.started += 1;
         ledger.retries += u64::from(self.tries > 1);
         self.run_commands(ctx)
+    }
+
+    /// A number that no other attempt has, in all runs: attempts of this client, this one included, times clients, plus the
+    /// client's number. So it is never 0.
+    fn attempt_id(&self, ctx: &Context<'_>) -> u64 {
+        self.attempts * ctx.job.spec.clients as u64 + self.id as u64
     }
 
     /// The session asked for is there; these bytes came with it.

@@ -36,6 +36,8 @@ pub enum Event {
     NotPrepared(Failed),
     /// The server sent a notice to a client.
     Notice(Box<ServerError>),
+    /// From here on nothing is recorded, for this reason. Told once.
+    Unrecorded(String),
     /// The output of `debug()`.
     Debug(String),
     /// One step of a client, told with [`Detail::steps`].
@@ -93,6 +95,8 @@ pub enum Cause {
         /// The name that makes no variable.
         name: Option<String>,
     },
+    /// What a line `--@` says can't be found in the result, or is impossible; with file, line and what is wrong.
+    Observation(String),
     /// The script ended where no script may end.
     Unfinished(Unfinished),
     /// The script has a COPY.

@@ -13,7 +13,7 @@ use crate::control::{Control, Progress, Published};
 use crate::event::Report;
 use crate::job::{Job, Streams};
 use crate::observer::Observer;
-use crate::recorder::{ConflictCount, Recorder, ScriptRecord};
+use crate::recorder::{ConflictCount, ScriptRecord};
 use crate::sockets::Sockets;
 use crate::spec::Stop;
 use crate::time::{Clock, Nanos, SystemClock};
@@ -204,7 +204,7 @@ fn open_crew<P, E>(
 impl Outcome {
     /// Adds up what the workers brought.
     pub(crate) fn from_accounts(job: &Job, began: Nanos, accounts: &[Account]) -> Outcome {
-        let mut sum = Recorder::new(job.command_counts(), job.spec.per_command);
+        let mut sum = job.recorder();
         for account in accounts {
             sum.merge(&account.recorder);
         }

@@ -1,10 +1,12 @@
 //! What all workers share while a run goes on: the settings, the scripts, and who hears of events.
 
 use isobench_pgwire::Connection;
-use isobench_script::{CommandKind, Prng, Store, Value};
+use isobench_script::{CommandKind, Prng, Slot, Store, Value};
 
 use crate::client::Client;
 use crate::program::{Classify, Program, Workload};
+use crate::recorder::{AssertionRecord, Recorder};
+use crate::recording::{Recording, RecordingError, Storage};
 use crate::spec::RunSpec;
 
 /// A workload with the settings it is to run under, ready to run any number of times.
@@ -14,6 +16,9 @@ pub struct Job {
     pub(crate) program: Program,
     pub(crate) classify: Box<Classify>,
     pub(crate) reconnect: Option<Box<Reconnect>>,
+    pub(crate) recording: Option<Recording>,
+    /// The variable that has the number of each attempt, if a script mentions it.
+    pub(crate) attempt_id: Option<Slot>,
 }
 
 /// Makes a connection for a client that has none; the error is a text for the user.
@@ -34,7 +39,31 @@ impl Job {
     /// Makes the workload ready.
     pub fn new(spec: RunSpec, workload: Workload, classify: Box<Classify>) -> Job {
         let program = Program::new(&workload.mix, spec.protocol);
-        Job { spec, workload, program, classify, reconnect: None }
+        let attempt_id = workload.symbols.lookup("attempt_id");
+        let attempt_id =
+            attempt_id.filter(|slot| spec.rules.numbers_attempts() && !workload.variables.is_set(*slot));
+        Job { spec, workload, program, classify, reconnect: None, recording: None, attempt_id }
+    }
+
+    /// Records what the scripts' lines `--@` tell of, in all runs of the fleet that is opened then.
+    ///
+    /// # Errors
+    /// The recording can't be kept there.
+    pub fn recording(mut self, storage: Storage) -> Result<Job, RecordingError> {
+        let recording = Recording::new(&self.workload.mix, storage)?;
+        self.program.watch(&self.workload.mix, &recording);
+        self.recording = Some(recording);
+        Ok(self)
+    }
+
+    /// What has been recorded so far, if anything is.
+    pub fn recorded(&self) -> Option<&Recording> {
+        self.recording.as_ref()
+    }
+
+    /// What has been recorded, after the last run.
+    pub fn into_recording(self) -> Option<Recording> {
+        self.recording
     }
 
     /// Says how a connection is made for each transaction ([`RunSpec::connect_each`]).
@@ -98,15 +127,21 @@ impl Job {
                 if let Some(slot) = client_id {
                     variables.set(slot, Value::Int(i64::try_from(id).unwrap_or(i64::MAX)));
                 }
-                Client::new(id, variables, (function, choice, backoffs.split()), self.program.statements)
+                let streams = (function, choice, backoffs.split());
+                Client::new(id, variables, streams, self.program.statements, self.recording.is_some())
             })
             .collect();
         (clients, workers)
     }
 
-    /// The numbers of commands of the scripts.
-    pub(crate) fn command_counts(&self) -> impl Iterator<Item = usize> {
-        self.workload.mix.scripts().iter().map(|weighted| weighted.script.commands.len())
+    /// An empty record of the scripts.
+    pub(crate) fn recorder(&self) -> Recorder {
+        let counts = self.workload.mix.scripts().iter().map(|weighted| weighted.script.commands.len());
+        let mut recorder = Recorder::new(counts, self.spec.per_command);
+        for (record, names) in recorder.scripts.iter_mut().zip(&self.program.assertions) {
+            record.assertions = names.iter().map(|name| AssertionRecord::new(name)).collect();
+        }
+        recorder
     }
 
     pub(crate) fn commands(&self, script: usize) -> &[isobench_script::Command] {

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `spec`, `retry`, `rules` | what a run is asked to do, as values |
 //! | `event`, `observer` | what is told while it goes on |
-//! | `program` | scripts made ready to send |
+//! | `program`, `observed` | scripts made ready to send; what is to be seen of their results |
 //! | `job` | what all workers share |
 //! | `client` | the state machine of one simulated user, without I/O |
 //! | `worker` | the event loop over the clients of one thread |
@@ -16,6 +16,7 @@
 //! | `transport`, `sockets`, `poller` | the network as a trait, and for real; waiting for it |
 //! | `time`, `timers`, `schedule` | clock, timers, due times |
 //! | `recorder` | counters of one worker |
+//! | `recording`, `recording/store` | what transactions read and wrote, for the isolation checker |
 //! | `control` | stopping a run and watching it |
 //! | `simulation` | running a crew on another transport and clock |
 
@@ -24,10 +25,12 @@ mod control;
 mod event;
 mod fleet;
 mod job;
+mod observed;
 mod observer;
 mod poller;
 mod program;
 mod recorder;
+mod recording;
 mod retry;
 mod rules;
 mod schedule;
@@ -45,7 +48,8 @@ pub use fleet::{AccountingError, Connect, Fleet, OpenError, Outcome, Watch};
 pub use job::{Job, Reconnect};
 pub use observer::{Ended, How, Observer};
 pub use program::{Classify, ErrorClass, Workload, commit_points};
-pub use recorder::{CommandRecord, ConflictCount, ScriptRecord};
+pub use recorder::{AssertionRecord, CommandRecord, ConflictCount, ScriptRecord};
+pub use recording::{Recording, RecordingError, Storage};
 pub use retry::{Backoff, BackoffError, Jitter, RetryPolicy};
 pub use rules::Rules;
 pub use simulation::Simulation;

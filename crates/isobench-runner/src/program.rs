@@ -6,9 +6,11 @@ use std::borrow::Cow;
 
 use isobench_pgwire::{ServerError, TransactionStatus, frontend};
 use isobench_script::{
-    Command, CommandKind, Mix, Piece, Script, Slot, Sql, Statement, Store, Symbols, Variables,
+    Command, CommandKind, Mix, Observed, Piece, Script, Slot, Sql, Statement, Store, Symbols, Variables,
 };
 
+use crate::observed::Watched;
+use crate::recording::Recording;
 use crate::spec::Protocol;
 
 /// The scripts of a run, their shared variable names and the variables' first values.
@@ -43,6 +45,10 @@ pub(crate) struct Request {
     /// Its place in the commit structure: may the server commit while it executes this?
     commits: Commits,
     pub(crate) store: Store,
+    /// One of its statements rolls the transaction back, as a whole.
+    pub(crate) rolls_back: bool,
+    /// What is to be recorded of it, in a run that is.
+    pub(crate) watched: Option<Box<Watched>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +83,14 @@ impl Request {
                 Encoding::Extended { text, statement, params: sql.params.clone(), describe, keep }
             }
         };
-        Request { number, encoding, commits: Commits::of(&sql.statements), store: sql.store.clone() }
+        Request {
+            number,
+            encoding,
+            commits: Commits::of(&sql.statements),
+            store: sql.store.clone(),
+            rolls_back: sql.statements.contains(&Statement::Rollback),
+            watched: None,
+        }
     }
 
     /// True if the statement stays prepared in the session after its first use.
@@ -223,6 +236,8 @@ pub(crate) struct Program {
     requests: Vec<Vec<Option<Request>>>,
     /// How many SQL commands there are.
     pub(crate) statements: usize,
+    /// For each script, the names of its assertions; none unless the run is recorded.
+    pub(crate) assertions: Vec<Vec<String>>,
 }
 
 impl Program {
@@ -235,12 +250,32 @@ impl Program {
             }
             _ => None,
         };
-        let requests = mix
+        let requests: Vec<_> = mix
             .scripts()
             .iter()
             .map(|weighted| weighted.script.commands.iter().map(&mut encode).collect())
             .collect();
-        Program { requests, statements }
+        let assertions = vec![Vec::new(); requests.len()];
+        Program { requests, statements, assertions }
+    }
+
+    /// Has what the lines `--@` of the same scripts tell of recorded.
+    pub(crate) fn watch(&mut self, mix: &Mix, recording: &Recording) {
+        let scripts = mix.scripts().iter().map(|weighted| &weighted.script);
+        for ((script, requests), assertions) in scripts.zip(&mut self.requests).zip(&mut self.assertions) {
+            for observation in script.observations() {
+                if let Observed::Holds { name, .. } = &observation.what
+                    && !assertions.contains(name)
+                {
+                    assertions.push(name.clone());
+                }
+            }
+            for (command, request) in script.commands.iter().zip(requests) {
+                if let (CommandKind::Sql(sql), Some(request)) = (&command.kind, request) {
+                    request.watched = Watched::of(sql, &script.name, recording, assertions).map(Box::new);
+                }
+            }
+        }
     }
 
     pub(crate) fn request(&self, script: usize, command: usize) -> Option<&Request> {

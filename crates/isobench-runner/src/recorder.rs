@@ -31,6 +31,25 @@ pub struct ScriptRecord {
     pub lag: Moments,
     /// For each command of the script; empty unless asked for.
     pub commands: Vec<CommandRecord>,
+    /// For each assertion of the script (lines `--@ holds`); empty unless the run is recorded.
+    pub assertions: Vec<AssertionRecord>,
+}
+
+/// How often an assertion of a script held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AssertionRecord {
+    /// What the script calls it.
+    pub name: String,
+    /// Committed transactions in which it was evaluated.
+    pub checked: u64,
+    /// Those of them in which it wasn't true, once or more often.
+    pub broken: u64,
+}
+
+impl AssertionRecord {
+    pub(crate) fn new(name: &str) -> AssertionRecord {
+        AssertionRecord { name: name.to_owned(), checked: 0, broken: 0 }
+    }
 }
 
 /// What is counted for one command (pgbench: `-r`).
@@ -86,6 +105,10 @@ impl ScriptRecord {
             mine.latency.merge(&theirs.latency);
             mine.failures += theirs.failures;
             mine.retries += theirs.retries;
+        }
+        for (mine, theirs) in self.assertions.iter_mut().zip(&other.assertions) {
+            mine.checked += theirs.checked;
+            mine.broken += theirs.broken;
         }
     }
 }

@@ -19,6 +19,11 @@ impl Rules {
         self == Rules::Isobench
     }
 
+    /// The variable `attempt_id` has a number of its own for each attempt. To pgbench it is a variable like any other.
+    pub(crate) fn numbers_attempts(self) -> bool {
+        self == Rules::Isobench
+    }
+
     /// Each client draws its scripts from a stream of its own, so that the number of workers doesn't change the work.
     /// In pgbench the clients of a thread share one.
     pub(crate) fn chooses_per_client(self) -> bool {

@@ -13,6 +13,7 @@ use crate::event::{Cause, Event, Place, Report};
 use crate::job::{Job, Streams};
 use crate::observer::Observer;
 use crate::recorder::Recorder;
+use crate::recording::Pen;
 use crate::schedule::Schedule;
 use crate::spec::{OnError, Pacing, Stop};
 use crate::time::{Clock, Nanos};
@@ -89,7 +90,8 @@ impl<T: Transport> Crew<T> {
         let mut shift = Shift {
             order,
             live: 0,
-            recorder: Recorder::new(order.job.command_counts(), order.job.spec.per_command),
+            recorder: order.job.recorder(),
+            pen: Pen::default(),
             schedule,
             choice: order.streams.choice.clone(),
             observer,
@@ -135,6 +137,7 @@ struct Shift<'a, T> {
     /// Clients that haven't finished.
     live: usize,
     recorder: Recorder,
+    pen: Pen,
     schedule: Option<Schedule>,
     choice: Option<Prng>,
     observer: Option<&'a mut (dyn Observer + 'static)>,
@@ -186,6 +189,10 @@ impl<T: Transport> Shift<'_, T> {
             self.publish(false);
         }
         self.publish(true);
+        let recording = self.order.job.recording.as_ref();
+        if let Some(problem) = recording.and_then(|recording| self.pen.hand_over(recording)) {
+            (self.order.report)(Event::Unrecorded(problem));
+        }
     }
 
     /// Calls a client and does what it asks for.
@@ -196,6 +203,7 @@ impl<T: Transport> Shift<'_, T> {
             job: self.order.job,
             stop: self.order.stop,
             recorder: &mut self.recorder,
+            pen: &mut self.pen,
             schedule: self.schedule.as_mut(),
             choice: self.choice.as_mut(),
             observer: self.observer.as_deref_mut(),

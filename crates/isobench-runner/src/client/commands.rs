@@ -30,6 +30,7 @@ enum Problem {
     Execution(String),
     Assignment(String),
     NotAllowed(String),
+    Observation(String),
 }
 
 fn not_allowed<T>(why: &str) -> Result<T, Problem> {
@@ -95,6 +96,7 @@ impl Client {
                         Problem::Execution(why) => Cause::Execution(why),
                         Problem::Assignment(why) => Cause::Assignment(why),
                         Problem::NotAllowed(why) => Cause::NotAllowed(why),
+                        Problem::Observation(why) => Cause::Observation(why),
                     };
                     return self.end_client(ctx, cause);
                 }
@@ -131,6 +133,9 @@ impl Client {
             // Only commands between \startpipeline and the next \endpipeline are prepared before they are needed.
             (true, false) | (false, _) => Sending::Whole,
         };
+        if let (Some(tape), Some(watched)) = (&mut self.tape, &request.watched) {
+            tape.send(watched, &self.variables, &ctx.job.workload.symbols).map_err(Problem::Observation)?;
+        }
         ctx.trace(self.id, || Told::Sending(request.label(&self.variables)));
         request.encode(&self.variables, sending, ctx.out);
         self.may_commit |= request.may_commit(self.status);

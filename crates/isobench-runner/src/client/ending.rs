@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use isobench_pgwire::SqlState;
+use isobench_isolation::history::{Outcome, Transaction};
+use isobench_pgwire::{SqlState, TransactionStatus};
 
 use super::store::Refused;
 use super::{Action, Client, Context, Failure, State};
@@ -32,6 +33,11 @@ impl Client {
         record.ledger.late += u64::from(late);
         record.latency.record(now.since(since));
         record.count_tries(tries);
+        if self.tape.is_some() {
+            // A block that the script leaves open is undone with its session.
+            let open = self.status != TransactionStatus::Idle;
+            self.write_down(ctx, if open { Outcome::Aborted } else { Outcome::Committed });
+        }
         self.observe(ctx, How::Committed);
     }
 
@@ -86,6 +92,9 @@ impl Client {
         let ledger = &mut self.record(ctx).ledger;
         ledger.attempts.retried += 1;
         ledger.time.wasted += now.since(began);
+        if self.tape.is_some() {
+            self.write_down(ctx, Outcome::Aborted);
+        }
         // The same transaction again: same script, same values of the variables, same random numbers.
         if ctx.job.spec.rules.restores_variables() {
             self.variables.clone_from(&self.saved.0);
@@ -209,6 +218,35 @@ impl Client {
         };
         *attempt += 1;
         *transaction += 1;
+        if self.tape.is_some() {
+            let under_way = self.outstanding > 0 || self.pipeline.is_some();
+            let unanswered = under_way && self.may_commit && self.failure.is_none();
+            let unknown = bucket == Bucket::Ambiguous || unanswered;
+            self.write_down(ctx, if unknown { Outcome::Unknown } else { Outcome::Aborted });
+        }
+    }
+
+    /// Writes down what the attempt has read and written, of which this is known besides what the server has said.
+    fn write_down(&mut self, ctx: &mut Context<'_>, outcome: Outcome) {
+        let id = self.attempt_id(ctx);
+        let (Some(tape), Some(recording)) = (&self.tape, &ctx.job.recording) else { return };
+        let outcome = tape.outcome(outcome);
+        if outcome == Outcome::Committed {
+            tape.count(&mut ctx.recorder.scripts[self.script].assertions);
+        }
+        if tape.is_torn(outcome) {
+            recording.drop_one();
+        }
+        if tape.draft().is_empty() {
+            return;
+        }
+        // What is unknown may be done later.
+        let end = if outcome == Outcome::Unknown { u64::MAX } else { ctx.now.0 };
+        let client = u32::try_from(self.id).unwrap_or(u32::MAX);
+        let transaction = Transaction { id, client, begin: self.attempt_began.0, end, outcome };
+        if let Some(problem) = ctx.pen.write(recording, &transaction, tape.draft()) {
+            (ctx.report)(Event::Unrecorded(problem));
+        }
     }
 
     /// Counts the failure of the command that ends the client.

@@ -4,12 +4,14 @@
 
 use std::mem;
 
+use isobench_isolation::history::Outcome;
 use isobench_pgwire::backend::{self, Message, tag};
 use isobench_pgwire::{Frame, ServerError, SqlState, TransactionStatus, frontend};
 use isobench_script::CommandKind;
 
 use super::{Action, Client, Context, CopyDirection, Failure, State};
 use crate::event::{Cause, Event, Failed, Step};
+use crate::observed::Watched;
 use crate::program::{ErrorClass, Request};
 use crate::spec::OnError;
 
@@ -64,7 +66,11 @@ impl Client {
             | tag::NOTIFICATION_RESPONSE
             | tag::COPY_DATA
             | tag::COPY_DONE => {}
-            tag::DATA_ROW | tag::ROW_DESCRIPTION => self.on_row(frame)?,
+            tag::DATA_ROW | tag::ROW_DESCRIPTION => {
+                if self.stored.is_some() || self.tape.is_some() {
+                    self.on_row(ctx, frame)?;
+                }
+            }
             tag::COMMAND_COMPLETE | tag::EMPTY_QUERY_RESPONSE => {
                 if self.pipeline.as_ref().is_some_and(|pipeline| !pipeline.at_synchronisation()) {
                     ctx.trace(self.id, || Step::Receiving);
@@ -86,6 +92,13 @@ impl Client {
                         // pgbench reads on, and takes the reply that follows for that to a further query.
                         self.answered += 1;
                     }
+                }
+                if let Some(tape) = &mut self.tape
+                    && self.status == TransactionStatus::Idle
+                    && self.failure.is_none()
+                {
+                    // A statement outside of a block has committed by itself.
+                    tape.settle(Outcome::Committed);
                 }
                 self.outstanding = self.outstanding.saturating_sub(1);
             }
@@ -176,19 +189,71 @@ impl Client {
         }
     }
 
-    fn on_row(&mut self, frame: Frame<'_>) -> Result<(), String> {
-        let Some(rows) = &mut self.stored else {
+    fn on_row(&mut self, ctx: &Context<'_>, frame: Frame<'_>) -> Result<(), String> {
+        let watched = if frame.tag == tag::DATA_ROW { self.watched(ctx) } else { None };
+        if watched.is_none() && self.stored.is_none() {
             return Ok(());
-        };
-        match backend::parse(frame).map_err(|error| error.to_string())? {
-            Message::RowDescription(description) => rows.describe(description),
-            Message::DataRow(row) => rows.add(row),
+        }
+        let message = backend::parse(frame).map_err(|error| error.to_string())?;
+        if let (Some(watched), Some(tape), Message::DataRow(row)) = (watched, &mut self.tape, &message) {
+            if self.failure.is_some() || tape.is_settled() {
+                tape.refuse(watched);
+            } else {
+                tape.row(watched, *row);
+            }
+        }
+        match (&mut self.stored, message) {
+            (Some(rows), Message::RowDescription(description)) => rows.describe(description),
+            (Some(rows), Message::DataRow(row)) => rows.add(row),
             _ => {}
         }
         Ok(())
     }
 
+    /// What is to be recorded of the statement whose reply is coming, if the run is recorded and it is observed.
+    fn watched<'j>(&self, ctx: &Context<'j>) -> Option<&'j Watched> {
+        self.tape.as_ref()?;
+        let (job, command) = (ctx.job, self.current()?);
+        let watched = job.program.request(self.script, command)?.watched.as_deref()?;
+        // A pipeline has a command for each statement.
+        (self.pipeline.is_some() || watched.statement == self.answered).then_some(watched)
+    }
+
+    /// The command whose reply is coming, unless that is none of the script.
+    fn current(&self) -> Option<usize> {
+        match (self.state, &self.pipeline) {
+            (State::Replying | State::Sleeping, Some(pipeline)) => pipeline.current(),
+            (State::Replying, None) => Some(self.command),
+            _ => None,
+        }
+    }
+
+    /// Takes down that a statement has been answered, with this tag.
+    fn take_down(&mut self, ctx: &Context<'_>, tag: &[u8]) {
+        let (watched, job) = (self.watched(ctx), ctx.job);
+        let request = self.current().and_then(|command| job.program.request(self.script, command));
+        let Some(tape) = &mut self.tape else { return };
+        if let Some(watched) = watched {
+            if self.failure.is_some() || tape.is_settled() {
+                tape.refuse(watched);
+            } else {
+                tape.answered(watched, tag);
+            }
+        }
+        let Some(request) = request else { return };
+        if tag.starts_with(b"COMMIT\0") {
+            tape.settle(Outcome::Committed);
+        } else if tag.starts_with(b"ROLLBACK\0") && request.rolls_back {
+            tape.settle(Outcome::Aborted);
+        } else if tag.starts_with(b"ROLLBACK\0") && !request.is_commit() {
+            tape.undo_a_part();
+        }
+    }
+
     fn on_completed(&mut self, ctx: &Context<'_>, body: &[u8]) {
+        if self.tape.is_some() {
+            self.take_down(ctx, body);
+        }
         let current = match &mut self.pipeline {
             Some(pipeline) => {
                 let current = pipeline.current();
@@ -232,6 +297,10 @@ impl Client {
         self.may_commit = false;
         self.pipeline = None;
         let stored = self.stored.take();
+        if let Some(problem) = self.tape.as_ref().and_then(|tape| tape.problem()) {
+            let problem = problem.to_owned();
+            return self.end_client(ctx, Cause::Observation(problem));
+        }
         if self.failure.is_some() {
             return self.roll_back(ctx);
         }

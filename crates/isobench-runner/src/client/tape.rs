@@ -1,0 +1,332 @@
+//! What one client's attempt has read and written so far, taken from the replies to observed commands as they come.
+//!
+//! Nothing is allocated for an operation. Not here: when an attempt ends and how (`ending.rs`), and where it goes
+//! (`recording.rs`).
+
+use std::collections::VecDeque;
+
+use isobench_isolation::history::{Draft, Key, Operation, Outcome, Version};
+use isobench_pgwire::backend::DataRow;
+use isobench_script::{EvalError, Slot, Symbols, Value, Variables};
+
+use crate::observed::{Line, Number, Watched, What};
+use crate::recorder::AssertionRecord;
+
+/// What an attempt has read and written.
+#[derive(Debug, Default)]
+pub(super) struct Tape {
+    draft: Draft,
+    /// The values of variables when requests were sent that aren't answered yet, request after request. `None` is NULL.
+    noted: VecDeque<Option<i64>>,
+    /// Observed commands that were sent and aren't answered.
+    pending: u32,
+    /// Rows of the observed statement that is being answered.
+    rows: u64,
+    /// A list that is being read.
+    list: Vec<i64>,
+    /// Keys of the rows of the observed statement that is being answered, for each line that collects some.
+    groups: Vec<Vec<i64>>,
+    /// For each assertion of the script: evaluated, and true so far.
+    held: Vec<Option<bool>>,
+    /// How the transaction ended, if it did so before the script; a further one isn't part of the attempt.
+    settled: Option<Outcome>,
+    /// The first thing that can't be understood; the attempt's operations aren't complete.
+    problem: Option<String>,
+}
+
+/// The text of a value that is to be an integer.
+type Text<'a> = Option<&'a [u8]>;
+
+/// The answered rows of one statement, as far as numbers are concerned.
+struct Numbers<'a> {
+    row: Option<DataRow<'a>>,
+    noted: &'a VecDeque<Option<i64>>,
+}
+
+impl Tape {
+    /// An attempt begins, of a script with so many assertions.
+    pub(super) fn rewind(&mut self, assertions: usize) {
+        self.draft.clear();
+        self.noted.clear();
+        self.pending = 0;
+        self.rows = 0;
+        self.groups.iter_mut().for_each(Vec::clear);
+        self.held.clear();
+        self.held.resize(assertions, None);
+        self.settled = None;
+        self.problem = None;
+    }
+
+    /// An observed command is about to be sent.
+    ///
+    /// # Errors
+    /// In words, a variable isn't an integer.
+    pub(super) fn send(
+        &mut self,
+        watched: &Watched,
+        variables: &Variables,
+        symbols: &Symbols,
+    ) -> Result<(), String> {
+        for slot in &watched.noted {
+            let value = match variables.value(*slot, symbols) {
+                Ok(Value::Int(number)) => Some(number),
+                Ok(Value::Null) => None,
+                other => return Err(not_integer(watched, *slot, symbols, other)),
+            };
+            self.noted.push_back(value);
+        }
+        self.pending += 1;
+        Ok(())
+    }
+
+    /// A row of an observed statement has come.
+    pub(super) fn row(&mut self, watched: &Watched, row: DataRow<'_>) {
+        self.rows += 1;
+        for line in &watched.lines {
+            if line.what.tells_by_tag() {
+                continue;
+            }
+            if let Err(problem) = self.take(line, Some(row)) {
+                self.fail(line, &problem);
+            }
+        }
+    }
+
+    /// An observed statement has been answered, with this tag.
+    pub(super) fn answered(&mut self, watched: &Watched, tag: &[u8]) {
+        for line in &watched.lines {
+            let absent = self.rows == 0 && line.what.tells_by_absence();
+            let taken = match line.what {
+                What::ReadGroup { table, group, place, .. } => self.take_group(table, group, place),
+                _ if absent || line.what.tells_by_tag() && says_rows(tag) => self.take(line, None),
+                _ => Ok(()),
+            };
+            if let Err(problem) = taken {
+                self.fail(line, &problem);
+            }
+        }
+        self.rows = 0;
+        self.noted.drain(..watched.noted.len().min(self.noted.len()));
+        self.pending = self.pending.saturating_sub(1);
+    }
+
+    /// Adds what a line tells of a row, or of none.
+    fn take(&mut self, line: &Line, row: Option<DataRow<'_>>) -> Result<(), String> {
+        let numbers = Numbers { row, noted: &self.noted };
+        let operation = match line.what {
+            What::Read { table, key, counter, value } => {
+                let key = Key { table, id: numbers.needed("key", key)? };
+                let version = if row.is_some() { numbers.version(counter, value)? } else { Version::INITIAL };
+                Operation::Read { key, version }
+            }
+            What::Write { table, key, counter, value } => {
+                let key = Key { table, id: numbers.needed("key", key)? };
+                Operation::Write { key, version: numbers.version(counter, value)? }
+            }
+            What::Insert { table, key, group } => {
+                let key = Key { table, id: numbers.needed("key", key)? };
+                Operation::Insert { key, group: numbers.needed("group", group)? }
+            }
+            What::Append { table, key, element } => {
+                let key = Key { table, id: numbers.needed("key", key)? };
+                Operation::Append { key, element: numbers.needed("element", element)? }
+            }
+            What::ReadList { table, key, elements } => {
+                let key = Key { table, id: numbers.needed("key", key)? };
+                self.list.clear();
+                if row.is_some() {
+                    list(numbers.text("elements", elements)?, &mut self.list)?;
+                }
+                Operation::ReadList { key, elements: &self.list }
+            }
+            What::ReadGroup { key, place, .. } => {
+                let key = numbers.needed("key", Number::Column(key))?;
+                if self.groups.len() <= place {
+                    self.groups.resize(place + 1, Vec::new());
+                }
+                self.groups[place].push(key);
+                return Ok(());
+            }
+            What::Holds { assertion, value } => {
+                let holds = truth(numbers.text("value", value)?)?;
+                if let Some(held) = self.held.get_mut(assertion) {
+                    *held = Some(held.unwrap_or(true) && holds);
+                }
+                return Ok(());
+            }
+        };
+        self.draft.push(operation);
+        Ok(())
+    }
+
+    /// Adds what was read by a predicate.
+    fn take_group(&mut self, table: u16, group: Number, place: usize) -> Result<(), String> {
+        let group = Numbers { row: None, noted: &self.noted }.needed("group", group)?;
+        let rows: &[i64] = self.groups.get(place).map_or(&[], Vec::as_slice);
+        self.draft.push(Operation::ReadGroup { table, group, rows });
+        self.groups.iter_mut().skip(place).take(1).for_each(Vec::clear);
+        Ok(())
+    }
+
+    /// Something can't be understood; the first such thing is told.
+    fn fail(&mut self, line: &Line, problem: &str) {
+        self.problem.get_or_insert_with(|| format!("{}: {problem}", line.place));
+    }
+
+    /// An observed command was carried out in an attempt whose transaction was over.
+    pub(super) fn refuse(&mut self, watched: &Watched) {
+        if let Some(line) = watched.lines.first() {
+            let problem =
+                "its transaction isn't the script's first; a script with lines --@ must be one transaction";
+            self.fail(line, problem);
+        }
+    }
+
+    /// A part of what was done has been undone, and nobody knows which.
+    pub(super) fn undo_a_part(&mut self) {
+        if self.is_used() {
+            let problem =
+                "ROLLBACK TO undoes a part of what lines --@ told of; a script with such lines can't have it";
+            self.problem.get_or_insert_with(|| problem.to_owned());
+        }
+    }
+
+    /// The transaction has ended before the script.
+    pub(super) fn settle(&mut self, outcome: Outcome) {
+        if self.settled.is_none() && self.is_used() {
+            self.settled = Some(outcome);
+        }
+    }
+
+    /// True if nothing more can belong to the transaction.
+    pub(super) fn is_settled(&self) -> bool {
+        self.settled.is_some()
+    }
+
+    fn is_used(&self) -> bool {
+        !self.draft.is_empty() || self.held.iter().any(Option::is_some)
+    }
+
+    /// What went wrong, if something did.
+    pub(super) fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+
+    /// How the transaction ended, given how the attempt did.
+    pub(super) fn outcome(&self, attempt: Outcome) -> Outcome {
+        self.settled.unwrap_or(attempt)
+    }
+
+    /// What was read and written.
+    pub(super) fn draft(&self) -> &Draft {
+        &self.draft
+    }
+
+    /// True if the transaction may have done more than is known.
+    pub(super) fn is_torn(&self, outcome: Outcome) -> bool {
+        outcome != Outcome::Aborted
+            && (self.problem.is_some() || self.pending > 0 && outcome == Outcome::Unknown)
+    }
+
+    /// Counts the assertions of a committed transaction.
+    pub(super) fn count(&self, records: &mut [AssertionRecord]) {
+        for (record, held) in records.iter_mut().zip(&self.held) {
+            record.checked += u64::from(held.is_some());
+            record.broken += u64::from(*held == Some(false));
+        }
+    }
+}
+
+impl<'a> Numbers<'a> {
+    /// A column's text, `None` for NULL.
+    fn text(&self, field: &str, column: usize) -> Result<Text<'a>, String> {
+        let value = self.row.and_then(|row| row.columns().nth(column));
+        value.ok_or_else(|| {
+            let columns = self.row.map_or(0, DataRow::len);
+            format!("the {field} is to be column {}, and the result has {columns}", column + 1)
+        })
+    }
+
+    fn number(&self, field: &str, number: Number) -> Result<Option<i64>, String> {
+        match number {
+            Number::Known(number) => Ok(Some(number)),
+            Number::Noted(place) => Ok(self.noted.get(place).copied().flatten()),
+            Number::Column(column) => match self.text(field, column)? {
+                None => Ok(None),
+                Some(text) => integer(text).map(Some).ok_or_else(|| {
+                    format!("the {field} is \"{}\", which is no 64-bit integer", text.escape_ascii())
+                }),
+            },
+        }
+    }
+
+    fn needed(&self, field: &str, number: Number) -> Result<i64, String> {
+        self.number(field, number)?.ok_or_else(|| format!("the {field} is NULL"))
+    }
+
+    fn version(&self, counter: Option<Number>, value: Option<Number>) -> Result<Version, String> {
+        let number = |field, from: Option<Number>| match from {
+            Some(from) => self.number(field, from),
+            None => Ok(None),
+        };
+        let counter = match number("version", counter)? {
+            None => None,
+            Some(counter) => Some(
+                u64::try_from(counter)
+                    .map_err(|_| format!("the version is {counter}, and versions are counted from 0"))?,
+            ),
+        };
+        Ok(Version { counter, value: number("value", value)? })
+    }
+}
+
+fn integer(text: &[u8]) -> Option<i64> {
+    str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// The elements of `{1,2,3}` or `1,2,3`; none of NULL and the empty text.
+fn list(text: Text<'_>, elements: &mut Vec<i64>) -> Result<(), String> {
+    let text = text.unwrap_or_default();
+    let inner = text.strip_prefix(b"{").and_then(|text| text.strip_suffix(b"}")).unwrap_or(text);
+    if inner.is_empty() {
+        return Ok(());
+    }
+    for element in inner.split(|byte| *byte == b',') {
+        let element = integer(element.trim_ascii()).ok_or_else(|| {
+            format!(
+                "an element of \"{}\" is \"{}\", which is no 64-bit integer",
+                text.escape_ascii(),
+                element.escape_ascii()
+            )
+        })?;
+        elements.push(element);
+    }
+    Ok(())
+}
+
+/// A boolean as servers write it; NULL isn't true.
+fn truth(text: Text<'_>) -> Result<bool, String> {
+    const WORDS: [(&str, bool); 6] =
+        [("t", true), ("f", false), ("true", true), ("false", false), ("1", true), ("0", false)];
+    let Some(text) = text else { return Ok(false) };
+    let known = WORDS.iter().find(|(word, _)| word.as_bytes().eq_ignore_ascii_case(text));
+    known
+        .map(|(_, truth)| *truth)
+        .ok_or_else(|| format!("the value is \"{}\", which is no boolean", text.escape_ascii()))
+}
+
+/// True if the tag of a reply tells of at least one row, as `UPDATE 1` does.
+fn says_rows(tag: &[u8]) -> bool {
+    let tag = tag.strip_suffix(b"\0").unwrap_or(tag);
+    tag.rsplit(|byte| *byte == b' ').next().and_then(integer).is_some_and(|rows| rows > 0)
+}
+
+#[cold]
+fn not_integer(watched: &Watched, slot: Slot, symbols: &Symbols, value: Result<Value, EvalError>) -> String {
+    let name = symbols.name(slot);
+    let place = watched.lines.first().map_or("", |line| line.place.as_str());
+    match value {
+        Ok(value) => format!("{place}: the variable \"{name}\" is {value}, which is no 64-bit integer"),
+        Err(error) => format!("{place}: {error}"),
+    }
+}

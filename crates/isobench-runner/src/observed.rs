@@ -1,0 +1,159 @@
+//! The lines `--@` of one SQL command, made ready for the rows of its replies.
+//!
+//! Not here: the rows (`client/tape.rs`), and how the lines are written (the script language).
+
+use isobench_script::{Observation, Observed, Slot, Source, Sql, Statement};
+
+use crate::recording::Recording;
+
+/// A command that is observed.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    /// Which statement of the request it is, from 0; the others are BEGIN, COMMIT and the like.
+    pub(crate) statement: u32,
+    /// The variables whose values are noted when the request is sent, because they may have others when the reply comes.
+    pub(crate) noted: Vec<Slot>,
+    /// The lines, in order.
+    pub(crate) lines: Vec<Line>,
+    /// How many of the lines collect keys.
+    pub(crate) groups: usize,
+}
+
+/// One line.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) what: What,
+    /// File, line and text, for messages.
+    pub(crate) place: String,
+}
+
+/// What a line tells of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum What {
+    /// Each row is one.
+    Read { table: u16, key: Number, counter: Option<Number>, value: Option<Number> },
+    /// Each row is one, or the tag says that there was one ([`What::tells_by_tag`]).
+    Write { table: u16, key: Number, counter: Option<Number>, value: Option<Number> },
+    /// As a write.
+    Insert { table: u16, key: Number, group: Number },
+    /// As a write.
+    Append { table: u16, key: Number, element: Number },
+    /// Each row is one.
+    ReadList { table: u16, key: Number, elements: usize },
+    /// All rows are one; `place` tells it from others of the same command.
+    ReadGroup { table: u16, group: Number, key: usize, place: usize },
+    /// Each row has to be true; `assertion` is the number among those of the script.
+    Holds { assertion: usize, value: usize },
+}
+
+/// Where a number comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Number {
+    /// The column, from 0.
+    Column(usize),
+    /// The noted variable, from 0.
+    Noted(usize),
+    /// Itself.
+    Known(i64),
+}
+
+impl Number {
+    fn is_column(self) -> bool {
+        matches!(self, Number::Column(_))
+    }
+}
+
+impl What {
+    /// True if nothing comes from rows, so that the reply's tag says whether there was one.
+    pub(crate) fn tells_by_tag(self) -> bool {
+        let known = |numbers: &[Option<Number>]| !numbers.iter().flatten().any(|number| number.is_column());
+        match self {
+            What::Write { key, counter, value, .. } => known(&[Some(key), counter, value]),
+            What::Insert { key, group, .. } => known(&[Some(key), Some(group)]),
+            What::Append { key, element, .. } => known(&[Some(key), Some(element)]),
+            What::Read { .. } | What::ReadList { .. } | What::ReadGroup { .. } | What::Holds { .. } => false,
+        }
+    }
+
+    /// True if no row at all means that a row known by its key wasn't there.
+    pub(crate) fn tells_by_absence(self) -> bool {
+        matches!(self, What::Read { key, .. } | What::ReadList { key, .. } if !key.is_column())
+    }
+}
+
+impl Watched {
+    /// What is to be observed of a command of this script file; `assertions` are the names of those that the script has.
+    pub(crate) fn of(sql: &Sql, file: &str, recording: &Recording, assertions: &[String]) -> Option<Watched> {
+        if sql.observations.is_empty() {
+            return None;
+        }
+        let statement = sql.statements.iter().position(|statement| *statement == Statement::Other);
+        let mut watched = Watched {
+            statement: statement.and_then(|place| u32::try_from(place).ok()).unwrap_or(0),
+            noted: Vec::new(),
+            lines: Vec::with_capacity(sql.observations.len()),
+            groups: 0,
+        };
+        for observation in &sql.observations {
+            let Observation { line, text, what } = observation;
+            let table = what.table().map_or(0, |table| recording.table(table));
+            let what = watched.line(what, table, assertions);
+            watched.lines.push(Line { what, place: format!("{file}:{line}: {text}") });
+        }
+        Some(watched)
+    }
+
+    fn line(&mut self, observed: &Observed, table: u16, assertions: &[String]) -> What {
+        match observed {
+            Observed::Read { key, version, .. } => What::Read {
+                table,
+                key: self.number(*key),
+                counter: version.counter.map(|source| self.number(source)),
+                value: version.value.map(|source| self.number(source)),
+            },
+            Observed::Write { key, version, .. } => What::Write {
+                table,
+                key: self.number(*key),
+                counter: version.counter.map(|source| self.number(source)),
+                value: version.value.map(|source| self.number(source)),
+            },
+            Observed::Insert { key, group, .. } => {
+                What::Insert { table, key: self.number(*key), group: self.number(*group) }
+            }
+            Observed::Append { key, element, .. } => {
+                What::Append { table, key: self.number(*key), element: self.number(*element) }
+            }
+            Observed::ReadList { key, elements, .. } => {
+                What::ReadList { table, key: self.number(*key), elements: column(*elements) }
+            }
+            Observed::ReadGroup { group, key, .. } => {
+                self.groups += 1;
+                let (group, place) = (self.number(*group), self.groups - 1);
+                What::ReadGroup { table, group, key: column(*key), place }
+            }
+            Observed::Holds { name, value } => {
+                let assertion = assertions.iter().position(|known| known == name).unwrap_or(usize::MAX);
+                What::Holds { assertion, value: column(*value) }
+            }
+        }
+    }
+
+    fn number(&mut self, source: Source) -> Number {
+        match source {
+            Source::Column(number) => Number::Column(column(number)),
+            Source::Number(number) => Number::Known(number),
+            Source::Variable(slot) => {
+                let known = self.noted.iter().position(|noted| *noted == slot);
+                Number::Noted(known.unwrap_or_else(|| {
+                    self.noted.push(slot);
+                    self.noted.len() - 1
+                }))
+            }
+        }
+    }
+}
+
+/// A column's index, from its number.
+fn column(number: u16) -> usize {
+    usize::from(number).saturating_sub(1)
+}

@@ -1,0 +1,286 @@
+//! A recording: what the transactions of a run read and wrote, for the isolation checker, while the run goes on.
+//!
+//! Each worker encodes its clients' attempts into a chunk of its own (`Pen`) and hands it over when it is full, so that workers
+//! share nothing on the way. Not here: what an attempt has read and written (`client/tape.rs`).
+
+mod store;
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use isobench_isolation::History;
+use isobench_isolation::history::binary::{Encoder, header, read, trailer};
+use isobench_isolation::history::{Draft, FormatError, Transaction};
+use isobench_script::Mix;
+
+use store::Store;
+
+/// The size at which a worker's chunk is full, in bytes.
+const CHUNK: usize = 1 << 20;
+
+/// Where a recording is kept while a run goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Storage {
+    /// In memory up to so many bytes; what is beyond them in a temporary file without a name.
+    Memory(usize),
+    /// In this file from the start, so that it is there after a crash. It is overwritten.
+    File(PathBuf),
+}
+
+impl Default for Storage {
+    /// 256 MiB of memory, which is some twenty million operations.
+    fn default() -> Storage {
+        Storage::Memory(256 << 20)
+    }
+}
+
+/// A run can't be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingError {
+    /// The file can't be made.
+    #[error("could not make the recording \"{0}\": {1}")]
+    File(PathBuf, #[source] io::Error),
+    /// The scripts' lines `--@` name more tables than a history can have.
+    #[error("the scripts' lines --@ name {0} tables, and a recording has 65,536 at most")]
+    Tables(usize),
+}
+
+/// What the transactions of a job read and wrote, over all its runs.
+#[derive(Debug)]
+pub struct Recording {
+    tables: Vec<String>,
+    sink: Mutex<Sink>,
+}
+
+/// Where the workers' chunks go.
+#[derive(Debug)]
+struct Sink {
+    /// The first chunks.
+    memory: VecDeque<Vec<u8>>,
+    /// How many bytes they may have.
+    most: usize,
+    /// How many they have.
+    held: usize,
+    /// The other chunks; made when the first of them comes.
+    store: Option<Store>,
+    transactions: u64,
+    dropped: u64,
+    /// Why transactions are missing.
+    problem: Option<String>,
+}
+
+impl Recording {
+    /// An empty recording of what the scripts' lines `--@` tell of.
+    ///
+    /// # Errors
+    /// The file can't be made, or there are too many tables.
+    pub(crate) fn new(mix: &Mix, storage: Storage) -> Result<Recording, RecordingError> {
+        let mut tables: Vec<String> = Vec::new();
+        for weighted in mix.scripts() {
+            for table in weighted.script.observations().filter_map(|line| line.what.table()) {
+                if !tables.iter().any(|known| known == table) {
+                    tables.push(table.to_owned());
+                }
+            }
+        }
+        if tables.len() > 1 << 16 {
+            return Err(RecordingError::Tables(tables.len()));
+        }
+        let (most, store) = match storage {
+            Storage::Memory(most) => (most, None),
+            Storage::File(path) => {
+                let store = Store::at(&path, &header(&tables));
+                (0, Some(store.map_err(|error| RecordingError::File(path, error))?))
+            }
+        };
+        Ok(Recording::with(tables, most, store))
+    }
+
+    fn with(tables: Vec<String>, most: usize, store: Option<Store>) -> Recording {
+        let sink = Sink {
+            memory: VecDeque::new(),
+            most,
+            held: 0,
+            store,
+            transactions: 0,
+            dropped: 0,
+            problem: None,
+        };
+        Recording { tables, sink: Mutex::new(sink) }
+    }
+
+    fn sink(&self) -> MutexGuard<'_, Sink> {
+        self.sink.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of a table.
+    pub(crate) fn table(&self, name: &str) -> u16 {
+        let place = self.tables.iter().position(|known| known == name);
+        place.and_then(|place| u16::try_from(place).ok()).unwrap_or(u16::MAX)
+    }
+
+    /// Attempts that were recorded, committed or not. Complete between two runs.
+    pub fn transactions(&self) -> u64 {
+        self.sink().transactions
+    }
+
+    /// Attempts that are missing, or of which a part is. Complete between two runs.
+    pub fn dropped(&self) -> u64 {
+        self.sink().dropped
+    }
+
+    /// Bytes that the recording has so far.
+    pub fn size(&self) -> u64 {
+        let sink = self.sink();
+        sink.held as u64 + sink.store.as_ref().map_or(0, Store::length)
+    }
+
+    /// Why the recording ends before the run did, such as that the disk is full.
+    pub fn problem(&self) -> Option<String> {
+        self.sink().problem.clone()
+    }
+
+    /// An attempt is missing, or a part of one.
+    pub(crate) fn drop_one(&self) {
+        self.sink().dropped += 1;
+    }
+
+    /// Takes a worker's chunk. Returns why this and all later ones are lost, when that is new.
+    fn add(&self, chunk: Vec<u8>, transactions: u64) -> Option<String> {
+        self.sink().add(chunk, transactions)
+    }
+
+    /// Writes the recording as a file; one that is kept in this file already is finished.
+    ///
+    /// # Errors
+    /// The file can't be written, or the recording can't be read where it is kept.
+    pub fn write_to(&self, path: &Path) -> io::Result<()> {
+        let mut sink = self.sink();
+        let end = trailer(sink.transactions, sink.dropped);
+        if let Some(store) = sink.store.as_mut().filter(|store| store.is_at(path)) {
+            return store.finish(&end);
+        }
+        let mut file = File::create(path)?;
+        file.write_all(&header(&self.tables))?;
+        for chunk in &sink.memory {
+            file.write_all(chunk)?;
+        }
+        if let Some(store) = &mut sink.store {
+            io::copy(&mut store.chunks()?, &mut file)?;
+        }
+        file.write_all(&end)?;
+        file.flush()
+    }
+
+    /// The recording as a history. What was in memory is given back on the way. A file that it was kept in is finished.
+    ///
+    /// # Errors
+    /// It can't be read where it is kept.
+    pub fn into_history(self) -> Result<History, FormatError> {
+        let mut sink = self.sink.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (start, end) = (header(&self.tables), trailer(sink.transactions, sink.dropped));
+        let memory = Chunks { chunks: std::mem::take(&mut sink.memory), read: 0 };
+        match &mut sink.store {
+            None => read(start.as_slice().chain(memory).chain(end.as_slice())),
+            Some(store) => {
+                if store.is_named() {
+                    store.finish(&end)?;
+                }
+                let chunks = store.chunks()?;
+                read(start.as_slice().chain(memory).chain(chunks).chain(end.as_slice()))
+            }
+        }
+    }
+}
+
+impl Sink {
+    fn add(&mut self, mut chunk: Vec<u8>, transactions: u64) -> Option<String> {
+        if self.problem.is_some() {
+            self.dropped += transactions;
+            return None;
+        }
+        if self.store.is_none() && self.held + chunk.len() <= self.most {
+            chunk.shrink_to_fit();
+            self.held += chunk.len();
+            self.memory.push_back(chunk);
+            self.transactions += transactions;
+            return None;
+        }
+        let kept = match &mut self.store {
+            Some(store) => store.append(&chunk),
+            None => Store::temporary().and_then(|store| self.store.insert(store).append(&chunk)),
+        };
+        match kept {
+            Ok(()) => {
+                self.transactions += transactions;
+                None
+            }
+            Err(error) => {
+                self.dropped += transactions;
+                let problem = format!(
+                    "the recording ends here, because it can't be written: {error}; what follows is measured and not checked"
+                );
+                self.problem = Some(problem.clone());
+                Some(problem)
+            }
+        }
+    }
+}
+
+/// Chunks in memory, which are given back when they have been read.
+struct Chunks {
+    chunks: VecDeque<Vec<u8>>,
+    /// How much of the first.
+    read: usize,
+}
+
+impl Read for Chunks {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(first) = self.chunks.front() {
+            let left = &first[self.read..];
+            if !left.is_empty() {
+                let count = left.len().min(buffer.len());
+                buffer[..count].copy_from_slice(&left[..count]);
+                self.read += count;
+                return Ok(count);
+            }
+            self.chunks.pop_front();
+            self.read = 0;
+        }
+        Ok(0)
+    }
+}
+
+/// What one worker has written down of its clients' attempts and not yet handed over.
+#[derive(Debug, Default)]
+pub(crate) struct Pen {
+    encoder: Encoder,
+}
+
+impl Pen {
+    /// Adds an attempt. Returns a problem when it is new.
+    pub(crate) fn write(
+        &mut self,
+        recording: &Recording,
+        transaction: &Transaction,
+        operations: &Draft,
+    ) -> Option<String> {
+        self.encoder.push(transaction, operations);
+        if self.encoder.len() >= CHUNK { self.hand_over(recording) } else { None }
+    }
+
+    /// Hands over what has been written so far. Returns a problem when it is new.
+    pub(crate) fn hand_over(&mut self, recording: &Recording) -> Option<String> {
+        if self.encoder.is_empty() {
+            return None;
+        }
+        let transactions = self.encoder.transactions();
+        recording.add(self.encoder.take(), transactions)
+    }
+}
+
+#[cfg(test)]
+mod tests;
