@@ -30,6 +30,7 @@ mod pieces;
 mod receipts;
 mod registers;
 mod sibench;
+mod smallbank;
 mod tables;
 mod workload;
 mod write_skew;
@@ -44,13 +45,14 @@ pub fn all() -> &'static [&'static Workload] {
     &WORKLOADS
 }
 
-static WORKLOADS: [&Workload; 8] = [
+static WORKLOADS: [&Workload; 9] = [
     &registers::REGISTERS,
     &list_append::LIST_APPEND,
     &bank::BANK,
     &write_skew::WRITE_SKEW,
     &mytab::MYTAB,
     &long_fork::LONG_FORK,
+    &smallbank::SMALLBANK,
     &sibench::SIBENCH,
     &receipts::RECEIPTS,
 ];

@@ -5,6 +5,6 @@ CREATE TABLE accounts (
     writer bigint,
     balance bigint NOT NULL
 )
---+fillfactor WITH (fillfactor = 50)
+--+fillfactor WITH (fillfactor = 10)
 ;
 INSERT INTO accounts (id, version, balance) SELECT id, 0, :balance FROM generate_series(1, :accounts) AS numbers(id);

@@ -5,7 +5,7 @@ CREATE TABLE control (
     version bigint NOT NULL,
     writer bigint
 )
---+fillfactor WITH (fillfactor = 50)
+--+fillfactor WITH (fillfactor = 10)
 ;
 -- Each till has batches of its own: 1,000,000 times its number, and then counting.
 INSERT INTO control (id, batch, version) SELECT till, till * 1000000 + 1, 0 FROM generate_series(1, :tills) AS numbers(till);

@@ -5,6 +5,6 @@ CREATE TABLE registers (
     writer bigint,
     value bigint NOT NULL
 )
---+fillfactor WITH (fillfactor = 50)
+--+fillfactor WITH (fillfactor = 10)
 ;
 INSERT INTO registers (id, version, value) SELECT id, 0, 0 FROM generate_series(1, :keys) AS numbers(id);

@@ -5,6 +5,6 @@ CREATE TABLE sibench (
     version bigint NOT NULL,
     writer bigint
 )
---+fillfactor WITH (fillfactor = 50)
+--+fillfactor WITH (fillfactor = 10)
 ;
 INSERT INTO sibench (id, value, version) SELECT id, id, 0 FROM generate_series(1, :items) AS numbers(id);

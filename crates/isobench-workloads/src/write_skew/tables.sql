@@ -7,7 +7,7 @@ CREATE TABLE doctors (
     on_call int NOT NULL,
     alarms bigint NOT NULL
 )
---+fillfactor WITH (fillfactor = 50)
+--+fillfactor WITH (fillfactor = 10)
 ;
 -- The doctors of a shift have consecutive numbers, so that the primary key finds them.
 INSERT INTO doctors (id, shift, version, on_call, alarms)

@@ -1,0 +1,105 @@
+//! SmallBank: five transactions on two accounts per customer, and the published ways to make them serializable.
+
+use crate::workload::{Invariant, Parameter, ScriptFile, Variant, Weight, Workload};
+
+/// SmallBank.
+pub static SMALLBANK: Workload = Workload {
+    name: "smallbank",
+    summary: "Balance, DepositChecking, TransactSaving, Amalgamate and WriteCheck on the saving and checking accounts of customers",
+    source: "Alomari, Cahill, Fekete and Röhm, The Cost of Serializability on Platforms That Use Snapshot Isolation, ICDE 2008: 18,000 \
+             customers, 90 % of the transactions among 1,000, each kind of transaction equally often (high contention: \
+             hotspot=10,balances=60,deposits=10,savings=10,amalgamations=10,checks=10)",
+    tables: &["account", "saving", "checking"],
+    setup: include_str!("smallbank/tables.sql"),
+    scripts: &[
+        ScriptFile {
+            name: "balance",
+            text: include_str!("smallbank/balance.sql"),
+            weight: Weight::Parameter("balances"),
+        },
+        ScriptFile {
+            name: "deposit-checking",
+            text: include_str!("smallbank/deposit_checking.sql"),
+            weight: Weight::Parameter("deposits"),
+        },
+        ScriptFile {
+            name: "transact-saving",
+            text: include_str!("smallbank/transact_saving.sql"),
+            weight: Weight::Parameter("savings"),
+        },
+        ScriptFile {
+            name: "amalgamate",
+            text: include_str!("smallbank/amalgamate.sql"),
+            weight: Weight::Parameter("amalgamations"),
+        },
+        ScriptFile {
+            name: "write-check",
+            text: include_str!("smallbank/write_check.sql"),
+            weight: Weight::Parameter("checks"),
+        },
+    ],
+    parameters: &[
+        Parameter::int("customers", 18_000, (2, 10_000_000), "customers"),
+        Parameter::int("hotspot", 1000, (1, 10_000_000), "customers of the hot spot"),
+        Parameter::int(
+            "share",
+            90,
+            (0, 100),
+            "percent of the choices of a customer that fall on the hot spot",
+        ),
+        Parameter::int("opening", 1000, (0, 1_000_000_000), "what is on each account at the start"),
+        Parameter::int("balances", 20, (0, 1_000_000), "weight of Balance"),
+        Parameter::int("deposits", 20, (0, 1_000_000), "weight of DepositChecking"),
+        Parameter::int("savings", 20, (0, 1_000_000), "weight of TransactSaving"),
+        Parameter::int("amalgamations", 20, (0, 1_000_000), "weight of Amalgamate"),
+        Parameter::int("checks", 20, (0, 1_000_000), "weight of WriteCheck"),
+    ],
+    at_most: &[("hotspot", "customers")],
+    variants: &[
+        Variant {
+            name: "promote-wt",
+            summary: "WriteCheck also updates the saving account it read (PromoteWT-upd)",
+            tables: &[],
+            invariants: &[],
+        },
+        Variant {
+            name: "promote-bw",
+            summary: "Balance also updates the checking account it read (PromoteBW-upd)",
+            tables: &[],
+            invariants: &[],
+        },
+        Variant {
+            name: "materialize-wt",
+            summary: "WriteCheck and TransactSaving update the customer's row in a table made for that (MaterializeWT)",
+            tables: &["conflict"],
+            invariants: &[],
+        },
+        Variant {
+            name: "materialize-bw",
+            summary: "Balance and WriteCheck update the customer's row in a table made for that (MaterializeBW)",
+            tables: &["conflict"],
+            invariants: &[],
+        },
+    ],
+    invariants: &[
+        Invariant {
+            name: "money-conserved",
+            meaning: "all balances together are what was there at the start, and what came and went; the difference is counted",
+            sql: "SELECT CAST(abs(sum(balance) - sum(inflow) - 2 * :customers * :opening) AS bigint), \
+                  'balances ' || CAST(CAST(sum(balance) AS bigint) AS varchar(20)) \
+                  FROM (SELECT balance, inflow FROM saving UNION ALL SELECT balance, inflow FROM checking) AS accounts",
+        },
+        Invariant {
+            name: "savings-not-negative",
+            meaning: "no saving account is below 0; those are counted that are",
+            sql: "SELECT count(*), 'customer ' || CAST(min(customer) AS varchar(20)) FROM saving WHERE balance < 0",
+        },
+    ],
+    assertions: &[],
+    proves: "Every read and write of balances is observed with its version: lost updates at read committed (an Amalgamate that \
+             sets to 0 what has grown meanwhile), and under snapshot isolation the one dangerous structure, a Balance that saw a \
+             TransactSaving but not the WriteCheck before it. Each variant removes it at repeatable read.",
+    blind: "The structure takes three transactions of one customer at a time: with the published hot spot it is rare. The tables \
+            don't show it, as the Balance keeps no trace. A TransactSaving that isn't covered commits without a change, where the \
+            paper rolls back. There are no predicates.",
+};
