@@ -5,6 +5,7 @@
 //! Not here: formats in files (`history/…`), and what follows from a history (`check/…`).
 
 pub mod binary;
+pub mod elle;
 mod error;
 #[cfg(test)]
 mod samples;
@@ -316,6 +317,20 @@ impl History {
         }));
         self.transactions.push(transaction);
         self.ends.push(self.records.len());
+    }
+
+    /// Gives each of these transactions (by index, ascending) a client of its own, beyond those of all others. False if there
+    /// are not enough numbers.
+    fn give_clients(&mut self, without: &[usize]) -> bool {
+        let mut missing = without.iter().peekable();
+        let others = self.transactions.iter().enumerate();
+        let others = others.filter(|(index, _)| missing.next_if_eq(&index).is_none());
+        let first = others.map(|(_, transaction)| u64::from(transaction.client) + 1).max().unwrap_or(0);
+        for (client, index) in (first..).zip(without) {
+            let Ok(client) = u32::try_from(client) else { return false };
+            self.transactions[*index].client = client;
+        }
+        true
     }
 
     /// The transactions.

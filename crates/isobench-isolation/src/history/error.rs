@@ -33,7 +33,7 @@ impl FormatError {
 /// A mistake in a text, and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextError {
-    /// The line, from 1.
+    /// The line, from 1; 0 if it is the file as a whole.
     pub line: u64,
     /// The column in it, in characters, from 1; 0 if it is the line as a whole.
     pub column: u64,
@@ -44,6 +44,7 @@ pub struct TextError {
 impl fmt::Display for TextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.column {
+            0 if self.line == 0 => f.write_str(&self.problem),
             0 => write!(f, "line {}: {}", self.line, self.problem),
             column => write!(f, "line {}, column {column}: {}", self.line, self.problem),
         }

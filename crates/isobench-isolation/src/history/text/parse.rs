@@ -43,7 +43,6 @@ struct Reading {
     /// The transactions whose client, or instants, weren't given.
     without_client: Vec<usize>,
     without_instants: Vec<usize>,
-    most_client: Option<u32>,
     draft: Draft,
     name: String,
     list: Vec<i64>,
@@ -92,7 +91,6 @@ impl Reading {
                     cursor.pass(word)?;
                     cursor.pass("=")?;
                     transaction.client = cursor.number("a client's number")?;
-                    self.most_client = self.most_client.max(Some(transaction.client));
                 }
                 _ => return Err(expected_word(cursor, client, instants, outcome)),
             }
@@ -182,13 +180,9 @@ impl Reading {
                 transactions[index].end = u64::MAX;
             }
         }
-        let mut next = self.most_client.map_or(Some(0), |most| most.checked_add(1));
-        for index in self.without_client {
-            let problem =
-                || TextError { line: 0, column: 0, problem: "there are too many clients".to_owned() };
-            let client = next.ok_or_else(problem)?;
-            transactions[index].client = client;
-            next = client.checked_add(1);
+        if !self.history.give_clients(&self.without_client) {
+            let problem = "there are too many clients".to_owned();
+            return Err(TextError { line: 0, column: 0, problem });
         }
         Ok(self.history)
     }

@@ -1,0 +1,274 @@
+//! Turns the maps of an EDN file into JSON objects, whether they stand one after the other or in a vector or list.
+//!
+//! Keywords, symbols, characters and strings become strings; lists, vectors and sets arrays; tags are left out. No crate is used
+//! because those that there are build the values of whole files. Source: <https://github.com/edn-format/edn>.
+
+use std::io::BufRead;
+
+use super::super::{FormatError, TextError};
+
+/// The maps of a file.
+pub(super) struct Maps<R> {
+    input: R,
+    line: u64,
+    /// What closes the vector or list at the top, if there is one.
+    close: Option<u8>,
+    word: Vec<u8>,
+}
+
+/// What begins a value, or ends a collection. It is passed when it is returned.
+#[derive(Clone, Copy)]
+enum Start {
+    Map,
+    /// A list, vector or set, and the byte that ends it.
+    Array(u8),
+    String,
+    Character,
+    /// A word, with its first byte.
+    Word(u8),
+    Close(u8),
+    End,
+}
+
+/// How deeply values may be nested: much deeper than in any history, and far from the end of the stack.
+const DEEPEST: u32 = 100;
+
+impl<R: BufRead> Maps<R> {
+    pub fn new(input: R) -> Maps<R> {
+        Maps { input, line: 1, close: None, word: Vec::new() }
+    }
+
+    /// Puts the next map into a buffer, as JSON, and returns the line where it begins; `None` at the end of the file.
+    pub fn next(&mut self, object: &mut Vec<u8>) -> Result<Option<u64>, FormatError> {
+        object.clear();
+        loop {
+            match self.start(0)? {
+                Start::Map => {
+                    let line = self.line;
+                    self.map(object, 1)?;
+                    return Ok(Some(line));
+                }
+                Start::Array(close) if self.close.is_none() => self.close = Some(close),
+                Start::Close(byte) if self.close == Some(byte) => self.close = None,
+                Start::End if self.close.is_none() => return Ok(None),
+                Start::End => return Err(self.truncated()),
+                _ => return Err(self.error("expected an operation, {:type …}, found something else")),
+            }
+        }
+    }
+
+    /// Goes to what is next: over blanks, comments, discarded values and tags.
+    fn start(&mut self, depth: u32) -> Result<Start, FormatError> {
+        loop {
+            let Some(first) = self.take()? else { return Ok(Start::End) };
+            return Ok(match first {
+                b' ' | b'\t' | b'\r' | b'\n' | b',' => continue,
+                b';' => {
+                    while self.take()?.is_some_and(|byte| byte != b'\n') {}
+                    continue;
+                }
+                b'#' => match self.peek()? {
+                    Some(b'{') => {
+                        self.take()?;
+                        Start::Array(b'}')
+                    }
+                    Some(b'_') => {
+                        self.take()?;
+                        self.value(&mut Vec::new(), depth + 1)?;
+                        continue;
+                    }
+                    _ => {
+                        self.word(b'#')?;
+                        continue;
+                    }
+                },
+                b'{' => Start::Map,
+                b'[' => Start::Array(b']'),
+                b'(' => Start::Array(b')'),
+                b'"' => Start::String,
+                b'\\' => Start::Character,
+                b'}' | b']' | b')' => Start::Close(first),
+                _ => Start::Word(first),
+            });
+        }
+    }
+
+    /// Writes the next value.
+    fn value(&mut self, out: &mut Vec<u8>, depth: u32) -> Result<(), FormatError> {
+        self.check_depth(depth)?;
+        let start = self.start(depth)?;
+        self.value_from(start, out, depth)
+    }
+
+    fn check_depth(&self, depth: u32) -> Result<(), FormatError> {
+        if depth > DEEPEST { Err(self.error("values are nested more than a hundred deep")) } else { Ok(()) }
+    }
+
+    /// Writes the value that begins so.
+    fn value_from(&mut self, start: Start, out: &mut Vec<u8>, depth: u32) -> Result<(), FormatError> {
+        self.check_depth(depth)?;
+        match start {
+            Start::Map => self.map(out, depth + 1),
+            Start::Array(close) => self.array(close, out, depth + 1),
+            Start::String => self.string(out),
+            Start::Character => {
+                let first = self.take()?.ok_or_else(|| self.truncated())?;
+                self.word(first)?;
+                quote(&self.word, out);
+                Ok(())
+            }
+            Start::Word(first) => {
+                self.word(first)?;
+                atom(&self.word, out);
+                Ok(())
+            }
+            Start::Close(byte) => {
+                let problem = format!("\"{}\" closes nothing, or another value is missing", char::from(byte));
+                Err(self.error(&problem))
+            }
+            Start::End => Err(self.truncated()),
+        }
+    }
+
+    fn array(&mut self, close: u8, out: &mut Vec<u8>, depth: u32) -> Result<(), FormatError> {
+        out.push(b'[');
+        let mut comma = false;
+        loop {
+            match self.start(depth)? {
+                Start::Close(byte) if byte == close => break,
+                start => {
+                    if comma {
+                        out.push(b',');
+                    }
+                    self.value_from(start, out, depth)?;
+                    comma = true;
+                }
+            }
+        }
+        out.push(b']');
+        Ok(())
+    }
+
+    fn map(&mut self, out: &mut Vec<u8>, depth: u32) -> Result<(), FormatError> {
+        out.push(b'{');
+        let mut comma = false;
+        loop {
+            match self.start(depth)? {
+                Start::Close(b'}') => break,
+                start => {
+                    if comma {
+                        out.push(b',');
+                    }
+                    let place = out.len();
+                    self.value_from(start, out, depth)?;
+                    make_key(place, out);
+                    out.push(b':');
+                    self.value(out, depth)?;
+                    comma = true;
+                }
+            }
+        }
+        out.push(b'}');
+        Ok(())
+    }
+
+    /// What is between double quotes; its escapes are JSON's.
+    fn string(&mut self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        out.push(b'"');
+        loop {
+            let byte = self.take()?.ok_or_else(|| self.truncated())?;
+            match byte {
+                b'\\' => {
+                    let next = self.take()?.ok_or_else(|| self.truncated())?;
+                    out.extend([byte, next]);
+                }
+                b'"' => {
+                    out.push(byte);
+                    return Ok(());
+                }
+                byte => escape(byte, out),
+            }
+        }
+    }
+
+    /// Reads a word of which the first byte is passed.
+    fn word(&mut self, first: u8) -> Result<(), FormatError> {
+        self.word.clear();
+        self.word.push(first);
+        loop {
+            let bytes = self.input.fill_buf()?;
+            let end = bytes.iter().position(|byte| b" \t\r\n,;()[]{}\"".contains(byte));
+            let taken = end.unwrap_or(bytes.len());
+            self.word.extend_from_slice(&bytes[..taken]);
+            self.input.consume(taken);
+            if end.is_some() || taken == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    fn peek(&mut self) -> Result<Option<u8>, FormatError> {
+        Ok(self.input.fill_buf()?.first().copied())
+    }
+
+    fn take(&mut self) -> Result<Option<u8>, FormatError> {
+        let byte = self.peek()?;
+        if let Some(byte) = byte {
+            self.line += u64::from(byte == b'\n');
+            self.input.consume(1);
+        }
+        Ok(byte)
+    }
+
+    fn error(&self, problem: &str) -> FormatError {
+        FormatError::Text(TextError { line: self.line, column: 0, problem: problem.to_owned() })
+    }
+
+    fn truncated(&self) -> FormatError {
+        FormatError::Truncated(format!("it ends in the middle of a value, in line {}", self.line))
+    }
+}
+
+/// Writes a word as the JSON value that it means.
+fn atom(word: &[u8], out: &mut Vec<u8>) {
+    match word {
+        b"nil" => out.extend(b"null"),
+        b"true" | b"false" => out.extend(word),
+        [b':', name @ ..] => quote(name, out),
+        [b'0'..=b'9', ..] | [b'-' | b'+', b'0'..=b'9', ..] => {
+            let digits = word.strip_prefix(b"+").unwrap_or(word);
+            // Big integers and exact fractions have a letter at the end.
+            out.extend(digits.strip_suffix(b"N").or(digits.strip_suffix(b"M")).unwrap_or(digits));
+        }
+        symbol => quote(symbol, out),
+    }
+}
+
+/// Makes a string of the value that was written last: keys of JSON are strings. No field of an operation has a key that is no keyword,
+/// so what others become doesn't matter.
+fn make_key(place: usize, out: &mut Vec<u8>) {
+    if out[place] == b'"' {
+        return;
+    }
+    let value = out.split_off(place);
+    quote(if value[0] == b'[' || value[0] == b'{' { b"" } else { &value }, out);
+}
+
+fn quote(text: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    for byte in text {
+        match byte {
+            b'"' | b'\\' => out.extend([b'\\', *byte]),
+            byte => escape(*byte, out),
+        }
+    }
+    out.push(b'"');
+}
+
+/// Writes a byte of a string; control characters can't stand in JSON's.
+fn escape(byte: u8, out: &mut Vec<u8>) {
+    match byte {
+        0..0x20 => out.extend(format!("\\u{byte:04x}").bytes()),
+        byte => out.push(byte),
+    }
+}

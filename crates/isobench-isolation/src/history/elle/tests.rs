@@ -1,0 +1,304 @@
+//! Histories as Jepsen and elle-cli have them, and what is no history of theirs.
+
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+
+use super::super::{History, Outcome, samples, text};
+use super::{Notation, read, write};
+
+fn edn(text: &str) -> History {
+    read(Notation::Edn, text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+fn json(text: &str) -> History {
+    read(Notation::Json, text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+fn written(notation: Notation, history: &History) -> String {
+    let mut bytes = Vec::new();
+    write(notation, history, &mut bytes).expect("can be written");
+    String::from_utf8(bytes).expect("text")
+}
+
+const LISTS: &str = "\
+{:index 0 :process 1 :type :invoke  :value [[:append 253 1] [:append 256 2]]}
+{:index 1 :process 1 :type :ok      :value [[:append 253 1] [:append 256 2]]}
+{:index 2 :process 2 :type :invoke, :value [[:append 255 8] [:r 253 nil] [:r 250 nil]]}
+{:index 3 :process 1 :type :invoke, :value [[:append 256 4] [:r 255 nil]]}
+{:index 4 :process 2 :type :ok,     :value [[:append 255 8] [:r 253 [1 3 4]] [:r 250 nil]]}
+{:index 5 :process 1 :type :info,   :value [[:append 256 4] [:r 255 nil]]}
+{:index 6 :process 1 :type :invoke, :value [[:append 256 5]]}
+{:index 7 :process 1 :type :fail,   :error :conflict}
+{:index 8 :process 3 :type :invoke, :value [[:append 256 6]]}
+";
+
+const LISTS_AS_TEXT: &str = "\
+T1 client=1 0..1: a lists 253 += 1, a lists 256 += 2
+T4 client=2 2..4: a lists 255 += 8, l lists 253 = [1 3 4], l lists 250 = []
+T5 client=1 3.. unknown: a lists 256 += 4
+T7 client=1 6..7 aborted: a lists 256 += 5
+T8 client=3 8.. unknown: a lists 256 += 6
+";
+
+#[test]
+fn lists_in_edn() {
+    assert_eq!(text::print(&edn(LISTS)), LISTS_AS_TEXT);
+    assert_eq!(text::print(&edn(&format!("[{LISTS}]"))), LISTS_AS_TEXT);
+    let decorated =
+        LISTS.replace(":process 3", ":process #_ [3 #{4}] 3 ; comment }\n, :error \"}\" {[1] 2} (a \\} nil)");
+    assert_eq!(text::print(&edn(&format!("; {{\n( #_{{}} #jepsen.history.Op{decorated} )"))), LISTS_AS_TEXT);
+}
+
+const REGISTERS: &str = r#"[{"type":"invoke","f":"txn","value":[["w","x",2],["w","y",-1]],"process":0,"time":5,"index":1},
+{"type":"info","f":"start","process":"nemesis","value":["a", {"b": 1.5}],"time":6,"index":9},
+{"type":"ok","f":"txn","value":[["w","x",2],["w","y",-1]],"process":0,"time":10,"index":2},
+{"type":"invoke","f":"txn","value":[["r","x",null]],"process":0,"time":15,"index":3},
+{"type":"ok","f":"txn","value":[["r","x",3],["r","y",null],["r",7,null]],"process":0,"time":20,"index":4}]
+"#;
+
+const REGISTERS_AS_TEXT: &str = "\
+T2 client=0 5..10: w x = 2, w y = -1
+T4 client=0 15..20: r x = 3, r y = init, r registers 7 = init
+";
+
+#[test]
+fn registers_in_json() {
+    assert_eq!(text::print(&json(REGISTERS)), REGISTERS_AS_TEXT);
+    let lines = REGISTERS.trim_matches(['[', ']', '\n']).replace("},\n", "}\n");
+    assert_eq!(text::print(&json(&lines)), REGISTERS_AS_TEXT);
+    let spread = REGISTERS.replace(',', " ,\n ").replace(":1.5", ":\"}{\\\"\\\\\"");
+    assert_eq!(text::print(&json(&spread)), REGISTERS_AS_TEXT);
+}
+
+/// Elle's manual begins with such a history.
+#[test]
+fn completions_alone_have_no_instants_and_a_client_each() {
+    let history = edn(
+        "[{:type :ok, :value [[:append :x 1] [:r :y [1]]]} {:type :fail, :value [[:append :x 2] [:r :y nil]]}]",
+    );
+    assert_eq!(text::print(&history), "T0 client=0: a x += 1, l y = [1]\nT1 client=1 aborted: a x += 2\n");
+    let history = json(
+        "{\"type\":\"ok\",\"process\":7,\"value\":[[\"r\",\"x\",null]]}\n{\"type\":\"info\",\"value\":[]}",
+    );
+    assert_eq!(text::print(&history), "T0 client=7: r x = init\nT1 client=8 unknown:\n");
+    let history = edn("{:type :ok, :value [[:w 1 1]]} {:type :invoke, :process 3, :value [[:w 1 2]]}");
+    assert_eq!(
+        text::print(&history),
+        "T0 client=4 0..: w registers 1 = 1\nT1 client=3 1.. unknown: w registers 1 = 2\n"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line() {
+    let cases: [(Notation, &str, &str); 19] = [
+        (Notation::Edn, "\n{:type :ok, :value [[:cas 1 2]]}", "line 2: unknown variant `cas`"),
+        (
+            Notation::Edn,
+            "{:type :ok, :value [[:w 1 :a]]}",
+            "line 1: invalid type: string \"a\", expected an integer",
+        ),
+        (Notation::Edn, "{:type :ok, :value [[:w 1.5 2]]}", "expected a key"),
+        (Notation::Edn, "{:type :ok, :value [[:w 1 nil]]}", "a written value is no integer"),
+        (Notation::Edn, "{:type :ok, :value {:from 1}}", "expected a transaction"),
+        (
+            Notation::Edn,
+            "{:type :ok, :process 1, :f :transfer, :value 1}",
+            "this is an operation \"transfer\"",
+        ),
+        (
+            Notation::Edn,
+            "{:type :ok, :process 1, :value [[:w 1 1]]",
+            "truncated: it ends in the middle of a value",
+        ),
+        (Notation::Edn, "[{:type :ok, :value []}", "truncated"),
+        (Notation::Edn, "{:type :ok :value [[:w 1 1]}", "\"}\" closes nothing"),
+        (Notation::Edn, "{:type :ok :value}", "another value is missing"),
+        (Notation::Edn, "hello", "expected an operation"),
+        (Notation::Edn, "{:type :okay}", "unknown variant `okay`"),
+        (
+            Notation::Json,
+            "{\"type\":\"ok\",\"value\":[]}\n{\"type\":",
+            "truncated: it ends in the middle of the operation that begins in line 2",
+        ),
+        (Notation::Json, "hello", "line 1: expected an operation, {\"type\": …}, found \"h\""),
+        (Notation::Json, "{\"type\":\"ok\"}", "a committed transaction has no value"),
+        (
+            Notation::Json,
+            "{\"type\":\"invoke\",\"process\":1}{\"type\":\"invoke\",\"process\":1}",
+            "before another one",
+        ),
+        (Notation::Json, "{\"type\":\"invoke\"}", "without process"),
+        (Notation::Json, "{\"type\":\"ok\",\"value\":[[\"w\",1,1],[\"append\",1,1]]}", "both lists"),
+        (
+            Notation::Json,
+            "{\"type\":\"ok\",\"process\":-1,\"value\":[[\"w\",1,1]]}",
+            "-1 is no process number",
+        ),
+    ];
+    for (notation, text, message) in cases {
+        let error = read(notation, text.as_bytes()).expect_err(text).to_string();
+        assert!(error.contains(message), "{text}\n{error}\n{message}");
+    }
+    let deep = "#_".repeat(100_000);
+    assert!(read(Notation::Edn, deep.as_bytes()).expect_err("deep").to_string().contains("nested"));
+    let deep = format!("{{:a {}", "[".repeat(100_000));
+    assert!(read(Notation::Edn, deep.as_bytes()).expect_err("deep").to_string().contains("nested"));
+}
+
+#[test]
+fn many_names_become_rows_of_one_table() {
+    let mut text = String::new();
+    for name in 0..60_010 {
+        writeln!(text, "{{\"type\":\"ok\",\"value\":[[\"w\",\"k{name}\",1]]}}").expect("writes");
+    }
+    let history = json(&text);
+    assert_eq!(history.tables().len(), 60_002);
+    let printed = text::print(&history);
+    assert!(
+        printed.ends_with("client=60009: w \"other keys\" 10 = 1\n"),
+        "{}",
+        &printed[printed.len() - 100..]
+    );
+}
+
+/// The number of a transaction isn't written: in these texts it is that of its completion already.
+#[test]
+fn what_is_written_is_read() {
+    for (text_form, notation) in [
+        (LISTS_AS_TEXT, Notation::Edn),
+        (REGISTERS_AS_TEXT, Notation::Json),
+        ("T3 client=0 5..10: w x = 2, w \"a b\" = -1\nT5 client=0 10..20: r x = 3\n", Notation::Edn),
+        ("T0 client=1: w accounts 5 = 2\nT1 client=0 aborted: w accounts 6 = 2\n", Notation::Json),
+    ] {
+        let history = text::parse(text_form).expect("parses");
+        let again = read(notation, written(notation, &history).as_bytes()).expect("reads");
+        let same = |history: &History| -> Vec<_> {
+            let mut list: Vec<_> = history
+                .transactions()
+                .iter()
+                .enumerate()
+                .map(|(index, t)| (t.begin, t.end, t.outcome, history.operations(index).count()))
+                .collect();
+            list.sort_by_key(|(begin, ..)| *begin);
+            list.iter().map(|entry| format!("{entry:?}")).collect()
+        };
+        let expected = text::parse(text_form).expect("parses");
+        // What a transaction read that didn't commit is left out on the way.
+        assert_eq!(same(&again), same(&expected), "{text_form}");
+    }
+}
+
+#[test]
+fn registers_with_counters_are_written_by_value_or_by_counter() {
+    let history =
+        text::parse("T1: r t 5 = v0, w t 5 = v1/7\nT2: r t 5 = v1/7, r t 6 = v3/2").expect("parses");
+    assert_eq!(
+        written(Notation::Json, &history),
+        "{\"index\":0,\"type\":\"ok\",\"process\":0,\"f\":\"txn\",\"value\":[[\"r\",5,null],[\"w\",5,7]]}\n\
+         {\"index\":1,\"type\":\"ok\",\"process\":1,\"f\":\"txn\",\"value\":[[\"r\",5,7],[\"r\",6,null]]}\n"
+    );
+    let history =
+        text::parse("T1 5..6: r t 5 = v3, w t 5 = v4\nT2 client=3 6..9 unknown: w t 5 = v5, r u = init")
+            .expect("parses");
+    assert_eq!(
+        written(Notation::Edn, &history),
+        "{:index 0, :type :invoke, :process 4, :time 5, :f :txn, :value [[:r \"t 5\" nil] [:w \"t 5\" 4]]}\n\
+         {:index 1, :type :invoke, :process 3, :time 6, :f :txn, :value [[:w \"t 5\" 5] [:r :u nil]]}\n\
+         {:index 2, :type :ok, :process 4, :time 6, :f :txn, :value [[:r \"t 5\" nil] [:w \"t 5\" 4]]}\n\
+         {:index 3, :type :info, :process 3, :time 9, :f :txn, :value [[:w \"t 5\" 5] [:r :u nil]]}\n"
+    );
+}
+
+/// A client's next transaction begins at the very instant at which the one before ended, or that end isn't known.
+#[test]
+fn processes_alternate_between_invocation_and_completion() {
+    let history = text::parse("T1 client=0 5..6: w x = 1\nT2 client=0 6..6: w x = 2\nT3 client=0 6.. unknown: w x = 3\nT4 client=0 8..9: w x = 4").expect("parses");
+    let again = edn(&written(Notation::Edn, &history));
+    let shown: Vec<_> = again.transactions().iter().map(|t| (t.client, t.begin, t.end, t.outcome)).collect();
+    assert_eq!(
+        shown,
+        [
+            (0, 5, 6, Outcome::Committed),
+            (0, 6, 6, Outcome::Committed),
+            (1, 8, 9, Outcome::Committed),
+            (0, 6, u64::MAX, Outcome::Unknown)
+        ]
+    );
+}
+
+#[test]
+fn what_elle_cannot_say_is_an_error() {
+    for (text, message) in [
+        ("T7: i t 5 in 3", "what T7 has: rows of groups"),
+        ("T1: g t 5 = []", "rows of groups"),
+        ("T1: w x = 1, a y += 1", "beside others on registers"),
+        ("T1: w x = v5\nT2: w x = v5", "isn't known"),
+        ("T1: w x = v5\nT2: w x = 7", "isn't known"),
+        ("T1: w x = 5\nT2: r x = v7", "isn't known"),
+    ] {
+        let history = text::parse(text).expect("parses");
+        let error = write(Notation::Edn, &history, Vec::new()).expect_err(text).to_string();
+        assert!(error.contains(message), "{text}: {error}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in "[\\[\\]{}(): a-z0-9\"#_\\\\;,\n-]{0,60}|(?s).{0,40}") {
+        let _ = read(Notation::Edn, text.as_bytes());
+        let _ = read(Notation::Json, text.as_bytes());
+    }
+
+    #[test]
+    fn a_changed_text_makes_no_panic(at in any::<prop::sample::Index>(), with in any::<u8>()) {
+        for (notation, text) in [(Notation::Edn, LISTS), (Notation::Json, REGISTERS)] {
+            let mut bytes = text.as_bytes().to_vec();
+            let at = at.index(bytes.len());
+            bytes[at] = with;
+            let _ = read(notation, &bytes[..]);
+        }
+    }
+
+    #[test]
+    fn no_history_makes_writing_panic(history in samples::histories()) {
+        let _ = write(Notation::Edn, &history, Vec::new());
+        let _ = write(Notation::Json, &history, Vec::new());
+    }
+}
+
+/// Not a test: prints what it costs.
+/// `cargo test --release -p isobench-isolation --lib -- --ignored --nocapture elle`
+#[test]
+#[ignore = "prints figures"]
+fn cost() {
+    for notation in [Notation::Json, Notation::Edn] {
+        let mut text = String::new();
+        for id in 0..1_000_000_i64 {
+            let process = id % 16;
+            let (x, y) = (id * 7919 % 1000, id * 104_729 % 1000);
+            let before = id - 1500;
+            match notation {
+                Notation::Json => writeln!(
+                    text,
+                    "{{\"index\":{id},\"type\":\"ok\",\"process\":{process},\"time\":{id},\"f\":\"txn\",\"value\":\
+                     [[\"r\",{x},{before}],[\"w\",{x},{id}],[\"r\",{y},{before}],[\"w\",{y},{id}]]}}"
+                ),
+                Notation::Edn => writeln!(
+                    text,
+                    "{{:index {id}, :type :ok, :process {process}, :time {id}, :f :txn, :value \
+                     [[:r {x} {before}] [:w {x} {id}] [:r {y} {before}] [:w {y} {id}]]}}"
+                ),
+            }
+            .expect("writes");
+        }
+        let began = std::time::Instant::now();
+        let history = read(notation, text.as_bytes()).expect("reads");
+        println!(
+            "{notation:?}: {} operations in {} bytes read in {:?}",
+            history.operation_count(),
+            text.len(),
+            began.elapsed()
+        );
+    }
+}
