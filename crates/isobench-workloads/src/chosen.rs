@@ -3,7 +3,7 @@
 use isobench_database::Database;
 use isobench_script::{ParseError, Value};
 
-use crate::pieces::{select, statements};
+use crate::pieces::{fill, select, statements};
 use crate::workload::{Invariant, Parameter, Variant, Weight, Workload};
 
 /// A workload as somebody wants it.
@@ -129,6 +129,11 @@ pub fn find(spec: &str) -> Result<Chosen, UnknownWorkload> {
     Ok(chosen)
 }
 
+/// True if a text has the variable.
+fn uses(text: &str, variable: &str) -> bool {
+    fill(text, |name| (name == variable).then(String::new)) != text
+}
+
 fn find_variant(workload: &'static Workload, name: &str) -> Result<&'static Variant, UnknownWorkload> {
     let found = workload.variants.iter().find(|variant| variant.name == name);
     found.ok_or_else(|| UnknownWorkload::Variant {
@@ -232,13 +237,36 @@ impl Chosen {
     /// # Errors
     /// The workload's file is no SQL: a defect of isobench.
     pub fn setup(&self, database: &Database) -> Result<Vec<String>, ParseError> {
+        statements(&self.setup_text(database))
+    }
+
+    /// Files that make a workload of one's own out of this one, by their names: `tables.sql`, and each script, which begins with
+    /// its parameters.
+    pub fn files(&self, database: &Database) -> Vec<(String, String)> {
+        let mut files = vec![("tables.sql".to_owned(), self.setup_text(database))];
+        let names =
+            self.workload.scripts.iter().filter(|file| self.weight(file.weight) > 0).map(|file| file.name);
+        for (name, script) in names.zip(self.scripts()) {
+            let used = self.workload.parameters.iter().filter(|parameter| uses(&script.text, parameter.name));
+            let sets = used.map(|parameter| {
+                let value = self.value(parameter.name).unwrap_or(parameter.default);
+                format!("\\set {} {value}\n", parameter.name)
+            });
+            files.push((format!("{name}.sql"), sets.collect::<String>() + &script.text));
+        }
+        files
+    }
+
+    fn setup_text(&self, database: &Database) -> String {
         let mut wanted: Vec<&str> = self.variant.iter().map(|variant| variant.name).collect();
         if database.product.dialect.fillfactor {
             wanted.push("fillfactor");
         }
-        statements(&select(self.workload.setup, &wanted), |name| {
-            self.value(name).map(|value| value.to_string())
-        })
+        self.filled(&select(self.workload.setup, &wanted))
+    }
+
+    fn filled(&self, text: &str) -> String {
+        fill(text, |name| self.value(name).map(|value| value.to_string()))
     }
 
     /// The tables, in the order of their creation.
@@ -254,13 +282,8 @@ impl Chosen {
     }
 
     /// The SQL of an invariant, with the parameters' values.
-    ///
-    /// # Errors
-    /// It is no SQL: a defect of isobench.
-    pub fn question(&self, invariant: &Invariant) -> Result<String, ParseError> {
-        let text = format!("{};\n", invariant.sql);
-        let question = statements(&text, |name| self.value(name).map(|value| value.to_string()))?;
-        Ok(question.into_iter().next().unwrap_or_default())
+    pub fn question(&self, invariant: &Invariant) -> String {
+        self.filled(invariant.sql)
     }
 
     /// True if the scripts say what they read and write, so that their history can be checked.

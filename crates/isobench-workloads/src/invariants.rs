@@ -28,13 +28,14 @@ pub fn check(conn: &mut Connection, chosen: &Chosen) -> Result<Vec<Violations>, 
 }
 
 fn ask(conn: &mut Connection, chosen: &Chosen, invariant: &Invariant) -> Result<Violations, Error> {
-    let answer = |statement: &str, got: String| Error::Answer { statement: statement.to_owned(), got };
-    let sql = chosen.question(invariant).map_err(|error| answer(invariant.sql, error.to_string()))?;
+    let sql = chosen.question(invariant);
     let rows = isobench_database::query(conn, &sql)?.rows;
     let row = rows.into_iter().next().unwrap_or_default();
     let column = |index: usize| row.get(index).cloned().flatten();
     let found = column(0).and_then(|text| text.parse::<u64>().ok());
-    let Some(found) = found else { return Err(answer(&sql, format!("{row:?}"))) };
+    let Some(found) = found else {
+        return Err(Error::Answer { statement: sql, got: format!("{row:?}") });
+    };
     let example = column(1).filter(|_| found > 0);
     Ok(Violations { name: invariant.name, meaning: invariant.meaning, found, example })
 }

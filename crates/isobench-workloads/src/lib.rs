@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `workload` | what a workload is: types |
 //! | `chosen` | one workload with variant and parameters, from a text such as `registers:keys=50` |
+//! | `describe` | a workload in words |
 //! | `pieces` | lines of files that belong to a variant or to some products |
 //! | `tables` | making the tables |
 //! | `invariants` | asking the database whether the invariants hold |
@@ -22,6 +23,7 @@
 
 mod bank;
 mod chosen;
+mod describe;
 mod invariants;
 mod list_append;
 mod long_fork;

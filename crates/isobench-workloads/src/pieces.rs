@@ -29,28 +29,44 @@ pub fn names(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| line.strip_prefix("--+")?.split(' ').next())
 }
 
-/// The SQL statements of a text, with values in place of `:name`.
+/// The text with values in place of `:name`, where there is one of that name.
+pub fn fill(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(':') {
+        filled.push_str(before);
+        let length = after.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+        let (name, tail) = after.split_at(length);
+        match value(name) {
+            Some(value) => filled.push_str(&value),
+            None => {
+                filled.push(':');
+                filled.push_str(name);
+            }
+        }
+        rest = tail;
+    }
+    filled + rest
+}
+
+/// The SQL statements of a text.
 ///
 /// # Errors
 /// The text is no script.
-pub fn statements(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<Vec<String>, ParseError> {
+pub fn statements(text: &str) -> Result<Vec<String>, ParseError> {
     let script = parse("tables.sql", text, &mut Symbols::new())?;
-    let statement = |sql: &Sql| {
+    let as_written = |sql: &Sql| -> String {
         let pieces = sql.pieces.iter().map(|piece| match piece {
-            Piece::Text(text) => text.clone(),
-            Piece::Variable { written, .. } => {
-                value(written.trim_start_matches(':')).unwrap_or_else(|| written.clone())
-            }
+            Piece::Text(text) => text.as_str(),
+            Piece::Variable { written, .. } => written,
         });
-        pieces.collect::<String>()
+        pieces.collect()
     };
-    Ok(script
-        .commands
-        .iter()
-        .filter_map(
-            |command| if let CommandKind::Sql(sql) = &command.kind { Some(statement(sql)) } else { None },
-        )
-        .collect())
+    let statements = script.commands.iter().filter_map(|command| match &command.kind {
+        CommandKind::Sql(sql) => Some(as_written(sql)),
+        _ => None,
+    });
+    Ok(statements.collect())
 }
 
 #[cfg(test)]
@@ -68,9 +84,17 @@ mod tests {
     #[test]
     fn parameters_are_put_in() {
         let value = |name: &str| (name == "keys").then(|| "7".to_owned());
-        let text = "CREATE TABLE t (v int);\nINSERT INTO t SELECT :keys, '1'::text, :other;\n";
-        let statements = statements(text, value).unwrap();
-        assert_eq!(statements.len(), 2);
-        assert_eq!(statements[1].trim_end_matches(';'), "INSERT INTO t SELECT 7, '1'::text, :other");
+        assert_eq!(
+            fill("SELECT :keys, :keys2, a[1:2], '1'::text", value),
+            "SELECT 7, :keys2, a[1:2], '1'::text"
+        );
+        assert_eq!(fill(":keys:", value), "7:");
+    }
+
+    #[test]
+    fn statements_are_told_apart() {
+        let found = statements("CREATE TABLE t (v int);\n-- all\nINSERT INTO t SELECT ';:x';\n").unwrap();
+        let found: Vec<&str> = found.iter().map(|statement| statement.trim_end_matches(';')).collect();
+        assert_eq!(found, ["CREATE TABLE t (v int)", "INSERT INTO t SELECT ';:x'"]);
     }
 }
