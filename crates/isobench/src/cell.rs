@@ -1,23 +1,21 @@
 //! One cell in one round: the tables in their starting state, all clients connected at the level, warm-up, measurement,
-//! invariants.
+//! invariants, verdict.
 
 use std::time::Duration;
 
-use isobench_database::{Baseline, Expectation, InitOptions, Writes, baseline, check};
 use isobench_isolation::EffectiveLevel;
-use isobench_report::{Conflict, Invariant, Round, Warmup};
+use isobench_report::{Conflict, Round, Warmup};
 use isobench_runner::{Control, Event, Job, Outcome as Run, Progress, Stop, Watch};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::books::Books;
 use crate::failure::{Failure, Outcome};
+use crate::judgement::Judging;
 use crate::messages::Messages;
 use crate::plan::{CellPlan, Plan};
 use crate::sessions;
-use crate::target::{Connector, Target};
-
-/// How long a server that was lost may take to come back for the check of the invariants (a crashed backend makes
-/// PostgreSQL restart by itself).
-const COMEBACK: Duration = Duration::from_secs(10);
+use crate::tables::Tables;
+use crate::target::Target;
 
 /// How often the display of a cell's progress is renewed.
 const WATCH_EVERY: Duration = Duration::from_millis(100);
@@ -29,7 +27,9 @@ pub struct Bench<'a> {
     /// The server.
     pub target: &'a Target,
     /// The tables.
-    pub tables: &'a InitOptions,
+    pub tables: &'a Tables,
+    /// How histories are checked; `None` if none is recorded.
+    pub judging: Option<&'a Judging>,
     /// Requests to stop.
     pub control: &'a Control,
 }
@@ -42,6 +42,8 @@ pub struct Measured {
     pub effective: EffectiveLevel,
     /// Things to say that concern more than this round.
     pub notes: Vec<String>,
+    /// What the history shows, in full, for people.
+    pub judgement: Option<String>,
 }
 
 impl Bench<'_> {
@@ -56,9 +58,13 @@ impl Bench<'_> {
         watch: &mut dyn FnMut(Duration, Progress),
     ) -> Outcome<Measured> {
         let (plan, target) = (self.plan, self.target);
-        let notes = self.starting_state()?;
+        let mut notes = self.tables.make(target)?;
         let workload = plan.sources.workload(plan.scale, plan.seed, &[])?;
         let job = sessions::job(plan.spec(cell), workload, &target.database);
+        let job = match self.judging {
+            Some(judging) => Judging::recording(job, judging.file(&cell.file_name(number))?.as_deref())?,
+            None => job,
+        };
         let connector = target.connector();
         let (mut fleet, effective) = sessions::open(&job, &connector, &target.database, Some(cell.level))?;
         if plan.strict_levels && effective.differs_from(cell.level) {
@@ -72,8 +78,7 @@ impl Bench<'_> {
             let stop = Stop::Time(plan.warmup);
             warmup = Some(fleet.run(&job, stop, self.control, &report, watch, &mut []));
         }
-        let writes = if plan.setup.is_some() { None } else { plan.sources.writes() };
-        let books = Books::open(&connector, writes);
+        let books = Books::open(&connector, &plan.sources, plan.setup.is_some());
         let cpu = cpu_seconds();
         let watch = Watch { every: WATCH_EVERY, show: watch };
         let run = fleet.run(&job, Stop::Time(plan.time), self.control, &report, watch, &mut []);
@@ -85,19 +90,19 @@ impl Bench<'_> {
         round.connect_s = Some(connecting.as_secs_f64());
         round.complete &= warmup.as_ref().is_none_or(Run::is_complete);
         round.warmup = warmup.as_ref().map(warmed_up);
-        round.invariants = books.close(&connector, &run);
-        Ok(Measured { round, effective, notes })
-    }
-
-    /// Makes the tables anew.
-    fn starting_state(&self) -> Outcome<Vec<String>> {
-        let Some(setup) = &self.plan.setup else {
-            return self.target.reset(self.tables).map_err(Failure::setup);
-        };
-        let mut connection = self.target.open().map_err(Failure::setup)?;
-        setup.run(&mut connection)?;
-        connection.close();
-        Ok(Vec::new())
+        let promised = target.database.product.promises(cell.level);
+        round.invariants = books.close(&connector, &run, Some(promised));
+        let mut judgement = None;
+        if let (Some(judging), Some(recording)) = (self.judging, job.into_recording()) {
+            match judging.judge(recording, Some(promised)) {
+                Ok((verdict, text)) => {
+                    round.verdict = Some(verdict);
+                    judgement = Some(text);
+                }
+                Err(problem) => notes.push(problem),
+            }
+        }
+        Ok(Measured { round, effective, notes, judgement })
     }
 }
 
@@ -148,67 +153,5 @@ fn warmed_up(run: &Run) -> Warmup {
         attempts: ledger.attempts.started,
         committed: ledger.transactions.committed,
         ambiguous: ledger.transactions.ambiguous,
-    }
-}
-
-/// The invariants of the TPC-B-like tables: what the tables held before the measured part, to compare with afterwards.
-pub enum Books {
-    /// The scripts are built-in ones, and this was the state.
-    Open(Vec<Writes>, Baseline),
-    /// Nothing can be checked, for this reason.
-    Closed(String),
-}
-
-impl Books {
-    /// Reads the state before measuring, given what each script writes (`None` if that is not known).
-    pub fn open(connector: &Connector, writes: Option<Vec<Writes>>) -> Books {
-        let Some(writes) = writes else {
-            return Books::Closed(
-                "the workload has scripts of your own, whose invariants are not known".to_owned(),
-            );
-        };
-        match connector.open().and_then(|mut connection| baseline(&mut connection)) {
-            Ok(before) => Books::Open(writes, before),
-            Err(error) => Books::Closed(format!("could not be read before measuring: {error}")),
-        }
-    }
-
-    /// Reads the state again and compares its change with what the run counted.
-    pub fn close(self, connector: &Connector, run: &Run) -> Vec<Invariant> {
-        let (writes, before) = match self {
-            Books::Open(writes, before) => (writes, before),
-            Books::Closed(why) => return vec![Invariant::unchecked("tables", why)],
-        };
-        let mut expected = Expectation::default();
-        for (script, writes) in run.scripts.iter().zip(&writes) {
-            if *writes != Writes::Nothing {
-                expected.committed += script.ledger.transactions.committed;
-                expected.ambiguous += script.ledger.transactions.ambiguous;
-            }
-        }
-        let patience = if run.aborted > 0 { COMEBACK } else { Duration::ZERO };
-        let checked = open_again(connector, patience)
-            .and_then(|mut connection| check(&mut connection, &before, expected, &writes));
-        match checked {
-            Ok(checked) => checked
-                .into_iter()
-                .map(|invariant| Invariant::checked(invariant.name, invariant.held, invariant.detail))
-                .collect(),
-            Err(error) => vec![Invariant::unchecked("tables", format!("could not be checked: {error}"))],
-        }
-    }
-}
-
-/// Connects to a server that may be restarting.
-fn open_again(
-    connector: &Connector,
-    patience: Duration,
-) -> Result<isobench_pgwire::Connection, isobench_database::Error> {
-    let began = std::time::Instant::now();
-    loop {
-        match connector.open() {
-            Err(_) if began.elapsed() < patience => std::thread::sleep(Duration::from_millis(200)),
-            outcome => return outcome,
-        }
     }
 }

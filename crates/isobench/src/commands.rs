@@ -1,6 +1,8 @@
 //! One file for each command: what it does from its options to its exit status.
 
+pub mod audit;
 pub mod compare;
 pub mod init;
 pub mod run;
 pub mod server;
+pub mod workloads;

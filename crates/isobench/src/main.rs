@@ -5,18 +5,21 @@
 #[macro_use]
 mod output;
 
+mod books;
 mod cell;
 mod commands;
 mod display;
 mod environment;
 mod failure;
 mod interrupt;
+mod judgement;
 mod messages;
 mod options;
 mod plan;
 mod sessions;
 mod setup;
 mod summary;
+mod tables;
 mod target;
 mod workload;
 
@@ -40,8 +43,10 @@ fn main() -> ExitCode {
     };
     let outcome = match options.command {
         Command::Compare(options) => commands::compare::compare(&options),
+        Command::Audit(options) => commands::audit::audit(options),
         Command::Run(options) => commands::run::run(&options),
         Command::Init(options) => commands::init::init(&options),
+        Command::Workloads(options) => commands::workloads::workloads(&options),
         Command::Server(options) => commands::server::server(&options),
         Command::Pgbench { words } => {
             let words = std::iter::once(PGBENCH.into()).chain(words);

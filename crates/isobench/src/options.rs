@@ -2,15 +2,19 @@
 //!
 //! Not here: what they mean together (`plan.rs` for comparisons, the commands for the rest).
 
+mod audit;
 mod compare;
 mod connection;
 mod init;
 mod run;
+mod workloads;
 
+pub use audit::AuditOptions;
 pub use compare::{CompareOptions, PlanOptions};
 pub use connection::{ConnectionOptions, EmbeddedOptions};
 pub use init::{InitArguments, TableOptions};
 pub use run::RunOptions;
+pub use workloads::WorkloadsOptions;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
@@ -19,7 +23,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 #[command(name = "isobench", version, infer_subcommands = true, infer_long_args = true)]
 #[command(
     after_help = "Exit status: 0 success; 1 wrong options, no server, or output that can't be written; \
-2 incomplete (clients aborted, server lost, interrupted); 3 an invariant is broken."
+2 incomplete (clients aborted, server lost, interrupted); 3 a promise is broken (by an invariant, a history or a probe)."
 )]
 pub struct Options {
     /// What to do.
@@ -35,12 +39,16 @@ pub struct Options {
 pub enum Command {
     /// Run one workload at several isolation levels and compare them
     Compare(CompareOptions),
+    /// Run a checked workload at several isolation levels, and say what each level really gave
+    Audit(AuditOptions),
     /// Run one benchmark, with pgbench's options and summary
     #[command(disable_help_flag = true)]
     Run(RunOptions),
     /// Create and fill the TPC-B-like tables, as pgbench -i does
     #[command(disable_help_flag = true)]
     Init(InitArguments),
+    /// List the checked workloads, or print all about one: promises, parameters, tables, scripts
+    Workloads(WorkloadsOptions),
     /// Start an embedded PostgreSQL and keep it running until Ctrl-C
     Server(ServerOptions),
     /// Be pgbench, with its options, words, logs and exit status (as is the program under the name pgbench)

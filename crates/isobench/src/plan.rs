@@ -9,6 +9,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
+use isobench_database::InitOptions;
 use isobench_isolation::Level;
 use isobench_report as report;
 use isobench_runner::{Backoff, OnError, Pacing, Protocol, RetryPolicy, RunSpec};
@@ -17,6 +18,7 @@ use isobench_script::Prng;
 use crate::failure::{Failure, Outcome};
 use crate::options::PlanOptions;
 use crate::setup::Setup;
+use crate::tables::Tables;
 use crate::workload::{Source, Sources};
 
 /// How long transactions that are under way may take after the end of a cell.
@@ -70,7 +72,28 @@ pub struct CellPlan {
     pub backoff: Backoff,
 }
 
+impl CellPlan {
+    /// A name for a file of this cell's in one round, without what differs by plan.
+    pub fn file_name(&self, round: u32) -> String {
+        let backoff = self.backoff.to_string().replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
+        format!(
+            "{}-{}-clients-backoff-{backoff}-round-{round}",
+            self.level.name().replace(' ', "-"),
+            self.clients
+        )
+    }
+}
+
 impl Plan {
+    /// The tables that the scripts work on.
+    pub fn tables(&self, pgbench: InitOptions) -> Tables {
+        match (self.sources.checked(), &self.setup) {
+            (Some(chosen), _) => Tables::Checked(chosen.clone()),
+            (None, Some(setup)) => Tables::Own(setup.clone()),
+            (None, None) => Tables::Pgbench(pgbench),
+        }
+    }
+
     /// Puts options and plan file together; options win.
     ///
     /// # Errors
@@ -93,9 +116,14 @@ impl Plan {
         let backoff = parse_all("backoff", &backoff, str::parse::<Backoff>)?;
         distinct("backoff", &backoff)?;
         let workload = given.workload.unwrap_or_else(|| words("tpcb-like"));
-        let sources =
-            Sources::new(workload.iter().map(|name| Source::builtin_or_file(name)).collect::<Outcome<_>>()?)?;
+        let sources = Sources::named(&workload, Source::builtin_or_file)?;
         let setup = given.setup.as_deref().map(Setup::read).transpose()?;
+        if setup.is_some() && sources.checked().is_some() {
+            return Err(Failure::setup(format!(
+                "--setup: workload {} makes its own tables; leave out one or the other",
+                sources.name()
+            )));
+        }
         let protocol = protocol(given.protocol.as_deref().unwrap_or("simple"))?;
         sources.check(protocol)?;
         Ok(Plan {
@@ -189,7 +217,7 @@ impl Plan {
 
 impl PlanOptions {
     /// What is given here, else what `other` has.
-    fn or(self, other: PlanOptions) -> PlanOptions {
+    pub fn or(self, other: PlanOptions) -> PlanOptions {
         PlanOptions {
             levels: self.levels.or(other.levels),
             workload: self.workload.or(other.workload),

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use isobench_database::{Database, InitOptions, Namespace, detect, settings};
+use isobench_database::{Database, Namespace, detect, settings};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{Address, ConnectOptions, Connection, Given, Host, process_environment};
 use isobench_report as report;
@@ -126,17 +126,6 @@ impl Target {
                  connection options",
             )
         })
-    }
-
-    /// Brings the TPC-B-like tables to their starting state.
-    ///
-    /// # Errors
-    /// The server refuses or is gone.
-    pub fn reset(&self, tables: &InitOptions) -> Result<Vec<String>, isobench_database::Error> {
-        let mut connection = self.open()?;
-        let note = isobench_database::reset(&mut connection, &self.database, tables)?;
-        connection.close();
-        Ok(note.notes)
     }
 
     /// What the result document says of the server.

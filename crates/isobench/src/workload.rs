@@ -1,4 +1,6 @@
 //! The scripts of a run: found by name or file, parsed, and made into what the runner takes.
+//!
+//! Not here: the tables that they work on (`tables.rs`).
 
 use std::fs;
 use std::io::{self, Read};
@@ -11,6 +13,7 @@ use isobench_script::{
     Builtin, CommandKind, Mix, Sql, Symbols, Value, Variables, Weighted, builtins, find_builtin,
     is_valid_variable_name, parse, split_weight,
 };
+use isobench_workloads::Chosen;
 
 use crate::failure::{Failure, Outcome};
 
@@ -31,6 +34,14 @@ pub struct Source {
 #[derive(Debug, Clone)]
 pub struct Sources {
     scripts: Vec<Source>,
+    /// The checked workload that they are, if they are one.
+    checked: Option<Chosen>,
+}
+
+/// True if a checked workload is named, with or without variant and parameters.
+fn is_checked(argument: &str) -> bool {
+    let name = argument.split([':', '+']).next().unwrap_or_default();
+    isobench_workloads::all().iter().any(|workload| workload.name == name)
 }
 
 impl Source {
@@ -81,9 +92,11 @@ impl Source {
         }
         if name != "-" && !Path::new(name).exists() {
             let names: Vec<&str> = builtins().iter().map(|builtin| builtin.name).collect();
+            let checked: Vec<&str> = isobench_workloads::all().iter().map(|workload| workload.name).collect();
             return Err(Failure::setup(format!(
-                "workload \"{name}\" is neither a built-in script ({}) nor a file",
-                names.join(", ")
+                "workload \"{name}\" is neither a built-in script ({}), nor a checked workload ({}), nor a file",
+                names.join(", "),
+                checked.join(", ")
             )));
         }
         Source::file(argument)
@@ -91,14 +104,64 @@ impl Source {
 }
 
 impl Sources {
+    /// The scripts that these names mean: one checked workload, or built-in scripts and files with weights.
+    ///
+    /// # Errors
+    /// A name means nothing, a checked workload isn't alone, or a script has an error.
+    pub fn named(names: &[String], one: impl Fn(&str) -> Outcome<Source>) -> Outcome<Sources> {
+        if let Some(name) = names.iter().find(|name| is_checked(name)) {
+            if names.len() > 1 {
+                return Err(Failure::setup(format!(
+                    "workload \"{name}\" has tables of its own, so it can't be mixed with other scripts; compare twice"
+                )));
+            }
+            return Sources::checked_workload(name);
+        }
+        Sources::new(names.iter().map(|name| one(name)).collect::<Outcome<_>>()?)
+    }
+
+    /// The scripts of a checked workload, with or without variant and parameters in its name.
+    ///
+    /// # Errors
+    /// There is no such workload, variant or parameter.
+    pub fn checked_workload(name: &str) -> Outcome<Sources> {
+        let chosen = isobench_workloads::find(name).map_err(Failure::setup)?;
+        let script = |script: isobench_workloads::Script| Source {
+            title: script.name.clone(),
+            name: script.name,
+            text: script.text,
+            weight: script.weight,
+            writes: None,
+        };
+        let scripts = chosen.scripts().into_iter().map(script).collect();
+        Sources { scripts, checked: Some(chosen) }.parsed()
+    }
+
+    fn parsed(self) -> Outcome<Sources> {
+        self.parse(&mut Symbols::new())?;
+        Ok(self)
+    }
+
+    /// The checked workload that the scripts are, if they are one.
+    pub fn checked(&self) -> Option<&Chosen> {
+        self.checked.as_ref()
+    }
+
+    /// True if the scripts say what they read and write, so that there is a history to check.
+    ///
+    /// # Errors
+    /// A script has an error.
+    pub fn is_observed(&self) -> Outcome<bool> {
+        let mix = self.parse(&mut Symbols::new())?;
+        Ok(mix.scripts().iter().any(|weighted| weighted.script.observations().next().is_some()))
+    }
+
     /// Takes scripts together, and parses each once, so that errors come to light before anything is started.
     ///
     /// # Errors
     /// A script has an error (with file, line and column), is empty, or the weights make no mix.
     pub fn new(scripts: Vec<Source>) -> Outcome<Sources> {
-        let sources = Sources { scripts };
-        sources.parse(&mut Symbols::new())?;
-        Ok(sources)
+        Sources { scripts, checked: None }.parsed()
     }
 
     fn parse(&self, symbols: &mut Symbols) -> Outcome<Mix> {
@@ -129,9 +192,17 @@ impl Sources {
         for name in ["client_id", "default_seed"] {
             symbols.intern(name);
         }
+        let parameters = self.checked.as_ref().map(Chosen::variables).unwrap_or_default();
+        for (name, _) in &parameters {
+            symbols.intern(name);
+        }
         let mut variables = Variables::new(&symbols);
         for (name, value) in automatic {
             let slot = symbols.intern(name);
+            variables.set(slot, value);
+        }
+        for (name, value) in parameters {
+            let slot = symbols.intern(&name);
             variables.set(slot, value);
         }
         for (name, value) in defined {
@@ -167,8 +238,11 @@ impl Sources {
         Ok(())
     }
 
-    /// The name of the mix: `tpcb-like`, or `a.sql@3+select-only@1`.
+    /// The name of the mix: `tpcb-like`, `registers:keys=50`, or `a.sql@3+select-only@1`.
     pub fn name(&self) -> String {
+        if let Some(chosen) = &self.checked {
+            return chosen.name();
+        }
         if let [only] = self.scripts.as_slice() {
             return only.name.clone();
         }

@@ -7,6 +7,7 @@ use crate::cell::{Bench, Measured, refusal};
 use crate::display::Display;
 use crate::environment::{client, now};
 use crate::failure::{Failure, Outcome};
+use crate::judgement::Judging;
 use crate::options::CompareOptions;
 use crate::output;
 use crate::plan::{CellPlan, Plan, cell_entry, count};
@@ -17,7 +18,26 @@ use crate::target::Target;
 /// # Errors
 /// Wrong options, no server, an incomplete measurement, a broken invariant. What was measured is reported before.
 pub fn compare(options: &CompareOptions) -> Outcome {
+    carry_out(options)?.finish(options, "")
+}
+
+/// A comparison that was carried out.
+pub struct Comparison {
+    /// The result.
+    pub document: Document,
+    /// For each cell, the report of its last history.
+    pub judgements: Judgements,
+    /// Whether everything was tidied up.
+    closed: Outcome,
+}
+
+/// Carries out the comparison.
+///
+/// # Errors
+/// Nothing could be measured.
+pub fn carry_out(options: &CompareOptions) -> Outcome<Comparison> {
     let plan = Plan::resolve(&options.plan, options.plan_file.as_deref())?;
+    let judging = judging(options, &plan)?;
     let (mut target, control) = Target::find(
         &options.connection,
         None,
@@ -25,24 +45,40 @@ pub fn compare(options: &CompareOptions) -> Outcome {
         plan.clients.iter().copied().max().unwrap_or(1),
     )?;
     target.claim_namespace()?;
-    let outcome = measure_all(options, &plan, &target, &control);
+    let outcome = measure_all(options, &plan, judging.as_ref(), &target, &control);
     let closed = target.close(options.keep);
-    let mut document = outcome?;
-    finish(&mut document, options)?;
-    closed?;
-    verdict(&document)
+    let (document, judgements) = outcome?;
+    Ok(Comparison { document, judgements, closed })
+}
+
+/// For each cell, the report of its last history.
+pub type Judgements = Vec<Option<String>>;
+
+/// How histories are checked, if the scripts make any.
+fn judging(options: &CompareOptions, plan: &Plan) -> Outcome<Option<Judging>> {
+    let observed = plan.sources.is_observed()? && !options.no_verdict;
+    if !observed && (options.history.is_some() || options.window.is_some()) {
+        return Err(Failure::setup(format!(
+            "workload {}: its scripts don't say what they read and write, so there is no history to check or to write; \
+             use a checked workload (isobench workloads), or annotate the scripts with lines --@",
+            plan.sources.name()
+        )));
+    }
+    Ok(observed.then(|| Judging { folder: options.history.clone(), window: options.window }))
 }
 
 /// Measures every cell in every round. Ends early, with what there is, if that is asked for or the server is lost.
 fn measure_all(
     options: &CompareOptions,
     plan: &Plan,
+    judging: Option<&Judging>,
     target: &Target,
     control: &Control,
-) -> Outcome<Document> {
+) -> Outcome<(Document, Judgements)> {
     let cells = plan.cells();
-    let tables = options.tables.at_scale(plan.scale);
-    let bench = Bench { plan, target, tables: &tables, control };
+    let mut judgements: Judgements = vec![None; cells.len()];
+    let tables = plan.tables(options.tables.at_scale(plan.scale));
+    let bench = Bench { plan, target, tables: &tables, judging, control };
     let mut document = Document::new(target.describe()?, client(), plan.document(&target.server_settings));
     document.started_at = Some(now());
     document.warnings = plan.sources.warnings()?;
@@ -62,7 +98,8 @@ fn measure_all(
                 display.running(plan, cell, round, elapsed, &progress);
             });
             match measured {
-                Ok(measured) => {
+                Ok(mut measured) => {
+                    judgements[index] = measured.judgement.take();
                     let (tps, conflicts) = (measured.round.tps, measured.round.ledger().conflict_ratio());
                     let reason = add(&mut document, index, place, measured, &display);
                     display.finished(plan, cell, round, tps, conflicts);
@@ -89,7 +126,7 @@ fn measure_all(
     }
     document.complete = document.incomplete_reason.is_none();
     display.close();
-    Ok(document)
+    Ok((document, judgements))
 }
 
 /// Adds a round to its cell, shows it, and returns why the comparison can't go on, if it can't.
@@ -100,7 +137,7 @@ fn add(
     measured: Measured,
     display: &Display,
 ) -> Option<String> {
-    let Measured { mut round, effective, notes } = measured;
+    let Measured { mut round, effective, notes, .. } = measured;
     for note in notes {
         if !document.warnings.contains(&note) {
             display.say(&format!("note: {note}"));
@@ -150,24 +187,35 @@ fn save(document: &mut Document, options: &CompareOptions, display: &Display) {
     }
 }
 
-/// Prints the table and writes the files.
-fn finish(document: &mut Document, options: &CompareOptions) -> Outcome {
-    summarise(document);
-    let width = terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0));
-    let printed = output::print(&render(document, width));
-    if let Some(path) = &options.json {
-        output::save(path, &document.to_json())?;
+impl Comparison {
+    /// Prints the table, and what comes before it, and writes the files.
+    ///
+    /// # Errors
+    /// Something can't be written or tidied up, the comparison is incomplete, or a promise is broken.
+    pub fn finish(self, options: &CompareOptions, before: &str) -> Outcome {
+        let Comparison { mut document, closed, .. } = self;
+        summarise(&mut document);
+        let width = terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0));
+        let printed = output::print(&format!("{before}{}", render(&document, width)));
+        if let Some(path) = &options.json {
+            output::save(path, &document.to_json())?;
+        }
+        if let Some(path) = &options.csv {
+            output::save(path, &to_csv(&document))?;
+        }
+        printed?;
+        closed?;
+        verdict(&document)
     }
-    if let Some(path) = &options.csv {
-        output::save(path, &to_csv(document))?;
-    }
-    printed
 }
 
 /// The exit status that the finished comparison deserves.
 fn verdict(document: &Document) -> Outcome {
     if let Some(reason) = &document.incomplete_reason {
         return Err(Failure::Incomplete(format!("the comparison is incomplete: {reason}")));
+    }
+    if document.has_broken_promise() {
+        return Err(Failure::Broken("a level did not give what it promises; see above".to_owned()));
     }
     if document.has_violations() {
         return Err(Failure::Broken("an invariant does not hold; see the table".to_owned()));

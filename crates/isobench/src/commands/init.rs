@@ -1,4 +1,4 @@
-//! `isobench init`: creates and fills the TPC-B-like tables on a server that is named.
+//! `isobench init`: creates and fills the TPC-B-like tables, or a checked workload's, on a server that is named.
 
 use isobench_database::{Progress, detect, init as make};
 use isobench_pgbench::Version;
@@ -15,6 +15,8 @@ use crate::target::named_server;
 /// No server is named, wrong options, or the server refuses.
 pub fn init(arguments: &InitArguments) -> Outcome {
     let options = arguments.resolve()?;
+    let workload = arguments.workload.as_deref().map(isobench_workloads::find).transpose();
+    let workload = workload.map_err(Failure::setup)?;
     let Some(server) = named_server(&arguments.connection, arguments.database.as_deref())? else {
         return Err(Failure::setup(
             "init needs a server that outlives it: name one (-h, PGHOST, a connection string), or start one with \
@@ -23,6 +25,15 @@ pub fn init(arguments: &InitArguments) -> Outcome {
     };
     let mut connection = Connection::open(&server).map_err(Failure::setup)?;
     let database = detect(&mut connection).map_err(Failure::setup)?;
+    if let Some(chosen) = workload {
+        let notes = isobench_workloads::make(&mut connection, &database, &chosen).map_err(Failure::setup)?;
+        for note in notes {
+            eprintln!("note: {note}");
+        }
+        eprintln!("made tables {} of workload {}", chosen.tables().join(", "), chosen.name());
+        connection.close();
+        return Ok(());
+    }
     let mut lines = Lines::new(Version::default(), options.quiet);
     let mut show = |progress: Progress| eprint!("{}", lines.of(&progress));
     let timings = make(&mut connection, &database, &options, &mut show).map_err(Failure::setup)?;

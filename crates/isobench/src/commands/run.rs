@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use isobench_database::Writes;
-use isobench_isolation::EffectiveLevel;
+use isobench_isolation::{EffectiveLevel, Guarantee};
 use isobench_pgbench::Version;
 use isobench_pgbench::progress::ProgressLines;
 use isobench_pgbench::scripts;
@@ -17,15 +17,18 @@ use isobench_report::{CellLevel, Document, Plan as PlanDocument, Round, Server, 
 use isobench_runner::{Control, Event, Fleet, Job, OnError, Outcome as Run, Protocol, Stop, Watch};
 use isobench_script::find_builtin;
 
-use crate::cell::{Books, cpu_seconds, round};
+use crate::books::Books;
+use crate::cell::{cpu_seconds, round};
 use crate::environment::{client, now};
 use crate::failure::{Failure, Outcome};
+use crate::judgement::Judging;
 use crate::messages::Messages;
 use crate::options::RunOptions;
 use crate::output;
 use crate::plan::{cell_entry, count, pacing_figures};
 use crate::sessions;
 use crate::summary::Account;
+use crate::tables::Tables as WorkloadTables;
 use crate::target::Target;
 use settings::Settings;
 
@@ -64,16 +67,21 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     let workload = settings.sources.workload(scale, settings.spec.seed, &settings.defined)?;
     let connector = target.connector();
     let job = sessions::job(settings.spec.clone(), workload, &target.database);
+    let observed = settings.sources.is_observed()? && !options.no_verdict;
+    if options.history.is_some() && !observed {
+        return Err(Failure::setup(
+            "--history: the scripts don't say what they read and write; use a checked workload (-w), or lines --@",
+        ));
+    }
+    let job = if observed { Judging::recording(job, options.history.as_deref())? } else { job };
     let job = sessions::reconnecting(job, &connector, &target.database, settings.level);
     let (fleet, effective) = sessions::open(&job, &connector, &target.database, settings.level)?;
-    // The books need a sum over the accounts before and after; only a run at a level of its own asks for that.
-    let writes =
-        settings.sources.writes().filter(|writes| writes.iter().any(|writes| *writes != Writes::Nothing));
-    let books = settings.level.and(writes).map(|writes| Books::open(&connector, Some(writes)));
+    let promised = promised(settings, &effective, target);
+    let books = has_books(settings).then(|| Books::open(&connector, &settings.sources, false));
     let messages = Messages::aloud();
     let Measured { outcome, cpu_s, connecting, logged } =
         load(options, settings, &job, fleet, control, &messages)?;
-    let invariants = books.map_or_else(Vec::new, |books| books.close(&connector, &outcome));
+    let invariants = books.map_or_else(Vec::new, |books| books.close(&connector, &outcome, promised));
     let summary = Summary {
         version: settings.layout,
         job: &job,
@@ -93,19 +101,49 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
         measured_above: summary.tells_measured_latency(),
         invariants: &invariants,
     };
-    let printed = output::print(&(summary.render() + &account.render()));
+    let mut text = summary.render() + &account.render();
+    let mut round = round(&job, &outcome, 1, messages.into_errors());
+    round.client_cpu_s = Some(cpu_s);
+    round.connect_s = Some(connecting.as_secs_f64());
+    round.invariants.clone_from(&invariants);
+    if let Some(recording) = job.into_recording() {
+        match Judging::default().judge(recording, promised) {
+            Ok((verdict, report)) => {
+                round.verdict = Some(verdict);
+                text.push('\n');
+                text += &report;
+            }
+            Err(problem) => eprintln!("isobench: warning: {problem}"),
+        }
+    }
+    let wrong = round.breaks_promise() || round.is_violated();
+    let printed = output::print(&text);
     if let (Some(path), Some(server)) = (&options.json, server) {
-        let mut round = round(&job, &outcome, 1, messages.into_errors());
-        round.client_cpu_s = Some(cpu_s);
-        round.connect_s = Some(connecting.as_secs_f64());
-        round.invariants.clone_from(&invariants);
         let mut document = document(settings, target, server, scale, effective, round);
         document.started_at = Some(started_at);
         output::save(path, &document.to_json())?;
     }
     printed?;
     logged.map_err(|error| Failure::Output(error.to_string()))?;
-    verdict(settings, &outcome, invariants.iter().any(|invariant| invariant.held == Some(false)))
+    verdict(settings, &outcome, wrong)
+}
+
+/// What the manual promises at the level that was asked for, or that the server says it runs.
+fn promised(settings: &Settings, effective: &EffectiveLevel, target: &Target) -> Option<Guarantee> {
+    let level = match (settings.level, effective) {
+        (Some(level), _) => Some(level),
+        (None, EffectiveLevel::Standard(level)) => Some(*level),
+        (None, _) => None,
+    };
+    level.map(|level| target.database.product.promises(level))
+}
+
+/// True if something can be said of the tables afterwards. Of pgbench's this needs a sum over the accounts before and after,
+/// and only a run at a level of its own asks for that.
+fn has_books(settings: &Settings) -> bool {
+    let writes = settings.sources.writes();
+    let writes = writes.is_some_and(|writes| writes.iter().any(|writes| *writes != Writes::Nothing));
+    settings.sources.checked().is_some() || settings.level.is_some() && writes
 }
 
 /// What was measured.
@@ -159,7 +197,7 @@ fn verdict(settings: &Settings, outcome: &Run, violated: bool) -> Outcome {
         return Err(Failure::Incomplete(text));
     }
     if violated {
-        return Err(Failure::Broken("an invariant does not hold; see above".to_owned()));
+        return Err(Failure::Broken("a promise is broken; see above".to_owned()));
     }
     Ok(())
 }
@@ -186,8 +224,15 @@ fn prepare_tables(options: &RunOptions, settings: &Settings, target: &Target) ->
     let unknown = |scale: u32| Tables { scale: scale.into(), partitions: None };
     if target.is_embedded() {
         let scale = options.scale.unwrap_or(1);
-        target.reset(&options.tables.at_scale(scale)).map_err(Failure::setup)?;
+        let tables = match settings.sources.checked() {
+            Some(chosen) => WorkloadTables::Checked(chosen.clone()),
+            None => WorkloadTables::Pgbench(options.tables.at_scale(scale)),
+        };
+        tables.make(target)?;
         return Ok(unknown(scale));
+    }
+    if settings.sources.checked().is_some() {
+        return Ok(unknown(options.scale.unwrap_or(1)));
     }
     if !options.no_vacuum && target.database.product.dialect.vacuum.is_some() {
         vacuum(options, target)?;

@@ -23,6 +23,15 @@ pub struct CompareOptions {
     /// Write one line for each cell and round to this file as CSV
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Write the recorded histories of a checked workload into this folder, a file for each cell and round
+    #[arg(long, value_name = "FOLDER", help_heading = "Verdict")]
+    pub history: Option<PathBuf>,
+    /// Check the history in windows of so many transactions, so that memory stays bounded
+    #[arg(long, value_name = "NUM", help_heading = "Verdict", value_parser = clap::value_parser!(u32).range(1..))]
+    pub window: Option<u32>,
+    /// Record and check no history, whatever the scripts say
+    #[arg(long, help_heading = "Verdict", conflicts_with_all = ["history", "window"])]
+    pub no_verdict: bool,
     /// On a server that isn't embedded: leave schema isobench behind
     #[arg(long)]
     pub keep: bool,
@@ -44,7 +53,7 @@ pub struct PlanOptions {
     /// Isolation levels, in the order of the table: ru, rc, rr, ser or their full names [default: rc,rr,ser]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub levels: Option<Vec<String>>,
-    /// Built-in script (tpcb-like, simple-update, select-only) or script file; with @WEIGHT and repeated: a mix [default: tpcb-like]
+    /// Built-in script (tpcb-like, simple-update, select-only) or script file, with @WEIGHT and repeated a mix; or one checked workload, such as registers or write-skew+for-update (see isobench workloads) [default: tpcb-like]
     #[arg(long, short = 'w', value_name = "NAME|FILE[@WEIGHT]")]
     pub workload: Option<Vec<String>>,
     /// SQL script that makes the tables of a workload of your own, run before every cell instead of making pgbench's tables

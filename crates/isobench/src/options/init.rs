@@ -15,6 +15,9 @@ pub struct InitArguments {
     /// The tables.
     #[command(flatten)]
     pub tables: TableOptions,
+    /// Make the tables of this checked workload instead of pgbench's (see isobench workloads)
+    #[arg(long, short = 'w', value_name = "NAME", conflicts_with_all = ["scale", "init_steps", "no_vacuum", "tablespace", "index_tablespace", "partitions", "partition_method"])]
+    pub workload: Option<String>,
     /// Multiply the number of rows by this factor
     #[arg(short, long, default_value_t = 1, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..=21_474))]
     pub scale: u32,

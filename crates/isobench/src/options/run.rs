@@ -26,6 +26,15 @@ pub struct RunOptions {
     /// Go on with the next transaction after an error that is no conflict
     #[arg(long)]
     pub continue_on_error: bool,
+    /// Checked workload instead of scripts (see isobench workloads); its tables are made on an embedded server, elsewhere by isobench init --workload
+    #[arg(long, short = 'w', value_name = "NAME", conflicts_with_all = ["builtin", "file", "skip_some_updates", "select_only"])]
+    pub workload: Option<String>,
+    /// Write the recorded history of a checked workload to this file
+    #[arg(long, value_name = "FILE")]
+    pub history: Option<PathBuf>,
+    /// Record and check no history, whatever the scripts say
+    #[arg(long, conflicts_with = "history")]
+    pub no_verdict: bool,
 
     /// Built-in script: tpcb-like, simple-update, select-only (or a prefix of these), or list
     #[arg(short, long, value_name = "NAME[@WEIGHT]", help_heading = "pgbench's options")]

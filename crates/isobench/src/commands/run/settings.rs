@@ -30,7 +30,7 @@ impl Settings {
     /// # Errors
     /// Something is out of range or missing, or two things exclude each other.
     pub(super) fn resolve(options: &RunOptions) -> Outcome<Settings> {
-        let sources = Sources::new(sources(options)?)?;
+        let sources = sources(options)?;
         let stop = match (options.transactions, options.time) {
             (None, None) => Stop::Transactions(10),
             (Some(0), _) => return Err(Failure::setup("--transactions: must be at least 1")),
@@ -108,8 +108,11 @@ fn log(options: &RunOptions, version: Version, stop: Stop) -> Outcome<Option<Log
     }))
 }
 
-/// The scripts asked for, in pgbench's way: TPC-B-like if there are none.
-fn sources(options: &RunOptions) -> Outcome<Vec<Source>> {
+/// The checked workload asked for, or the scripts, in pgbench's way: TPC-B-like if there are none.
+fn sources(options: &RunOptions) -> Outcome<Sources> {
+    if let Some(name) = &options.workload {
+        return Sources::checked_workload(name);
+    }
     let mut sources = Vec::new();
     for name in &options.builtin {
         sources.push(Source::builtin(name)?);
@@ -126,7 +129,7 @@ fn sources(options: &RunOptions) -> Outcome<Vec<Source>> {
     if sources.is_empty() {
         sources.push(Source::builtin("tpcb-like")?);
     }
-    Ok(sources)
+    Sources::new(sources)
 }
 
 fn definition(text: &str) -> Outcome<(String, String)> {

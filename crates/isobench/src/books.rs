@@ -1,0 +1,134 @@
+//! What must hold in the tables: their state before the measured part, and the comparison with what was counted.
+//!
+//! Not here: what a recorded history proves (`judgement.rs`).
+
+use std::time::{Duration, Instant};
+
+use isobench_database::{Baseline, Error, Expectation, Writes, baseline, check};
+use isobench_isolation::{Guarantee, Model};
+use isobench_pgwire::Connection;
+use isobench_report::Invariant;
+use isobench_runner::Outcome as Run;
+use isobench_workloads::{Chosen, Violations};
+
+use crate::target::Connector;
+use crate::workload::Sources;
+
+/// How long a server that was lost may take to come back for the check of the invariants (a crashed backend makes
+/// PostgreSQL restart by itself).
+const COMEBACK: Duration = Duration::from_secs(10);
+
+/// What is known of the tables before the measured part.
+pub enum Books {
+    /// The scripts are built-in ones, and this was the state.
+    Open(Vec<Writes>, Baseline),
+    /// They are a checked workload, whose invariants need no state before.
+    Checked(Chosen),
+    /// Nothing can be checked, for this reason.
+    Closed(String),
+}
+
+impl Books {
+    /// Reads the state before measuring, as far as the scripts' invariants need it. `own_tables` says that the tables aren't
+    /// pgbench's even if the scripts are.
+    pub fn open(connector: &Connector, sources: &Sources, own_tables: bool) -> Books {
+        if let Some(chosen) = sources.checked() {
+            return Books::Checked(chosen.clone());
+        }
+        let Some(writes) = sources.writes().filter(|_| !own_tables) else {
+            return Books::Closed(
+                "the workload has scripts of your own, whose invariants are not known".to_owned(),
+            );
+        };
+        match connector.open().and_then(|mut connection| baseline(&mut connection)) {
+            Ok(before) => Books::Open(writes, before),
+            Err(error) => Books::Closed(format!("could not be read before measuring: {error}")),
+        }
+    }
+
+    /// Reads the state again and compares its change with what the run counted. `promised` is what the level promises.
+    pub fn close(self, connector: &Connector, run: &Run, promised: Option<Guarantee>) -> Vec<Invariant> {
+        let patience = if run.aborted > 0 { COMEBACK } else { Duration::ZERO };
+        let checked = match self {
+            Books::Closed(why) => return vec![Invariant::unchecked("tables", why)],
+            Books::Open(writes, before) => open_again(connector, patience)
+                .and_then(|mut connection| check(&mut connection, &before, expected(run, &writes), &writes))
+                .map(|checked| {
+                    let invariant = |checked: isobench_database::Checked| {
+                        Invariant::checked(checked.name, checked.held, checked.detail)
+                    };
+                    checked.into_iter().map(invariant).collect()
+                }),
+            Books::Checked(chosen) => open_again(connector, patience)
+                .and_then(|mut connection| isobench_workloads::check(&mut connection, &chosen))
+                .map(|found| {
+                    let of_tables = found.into_iter().map(|found| of_table(found, promised));
+                    of_tables.chain(asserted(&chosen, run, promised)).collect()
+                }),
+        };
+        checked.unwrap_or_else(|error| {
+            vec![Invariant::unchecked("tables", format!("could not be checked: {error}"))]
+        })
+    }
+}
+
+/// What a run counted of transactions that write into the history.
+fn expected(run: &Run, writes: &[Writes]) -> Expectation {
+    let mut expected = Expectation::default();
+    for (script, writes) in run.scripts.iter().zip(writes) {
+        if *writes != Writes::Nothing {
+            expected.committed += script.ledger.transactions.committed;
+            expected.ambiguous += script.ledger.transactions.ambiguous;
+        }
+    }
+    expected
+}
+
+/// An invariant of a checked workload says what holds if transactions run one after the other, so only a level that
+/// promises as much promises it.
+fn counted(name: &str, found: u64, detail: String, promised: Option<Guarantee>) -> Invariant {
+    Invariant {
+        violations: Some(found),
+        promised: promised.is_none_or(|promised| promised.model.implies(Model::Serializable)),
+        ..Invariant::checked(name, found == 0, detail)
+    }
+}
+
+fn of_table(found: Violations, promised: Option<Guarantee>) -> Invariant {
+    let example = found.example.map_or_else(String::new, |example| format!(", for example {example}"));
+    counted(
+        found.name,
+        found.found,
+        format!("{}: {} violations{example}", found.meaning, found.found),
+        promised,
+    )
+}
+
+/// What the scripts asserted of what they read.
+fn asserted(chosen: &Chosen, run: &Run, promised: Option<Guarantee>) -> Vec<Invariant> {
+    let mut sums: Vec<(&str, u64, u64)> = Vec::new();
+    for assertion in run.scripts.iter().flat_map(|script| &script.assertions) {
+        match sums.iter_mut().find(|sum| sum.0 == assertion.name) {
+            Some(sum) => *sum = (sum.0, sum.1 + assertion.checked, sum.2 + assertion.broken),
+            None => sums.push((&assertion.name, assertion.checked, assertion.broken)),
+        }
+    }
+    let invariant = |(name, checked, broken): (&str, u64, u64)| {
+        let known = chosen.workload().assertions.iter().find(|assertion| assertion.name == name);
+        let meaning = known.map_or(name, |assertion| assertion.meaning);
+        let detail = format!("{meaning}: {broken} of {checked} committed transactions found it broken");
+        counted(name, broken, detail, promised)
+    };
+    sums.into_iter().map(invariant).collect()
+}
+
+/// Connects to a server that may be restarting.
+fn open_again(connector: &Connector, patience: Duration) -> Result<Connection, Error> {
+    let began = Instant::now();
+    loop {
+        match connector.open() {
+            Err(_) if began.elapsed() < patience => std::thread::sleep(Duration::from_millis(200)),
+            outcome => return outcome,
+        }
+    }
+}

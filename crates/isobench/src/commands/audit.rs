@@ -1,0 +1,40 @@
+//! `isobench audit`: a checked workload at several levels, one after the other, and what each level really gave.
+//!
+//! The measuring is compare's; here is what is printed of each history.
+
+use std::fmt::Write as _;
+
+use isobench_report::Document;
+
+use super::compare::{Judgements, carry_out};
+use crate::failure::{Failure, Outcome};
+use crate::options::AuditOptions;
+
+/// Carries out the audit, and prints for each level the report on its history, then the table of the comparison.
+///
+/// # Errors
+/// Wrong options, a workload without a history, no server, an incomplete measurement, a broken promise.
+pub fn audit(options: AuditOptions) -> Outcome {
+    let options = options.resolve();
+    if options.no_verdict {
+        return Err(Failure::setup("--no-verdict: an audit without a verdict is isobench compare"));
+    }
+    let comparison = carry_out(&options)?;
+    let reports = reports(&comparison.document, &comparison.judgements);
+    if let Some(folder) = &options.history {
+        eprintln!("the histories are in {}; isobench check reads them", folder.display());
+    }
+    comparison.finish(&options, &reports)
+}
+
+/// The report of each cell, below a heading.
+fn reports(document: &Document, judgements: &Judgements) -> String {
+    let mut text = String::new();
+    for (cell, judgement) in document.cells.iter().zip(judgements) {
+        let Some(judgement) = judgement else { continue };
+        let heading = format!("{}, {}, {} clients", cell.workload, cell.level.name(), cell.clients);
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "{heading}\n{}\n{judgement}", "═".repeat(heading.chars().count()));
+    }
+    text
+}

@@ -1,0 +1,60 @@
+//! `isobench workloads`: what the checked workloads are; no server is needed.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use isobench_database::Database;
+use isobench_workloads::{Chosen, all, find};
+
+use crate::failure::{Failure, Outcome};
+use crate::options::WorkloadsOptions;
+use crate::output;
+
+/// Lists them, or prints all about one of them.
+///
+/// # Errors
+/// There is none of that name, or the files can't be written.
+pub fn workloads(options: &WorkloadsOptions) -> Outcome {
+    let Some(spec) = &options.workload else { return output::print(&list()) };
+    let chosen = find(spec).map_err(Failure::setup)?;
+    // The tables as PostgreSQL has them; the scripts are the same for all products.
+    let files = chosen.files(&Database::from_version_text("PostgreSQL "));
+    match &options.save {
+        None => output::print(&(chosen.workload().describe() + &printed(&files))),
+        Some(folder) => save(folder, &files, &chosen),
+    }
+}
+
+/// One line for each workload, and one for each variant.
+fn list() -> String {
+    let mut text = String::new();
+    for workload in all() {
+        // Writing into a string can't fail.
+        let _ = writeln!(text, "{:30}{}", workload.name, workload.summary);
+        for variant in workload.variants {
+            let name = format!("{}+{}", workload.name, variant.name);
+            let _ = writeln!(text, "  {name:36}{}", variant.summary);
+        }
+    }
+    text
+}
+
+fn printed(files: &[(String, String)]) -> String {
+    files.iter().map(|(name, text)| format!("\n---- {name} ----\n{text}")).collect()
+}
+
+fn save(folder: &Path, files: &[(String, String)], chosen: &Chosen) -> Outcome {
+    fs::create_dir_all(folder)
+        .map_err(|error| Failure::Output(format!("could not make \"{}\": {error}", folder.display())))?;
+    for (name, text) in files {
+        output::save(&folder.join(name), text)?;
+    }
+    let weights: Vec<u64> = chosen.scripts().iter().map(|script| script.weight).collect();
+    let mut text = "Saved. To compare levels with it:\n\nisobench compare".to_owned();
+    for ((name, _), weight) in files[1..].iter().zip(weights) {
+        let _ = write!(text, " --workload {}@{weight}", folder.join(name).display());
+    }
+    let _ = writeln!(text, " --setup {}", folder.join(&files[0].0).display());
+    output::print(&text)
+}

@@ -1,0 +1,43 @@
+//! Options of `isobench audit`: those of `compare`, with the defaults of a check instead of a measurement.
+
+use clap::Args;
+
+use super::{CompareOptions, PlanOptions};
+
+/// Options of `isobench audit`.
+#[derive(Debug, Args)]
+#[command(
+    disable_help_flag = true,
+    mut_arg("workload", |arg| arg.help("Checked workload (see isobench workloads), or annotated script files with --setup [default: registers]")),
+    mut_arg("clients", |arg| arg.help("Numbers of clients [default: 16]")),
+    mut_arg("time", |arg| arg.help("Seconds at each level [default: 10]")),
+    mut_arg("warmup", |arg| arg.help("Seconds run before; they are checked, too [default: 0]")),
+    mut_arg("rounds", |arg| arg.help("How often every level is audited [default: 1]")),
+    mut_arg("history", |arg| arg.help("Write the recorded histories into this folder [default: isobench-history]"))
+)]
+pub struct AuditOptions {
+    /// What is asked for; what isn't gets audit's defaults.
+    #[command(flatten)]
+    compare: CompareOptions,
+}
+
+impl AuditOptions {
+    /// As options of a comparison.
+    pub fn resolve(self) -> CompareOptions {
+        let CompareOptions { plan, history, .. } = self.compare;
+        let history = history.unwrap_or_else(|| "isobench-history".into());
+        CompareOptions { plan: plan.or(defaults()), history: Some(history), ..self.compare }
+    }
+}
+
+/// What differs from a comparison.
+fn defaults() -> PlanOptions {
+    PlanOptions {
+        workload: Some(vec!["registers".to_owned()]),
+        clients: Some(vec![16]),
+        time: Some(10.0),
+        warmup: Some(0.0),
+        rounds: Some(1),
+        ..PlanOptions::default()
+    }
+}

@@ -1,0 +1,50 @@
+//! Options of `isobench probe`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use isobench_isolation::Level;
+
+use super::{ConnectionOptions, EmbeddedOptions};
+
+/// Options of `isobench probe`.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub struct ProbeOptions {
+    /// Isolation levels: ru, rc, rr, ser or their full names [default: all four; with --spec: the server's default]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = level)]
+    pub levels: Option<Vec<Level>>,
+    /// Run these files in the language of PostgreSQL's isolation tester instead, and print what it would print
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "json")]
+    pub spec: Vec<PathBuf>,
+    /// Write the result to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Show every step of every interleaving
+    #[arg(long, short = 'v')]
+    pub verbose: bool,
+    /// Cancel a step that takes longer than so many seconds; after the same time again, give up
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    pub step_timeout: f64,
+    /// Where the server doesn't tell who waits: milliseconds without an answer after which a step counts as waiting
+    #[arg(long, value_name = "MS", default_value_t = 300)]
+    pub wait_after: u64,
+    /// The embedded server.
+    #[command(flatten)]
+    pub embedded: EmbeddedOptions,
+    /// The named server.
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+}
+
+fn level(text: &str) -> Result<Level, String> {
+    text.parse().map_err(|error: isobench_isolation::UnknownLevel| error.to_string())
+}
+
+/// A day is more than anybody waits.
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds @ 0.01..=86_400.0) => Ok(seconds),
+        _ => Err("use 0.01 to 86400".to_owned()),
+    }
+}

@@ -1,0 +1,42 @@
+//! The tables that the scripts of a comparison work on: how they get into their starting state.
+//!
+//! Not here: what must hold in them afterwards (`books.rs`).
+
+use isobench_database::InitOptions;
+use isobench_workloads::Chosen;
+
+use crate::failure::{Failure, Outcome};
+use crate::setup::Setup;
+use crate::target::Target;
+
+/// Whose tables they are.
+pub enum Tables {
+    /// pgbench's.
+    Pgbench(InitOptions),
+    /// A checked workload's.
+    Checked(Chosen),
+    /// The user's own.
+    Own(Setup),
+}
+
+impl Tables {
+    /// Makes them anew. Returns notes for people.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn make(&self, target: &Target) -> Outcome<Vec<String>> {
+        let mut connection = target.open().map_err(Failure::setup)?;
+        let notes = match self {
+            Tables::Pgbench(options) => {
+                isobench_database::reset(&mut connection, &target.database, options).map(|note| note.notes)
+            }
+            Tables::Checked(chosen) => isobench_workloads::make(&mut connection, &target.database, chosen),
+            Tables::Own(setup) => {
+                setup.run(&mut connection)?;
+                Ok(Vec::new())
+            }
+        };
+        connection.close();
+        notes.map_err(Failure::setup)
+    }
+}
