@@ -2,9 +2,31 @@
 //!
 //! Here are the question ([`Options`]) and the answer ([`Report`]); how the one comes from the other stands in `check/…`.
 
+mod components;
+mod cycles;
+mod dependencies;
+mod explain;
+mod found;
+mod groups;
+mod lists;
+mod precedence;
+mod registers;
+mod rows;
+mod scene;
+mod search;
+mod standing;
+#[cfg(test)]
+mod tests;
+
 use crate::anomaly::Anomaly;
-use crate::history::History;
-use crate::model::{Guarantee, Order};
+use crate::history::{History, Operation};
+use crate::model::{Guarantee, Model, Order};
+
+use dependencies::{Edges, Graph, Label, Sink};
+use found::Found;
+use rows::{Class, Rows};
+use scene::Scene;
+use standing::Standing;
 
 /// What a check is asked.
 #[derive(Debug, Clone)]
@@ -119,14 +141,22 @@ pub struct Examined {
     pub proved_committed: u64,
     /// Operations of all transactions.
     pub operations: u64,
-    /// Distinct write-write dependencies between different transactions.
+    /// Write-write dependencies between different transactions, by row: two transactions that follow each other in two rows
+    /// have two.
     pub write_write: u64,
-    /// Write-read dependencies.
+    /// Write-read dependencies, counted alike, as those below.
     pub write_read: u64,
     /// Anti-dependencies of rows.
     pub read_write: u64,
     /// Anti-dependencies of predicates.
     pub predicate: u64,
+}
+
+impl Examined {
+    /// All dependencies that the data show.
+    pub fn dependencies(&self) -> u64 {
+        self.write_write + self.write_read + self.read_write + self.predicate
+    }
 }
 
 /// Something that the check could not see, so that it may have missed anomalies.
@@ -159,14 +189,118 @@ pub struct Verdict {
 }
 
 /// Checks a history.
+///
+/// Time and memory are linear in the history, but for counting cycles, which [`Options::effort`] bounds. What is looked at: the
+/// first 2^27 transactions with at most 2^32 operations; further ones count as dropped.
 pub fn check(history: &History, options: &Options) -> Report {
-    let _ = history;
-    Report {
-        examined: Examined::default(),
-        findings: Vec::new(),
-        verdict: Verdict { not_contradicted: Vec::new(), promised: options.promised, kept: None },
-        blind: Vec::new(),
+    let transactions = within_limits(history);
+    let rows = Rows::new(history, transactions);
+    let (standing, proved) = standing::standings(history, &rows, transactions);
+    let dropped = history.dropped() + (history.transactions().len() as u64 - u64::from(transactions));
+    let scene = Scene { history, standing: &standing, whole: dropped == 0 };
+    let mut found = Found::default();
+    let mut edges = Edges::new(transactions, 2 * history.operation_count());
+    let mut undecided = 0_u64;
+    for row in 0..rows.len() {
+        undecided = undecided.saturating_add(examine_row(scene, &rows, row, &mut found, &mut edges));
     }
+    let examined = examined(scene, &edges, proved);
+    let wanted = options.promised.map_or(options.order, |promised| promised.order.max(options.order));
+    let timeless = precedence::without_instants(history);
+    let order = if timeless { wanted.min(Order::Session) } else { wanted };
+    let committed: Vec<bool> = standing.iter().map(|standing| *standing == Standing::Committed).collect();
+    if order >= Order::Session {
+        precedence::sessions(history, &committed, &mut edges);
+    }
+    if order >= Order::RealTime {
+        precedence::real_time(history, &committed, &mut edges);
+    }
+    let graph = Graph::new(edges);
+    if !components::acyclic(&graph) {
+        let tell = |link| explain::step(scene, &rows, link);
+        cycles::find(&graph, order, options.effort, &mut found, &tell);
+    }
+    let findings = found.into_findings();
+    let verdict = verdict(&findings, order, options.promised);
+    let left_out = examined.unknown - proved;
+    let sights = [
+        (predicates(scene) == 0, Blind::NoPredicates),
+        (left_out > 0, Blind::UnknownOutcomes(left_out)),
+        (dropped > 0, Blind::Dropped(dropped)),
+        (undecided > 0, Blind::UndecidedOrder(undecided)),
+        (timeless && wanted == Order::RealTime, Blind::NoInstants),
+        (examined.dependencies() == 0, Blind::NothingShared),
+    ];
+    let blind = sights.into_iter().filter(|(is, _)| *is).map(|(_, blind)| blind).collect();
+    Report { examined, findings, verdict, blind }
+}
+
+/// How many of the transactions the graph's numbers suffice for.
+fn within_limits(history: &History) -> u32 {
+    const MOST: usize = dependencies::MOST_NODES / 4;
+    let mut count = history.transactions().len().min(MOST);
+    while count > 0 && u32::try_from(history.range(count - 1).end).is_err() {
+        count -= 1;
+    }
+    u32::try_from(count).unwrap_or(0)
+}
+
+/// Examines a row: notes what is wrong with it, and gives its dependencies to the sink. The number of pairs of its versions of
+/// which nobody knows the order.
+fn examine_row<S: Sink>(scene: Scene<'_>, rows: &Rows, row: u32, found: &mut Found, sink: &mut S) -> u64 {
+    let places = rows.places(row);
+    match rows.row(row).class {
+        Class::Register => registers::examine(scene, places, found, sink),
+        Class::List => lists::examine(scene, places, found, sink),
+        Class::Group => {
+            groups::examine(scene, places, found, sink);
+            0
+        }
+    }
+}
+
+fn examined(scene: Scene<'_>, edges: &Edges, proved: u64) -> Examined {
+    let mut examined = Examined {
+        proved_committed: proved,
+        operations: scene.history.operation_count() as u64,
+        write_write: edges.count(Label::WriteWrite),
+        write_read: edges.count(Label::WriteRead),
+        read_write: edges.count(Label::ReadWrite) + edges.count(Label::Lost),
+        predicate: edges.count(Label::PredicateReadWrite),
+        ..Examined::default()
+    };
+    for standing in scene.standing {
+        *match standing {
+            Standing::Committed => &mut examined.committed,
+            Standing::Aborted => &mut examined.aborted,
+            Standing::Unsure => &mut examined.unknown,
+        } += 1;
+    }
+    examined.committed -= proved;
+    examined.unknown += proved;
+    examined
+}
+
+/// How many committed transactions' operations are reads by a predicate.
+fn predicates(scene: Scene<'_>) -> usize {
+    let committed = (0..).zip(scene.standing).filter(|(_, standing)| **standing == Standing::Committed);
+    committed
+        .flat_map(|(transaction, _)| scene.history.operations(transaction))
+        .filter(|operation| matches!(operation, Operation::ReadGroup { .. }))
+        .count()
+}
+
+fn verdict(findings: &[Finding], most: Order, promised: Option<Guarantee>) -> Verdict {
+    let contradicted = |guarantee: Guarantee| findings.iter().any(|finding| finding.contradicts(guarantee));
+    let candidates: Vec<Guarantee> = Order::ALL
+        .into_iter()
+        .filter(|order| *order <= most)
+        .flat_map(|order| Model::ALL.map(|model| Guarantee { model, order }))
+        .filter(|guarantee| !contradicted(*guarantee))
+        .collect();
+    let strongest = |one: &Guarantee| !candidates.iter().any(|other| other != one && other.implies(*one));
+    let not_contradicted = candidates.iter().copied().filter(strongest).collect();
+    Verdict { not_contradicted, promised, kept: promised.map(|promised| !contradicted(promised)) }
 }
 
 /// The answer.

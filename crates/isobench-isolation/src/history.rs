@@ -354,6 +354,11 @@ impl History {
         start..self.ends[transaction]
     }
 
+    /// An operation by its place among all.
+    pub(crate) fn operation(&self, record: usize) -> Operation<'_> {
+        self.records[record].operation(&self.numbers)
+    }
+
     /// How many transactions were carried out and are not in this history, because memory or a window was full. Versions
     /// that nobody wrote may be theirs then.
     pub fn dropped(&self) -> u64 {

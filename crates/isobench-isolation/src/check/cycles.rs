@@ -1,0 +1,345 @@
+//! From the graph to cycles: decides for every model and order whether there is one that contradicts it, and counts.
+//!
+//! *Whether* never depends on the effort: strongly connected components decide it for all models but consistent view, and for that
+//! one a sweep over the graph. *How many* are the shortest cycles through each dependency: of every anti-dependency the gravest
+//! one that it closes, and of those a shortest one; cycles of the same dependencies are one.
+
+use rustc_hash::{FxBuildHasher, FxHashSet};
+
+use super::components::{Components, View};
+use super::dependencies::{Graph, Label, Labels, Node};
+use super::found::Found;
+use super::search::{Link, Search, Way, links};
+use super::{Count, Finding, Step, Witness};
+use crate::anomaly::Anomaly;
+use crate::model::{Guarantee, Model, Order};
+
+const WRITES: Labels = Labels::of(&[Label::WriteWrite, Label::Through]);
+const READS: Labels = WRITES.and(Labels::of(&[Label::WriteRead]));
+const ROW_ANTI: Labels = Labels::of(&[Label::ReadWrite, Label::Lost]);
+const ANTI: Labels = ROW_ANTI.and(Labels::of(&[Label::PredicateReadWrite]));
+/// Anti-dependencies that are counted; those of lost updates are counted as such.
+const COUNTED: Labels = Labels::of(&[Label::ReadWrite, Label::PredicateReadWrite]);
+
+/// The labels of orders beside the data.
+fn outside(order: Order) -> Labels {
+    match order {
+        Order::Data => Labels::of(&[]),
+        Order::Session => Labels::of(&[Label::Session]),
+        Order::RealTime => Labels::of(&[Label::Session, Label::RealTime]),
+    }
+}
+
+/// A cycle's anomaly.
+fn class(cycle: &[Link]) -> Anomaly {
+    let anti = |link: &Link| link.label.is_anti();
+    let predicate = cycle.iter().any(|link| link.label == Label::PredicateReadWrite);
+    let several = cycle.iter().filter(|link| anti(link)).count();
+    let adjacent = cycle.iter().zip(cycle.iter().cycle().skip(1)).any(|(a, b)| anti(a) && anti(b));
+    match (several, adjacent, predicate) {
+        (0, ..) if cycle.iter().any(|link| link.label == Label::WriteRead) => Anomaly::G1c,
+        (0, ..) => Anomaly::G0,
+        (1, _, false) => Anomaly::GSingle,
+        (1, _, true) => Anomaly::GSinglePredicate,
+        (_, false, false) => Anomaly::GNonadjacent,
+        (_, false, true) => Anomaly::GNonadjacentPredicate,
+        (_, true, false) => Anomaly::G2Item,
+        (_, true, true) => Anomaly::G2,
+    }
+}
+
+/// Of how many dependencies the smallest cycle of this kind consists.
+fn least(anomaly: Anomaly) -> usize {
+    match anomaly {
+        Anomaly::GNonadjacent | Anomaly::GNonadjacentPredicate => 4,
+        _ => 2,
+    }
+}
+
+/// Finds all that the graph shows with the orders up to `most`; `tell` puts a dependency into words.
+pub(super) fn find(graph: &Graph, most: Order, effort: u64, found: &mut Found, tell: &dyn Fn(Link) -> Step) {
+    let mut levels = None;
+    for order in Order::ALL.into_iter().filter(|order| *order <= most) {
+        let everything = View::plain(graph, READS.and(ANTI).and(outside(order)));
+        let components = Components::of_view(everything);
+        if !components.cyclic() {
+            continue;
+        }
+        let levels = levels.get_or_insert_with(|| levels_of(graph, outside(most)));
+        let taken = vec![false; graph.edge_count()];
+        let components = &components;
+        Hunt { graph, order, effort, found, tell, everything, components, levels, taken }.all();
+    }
+}
+
+/// The search with one set of orders.
+struct Hunt<'a> {
+    graph: &'a Graph,
+    order: Order,
+    effort: u64,
+    found: &'a mut Found,
+    tell: &'a dyn Fn(Link) -> Step,
+    everything: View<'a>,
+    /// Of everything.
+    components: &'a Components,
+    /// By node: a number that doesn't fall along dependencies other than anti-dependencies.
+    levels: &'a [u32],
+    /// By edge: true if it has been counted with these orders.
+    taken: Vec<bool>,
+}
+
+/// One way of looking for cycles: through each of the edges with some labels, back by the edges of a view.
+struct Pass<'v> {
+    view: View<'v>,
+    /// Of the view; without, the levels bound the search.
+    components: Option<&'v Components>,
+    through: Labels,
+}
+
+/// The cycles of one anomaly that a pass came across.
+#[derive(Default)]
+struct Tally {
+    seen: FxHashSet<u64>,
+    smallest: Option<Vec<Link>>,
+}
+
+impl Hunt<'_> {
+    fn all(&mut self) {
+        let outside = outside(self.order);
+        if self.wanted(Anomaly::G0) {
+            self.without_anti(WRITES.and(outside), Labels::of(&[Label::WriteWrite]), Model::ReadUncommitted);
+        }
+        if self.wanted(Anomaly::G1c) {
+            self.without_anti(READS.and(outside), Labels::of(&[Label::WriteRead]), Model::ReadCommitted);
+        }
+        let nonadjacent = [Anomaly::GNonadjacent, Anomaly::GNonadjacentPredicate];
+        let single = [Anomaly::GSingle, Anomaly::GSinglePredicate];
+        if nonadjacent.into_iter().chain(single).any(|anomaly| self.wanted(anomaly)) {
+            self.without_adjacent(READS.and(ANTI).and(outside));
+        }
+        if self.wanted(Anomaly::G2Item) || self.wanted(Anomaly::G2) {
+            self.count(&Pass { view: self.everything, components: Some(self.components), through: COUNTED });
+        }
+        let rows = View::plain(self.graph, READS.and(ROW_ANTI).and(outside));
+        if self.open(Model::RepeatableRead) {
+            let components = Components::of_view(rows);
+            self.prove(Model::RepeatableRead, rows, &components);
+        }
+        if self.open(Model::Serializable) {
+            self.prove(Model::Serializable, self.everything, self.components);
+        }
+    }
+
+    /// True if nothing contradicts the model yet.
+    fn open(&self, model: Model) -> bool {
+        !self.found.contradicts(Guarantee { model, order: self.order })
+    }
+
+    /// True if the anomaly has not been found, and would say something new: with the data alone always.
+    fn wanted(&self, anomaly: Anomaly) -> bool {
+        !self.found.has(anomaly)
+            && (self.order == Order::Data
+                || Model::ALL.into_iter().any(|model| anomaly.contradicts(model) && self.open(model)))
+    }
+
+    /// Cycles without anti-dependencies.
+    fn without_anti(&mut self, labels: Labels, through: Labels, model: Model) {
+        let view = View::plain(self.graph, labels);
+        let components = Components::of_view(view);
+        if components.cyclic() {
+            self.count(&Pass { view, components: Some(&components), through });
+            if self.open(model) {
+                self.prove(model, view, &components);
+            }
+        }
+    }
+
+    /// Cycles with one anti-dependency, or with several that don't follow each other.
+    fn without_adjacent(&mut self, labels: Labels) {
+        let doubled = View::doubled(self.graph, labels);
+        let components = Components::of_view(doubled);
+        if !components.cyclic() {
+            return;
+        }
+        let reads = READS.and(outside(self.order));
+        self.count(&Pass { view: View::plain(self.graph, reads), components: None, through: COUNTED });
+        if self.open(Model::ConsistentView) {
+            self.prove_single(reads);
+        }
+        self.count(&Pass { view: doubled, components: Some(&components), through: COUNTED });
+        if self.open(Model::SnapshotIsolation) {
+            self.prove(Model::SnapshotIsolation, doubled, &components);
+        }
+    }
+
+    /// Counts the cycles of a pass, by anomaly.
+    fn count(&mut self, pass: &Pass<'_>) {
+        let view = pass.view;
+        let mut search = Search::new(view.states());
+        let mut tallies: [Tally; Anomaly::ALL.len()] = std::array::from_fn(|_| Tally::default());
+        let mut left = self.effort;
+        let most = (self.effort / 1000).max(10_000);
+        let mut complete = true;
+        'nodes: for from in 0..self.graph.transactions() {
+            for edge in self.graph.range(from) {
+                if !pass.through.contains(self.graph.label(edge))
+                    || self.taken[edge]
+                    || !self.may_return(pass, from, edge)
+                {
+                    continue;
+                }
+                if left == 0 {
+                    complete = false;
+                    break 'nodes;
+                }
+                let mut steps = most.min(left);
+                left -= steps;
+                let way = self.back(pass, &mut search, from, edge, &mut steps);
+                left += steps;
+                match way {
+                    Way::None => {}
+                    Way::GaveUp => complete = false,
+                    Way::Found(mut edges) => {
+                        edges.insert(0, edge);
+                        if self.graph.label(edge).is_anti() {
+                            self.taken[edge] = true;
+                        }
+                        let cycle = links(view, from, &edges);
+                        tallies[class(&cycle) as usize].add(cycle);
+                    }
+                }
+            }
+        }
+        let passed_over = self.taken.contains(&true);
+        for (anomaly, tally) in Anomaly::ALL.into_iter().zip(tallies) {
+            let Some(cycle) = tally.smallest else { continue };
+            if !self.wanted(anomaly) {
+                continue;
+            }
+            let smallest = cycle.len() <= least(anomaly)
+                || complete
+                    && (!passed_over || matches!(anomaly, Anomaly::G0 | Anomaly::G1c | Anomaly::GSingle));
+            let count = Count { found: tally.seen.len() as u64, complete };
+            self.report(anomaly, count, &cycle, smallest);
+        }
+    }
+
+    /// False if no cycle of the pass can lead through the edge.
+    fn may_return(&self, pass: &Pass<'_>, from: Node, edge: usize) -> bool {
+        let to = self.graph.target(edge);
+        if !self.components.same(from, to) {
+            return false;
+        }
+        let Some(components) = pass.components else {
+            return self.levels[to as usize] <= self.levels[from as usize];
+        };
+        let start = pass.view.state(from);
+        pass.view.follow(start, edge).is_some_and(|to| components.same(start, to))
+    }
+
+    /// The way back along an edge to where it came from.
+    fn back(&self, pass: &Pass<'_>, search: &mut Search, from: Node, edge: usize, steps: &mut u64) -> Way {
+        let view = pass.view;
+        let goal = view.state(from);
+        let to = self.graph.target(edge);
+        if let Some(components) = pass.components {
+            let Some(start) = view.follow(goal, edge) else { return Way::None };
+            return search.way(view, start, goal, |state| components.same(state, goal), steps);
+        }
+        let level = self.levels[from as usize];
+        search.way(view, view.state(to), goal, |state| self.levels[view.node(state) as usize] <= level, steps)
+    }
+
+    /// Finds one cycle in the components, to prove that a model is contradicted, if there is one.
+    fn prove(&mut self, model: Model, view: View<'_>, components: &Components) {
+        let mut search = Search::new(view.states());
+        for state in (0..view.states()).filter(|state| components.on_cycle(*state)) {
+            let node = view.node(state);
+            if !self.graph.is_transaction(node) {
+                continue;
+            }
+            for edge in self.graph.range(node) {
+                let Some(next) = view.follow(state, edge).filter(|next| components.same(state, *next)) else {
+                    continue;
+                };
+                let mut steps = u64::MAX;
+                let inside = |at| components.same(at, state);
+                if let Way::Found(mut edges) = search.way(view, next, state, inside, &mut steps) {
+                    edges.insert(0, edge);
+                    let cycle = links(view, node, &edges);
+                    self.report(class(&cycle), Count { found: 1, complete: false }, &cycle, false);
+                    if !self.open(model) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Finds one cycle with a single anti-dependency, if there is one, however long it takes.
+    fn prove_single(&mut self, labels: Labels) {
+        let view = View::plain(self.graph, labels);
+        let mut search = Search::new(view.states());
+        for from in 0..self.graph.transactions() {
+            let level = self.levels[from as usize];
+            for edge in self.graph.range(from) {
+                let to = self.graph.target(edge);
+                let may = ANTI.contains(self.graph.label(edge))
+                    && self.levels[to as usize] <= level
+                    && self.components.same(from, to);
+                if !may {
+                    continue;
+                }
+                let mut steps = u64::MAX;
+                let below = |state: u32| self.levels[state as usize] <= level;
+                if let Way::Found(mut edges) = search.way(view, to, from, below, &mut steps) {
+                    edges.insert(0, edge);
+                    let cycle = links(view, from, &edges);
+                    self.report(class(&cycle), Count { found: 1, complete: false }, &cycle, false);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn report(&mut self, anomaly: Anomaly, count: Count, cycle: &[Link], smallest: bool) {
+        let steps = cycle.iter().map(|link| (self.tell)(*link)).collect();
+        let witness = Witness { steps, smallest };
+        self.found.add(Finding { anomaly, order: self.order, count, witness });
+    }
+}
+
+impl Tally {
+    fn add(&mut self, cycle: Vec<Link>) {
+        use std::hash::BuildHasher as _;
+        // Sums don't depend on where the cycle begins.
+        let hash = cycle.iter().map(|link| FxBuildHasher.hash_one(link)).fold(0, u64::wrapping_add);
+        self.seen.insert(hash);
+        if self.smallest.as_ref().is_none_or(|smallest| cycle.len() < smallest.len()) {
+            self.smallest = Some(cycle);
+        }
+    }
+}
+
+/// By node, the length of the longest way to it without anti-dependencies, counted in components.
+fn levels_of(graph: &Graph, outside: Labels) -> Vec<u32> {
+    let view = View::plain(graph, READS.and(outside));
+    let components = Components::of_view(view);
+    let mut levels = vec![0_u32; components.count()];
+    // Edges lead to components with smaller numbers.
+    let mut order: Vec<Node> = (0..graph.nodes()).collect();
+    order.sort_unstable_by_key(|node| u32::MAX - components.of(*node));
+    for node in order {
+        let component = components.of(node);
+        let level = levels[component as usize];
+        for edge in graph.range(node) {
+            if let Some(to) = view.follow(node, edge).map(|to| components.of(to))
+                && to != component
+            {
+                let other = &mut levels[to as usize];
+                *other = (*other).max(level + 1);
+            }
+        }
+    }
+    (0..graph.nodes()).map(|node| levels[components.of(node) as usize]).collect()
+}

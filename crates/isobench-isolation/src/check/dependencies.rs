@@ -1,0 +1,333 @@
+//! The graph of dependencies, as compact arrays: what comes before what, and why.
+//!
+//! Nodes are the history's transactions, by index, and behind them auxiliary nodes, by which one edge stands for many: the
+//! chain of real time (`precedence.rs`) and the trees of a [`Fan`]. Not here: which dependencies there are, and cycles.
+
+use std::ops::Range;
+
+use super::Dependency;
+
+/// A transaction's index, or an auxiliary node behind all transactions.
+pub(super) type Node = u32;
+
+/// How many nodes there can be: the label takes the other bits of an edge.
+pub(super) const MOST_NODES: usize = 1 << NODE_BITS;
+
+const NODE_BITS: u32 = 29;
+const NODE_MASK: u32 = (1 << NODE_BITS) - 1;
+
+/// What an edge stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Label {
+    WriteWrite,
+    WriteRead,
+    ReadWrite,
+    /// An anti-dependency that is part of a lost update, and is counted as such.
+    Lost,
+    PredicateReadWrite,
+    Session,
+    RealTime,
+    /// Out of an auxiliary node: the dependency is the one that led into it.
+    Through,
+}
+
+impl Label {
+    const ALL: [Label; 8] = [
+        Label::WriteWrite,
+        Label::WriteRead,
+        Label::ReadWrite,
+        Label::Lost,
+        Label::PredicateReadWrite,
+        Label::Session,
+        Label::RealTime,
+        Label::Through,
+    ];
+
+    pub(super) const fn is_anti(self) -> bool {
+        matches!(self, Label::ReadWrite | Label::Lost | Label::PredicateReadWrite)
+    }
+
+    /// What it is called; nothing of its own if it goes on with another.
+    pub(super) const fn dependency(self) -> Option<Dependency> {
+        Some(match self {
+            Label::WriteWrite => Dependency::WriteWrite,
+            Label::WriteRead => Dependency::WriteRead,
+            Label::ReadWrite | Label::Lost => Dependency::ReadWrite,
+            Label::PredicateReadWrite => Dependency::PredicateReadWrite,
+            Label::Session => Dependency::Session,
+            Label::RealTime => Dependency::RealTime,
+            Label::Through => return None,
+        })
+    }
+}
+
+/// A set of labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Labels(u8);
+
+impl Labels {
+    pub(super) const fn of(labels: &[Label]) -> Labels {
+        let (mut set, mut next) = (0, 0);
+        while next < labels.len() {
+            set |= 1 << labels[next] as u8;
+            next += 1;
+        }
+        Labels(set)
+    }
+
+    pub(super) const fn and(self, other: Labels) -> Labels {
+        Labels(self.0 | other.0)
+    }
+
+    pub(super) const fn contains(self, label: Label) -> bool {
+        self.0 & (1 << label as u8) != 0
+    }
+}
+
+/// Takes the dependencies that rows show; the records are the operations' places in the history, which prove them.
+pub(super) trait Sink {
+    /// A set of operations that many others may point to.
+    type Fan;
+
+    /// One transaction must come before another; nothing if they are the same.
+    fn edge(&mut self, from: Place, to: Place, label: Label);
+
+    /// Makes a set of targets.
+    fn fan(&mut self, targets: Vec<Place>) -> Self::Fan;
+
+    /// A transaction must come before those of some targets of a set.
+    fn link(&mut self, from: Place, fan: &mut Self::Fan, range: Range<usize>, label: Label);
+}
+
+/// An operation and its transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) transaction: Node,
+    pub(super) record: u32,
+}
+
+/// Edges in the making.
+#[derive(Debug)]
+pub(super) struct Edges {
+    list: Vec<(Node, u32)>,
+    transactions: u32,
+    nodes: u32,
+    counts: [u64; 8],
+}
+
+/// Targets that many edges lead to, as the leaves of a tree whose nodes stand for ranges; made when it pays.
+#[derive(Debug)]
+pub(super) struct Fan {
+    targets: Vec<Place>,
+    /// The number of the tree's node 0; its nodes are 1 up to the number of targets.
+    tree: Option<u32>,
+}
+
+/// Ranges up to this length are linked one by one.
+const SHORT: usize = 6;
+
+impl Edges {
+    pub(super) fn new(transactions: u32, expected: usize) -> Edges {
+        Edges { list: Vec::with_capacity(expected), transactions, nodes: transactions, counts: [0; 8] }
+    }
+
+    pub(super) fn add(&mut self, from: Node, to: Node, label: Label) {
+        debug_assert!(from < self.nodes && to < self.nodes, "an edge joins nodes that exist");
+        self.list.push((from, to | (label as u32) << NODE_BITS));
+    }
+
+    /// A new auxiliary node; `None` if there are too many.
+    pub(super) fn node(&mut self) -> Option<Node> {
+        self.nodes_in_a_row(1)
+    }
+
+    fn nodes_in_a_row(&mut self, count: usize) -> Option<Node> {
+        let first = self.nodes;
+        let after = (first as usize).checked_add(count).filter(|after| *after <= MOST_NODES)?;
+        self.nodes = u32::try_from(after).ok()?;
+        Some(first)
+    }
+
+    /// How many dependencies of a kind rows have shown.
+    pub(super) fn count(&self, label: Label) -> u64 {
+        self.counts[label as usize]
+    }
+
+    fn plant(&mut self, fan: &mut Fan) -> Option<u32> {
+        if fan.tree.is_none() {
+            let size = u32::try_from(fan.targets.len()).ok()?;
+            let tree = self.nodes_in_a_row(fan.targets.len())?;
+            fan.tree = Some(tree);
+            for node in 1..size {
+                for child in [2 * node, 2 * node + 1] {
+                    let to = fan.node(tree, child);
+                    self.add(tree + node, to, Label::Through);
+                }
+            }
+        }
+        fan.tree
+    }
+}
+
+impl Fan {
+    /// The graph's node of the tree's node: a leaf is the transaction itself.
+    fn node(&self, tree: u32, node: u32) -> Node {
+        let size = self.targets.len();
+        (node as usize).checked_sub(size).map_or(tree + node, |leaf| self.targets[leaf].transaction)
+    }
+}
+
+impl Sink for Edges {
+    type Fan = Fan;
+
+    fn edge(&mut self, from: Place, to: Place, label: Label) {
+        if from.transaction != to.transaction {
+            self.counts[label as usize] += 1;
+            self.add(from.transaction, to.transaction, label);
+        }
+    }
+
+    fn fan(&mut self, targets: Vec<Place>) -> Fan {
+        Fan { targets, tree: None }
+    }
+
+    /// The range must not hold the transaction itself, or else be short.
+    fn link(&mut self, from: Place, fan: &mut Fan, range: Range<usize>, label: Label) {
+        let tree = if range.len() <= SHORT { None } else { self.plant(fan) };
+        let Some(tree) = tree else {
+            for target in &fan.targets[range] {
+                if target.transaction != from.transaction {
+                    self.counts[label as usize] += 1;
+                    self.add(from.transaction, target.transaction, label);
+                }
+            }
+            return;
+        };
+        self.counts[label as usize] += range.len() as u64;
+        let size = u32::try_from(fan.targets.len()).unwrap_or(u32::MAX);
+        let (mut low, mut high) = (tree_index(range.start, size), tree_index(range.end, size));
+        while low < high {
+            if low % 2 == 1 {
+                self.add(from.transaction, fan.node(tree, low), label);
+                low += 1;
+            }
+            if high % 2 == 1 {
+                high -= 1;
+                self.add(from.transaction, fan.node(tree, high), label);
+            }
+            (low, high) = (low / 2, high / 2);
+        }
+    }
+}
+
+fn tree_index(target: usize, size: u32) -> u32 {
+    u32::try_from(target).unwrap_or(u32::MAX).saturating_add(size)
+}
+
+/// The finished graph: each node's edges lie in a row.
+#[derive(Debug)]
+pub(super) struct Graph {
+    starts: Vec<usize>,
+    edges: Vec<u32>,
+    transactions: u32,
+}
+
+impl Graph {
+    pub(super) fn new(edges: Edges) -> Graph {
+        let nodes = edges.nodes as usize;
+        let mut starts = vec![0; nodes + 2];
+        for &(from, _) in &edges.list {
+            starts[from as usize + 2] += 1;
+        }
+        for node in 2..starts.len() {
+            starts[node] += starts[node - 1];
+        }
+        let mut packed = vec![0; edges.list.len()];
+        for &(from, edge) in &edges.list {
+            let at = &mut starts[from as usize + 1];
+            packed[*at] = edge;
+            *at += 1;
+        }
+        starts.pop();
+        Graph { starts, edges: packed, transactions: edges.transactions }
+    }
+
+    pub(super) fn nodes(&self) -> u32 {
+        u32::try_from(self.starts.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn edge_count(&self) -> usize {
+        self.edges.len()
+    }
+
+    pub(super) fn is_transaction(&self, node: Node) -> bool {
+        node < self.transactions
+    }
+
+    pub(super) fn transactions(&self) -> u32 {
+        self.transactions
+    }
+
+    /// Where a node's edges stand.
+    pub(super) fn range(&self, node: Node) -> Range<usize> {
+        self.starts[node as usize]..self.starts[node as usize + 1]
+    }
+
+    pub(super) fn target(&self, edge: usize) -> Node {
+        self.edges[edge] & NODE_MASK
+    }
+
+    pub(super) fn label(&self, edge: usize) -> Label {
+        Label::ALL[(self.edges[edge] >> NODE_BITS) as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(transaction: u32) -> Place {
+        Place { transaction, record: 0 }
+    }
+
+    /// All transactions that a node leads to, through auxiliary ones.
+    fn reached(graph: &Graph, from: Node) -> Vec<Node> {
+        let (mut open, mut found) = (vec![from], Vec::new());
+        while let Some(node) = open.pop() {
+            for edge in graph.range(node) {
+                let to = graph.target(edge);
+                if graph.is_transaction(to) { found.push(to) } else { open.push(to) }
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn a_fan_leads_to_exactly_the_range() {
+        for size in 1..40_u32 {
+            for start in 0..=size {
+                for end in start..=size {
+                    let mut edges = Edges::new(size + 1, 0);
+                    let mut fan = edges.fan((0..size).map(place).collect());
+                    edges.link(place(size), &mut fan, start as usize..end as usize, Label::ReadWrite);
+                    let graph = Graph::new(edges);
+                    assert_eq!(reached(&graph, size), (start..end).collect::<Vec<_>>());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn edges_keep_their_labels() {
+        let mut edges = Edges::new(3, 0);
+        for (index, label) in Label::ALL.into_iter().enumerate() {
+            edges.add(2 - u32::try_from(index).unwrap() % 2, 0, label);
+        }
+        let graph = Graph::new(edges);
+        assert_eq!(graph.edge_count(), 8);
+        let labels = graph.range(1).chain(graph.range(2)).map(|edge| graph.label(edge));
+        assert_eq!(labels.filter(|label| label.is_anti()).count(), 3);
+        assert!(graph.range(0).is_empty());
+    }
+}

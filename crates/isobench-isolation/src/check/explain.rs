@@ -1,0 +1,98 @@
+//! Puts a dependency of a cycle into words: finds the operations that prove it.
+//!
+//! The graph holds no operations; so the rows that two transactions share are examined once more, and whoever shows the
+//! dependency is asked for its operations.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashSet;
+
+use super::Step;
+use super::dependencies::{Label, Place, Sink};
+use super::examine_row;
+use super::found::Found;
+use super::rows::Rows;
+use super::scene::{Scene, name};
+use super::search::Link;
+
+/// The step of a witness for a dependency.
+pub(super) fn step(scene: Scene<'_>, rows: &Rows, link: Link) -> Step {
+    let (from, to) = (link.from as usize, link.to as usize);
+    let history = scene.history;
+    let why = match link.label {
+        Label::Session => {
+            let client = history.transactions()[from].client;
+            format!(
+                "{} came before {} in the session of client {client}",
+                name(history, from),
+                name(history, to)
+            )
+        }
+        Label::RealTime => format!(
+            "{} had ended (at {}) before {} began (at {})",
+            name(history, from),
+            instant(history.transactions()[from].end),
+            name(history, to),
+            instant(history.transactions()[to].begin)
+        ),
+        _ => {
+            if let Some((first, second)) = operations(scene, rows, link) {
+                return scene.step(first, second, link.label);
+            }
+            format!("{} comes before {}", name(history, from), name(history, to))
+        }
+    };
+    Step { from, to, dependency: link.label.dependency(), why }
+}
+
+fn instant(nanoseconds: u64) -> String {
+    if nanoseconds < 100_000 {
+        return format!("{nanoseconds} ns");
+    }
+    format!("{}.{:09} s", nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000)
+}
+
+fn operations(scene: Scene<'_>, rows: &Rows, link: Link) -> Option<(Place, Place)> {
+    let of =
+        |node: u32| scene.history.operations(node as usize).filter_map(|operation| rows.number(&operation));
+    let theirs: FxHashSet<u32> = of(link.to).collect();
+    let mut looked = FxHashSet::default();
+    for row in of(link.from).filter(|row| theirs.contains(row)) {
+        if looked.insert(row) {
+            let mut witness = Witness { link, operations: None };
+            examine_row(scene, rows, row, &mut Found::default(), &mut witness);
+            if witness.operations.is_some() {
+                return witness.operations;
+            }
+        }
+    }
+    None
+}
+
+/// Waits for one dependency.
+struct Witness {
+    link: Link,
+    operations: Option<(Place, Place)>,
+}
+
+impl Sink for Witness {
+    type Fan = Vec<Place>;
+
+    fn edge(&mut self, from: Place, to: Place, label: Label) {
+        let link = self.link;
+        let wanted = from.transaction == link.from && to.transaction == link.to && label == link.label;
+        if wanted && self.operations.is_none() {
+            self.operations = Some((from, to));
+        }
+    }
+
+    fn fan(&mut self, targets: Vec<Place>) -> Vec<Place> {
+        targets
+    }
+
+    fn link(&mut self, from: Place, fan: &mut Vec<Place>, range: Range<usize>, label: Label) {
+        if from.transaction == self.link.from && self.operations.is_none() {
+            fan[range].iter().for_each(|to| self.edge(from, *to, label));
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! Rows that hold lists: the longest list that was read tells the order of what was appended.
+//!
+//! What nobody read was appended after it, in an order that is unknown.
+
+use super::dependencies::{Label, Node, Place, Sink};
+use super::found::Found;
+use super::rows::by_transaction;
+use super::scene::Scene;
+use super::standing::Standing;
+use crate::anomaly::Anomaly;
+use crate::history::Operation;
+
+/// An append of a transaction, committed or not.
+#[derive(Debug, Clone, Copy)]
+struct Append {
+    element: i64,
+    place: Place,
+    standing: Standing,
+    /// True if its transaction appended no further element to this row.
+    last: bool,
+    /// Where the element stands in the longest list.
+    position: Option<usize>,
+}
+
+/// Examines a row that holds a list. Gives the number of pairs of appends whose order is unknown.
+pub(super) fn examine<S: Sink>(scene: Scene<'_>, places: &[Place], found: &mut Found, sink: &mut S) -> u64 {
+    let mut appends = appends(scene, places);
+    let longest = longest(scene, places);
+    let owners = owners(scene, &mut appends, longest, found);
+    let list = List::new(scene, longest, &appends, owners);
+    list.order(found, sink);
+    let rest = list.unread.len() as u64;
+    let own_order = list.unread_by_one();
+    let mut readers = Vec::new();
+    for (transaction, own) in by_transaction(places) {
+        if scene.counts(transaction) {
+            list.transaction(own, found, sink, &mut readers);
+        }
+    }
+    list.link_unread(&readers, found, sink);
+    (rest * rest.saturating_sub(1) / 2).saturating_sub(own_order)
+}
+
+/// All appends, in the order of the transactions.
+fn appends(scene: Scene<'_>, places: &[Place]) -> Vec<Append> {
+    let mut appends: Vec<Append> = Vec::new();
+    for &place in places {
+        if let Operation::Append { element, .. } = scene.operation(place) {
+            let standing = scene.standing(place.transaction);
+            if let Some(before) = appends.last_mut().filter(|a| a.place.transaction == place.transaction) {
+                before.last = false;
+            }
+            appends.push(Append { element, place, standing, last: true, position: None });
+        }
+    }
+    appends
+}
+
+/// The longest list that a committed transaction read.
+fn longest<'h>(scene: Scene<'h>, places: &[Place]) -> &'h [i64] {
+    let mut longest: &[i64] = &[];
+    for &place in places {
+        if let Operation::ReadList { elements, .. } = scene.operation(place)
+            && elements.len() > longest.len()
+            && scene.counts(place.transaction)
+        {
+            longest = elements;
+        }
+    }
+    longest
+}
+
+/// Who appended each element of the longest list; notes what was appended or stands there twice.
+fn owners(
+    scene: Scene<'_>,
+    appends: &mut [Append],
+    longest: &[i64],
+    found: &mut Found,
+) -> Vec<Option<usize>> {
+    // A committed append first, if an aborted one has the same element.
+    let rank = |append: &Append| match append.standing {
+        Standing::Committed => 0,
+        Standing::Unsure => 1,
+        Standing::Aborted => 2,
+    };
+    let mut order: Vec<usize> = (0..appends.len()).collect();
+    order.sort_by_key(|index| (appends[*index].element, rank(&appends[*index])));
+    for pair in order.windows(2) {
+        let (a, b) = (appends[pair[0]], appends[pair[1]]);
+        if a.element == b.element && b.standing == Standing::Committed {
+            found.note(Anomaly::DuplicateWrite, || {
+                let why = format!(
+                    "{} {}, and {} did so, too",
+                    scene.name(a.place.transaction),
+                    scene.deed(a.place),
+                    scene.name(b.place.transaction)
+                );
+                vec![scene.fact(a.place.transaction, b.place.transaction, why)]
+            });
+        }
+    }
+    let mut owners = Vec::with_capacity(longest.len());
+    for (position, element) in longest.iter().enumerate() {
+        let first = order.partition_point(|index| appends[*index].element < *element);
+        let owner = order.get(first).copied().filter(|index| appends[*index].element == *element);
+        if let Some(index) = owner
+            && appends[index].position.is_none()
+        {
+            appends[index].position = Some(position);
+        }
+        owners.push(owner);
+    }
+    owners
+}
+
+/// A list with all its elements.
+struct List<'a, 'h> {
+    scene: Scene<'h>,
+    longest: &'h [i64],
+    appends: &'a [Append],
+    owners: Vec<Option<usize>>,
+    /// For each position, and the end, the next one at or after it that a committed transaction appended.
+    next: Vec<usize>,
+    /// The first position of an element that an aborted transaction appended, and that nobody did.
+    aborted: Option<usize>,
+    garbage: Option<usize>,
+    /// Indices of committed appends that nobody read.
+    unread: Vec<usize>,
+}
+
+impl<'a, 'h> List<'a, 'h> {
+    fn new(
+        scene: Scene<'h>,
+        longest: &'h [i64],
+        appends: &'a [Append],
+        owners: Vec<Option<usize>>,
+    ) -> List<'a, 'h> {
+        let standing = |position: usize| owners[position].map(|index: usize| appends[index].standing);
+        let mut next = vec![longest.len(); longest.len() + 1];
+        for position in (0..longest.len()).rev() {
+            let committed = standing(position) == Some(Standing::Committed);
+            next[position] = if committed { position } else { next[position + 1] };
+        }
+        let first = |wanted| (0..longest.len()).find(|position| standing(*position) == wanted);
+        let (aborted, garbage) = (first(Some(Standing::Aborted)), first(None).filter(|_| scene.whole));
+        let unread = (0..appends.len())
+            .filter(|index| {
+                appends[*index].standing == Standing::Committed && appends[*index].position.is_none()
+            })
+            .collect();
+        List { scene, longest, appends, owners, next, aborted, garbage, unread }
+    }
+
+    fn at(&self, position: usize) -> Option<&'a Append> {
+        self.owners.get(position).copied().flatten().map(|index| &self.appends[index])
+    }
+
+    /// Pairs of appends that nobody read, and whose order is known because one transaction made both.
+    fn unread_by_one(&self) -> u64 {
+        let one =
+            |a: &usize, b: &usize| self.appends[*a].place.transaction == self.appends[*b].place.transaction;
+        self.unread.chunk_by(one).map(|own| own.len() as u64).map(|own| own * (own - 1) / 2).sum()
+    }
+
+    /// Write-write dependencies, what was made from aborted work, and elements that stand there in an impossible order.
+    fn order<S: Sink>(&self, found: &mut Found, sink: &mut S) {
+        let scene = self.scene;
+        let mut before: Option<Place> = None;
+        let mut at = self.next[0];
+        while let Some(append) = self.at(at) {
+            if let Some(before) = before {
+                sink.edge(before, append.place, Label::WriteWrite);
+            }
+            before = Some(append.place);
+            if let Some(below) = at.checked_sub(1).and_then(|below| self.at(below))
+                && below.standing == Standing::Aborted
+            {
+                found.note(Anomaly::DirtyUpdate, || {
+                    let why = format!(
+                        "{} {} and was rolled back, but {} {} after it",
+                        scene.name(below.place.transaction),
+                        scene.deed(below.place),
+                        scene.name(append.place.transaction),
+                        scene.deed(append.place)
+                    );
+                    vec![scene.fact(below.place.transaction, append.place.transaction, why)]
+                });
+            }
+            if append.position != Some(at) {
+                found.note(Anomaly::DuplicateWrite, || {
+                    let who = append.place.transaction;
+                    let why = format!(
+                        "{} {} once, and it was read twice in one list",
+                        scene.name(who),
+                        scene.deed(append.place)
+                    );
+                    vec![scene.fact(who, who, why)]
+                });
+            }
+            at = self.next[at + 1];
+        }
+        if let Some(before) = before {
+            for index in &self.unread {
+                sink.edge(before, self.appends[*index].place, Label::WriteWrite);
+            }
+        }
+        for pair in self.appends.windows(2) {
+            let (a, b) = (pair[0], pair[1]);
+            let one = a.place.transaction == b.place.transaction && a.standing == Standing::Committed;
+            if one && b.position.is_some() && a.position.is_none_or(|a| Some(a) > b.position) {
+                found.note(Anomaly::IncompatibleOrder, || {
+                    let why = format!(
+                        "{} {} and then {}, but a list has them in another order",
+                        scene.name(a.place.transaction),
+                        scene.deed(a.place),
+                        b.element
+                    );
+                    vec![scene.fact(a.place.transaction, b.place.transaction, why)]
+                });
+            }
+        }
+    }
+
+    /// What a committed transaction read and appended; who read all that is known goes to `readers`.
+    fn transaction<S: Sink>(&self, own: &[Place], found: &mut Found, sink: &mut S, readers: &mut Vec<Place>) {
+        let scene = self.scene;
+        let first_own = self.own_appends(own).first();
+        let mut appended: Vec<i64> = Vec::new();
+        let mut lost = false;
+        for &place in own {
+            match scene.operation(place) {
+                Operation::Append { element, .. } => appended.push(element),
+                Operation::ReadList { elements, .. } => {
+                    let fits = elements.ends_with(&appended)
+                        && (!appended.is_empty()
+                            || first_own.is_none_or(|own| own.position.is_none_or(|p| p >= elements.len())));
+                    if !fits {
+                        self.internal(place, found);
+                        continue;
+                    }
+                    if !self.longest.starts_with(elements) {
+                        self.incompatible(place, found);
+                        continue;
+                    }
+                    self.unclean(place, elements.len(), found);
+                    if appended.is_empty() && self.read(place, elements.len(), found, sink) {
+                        self.overwritten(place, elements.len(), first_own, &mut lost, found, sink, readers);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn own_appends(&self, own: &[Place]) -> &'a [Append] {
+        let Some(who) = own.first().map(|place| place.transaction) else { return &[] };
+        let start = self.appends.partition_point(|append| append.place.transaction < who);
+        let end = self.appends.partition_point(|append| append.place.transaction <= who);
+        &self.appends[start..end]
+    }
+
+    fn internal(&self, place: Place, found: &mut Found) {
+        let scene = self.scene;
+        found.note(Anomaly::Internal, || {
+            let who = place.transaction;
+            let why =
+                format!("{} {}, which its own appends don't fit in", scene.name(who), scene.deed(place));
+            vec![scene.fact(who, who, why)]
+        });
+    }
+
+    fn incompatible(&self, place: Place, found: &mut Found) {
+        let scene = self.scene;
+        found.note(Anomaly::IncompatibleOrder, || {
+            let who = place.transaction;
+            let why = format!(
+                "{} {}, which is not the beginning of the longest list that was read, {}",
+                scene.name(who),
+                scene.deed(place),
+                super::scene::list(self.longest)
+            );
+            vec![scene.fact(who, who, why)]
+        });
+    }
+
+    /// Elements of aborted transactions, or of none.
+    fn unclean(&self, place: Place, length: usize, found: &mut Found) {
+        let scene = self.scene;
+        let who = place.transaction;
+        if let Some(position) = self.garbage.filter(|position| *position < length) {
+            found.note(Anomaly::GarbageRead, || {
+                let element = self.longest[position];
+                let why = format!("{} {}; nobody appended {element}", scene.name(who), scene.deed(place));
+                vec![scene.fact(who, who, why)]
+            });
+        }
+        if let Some(aborted) = self.aborted.filter(|position| *position < length).and_then(|p| self.at(p)) {
+            found.note(Anomaly::G1a, || {
+                let writer = aborted.place.transaction;
+                let why = format!(
+                    "{} {} and was rolled back, but {} {}",
+                    scene.name(writer),
+                    scene.deed(aborted.place),
+                    scene.name(who),
+                    scene.deed(place)
+                );
+                vec![scene.fact(writer, who, why)]
+            });
+        }
+    }
+
+    /// The write-read dependency; false if what was read is no final version.
+    fn read<S: Sink>(&self, place: Place, length: usize, found: &mut Found, sink: &mut S) -> bool {
+        let scene = self.scene;
+        let last = (0..length).rev().find_map(|p| self.at(p).filter(|a| a.standing == Standing::Committed));
+        let Some(last) = last else { return true };
+        sink.edge(last.place, place, Label::WriteRead);
+        if last.last || last.place.transaction == place.transaction {
+            return true;
+        }
+        found.note(Anomaly::G1b, || {
+            let (writer, reader) = (last.place.transaction, place.transaction);
+            let why = format!(
+                "{} {} and appended more, but {} {}",
+                scene.name(writer),
+                scene.deed(last.place),
+                scene.name(reader),
+                scene.deed(place)
+            );
+            vec![scene.fact(writer, reader, why)]
+        });
+        false
+    }
+
+    /// The anti-dependency on who appended next.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the loop's state; a struct for it would be used here only"
+    )]
+    fn overwritten<S: Sink>(
+        &self,
+        place: Place,
+        length: usize,
+        first_own: Option<&Append>,
+        lost: &mut bool,
+        found: &mut Found,
+        sink: &mut S,
+        readers: &mut Vec<Place>,
+    ) {
+        let scene = self.scene;
+        let next = self.next[length];
+        let Some(append) = self.at(next) else {
+            readers.push(place);
+            return;
+        };
+        let between = append.place.transaction != place.transaction
+            && first_own.is_some_and(|own| own.position.is_none_or(|position| position > next));
+        let label = if between { Label::Lost } else { Label::ReadWrite };
+        sink.edge(place, append.place, label);
+        if let Some(own) = first_own.filter(|_| between && !*lost) {
+            *lost = true;
+            found.note(Anomaly::LostUpdate, || {
+                vec![
+                    scene.step(place, append.place, Label::Lost),
+                    scene.step(append.place, own.place, Label::WriteWrite),
+                ]
+            });
+        }
+    }
+
+    /// Who read all that is known comes before all that nobody read.
+    fn link_unread<S: Sink>(&self, readers: &[Place], found: &mut Found, sink: &mut S) {
+        let scene = self.scene;
+        if self.unread.is_empty() {
+            return;
+        }
+        let targets: Vec<Place> = self.unread.iter().map(|index| self.appends[*index].place).collect();
+        let own = |reader: &Place| -> (usize, usize) {
+            let who = reader.transaction;
+            let start = targets.partition_point(|target: &Place| target.transaction < who);
+            (start, targets.partition_point(|target| target.transaction <= who))
+        };
+        let mut updating: Vec<(Node, Place, Place)> = Vec::new();
+        for reader in readers {
+            let (start, end) = own(reader);
+            if start < end && updating.last().is_none_or(|(who, ..)| *who != reader.transaction) {
+                updating.push((reader.transaction, *reader, targets[start]));
+            }
+        }
+        for pair in updating.windows(2) {
+            found.note(Anomaly::LostUpdate, || {
+                let (a, b) = (pair[0], pair[1]);
+                vec![scene.step(a.1, b.2, Label::Lost), scene.step(b.1, a.2, Label::Lost)]
+            });
+        }
+        let several = updating.len() > 1;
+        let ranges: Vec<(usize, usize)> = readers.iter().map(own).collect();
+        let total = targets.len();
+        let mut fan = sink.fan(targets);
+        for (reader, (start, end)) in readers.iter().zip(ranges) {
+            let label = if several && start < end { Label::Lost } else { Label::ReadWrite };
+            sink.link(*reader, &mut fan, 0..start, label);
+            sink.link(*reader, &mut fan, end..total, label);
+        }
+    }
+}

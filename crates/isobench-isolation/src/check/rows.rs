@@ -1,0 +1,114 @@
+//! The history by rows: which operations concern each one, in the order of the transactions.
+//!
+//! A *row* here is what has one order of versions: a register, a list, or a whole group of rows that are inserted and read by a
+//! predicate. Not here: what follows from the operations (`registers.rs`, `lists.rs`, `groups.rs`).
+
+use rustc_hash::FxHashMap;
+
+use super::dependencies::{Node, Place};
+use crate::history::{History, Operation};
+
+/// How a row is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Class {
+    Register,
+    List,
+    Group,
+}
+
+/// What identifies a row; of a group the id is the group's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Row {
+    pub(super) class: Class,
+    pub(super) table: u16,
+    pub(super) id: i64,
+}
+
+impl Row {
+    /// The row that an operation concerns.
+    pub(super) fn of(operation: &Operation<'_>) -> Row {
+        let (class, table, id) = match *operation {
+            Operation::Read { key, .. } | Operation::Write { key, .. } => {
+                (Class::Register, key.table, key.id)
+            }
+            Operation::Append { key, .. } | Operation::ReadList { key, .. } => {
+                (Class::List, key.table, key.id)
+            }
+            Operation::Insert { key, group } => (Class::Group, key.table, group),
+            Operation::ReadGroup { table, group, .. } => (Class::Group, table, group),
+        };
+        Row { class, table, id }
+    }
+}
+
+/// All rows, numbered from 0.
+#[derive(Debug)]
+pub(super) struct Rows {
+    numbers: FxHashMap<Row, u32>,
+    rows: Vec<Row>,
+    starts: Vec<usize>,
+    places: Vec<Place>,
+}
+
+impl Rows {
+    /// Of the first so many transactions of a history.
+    pub(super) fn new(history: &History, transactions: u32) -> Rows {
+        let mut numbers: FxHashMap<Row, u32> = FxHashMap::default();
+        let mut rows = Vec::new();
+        let mut counts: Vec<usize> = Vec::new();
+        let mut of_record = Vec::with_capacity(history.operation_count());
+        for node in 0..transactions {
+            for operation in history.operations(node as usize) {
+                let row = Row::of(&operation);
+                let number = *numbers.entry(row).or_insert_with(|| {
+                    rows.push(row);
+                    counts.push(0);
+                    u32::try_from(rows.len() - 1).unwrap_or(u32::MAX)
+                });
+                counts[number as usize] += 1;
+                of_record.push(number);
+            }
+        }
+        let mut starts = Vec::with_capacity(rows.len() + 1);
+        let mut sum = 0;
+        for count in &mut counts {
+            starts.push(sum);
+            sum += *count;
+            *count = sum - *count;
+        }
+        starts.push(sum);
+        let mut places = vec![Place { transaction: 0, record: 0 }; of_record.len()];
+        let mut record = 0_u32;
+        for transaction in 0..transactions {
+            for _ in history.range(transaction as usize) {
+                let at = &mut counts[of_record[record as usize] as usize];
+                places[*at] = Place { transaction, record };
+                *at += 1;
+                record += 1;
+            }
+        }
+        Rows { numbers, rows, starts, places }
+    }
+
+    pub(super) fn len(&self) -> u32 {
+        u32::try_from(self.rows.len()).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn row(&self, number: u32) -> Row {
+        self.rows[number as usize]
+    }
+
+    pub(super) fn number(&self, operation: &Operation<'_>) -> Option<u32> {
+        self.numbers.get(&Row::of(operation)).copied()
+    }
+
+    /// The operations on a row; those of one transaction stand together, in its order.
+    pub(super) fn places(&self, number: u32) -> &[Place] {
+        &self.places[self.starts[number as usize]..self.starts[number as usize + 1]]
+    }
+}
+
+/// Splits a row's operations by transaction.
+pub(super) fn by_transaction(places: &[Place]) -> impl Iterator<Item = (Node, &[Place])> {
+    places.chunk_by(|a, b| a.transaction == b.transaction).map(|chunk| (chunk[0].transaction, chunk))
+}

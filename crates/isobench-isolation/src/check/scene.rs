@@ -1,0 +1,169 @@
+//! What the examination of every row needs, and the words for transactions, rows and versions.
+//!
+//! Not here: the words of a whole report (`words.rs`).
+
+use std::fmt::Write as _;
+
+use super::dependencies::{Label, Node, Place};
+use super::standing::Standing;
+use super::{Dependency, Step};
+use crate::history::{History, Key, Operation, Version};
+
+/// A history with the standing of its transactions.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scene<'h> {
+    pub(super) history: &'h History,
+    pub(super) standing: &'h [Standing],
+    /// True if every transaction that was carried out is there, so that what nobody wrote doesn't exist.
+    pub(super) whole: bool,
+}
+
+impl<'h> Scene<'h> {
+    pub(super) fn operation(&self, place: Place) -> Operation<'h> {
+        self.history.operation(place.record as usize)
+    }
+
+    pub(super) fn standing(&self, transaction: Node) -> Standing {
+        self.standing[transaction as usize]
+    }
+
+    pub(super) fn counts(&self, transaction: Node) -> bool {
+        self.standing(transaction) == Standing::Committed
+    }
+
+    /// The step of a cycle that two operations prove.
+    pub(super) fn step(&self, from: Place, to: Place, label: Label) -> Step {
+        let why = self.why(from, to, label);
+        Step {
+            from: from.transaction as usize,
+            to: to.transaction as usize,
+            dependency: label.dependency(),
+            why,
+        }
+    }
+
+    fn why(&self, from: Place, to: Place, label: Label) -> String {
+        let (a, b) =
+            (name(self.history, from.transaction as usize), name(self.history, to.transaction as usize));
+        let (first, second) = (self.operation(from), self.operation(to));
+        let done = deed(self.history, &first);
+        match label.dependency() {
+            Some(Dependency::WriteRead) => match second {
+                Operation::ReadGroup { .. } | Operation::ReadList { .. } => {
+                    format!("{a} {done}, and {b} {}", deed(self.history, &second))
+                }
+                _ => format!("{a} {done}, and {b} read it"),
+            },
+            Some(Dependency::WriteWrite) => match second {
+                Operation::Write { key, version } if row_key(&first) == Some(key) => {
+                    format!("{a} {done}, and {b} wrote {} after it", version_name(version))
+                }
+                Operation::Append { element, .. } => {
+                    format!("{a} {done}, and {b} appended {element} after it")
+                }
+                _ => format!("{a} {done}, and {b} {} after it", deed(self.history, &second)),
+            },
+            Some(Dependency::PredicateReadWrite) => {
+                format!("{a} {done}, and {b} {}, which it did not see", deed(self.history, &second))
+            }
+            _ => match second {
+                Operation::Write { version, .. } => {
+                    format!("{a} {done}, and {b} wrote {}", version_name(version))
+                }
+                Operation::Append { element, .. } => format!("{a} {done}, and {b} appended {element} later"),
+                _ => format!("{a} {done}, and {b} {}", deed(self.history, &second)),
+            },
+        }
+    }
+
+    /// A fact that is no edge of a cycle.
+    pub(super) fn fact(&self, from: Node, to: Node, why: String) -> Step {
+        Step { from: from as usize, to: to as usize, dependency: None, why }
+    }
+
+    /// A transaction's name in messages.
+    pub(super) fn name(&self, transaction: Node) -> String {
+        name(self.history, transaction as usize)
+    }
+
+    /// What an operation did, in words.
+    pub(super) fn deed(&self, place: Place) -> String {
+        deed(self.history, &self.operation(place))
+    }
+}
+
+/// A transaction's name in messages: "T12 (client 3)".
+pub(super) fn name(history: &History, transaction: usize) -> String {
+    let transaction = &history.transactions()[transaction];
+    format!("T{} (client {})", transaction.id, transaction.client)
+}
+
+fn row_key(operation: &Operation<'_>) -> Option<Key> {
+    match *operation {
+        Operation::Read { key, .. }
+        | Operation::Write { key, .. }
+        | Operation::Insert { key, .. }
+        | Operation::Append { key, .. }
+        | Operation::ReadList { key, .. } => Some(key),
+        Operation::ReadGroup { .. } => None,
+    }
+}
+
+/// A table's name.
+pub(super) fn table_name(history: &History, table: u16) -> String {
+    history.tables().get(usize::from(table)).cloned().unwrap_or_else(|| format!("table {table}"))
+}
+
+fn row_name(history: &History, key: Key) -> String {
+    format!("{} {}", table_name(history, key.table), key.id)
+}
+
+/// A version's name: its counter and what identifies its writer.
+pub(super) fn version_name(version: Version) -> String {
+    match (version.counter, version.value) {
+        (None, None) => "the initial version".to_owned(),
+        (Some(counter), None) => format!("version {counter}"),
+        (None, Some(value)) => format!("value {value}"),
+        (Some(counter), Some(value)) => format!("version {counter} (value {value})"),
+    }
+}
+
+fn deed(history: &History, operation: &Operation<'_>) -> String {
+    match *operation {
+        Operation::Read { key, version } => {
+            format!("read {} of {}", version_name(version), row_name(history, key))
+        }
+        Operation::Write { key, version } if version == Version::INITIAL => {
+            format!("wrote {}", row_name(history, key))
+        }
+        Operation::Write { key, version } => {
+            format!("wrote {} of {}", version_name(version), row_name(history, key))
+        }
+        Operation::Insert { key, group } => format!("inserted {} into group {group}", row_name(history, key)),
+        Operation::Append { key, element } => format!("appended {element} to {}", row_name(history, key)),
+        Operation::ReadList { key, elements } => {
+            format!("read {} as {}", row_name(history, key), list(elements))
+        }
+        Operation::ReadGroup { table, group, rows } => {
+            format!("read group {group} of {} as {}", table_name(history, table), list(rows))
+        }
+    }
+}
+
+/// A list in brackets; of a long one the first and the last elements.
+pub(super) fn list(numbers: &[i64]) -> String {
+    const ENDS: usize = 6;
+    let mut text = String::from("[");
+    for (index, number) in numbers.iter().enumerate() {
+        if numbers.len() > 2 * ENDS + 1 && (ENDS..numbers.len() - ENDS).contains(&index) {
+            if index == ENDS {
+                text.push_str(" …");
+            }
+            continue;
+        }
+        let blank = if index == 0 { "" } else { " " };
+        let _ = write!(text, "{blank}{number}");
+    }
+    text.push(']');
+    text
+}

@@ -1,0 +1,224 @@
+//! Which transactions count: the committed ones, and those of unknown outcome that the history proves to be committed.
+//!
+//! A transaction of unknown outcome is committed if a committed one read what it wrote, or if the version order needs what it
+//! wrote: a committed transaction saw or made a later version of the row, and nobody else made the one between.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::dependencies::Node;
+use super::rows::Rows;
+use crate::history::{History, Operation, Outcome};
+
+/// Whether a transaction counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Acknowledged, or proved.
+    Committed,
+    /// What it wrote must not be seen.
+    Aborted,
+    /// Nobody knows; left out.
+    Unsure,
+}
+
+/// Tells the standing of the first so many transactions, and how many of unknown outcome are proved to be committed.
+pub(super) fn standings(history: &History, rows: &Rows, transactions: u32) -> (Vec<Standing>, u64) {
+    let standing: Vec<Standing> = history.transactions()[..transactions as usize]
+        .iter()
+        .map(|transaction| match transaction.outcome {
+            Outcome::Committed => Standing::Committed,
+            Outcome::Aborted => Standing::Aborted,
+            Outcome::Unknown => Standing::Unsure,
+        })
+        .collect();
+    let unsure: Vec<Node> = (0..transactions).filter(|t| standing[*t as usize] == Standing::Unsure).collect();
+    if unsure.is_empty() {
+        return (standing, 0);
+    }
+    let mut proof = Proof::new(history, rows, standing, &unsure);
+    proof.examine_all();
+    let proved = unsure.iter().filter(|t| proof.standing[**t as usize] == Standing::Committed).count();
+    (proof.standing, proved as u64)
+}
+
+struct Candidate {
+    counter: u64,
+    value: Option<i64>,
+    transaction: Node,
+}
+
+/// The versions of a row with counters that transactions of unknown outcome wrote.
+#[derive(Default)]
+struct Counted {
+    /// By counter.
+    candidates: Vec<Candidate>,
+    /// How many of them were decided because a later version exists.
+    decided: usize,
+    /// Counters of versions of which the writer is known.
+    settled: FxHashSet<u64>,
+}
+
+struct Proof<'a> {
+    history: &'a History,
+    rows: &'a Rows,
+    standing: Vec<Standing>,
+    /// By row and value, element or key.
+    named: FxHashMap<(u32, i64), Node>,
+    counted: FxHashMap<u32, Counted>,
+    /// Rows that transactions of unknown outcome wrote.
+    touched: Vec<u32>,
+    proved: Vec<Node>,
+}
+
+impl<'a> Proof<'a> {
+    fn new(history: &'a History, rows: &'a Rows, standing: Vec<Standing>, unsure: &[Node]) -> Proof<'a> {
+        let (named, counted) = (FxHashMap::default(), FxHashMap::default());
+        let (touched, proved) = (Vec::new(), Vec::new());
+        let mut proof = Proof { history, rows, standing, named, counted, touched, proved };
+        for &transaction in unsure {
+            for operation in history.operations(transaction as usize) {
+                proof.suspect(transaction, &operation);
+            }
+        }
+        proof.touched.sort_unstable();
+        proof.touched.dedup();
+        for counted in proof.counted.values_mut() {
+            counted.candidates.sort_unstable_by_key(|candidate| candidate.counter);
+        }
+        proof
+    }
+
+    /// Takes down what a transaction of unknown outcome wrote.
+    fn suspect(&mut self, transaction: Node, operation: &Operation<'_>) {
+        let Some(row) = self.rows.number(operation) else { return };
+        let name = match *operation {
+            Operation::Write { version, .. } => {
+                if let Some(counter) = version.counter {
+                    let candidate = Candidate { counter, value: version.value, transaction };
+                    self.counted.entry(row).or_default().candidates.push(candidate);
+                }
+                version.value
+            }
+            Operation::Append { element, .. } => Some(element),
+            Operation::Insert { key, .. } => Some(key.id),
+            Operation::Read { .. } | Operation::ReadList { .. } | Operation::ReadGroup { .. } => return,
+        };
+        self.touched.push(row);
+        if let Some(name) = name {
+            self.named.insert((row, name), transaction);
+        }
+    }
+
+    fn examine_all(&mut self) {
+        let rows = self.rows;
+        for row in std::mem::take(&mut self.touched) {
+            for place in rows.places(row) {
+                if self.history.transactions()[place.transaction as usize].outcome == Outcome::Committed {
+                    let operation = self.history.operation(place.record as usize);
+                    self.settle(row, &operation);
+                }
+            }
+            for place in rows.places(row) {
+                if self.history.transactions()[place.transaction as usize].outcome == Outcome::Committed {
+                    let operation = self.history.operation(place.record as usize);
+                    self.examine(row, &operation);
+                }
+            }
+        }
+        while let Some(transaction) = self.proved.pop() {
+            for operation in self.history.operations(transaction as usize) {
+                if let Some(row) = rows.number(&operation) {
+                    self.settle(row, &operation);
+                }
+            }
+            for operation in self.history.operations(transaction as usize) {
+                if let Some(row) = rows.number(&operation) {
+                    self.examine(row, &operation);
+                }
+            }
+        }
+    }
+
+    /// A committed transaction's write has its counter for itself.
+    fn settle(&mut self, row: u32, operation: &Operation<'_>) {
+        if let Operation::Write { version, .. } = operation
+            && let (Some(counter), Some(counted)) = (version.counter, self.counted.get_mut(&row))
+        {
+            counted.settled.insert(counter);
+        }
+    }
+
+    /// Looks for what a committed transaction's operation proves.
+    fn examine(&mut self, row: u32, operation: &Operation<'_>) {
+        match *operation {
+            Operation::Read { version, .. } => {
+                if let Some(value) = version.value {
+                    self.seen(row, value);
+                }
+                if let Some(counter) = version.counter {
+                    self.at(row, counter, version.value);
+                    self.below(row, counter);
+                }
+            }
+            Operation::Write { version, .. } => {
+                if let Some(counter) = version.counter {
+                    self.below(row, counter);
+                }
+            }
+            Operation::ReadList { elements: names, .. } | Operation::ReadGroup { rows: names, .. } => {
+                if !self.named.is_empty() {
+                    names.iter().for_each(|name| self.seen(row, *name));
+                }
+            }
+            Operation::Append { .. } | Operation::Insert { .. } => {}
+        }
+    }
+
+    fn prove(&mut self, transaction: Node) {
+        if self.standing[transaction as usize] == Standing::Unsure {
+            self.standing[transaction as usize] = Standing::Committed;
+            self.proved.push(transaction);
+        }
+    }
+
+    fn seen(&mut self, row: u32, name: i64) {
+        if let Some(&transaction) = self.named.get(&(row, name)) {
+            self.prove(transaction);
+        }
+    }
+
+    /// A version with this counter was read.
+    fn at(&mut self, row: u32, counter: u64, value: Option<i64>) {
+        let Some(counted) = self.counted.get(&row) else { return };
+        if counted.settled.contains(&counter) {
+            return;
+        }
+        let first = counted.candidates.partition_point(|candidate| candidate.counter < counter);
+        let group = counted.candidates[first..].iter().take_while(|candidate| candidate.counter == counter);
+        let fits = group.filter(|c| c.value.is_none() || value.is_none() || c.value == value);
+        if let Some(transaction) = only(fits.map(|candidate| candidate.transaction)) {
+            self.prove(transaction);
+        }
+    }
+
+    /// All versions below this counter were committed by someone.
+    fn below(&mut self, row: u32, counter: u64) {
+        while let Some(counted) = self.counted.get_mut(&row) {
+            let rest = &counted.candidates[counted.decided..];
+            let Some(first) = rest.first().filter(|first| first.counter < counter) else { return };
+            let group = rest.chunk_by(|a, b| a.counter == b.counter).next().unwrap_or_default();
+            counted.decided += group.len();
+            if counted.settled.contains(&first.counter) {
+                continue;
+            }
+            if let Some(transaction) = only(group.iter().map(|candidate| candidate.transaction)) {
+                self.prove(transaction);
+            }
+        }
+    }
+}
+
+/// The transaction, if it is one alone.
+fn only(mut transactions: impl Iterator<Item = Node>) -> Option<Node> {
+    let first = transactions.next()?;
+    transactions.all(|other| other == first).then_some(first)
+}
