@@ -9,6 +9,19 @@ const WIDTH: usize = 100;
 /// Columns of the headings at its left.
 const LEFT: usize = 14;
 
+/// All workloads with their variants, a sentence each.
+pub fn list() -> String {
+    let mut text = String::new();
+    for workload in crate::all() {
+        // Writing into a string can't fail.
+        let _ = writeln!(text, "{:LEFT$}{}", workload.name, wrapped(workload.summary, LEFT));
+        let variants = workload.variants.iter();
+        let variants = variants.map(|variant| (format!("+{}", variant.name), variant.summary.to_owned()));
+        section(&mut text, "", &variants.collect::<Vec<_>>());
+    }
+    text
+}
+
 impl Workload {
     /// Everything that is known of it but its scripts: promises, parameters, variants.
     pub fn describe(&self) -> String {

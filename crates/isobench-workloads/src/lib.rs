@@ -38,6 +38,7 @@ mod workload;
 mod write_skew;
 
 pub use chosen::{Chosen, Script, UnknownWorkload, find};
+pub use describe::list;
 pub use invariants::{Violations, check};
 pub use tables::make;
 pub use workload::{Assertion, Invariant, Parameter, ScriptFile, Variant, Weight, Workload};

@@ -49,5 +49,5 @@ pub static WRITE_SKEW: Workload = Workload {
     proves: "Every read and write is observed with its version. Write skew (G2-item) shows in the history as a cycle of two \
              transactions, and in the tables as a shift without a doctor.",
     blind: "There are no predicates and no blind writes: no phantoms, no dirty writes. A transaction reads with one statement, so \
-            read skew doesn't occur at read committed; a doctor who is read once and then written can still be lost.",
+            read skew doesn't occur at read committed.",
 };
