@@ -6,3 +6,4 @@ pub mod init;
 pub mod run;
 pub mod server;
 pub mod workloads;
+pub mod workloads;

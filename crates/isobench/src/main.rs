@@ -47,6 +47,7 @@ fn main() -> ExitCode {
         Command::Run(options) => commands::run::run(&options),
         Command::Init(options) => commands::init::init(&options),
         Command::Workloads(options) => commands::workloads::workloads(&options),
+        Command::Workloads(options) => commands::workloads::workloads(&options),
         Command::Server(options) => commands::server::server(&options),
         Command::Pgbench { words } => {
             let words = std::iter::once(PGBENCH.into()).chain(words);

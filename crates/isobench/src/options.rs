@@ -8,12 +8,14 @@ mod connection;
 mod init;
 mod run;
 mod workloads;
+mod workloads;
 
 pub use audit::AuditOptions;
 pub use compare::{CompareOptions, PlanOptions};
 pub use connection::{ConnectionOptions, EmbeddedOptions};
 pub use init::{InitArguments, TableOptions};
 pub use run::RunOptions;
+pub use workloads::WorkloadsOptions;
 pub use workloads::WorkloadsOptions;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
@@ -47,6 +49,8 @@ pub enum Command {
     /// Create and fill the TPC-B-like tables, as pgbench -i does
     #[command(disable_help_flag = true)]
     Init(InitArguments),
+    /// List the checked workloads, or print all about one: promises, parameters, tables, scripts
+    Workloads(WorkloadsOptions),
     /// List the checked workloads, or print all about one: promises, parameters, tables, scripts
     Workloads(WorkloadsOptions),
     /// Start an embedded PostgreSQL and keep it running until Ctrl-C

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use isobench_database::Database;
-use isobench_workloads::{Chosen, all, find};
+use isobench_workloads::{Chosen, find, list};
 
 use crate::failure::{Failure, Outcome};
 use crate::options::WorkloadsOptions;
@@ -24,20 +24,6 @@ pub fn workloads(options: &WorkloadsOptions) -> Outcome {
         None => output::print(&(chosen.workload().describe() + &printed(&files))),
         Some(folder) => save(folder, &files, &chosen),
     }
-}
-
-/// One line for each workload, and one for each variant.
-fn list() -> String {
-    let mut text = String::new();
-    for workload in all() {
-        // Writing into a string can't fail.
-        let _ = writeln!(text, "{:30}{}", workload.name, workload.summary);
-        for variant in workload.variants {
-            let name = format!("{}+{}", workload.name, variant.name);
-            let _ = writeln!(text, "  {name:36}{}", variant.summary);
-        }
-    }
-    text
 }
 
 fn printed(files: &[(String, String)]) -> String {
