@@ -234,22 +234,22 @@ pub(super) struct Graph {
 
 impl Graph {
     pub(super) fn new(edges: Edges) -> Graph {
-        let nodes = edges.nodes as usize;
-        let mut starts = vec![0; nodes + 2];
-        for &(from, _) in &edges.list {
+        let Edges { list, transactions, nodes, .. } = edges;
+        let mut starts = vec![0; nodes as usize + 2];
+        for &(from, _) in &list {
             starts[from as usize + 2] += 1;
         }
         for node in 2..starts.len() {
             starts[node] += starts[node - 1];
         }
-        let mut packed = vec![0; edges.list.len()];
-        for &(from, edge) in &edges.list {
+        let mut packed = vec![0; list.len()];
+        for (from, edge) in list {
             let at = &mut starts[from as usize + 1];
             packed[*at] = edge;
             *at += 1;
         }
         starts.pop();
-        Graph { starts, edges: packed, transactions: edges.transactions }
+        Graph { starts, edges: packed, transactions }
     }
 
     pub(super) fn nodes(&self) -> u32 {

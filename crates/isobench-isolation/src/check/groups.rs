@@ -8,7 +8,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::dependencies::{Label, Node, Place, Sink};
 use super::found::Found;
 use super::rows::by_transaction;
-use super::scene::Scene;
+use super::scene::{Scene, fact};
 use super::standing::Standing;
 use crate::anomaly::Anomaly;
 use crate::history::Operation;
@@ -70,7 +70,7 @@ fn inserts(scene: Scene<'_>, places: &[Place], found: &mut Found) -> (Vec<Insert
                 let (a, b) = (before.transaction, insert.place.transaction);
                 let why =
                     format!("{} {}, and {} did so, too", scene.name(a), scene.deed(before), scene.name(b));
-                vec![scene.fact(a, b, why)]
+                vec![fact(a, b, why)]
             });
         }
         committed.push(insert);
@@ -131,7 +131,7 @@ impl<'h> Group<'_, 'h> {
                         scene.name(who),
                         scene.deed(place)
                     );
-                    vec![scene.fact(who, who, why)]
+                    vec![fact(who, who, why)]
                 });
             }
         }
@@ -214,7 +214,7 @@ impl<'h> Group<'_, 'h> {
             let who = place.transaction;
             let why =
                 format!("{} {}, which its own inserts don't fit in", scene.name(who), scene.deed(place));
-            vec![scene.fact(who, who, why)]
+            vec![fact(who, who, why)]
         });
     }
 
@@ -229,7 +229,7 @@ impl<'h> Group<'_, 'h> {
                 scene.name(reader),
                 scene.deed(place)
             );
-            vec![scene.fact(writer, reader, why)]
+            vec![fact(writer, reader, why)]
         });
     }
 }

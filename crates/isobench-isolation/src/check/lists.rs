@@ -2,10 +2,14 @@
 //!
 //! What nobody read was appended after it, in an order that is unknown.
 
+use std::borrow::Cow;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::dependencies::{Label, Node, Place, Sink};
 use super::found::Found;
 use super::rows::by_transaction;
-use super::scene::Scene;
+use super::scene::{Scene, fact, list};
 use super::standing::Standing;
 use crate::anomaly::Anomaly;
 use crate::history::Operation;
@@ -25,20 +29,105 @@ struct Append {
 /// Examines a row that holds a list. Gives the number of pairs of appends whose order is unknown.
 pub(super) fn examine<S: Sink>(scene: Scene<'_>, places: &[Place], found: &mut Found, sink: &mut S) -> u64 {
     let mut appends = appends(scene, places);
-    let longest = longest(scene, places);
-    let owners = owners(scene, &mut appends, longest, found);
-    let list = List::new(scene, longest, &appends, owners);
+    let mut reads = Reads::new(scene, &appends, false);
+    let doubtful = |append: &Append| {
+        append.standing == Standing::Committed && !scene.acknowledged(append.place.transaction)
+    };
+    if appends.iter().any(doubtful) && !reads.agree(places) {
+        // Somebody read what a transaction of unknown outcome appended, and others show that it never was there for good.
+        appends
+            .iter_mut()
+            .filter(|append| doubtful(append))
+            .for_each(|append| append.standing = Standing::Aborted);
+        reads = Reads::new(scene, &appends, true);
+    }
+    let longest = reads.longest(places);
+    let owners = owners(scene, &mut appends, &longest, found);
+    let list = List::new(reads, &longest, &appends, owners);
     list.order(found, sink);
+    list.made_from_aborted(places, found);
     let rest = list.unread.len() as u64;
     let own_order = list.unread_by_one();
     let mut readers = Vec::new();
     for (transaction, own) in by_transaction(places) {
-        if scene.counts(transaction) {
+        if list.reads.count(transaction) {
             list.transaction(own, found, sink, &mut readers);
         }
     }
     list.link_unread(&readers, found, sink);
     (rest * rest.saturating_sub(1) / 2).saturating_sub(own_order)
+}
+
+/// How the lists that were read are to be taken: without the elements of aborted transactions, which may have been there for a while.
+struct Reads<'h> {
+    scene: Scene<'h>,
+    aborted: FxHashMap<i64, Place>,
+    /// True if only acknowledged transactions count.
+    strict: bool,
+}
+
+impl<'h> Reads<'h> {
+    fn new(scene: Scene<'h>, appends: &[Append], strict: bool) -> Reads<'h> {
+        let mut aborted: FxHashMap<i64, Place> = FxHashMap::default();
+        for append in appends.iter().filter(|append| append.standing == Standing::Aborted) {
+            aborted.insert(append.element, append.place);
+        }
+        if !aborted.is_empty() {
+            for append in appends.iter().filter(|append| append.standing != Standing::Aborted) {
+                aborted.remove(&append.element);
+            }
+        }
+        Reads { scene, aborted, strict }
+    }
+
+    /// True if a transaction's reads count.
+    fn count(&self, transaction: Node) -> bool {
+        if self.strict { self.scene.acknowledged(transaction) } else { self.scene.counts(transaction) }
+    }
+
+    fn clean(&self, elements: &'h [i64]) -> Cow<'h, [i64]> {
+        if self.dirty(elements).is_none() {
+            return Cow::Borrowed(elements);
+        }
+        Cow::Owned(elements.iter().copied().filter(|element| !self.aborted.contains_key(element)).collect())
+    }
+
+    /// The append of the first element that an aborted transaction appended.
+    fn dirty(&self, elements: &[i64]) -> Option<Place> {
+        if self.aborted.is_empty() {
+            return None;
+        }
+        elements.iter().find_map(|element| self.aborted.get(element).copied())
+    }
+
+    fn all(&self, places: &[Place]) -> impl Iterator<Item = (Place, &'h [i64])> {
+        places.iter().filter(|place| self.count(place.transaction)).filter_map(|&place| {
+            match self.scene.operation(place) {
+                Operation::ReadList { elements, .. } => Some((place, elements)),
+                _ => None,
+            }
+        })
+    }
+
+    /// The longest list that was read.
+    fn longest(&self, places: &[Place]) -> Cow<'h, [i64]> {
+        let mut longest: Cow<'h, [i64]> = Cow::Borrowed(&[]);
+        for (_, elements) in self.all(places) {
+            if elements.len() > longest.len() {
+                let clean = self.clean(elements);
+                if clean.len() > longest.len() {
+                    longest = clean;
+                }
+            }
+        }
+        longest
+    }
+
+    /// True if every list that was read is the beginning of the longest one.
+    fn agree(&self, places: &[Place]) -> bool {
+        let longest = self.longest(places);
+        self.all(places).all(|(_, elements)| longest.starts_with(&self.clean(elements)))
+    }
 }
 
 /// All appends, in the order of the transactions.
@@ -54,20 +143,6 @@ fn appends(scene: Scene<'_>, places: &[Place]) -> Vec<Append> {
         }
     }
     appends
-}
-
-/// The longest list that a committed transaction read.
-fn longest<'h>(scene: Scene<'h>, places: &[Place]) -> &'h [i64] {
-    let mut longest: &[i64] = &[];
-    for &place in places {
-        if let Operation::ReadList { elements, .. } = scene.operation(place)
-            && elements.len() > longest.len()
-            && scene.counts(place.transaction)
-        {
-            longest = elements;
-        }
-    }
-    longest
 }
 
 /// Who appended each element of the longest list; notes what was appended or stands there twice.
@@ -95,7 +170,7 @@ fn owners(
                     scene.deed(a.place),
                     scene.name(b.place.transaction)
                 );
-                vec![scene.fact(a.place.transaction, b.place.transaction, why)]
+                vec![fact(a.place.transaction, b.place.transaction, why)]
             });
         }
     }
@@ -116,13 +191,13 @@ fn owners(
 /// A list with all its elements.
 struct List<'a, 'h> {
     scene: Scene<'h>,
-    longest: &'h [i64],
+    reads: Reads<'h>,
+    longest: &'a [i64],
     appends: &'a [Append],
     owners: Vec<Option<usize>>,
     /// For each position, and the end, the next one at or after it that a committed transaction appended.
     next: Vec<usize>,
-    /// The first position of an element that an aborted transaction appended, and that nobody did.
-    aborted: Option<usize>,
+    /// The first position of an element that nobody appended.
     garbage: Option<usize>,
     /// Indices of committed appends that nobody read.
     unread: Vec<usize>,
@@ -130,25 +205,25 @@ struct List<'a, 'h> {
 
 impl<'a, 'h> List<'a, 'h> {
     fn new(
-        scene: Scene<'h>,
-        longest: &'h [i64],
+        reads: Reads<'h>,
+        longest: &'a [i64],
         appends: &'a [Append],
         owners: Vec<Option<usize>>,
     ) -> List<'a, 'h> {
-        let standing = |position: usize| owners[position].map(|index: usize| appends[index].standing);
+        let scene = reads.scene;
         let mut next = vec![longest.len(); longest.len() + 1];
         for position in (0..longest.len()).rev() {
-            let committed = standing(position) == Some(Standing::Committed);
+            let committed =
+                owners[position].is_some_and(|index: usize| appends[index].standing == Standing::Committed);
             next[position] = if committed { position } else { next[position + 1] };
         }
-        let first = |wanted| (0..longest.len()).find(|position| standing(*position) == wanted);
-        let (aborted, garbage) = (first(Some(Standing::Aborted)), first(None).filter(|_| scene.whole));
+        let garbage = owners.iter().position(Option::is_none).filter(|_| scene.whole);
         let unread = (0..appends.len())
             .filter(|index| {
                 appends[*index].standing == Standing::Committed && appends[*index].position.is_none()
             })
             .collect();
-        List { scene, longest, appends, owners, next, aborted, garbage, unread }
+        List { scene, reads, longest, appends, owners, next, garbage, unread }
     }
 
     fn at(&self, position: usize) -> Option<&'a Append> {
@@ -172,20 +247,6 @@ impl<'a, 'h> List<'a, 'h> {
                 sink.edge(before, append.place, Label::WriteWrite);
             }
             before = Some(append.place);
-            if let Some(below) = at.checked_sub(1).and_then(|below| self.at(below))
-                && below.standing == Standing::Aborted
-            {
-                found.note(Anomaly::DirtyUpdate, || {
-                    let why = format!(
-                        "{} {} and was rolled back, but {} {} after it",
-                        scene.name(below.place.transaction),
-                        scene.deed(below.place),
-                        scene.name(append.place.transaction),
-                        scene.deed(append.place)
-                    );
-                    vec![scene.fact(below.place.transaction, append.place.transaction, why)]
-                });
-            }
             if append.position != Some(at) {
                 found.note(Anomaly::DuplicateWrite, || {
                     let who = append.place.transaction;
@@ -194,7 +255,7 @@ impl<'a, 'h> List<'a, 'h> {
                         scene.name(who),
                         scene.deed(append.place)
                     );
-                    vec![scene.fact(who, who, why)]
+                    vec![fact(who, who, why)]
                 });
             }
             at = self.next[at + 1];
@@ -215,7 +276,36 @@ impl<'a, 'h> List<'a, 'h> {
                         scene.deed(a.place),
                         b.element
                     );
-                    vec![scene.fact(a.place.transaction, b.place.transaction, why)]
+                    vec![fact(a.place.transaction, b.place.transaction, why)]
+                });
+            }
+        }
+    }
+
+    /// Committed appends right behind those of aborted transactions.
+    fn made_from_aborted(&self, places: &[Place], found: &mut Found) {
+        if self.reads.aborted.is_empty() {
+            return;
+        }
+        let scene = self.scene;
+        let committed = self.appends.iter().filter(|append| append.standing == Standing::Committed);
+        let committed: FxHashMap<i64, &Append> = committed.map(|append| (append.element, append)).collect();
+        let mut known: FxHashSet<i64> = FxHashSet::default();
+        for (_, elements) in self.reads.all(places) {
+            for pair in elements.windows(2) {
+                let Some(&below) = self.reads.aborted.get(&pair[0]) else { continue };
+                let Some(append) = committed.get(&pair[1]).filter(|_| known.insert(pair[1])) else {
+                    continue;
+                };
+                found.note(Anomaly::DirtyUpdate, || {
+                    let why = format!(
+                        "{} {} and was rolled back, but {} {} after it",
+                        scene.name(below.transaction),
+                        scene.deed(below),
+                        scene.name(append.place.transaction),
+                        scene.deed(append.place)
+                    );
+                    vec![fact(below.transaction, append.place.transaction, why)]
                 });
             }
         }
@@ -230,10 +320,12 @@ impl<'a, 'h> List<'a, 'h> {
         for &place in own {
             match scene.operation(place) {
                 Operation::Append { element, .. } => appended.push(element),
-                Operation::ReadList { elements, .. } => {
+                Operation::ReadList { elements: raw, .. } => {
+                    let elements = &*self.reads.clean(raw);
                     let fits = elements.ends_with(&appended)
                         && (!appended.is_empty()
                             || first_own.is_none_or(|own| own.position.is_none_or(|p| p >= elements.len())));
+                    self.aborted_read(place, raw, found);
                     if !fits {
                         self.internal(place, found);
                         continue;
@@ -265,7 +357,7 @@ impl<'a, 'h> List<'a, 'h> {
             let who = place.transaction;
             let why =
                 format!("{} {}, which its own appends don't fit in", scene.name(who), scene.deed(place));
-            vec![scene.fact(who, who, why)]
+            vec![fact(who, who, why)]
         });
     }
 
@@ -277,13 +369,13 @@ impl<'a, 'h> List<'a, 'h> {
                 "{} {}, which is not the beginning of the longest list that was read, {}",
                 scene.name(who),
                 scene.deed(place),
-                super::scene::list(self.longest)
+                list(self.longest)
             );
-            vec![scene.fact(who, who, why)]
+            vec![fact(who, who, why)]
         });
     }
 
-    /// Elements of aborted transactions, or of none.
+    /// Elements that nobody appended.
     fn unclean(&self, place: Place, length: usize, found: &mut Found) {
         let scene = self.scene;
         let who = place.transaction;
@@ -291,22 +383,25 @@ impl<'a, 'h> List<'a, 'h> {
             found.note(Anomaly::GarbageRead, || {
                 let element = self.longest[position];
                 let why = format!("{} {}; nobody appended {element}", scene.name(who), scene.deed(place));
-                vec![scene.fact(who, who, why)]
+                vec![fact(who, who, why)]
             });
         }
-        if let Some(aborted) = self.aborted.filter(|position| *position < length).and_then(|p| self.at(p)) {
-            found.note(Anomaly::G1a, || {
-                let writer = aborted.place.transaction;
-                let why = format!(
-                    "{} {} and was rolled back, but {} {}",
-                    scene.name(writer),
-                    scene.deed(aborted.place),
-                    scene.name(who),
-                    scene.deed(place)
-                );
-                vec![scene.fact(writer, who, why)]
-            });
-        }
+    }
+
+    fn aborted_read(&self, place: Place, elements: &[i64], found: &mut Found) {
+        let Some(aborted) = self.reads.dirty(elements) else { return };
+        let scene = self.scene;
+        found.note(Anomaly::G1a, || {
+            let (writer, reader) = (aborted.transaction, place.transaction);
+            let why = format!(
+                "{} {} and was rolled back, but {} {}",
+                scene.name(writer),
+                scene.deed(aborted),
+                scene.name(reader),
+                scene.deed(place)
+            );
+            vec![fact(writer, reader, why)]
+        });
     }
 
     /// The write-read dependency; false if what was read is no final version.
@@ -327,7 +422,7 @@ impl<'a, 'h> List<'a, 'h> {
                 scene.name(reader),
                 scene.deed(place)
             );
-            vec![scene.fact(writer, reader, why)]
+            vec![fact(writer, reader, why)]
         });
         false
     }

@@ -7,7 +7,7 @@
 use super::dependencies::{Label, Node, Place, Sink};
 use super::found::Found;
 use super::rows::by_transaction;
-use super::scene::Scene;
+use super::scene::{Scene, fact};
 use super::standing::Standing;
 use crate::anomaly::Anomaly;
 use crate::history::{Operation, Version};
@@ -236,7 +236,7 @@ impl Versions {
 
 /// True if two versions may be the same, as far as they are known.
 fn alike(a: Version, b: Version) -> bool {
-    fn agree<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
+    fn agree<T: PartialEq + Copy>(a: Option<T>, b: Option<T>) -> bool {
         a.is_none() || b.is_none() || a == b
     }
     agree(a.counter, b.counter) && agree(a.value, b.value)
@@ -300,7 +300,7 @@ impl<S: Sink> Examination<'_, '_, S> {
         let scene = self.scene;
         self.found.note(Anomaly::GarbageRead, || {
             let why = format!("{} {}, which nobody wrote", scene.name(place.transaction), scene.deed(place));
-            vec![scene.fact(place.transaction, place.transaction, why)]
+            vec![fact(place.transaction, place.transaction, why)]
         });
     }
 
@@ -326,7 +326,7 @@ impl<S: Sink> Examination<'_, '_, S> {
                             scene.name(second),
                             scene.deed(b.place)
                         );
-                        vec![scene.fact(first, second, why)]
+                        vec![fact(first, second, why)]
                     });
                 }
             }
@@ -381,7 +381,7 @@ impl<S: Sink> Examination<'_, '_, S> {
             self.found.note(Anomaly::IncompatibleOrder, || {
                 let (who, done) = (scene.name(place.transaction), scene.deed(place));
                 let why = format!("{who} {done}, and then made a version that comes before it");
-                vec![scene.fact(place.transaction, place.transaction, why)]
+                vec![fact(place.transaction, place.transaction, why)]
             });
         }
     }
@@ -407,7 +407,7 @@ impl<S: Sink> Examination<'_, '_, S> {
                 scene.name(place.transaction),
                 scene.deed(place)
             );
-            vec![scene.fact(aborted.transaction, place.transaction, why)]
+            vec![fact(aborted.transaction, place.transaction, why)]
         });
     }
 
@@ -457,7 +457,7 @@ impl<S: Sink> Examination<'_, '_, S> {
                 scene.deed(place),
                 super::scene::version_name(written)
             );
-            vec![scene.fact(transaction, transaction, why)]
+            vec![fact(transaction, transaction, why)]
         });
     }
 
@@ -475,7 +475,7 @@ impl<S: Sink> Examination<'_, '_, S> {
             if writer == place.transaction {
                 self.found.note(Anomaly::Internal, || {
                     let why = format!("{} {} before it wrote it", scene.name(writer), scene.deed(place));
-                    vec![scene.fact(writer, writer, why)]
+                    vec![fact(writer, writer, why)]
                 });
                 return false;
             }
@@ -488,7 +488,7 @@ impl<S: Sink> Examination<'_, '_, S> {
                         scene.deed(place),
                         scene.name(writer)
                     );
-                    vec![scene.fact(writer, place.transaction, why)]
+                    vec![fact(writer, place.transaction, why)]
                 });
                 return false;
             }
@@ -582,7 +582,7 @@ impl<S: Sink> Examination<'_, '_, S> {
                 scene.name(writer),
                 scene.deed(written)
             );
-            vec![scene.fact(writer, reader, why)]
+            vec![fact(writer, reader, why)]
         });
     }
 
@@ -597,7 +597,7 @@ impl<S: Sink> Examination<'_, '_, S> {
                 scene.name(reader),
                 scene.deed(place)
             );
-            vec![scene.fact(writer, reader, why)]
+            vec![fact(writer, reader, why)]
         });
     }
 
@@ -685,7 +685,7 @@ fn twice(scene: Scene<'_>, a: Place, b: Place) -> super::Step {
         scene.name(b.transaction),
         scene.deed(b)
     );
-    scene.fact(a.transaction, b.transaction, why)
+    fact(a.transaction, b.transaction, why)
 }
 
 /// Counts the pairs of versions, one of them loose, of which neither was made, by however many steps, from the other.

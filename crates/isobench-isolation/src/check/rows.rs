@@ -45,7 +45,7 @@ impl Row {
 #[derive(Debug)]
 pub(super) struct Rows {
     numbers: FxHashMap<Row, u32>,
-    rows: Vec<Row>,
+    all: Vec<Row>,
     starts: Vec<usize>,
     places: Vec<Place>,
 }
@@ -54,22 +54,22 @@ impl Rows {
     /// Of the first so many transactions of a history.
     pub(super) fn new(history: &History, transactions: u32) -> Rows {
         let mut numbers: FxHashMap<Row, u32> = FxHashMap::default();
-        let mut rows = Vec::new();
+        let mut all = Vec::new();
         let mut counts: Vec<usize> = Vec::new();
         let mut of_record = Vec::with_capacity(history.operation_count());
         for node in 0..transactions {
             for operation in history.operations(node as usize) {
                 let row = Row::of(&operation);
                 let number = *numbers.entry(row).or_insert_with(|| {
-                    rows.push(row);
+                    all.push(row);
                     counts.push(0);
-                    u32::try_from(rows.len() - 1).unwrap_or(u32::MAX)
+                    u32::try_from(all.len() - 1).unwrap_or(u32::MAX)
                 });
                 counts[number as usize] += 1;
                 of_record.push(number);
             }
         }
-        let mut starts = Vec::with_capacity(rows.len() + 1);
+        let mut starts = Vec::with_capacity(all.len() + 1);
         let mut sum = 0;
         for count in &mut counts {
             starts.push(sum);
@@ -87,15 +87,15 @@ impl Rows {
                 record += 1;
             }
         }
-        Rows { numbers, rows, starts, places }
+        Rows { numbers, all, starts, places }
     }
 
     pub(super) fn len(&self) -> u32 {
-        u32::try_from(self.rows.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.all.len()).unwrap_or(u32::MAX)
     }
 
     pub(super) fn row(&self, number: u32) -> Row {
-        self.rows[number as usize]
+        self.all[number as usize]
     }
 
     pub(super) fn number(&self, operation: &Operation<'_>) -> Option<u32> {

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use super::dependencies::{Label, Node, Place};
 use super::standing::Standing;
 use super::{Dependency, Step};
-use crate::history::{History, Key, Operation, Version};
+use crate::history::{History, Key, Operation, Outcome, Version};
 
 /// A history with the standing of its transactions.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +29,11 @@ impl<'h> Scene<'h> {
 
     pub(super) fn counts(&self, transaction: Node) -> bool {
         self.standing(transaction) == Standing::Committed
+    }
+
+    /// True if the server said that the transaction was committed.
+    pub(super) fn acknowledged(&self, transaction: Node) -> bool {
+        self.history.transactions()[transaction as usize].outcome == Outcome::Committed
     }
 
     /// The step of a cycle that two operations prove.
@@ -76,11 +81,6 @@ impl<'h> Scene<'h> {
         }
     }
 
-    /// A fact that is no edge of a cycle.
-    pub(super) fn fact(&self, from: Node, to: Node, why: String) -> Step {
-        Step { from: from as usize, to: to as usize, dependency: None, why }
-    }
-
     /// A transaction's name in messages.
     pub(super) fn name(&self, transaction: Node) -> String {
         name(self.history, transaction as usize)
@@ -90,6 +90,11 @@ impl<'h> Scene<'h> {
     pub(super) fn deed(&self, place: Place) -> String {
         deed(self.history, &self.operation(place))
     }
+}
+
+/// A fact that is no edge of a cycle.
+pub(super) fn fact(from: Node, to: Node, why: String) -> Step {
+    Step { from: from as usize, to: to as usize, dependency: None, why }
 }
 
 /// A transaction's name in messages: "T12 (client 3)".

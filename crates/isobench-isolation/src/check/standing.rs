@@ -166,7 +166,9 @@ impl<'a> Proof<'a> {
             }
             Operation::ReadList { elements: names, .. } | Operation::ReadGroup { rows: names, .. } => {
                 if !self.named.is_empty() {
-                    names.iter().for_each(|name| self.seen(row, *name));
+                    for name in names {
+                        self.seen(row, *name);
+                    }
                 }
             }
             Operation::Append { .. } | Operation::Insert { .. } => {}
