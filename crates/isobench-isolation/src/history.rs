@@ -7,11 +7,15 @@
 pub mod binary;
 pub mod elle;
 mod error;
+mod format;
 #[cfg(test)]
 mod samples;
 pub mod text;
+mod windows;
 
 pub use error::{FormatError, TextError};
+pub use format::{Format, UnknownFormat, beginning};
+pub use windows::windows;
 
 use std::ops::Range;
 
@@ -207,6 +211,14 @@ impl Draft {
         self.records.push(Record::of(operation, &mut self.numbers));
     }
 
+    /// Holds these operations and no others.
+    pub fn fill<'o>(&mut self, operations: impl Iterator<Item = Operation<'o>>) {
+        self.clear();
+        for operation in operations {
+            self.push(operation);
+        }
+    }
+
     /// The operations in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Operation<'_>> {
         self.records.iter().map(|record| record.operation(&self.numbers))
@@ -317,6 +329,14 @@ impl History {
         }));
         self.transactions.push(transaction);
         self.ends.push(self.records.len());
+    }
+
+    /// Forgets the transactions, and keeps the tables.
+    fn clear(&mut self) {
+        self.transactions.clear();
+        self.ends.clear();
+        self.records.clear();
+        self.numbers.clear();
     }
 
     /// Gives each of these transactions (by index, ascending) a client of its own, beyond those of all others. False if there

@@ -15,9 +15,13 @@
 mod decode;
 mod encode;
 mod reader;
+mod windows;
+mod write;
 
 pub use encode::Encoder;
 pub use reader::{Reader, read, read_lenient};
+pub use windows::Windows;
+pub use write::write;
 
 use super::{Kind, Record};
 
@@ -132,3 +136,5 @@ fn chunk_checksum(head: &[u8], body: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(super) use tests::file as sample_file;

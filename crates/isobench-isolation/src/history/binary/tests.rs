@@ -12,7 +12,7 @@ fn tables() -> Vec<String> {
 }
 
 /// A file of chunks with so many transactions each, and the history that it has.
-fn file(transactions: &[(Transaction, Vec<Owned>)], chunk: usize, dropped: u64) -> (Vec<u8>, History) {
+pub fn file(transactions: &[(Transaction, Vec<Owned>)], chunk: usize, dropped: u64) -> (Vec<u8>, History) {
     let (mut bytes, mut history) = (header(&tables()), History::new(tables()));
     let (mut encoder, mut draft) = (Encoder::new(), Draft::new());
     for (index, (transaction, operations)) in transactions.iter().enumerate() {

@@ -1,0 +1,28 @@
+//! Writing a history that is in memory as a recording.
+
+use std::io::{self, Write};
+
+use super::super::{Draft, History};
+use super::{Encoder, header, trailer};
+
+/// How large chunks become.
+const CHUNK: usize = 1 << 20;
+
+/// Writes a history as a recording.
+///
+/// # Errors
+/// The output can't be written.
+pub fn write(history: &History, mut output: impl Write) -> io::Result<()> {
+    output.write_all(&header(history.tables()))?;
+    let (mut encoder, mut draft) = (Encoder::new(), Draft::new());
+    for (index, transaction) in history.transactions().iter().enumerate() {
+        draft.fill(history.operations(index));
+        encoder.push(transaction, &draft);
+        if encoder.len() >= CHUNK {
+            output.write_all(&encoder.take())?;
+        }
+    }
+    output.write_all(&encoder.take())?;
+    output.write_all(&trailer(history.transactions().len() as u64, history.dropped()))?;
+    output.flush()
+}
