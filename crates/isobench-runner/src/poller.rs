@@ -267,7 +267,7 @@ mod tests {
             while watched.socket.write(&[0; 4096]).is_ok() {}
             watched.writable = true;
             poller.change(5, sockets[5].as_ref().unwrap()).unwrap();
-            assert_eq!(look(&mut poller, &sockets), []);
+            assert_eq!(look(&mut poller, &sockets), [0; 0]);
             peers[5].set_nonblocking(true).unwrap();
             while peers[5].read(&mut [0; 4096]).is_ok() {}
             assert_eq!(look(&mut poller, &sockets), [5]);
@@ -283,7 +283,7 @@ mod tests {
             peers.truncate(39);
             assert!(look(&mut poller, &sockets).contains(&39));
             sockets[39].as_mut().unwrap().ended = true;
-            assert_eq!(look(&mut poller, &sockets), []);
+            assert_eq!(look(&mut poller, &sockets), [0; 0]);
         }
     }
 }

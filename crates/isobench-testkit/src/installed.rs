@@ -103,6 +103,24 @@ pub fn pgbench() -> Result<(PathBuf, u32), String> {
     }
 }
 
+/// PostgreSQL's own isolation tester: the one that the environment variable `ISOBENCH_ISOLATIONTESTER` names, else the one
+/// among the files for building extensions, which `pg_config --pgxs` tells.
+///
+/// # Errors
+/// Says why there is none.
+pub fn isolation_tester() -> Result<PathBuf, String> {
+    let named = std::env::var_os("ISOBENCH_ISOLATIONTESTER").map(PathBuf::from);
+    let installed = || {
+        let output = Command::new("pg_config").arg("--pgxs").output().ok()?;
+        let makefile = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
+        Some(makefile.parent()?.parent()?.join("test/isolation/isolationtester"))
+    };
+    named.or_else(installed).filter(|program| program.is_file()).ok_or_else(|| {
+        "there is no isolationtester to compare with (Debian: postgresql-client; ISOBENCH_ISOLATIONTESTER can name one)"
+            .to_owned()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

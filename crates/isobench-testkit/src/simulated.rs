@@ -11,6 +11,7 @@
 //! | `faults` | what goes wrong, as values |
 //! | `statement` | what the server makes of an SQL text |
 //! | `block` | transaction blocks and the rows in them |
+//! | `registers` | a table whose rows have versions |
 //! | `session` | one connection's server side: messages in, messages out |
 //! | `network` | events in time, and what is on its way |
 //! | `truth` | what really happened |
@@ -36,6 +37,7 @@ mod block;
 mod dice;
 mod faults;
 mod network;
+mod registers;
 mod session;
 mod settings;
 mod statement;
@@ -48,6 +50,7 @@ use std::rc::Rc;
 use isobench_runner::{Clock, Nanos, Received, Reconnect, Transport};
 
 pub use faults::{Fault, Faults, Loss, On, When};
+pub use registers::Written;
 pub use settings::{Answer, Settings};
 pub use truth::{End, Executed, Truth};
 

@@ -193,7 +193,7 @@ impl Tape {
 
     /// The transaction has ended before the script.
     pub(super) fn settle(&mut self, outcome: Outcome) {
-        if self.settled.is_none() && self.is_used() {
+        if self.settled.is_none() && (self.is_used() || self.problem.is_some()) {
             self.settled = Some(outcome);
         }
     }
@@ -328,5 +328,53 @@ fn not_integer(watched: &Watched, slot: Slot, symbols: &Symbols, value: Result<V
     match value {
         Ok(value) => format!("{place}: the variable \"{name}\" is {value}, which is no 64-bit integer"),
         Err(error) => format!("{place}: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_say_how_many_rows_there_were() {
+        for (tag, rows) in [
+            ("UPDATE 1\0", true),
+            ("INSERT 0 2\0", true),
+            ("UPDATE 0\0", false),
+            ("INSERT 0 0\0", false),
+            ("COMMIT\0", false),
+            ("\0", false),
+            ("", false),
+        ] {
+            assert_eq!(says_rows(tag.as_bytes()), rows, "{tag:?}");
+        }
+    }
+
+    #[test]
+    fn lists_are_arrays_or_words() {
+        let read = |text: Option<&str>| {
+            let mut elements = Vec::new();
+            list(text.map(str::as_bytes), &mut elements).map(|()| elements)
+        };
+        for text in [None, Some(""), Some("{}")] {
+            assert_eq!(read(text), Ok(Vec::new()));
+        }
+        for text in ["{1,-2,3}", "1,-2,3", "{1, -2, 3}", " 1, -2,3 "] {
+            assert_eq!(read(Some(text)), Ok(vec![1, -2, 3]), "{text:?}");
+        }
+        for text in ["{1,,2}", "{1", "1,", "{{1},{2}}", "é", "{1.5}"] {
+            assert!(read(Some(text)).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn booleans_are_those_of_several_products() {
+        for (text, truth_of) in
+            [("t", true), ("TRUE", true), ("1", true), ("f", false), ("false", false), ("0", false)]
+        {
+            assert_eq!(truth(Some(text.as_bytes())), Ok(truth_of));
+        }
+        assert_eq!(truth(None), Ok(false));
+        assert!(truth(Some(b"yes, maybe")).is_err());
     }
 }

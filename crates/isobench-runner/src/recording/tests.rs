@@ -1,1 +1,153 @@
-//! What goes into a recording comes out of it, however it is kept.
+//! What goes into a recording comes out of it, however it is kept, and as far as there is room.
+
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+
+use isobench_isolation::history::binary::read_lenient;
+use isobench_isolation::history::{Key, Operation, Outcome, Version};
+
+use isobench_script::{Symbols, Weighted, parse};
+
+use super::store::Medium;
+use super::*;
+
+/// A disk with room for so many bytes, which are written piece by piece.
+struct Disk {
+    bytes: Cursor<Vec<u8>>,
+    room: usize,
+}
+
+impl Write for Disk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let place = usize::try_from(self.bytes.position()).expect("a small file");
+        let count = bytes.len().min(1000).min(self.room.saturating_sub(place));
+        if count == 0 && !bytes.is_empty() {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.bytes.write(&bytes[..count])
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for Disk {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.bytes.read(buffer)
+    }
+}
+
+impl Seek for Disk {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.bytes.seek(to)
+    }
+}
+
+impl Medium for Disk {
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.bytes.get_mut().truncate(usize::try_from(length).expect("a small file"));
+        Ok(())
+    }
+}
+
+fn disk(room: usize) -> Store {
+    Store::on(Box::new(Disk { bytes: Cursor::default(), room }))
+}
+
+fn recording(most: usize, store: Option<Store>) -> Recording {
+    Recording::with(vec!["t".to_owned()], most, store)
+}
+
+/// Writes so many attempts with the numbers from `first` on; returns the problems told.
+fn fill(recording: &Recording, first: u64, count: u64) -> Vec<String> {
+    let (mut pen, mut draft) = (Pen::default(), Draft::new());
+    let mut problems = Vec::new();
+    for id in first..first + count {
+        draft.clear();
+        for step in 0..200 {
+            let key = Key { table: 0, id: (id.cast_signed() * 7919 + step * 104_729) % 1_000_003 };
+            draft.push(Operation::Write { key, version: Version::valued(id.cast_signed()) });
+        }
+        let transaction = Transaction { id, client: 0, begin: id, end: id, outcome: Outcome::Committed };
+        problems.extend(pen.write(recording, &transaction, &draft));
+    }
+    problems.extend(pen.hand_over(recording));
+    problems
+}
+
+fn ids(history: &History) -> Vec<u64> {
+    history.transactions().iter().map(|transaction| transaction.id).collect()
+}
+
+#[test]
+fn chunks_come_back_in_their_order() {
+    for (most, store) in [(usize::MAX, None), (0, None), (3 << 20, None), (0, Some(disk(usize::MAX)))] {
+        let recording = recording(most, store);
+        assert_eq!(fill(&recording, 0, 5000), [""; 0]);
+        assert_eq!(fill(&recording, 5000, 5000), [""; 0]);
+        assert_eq!((recording.transactions(), recording.dropped(), recording.problem()), (10_000, 0, None));
+        assert!(recording.size() > 4 << 20);
+        let history = recording.into_history().expect("a history");
+        assert!(ids(&history).into_iter().eq(0..10_000));
+        assert_eq!(history.operation_count(), 2_000_000);
+    }
+}
+
+#[test]
+fn a_full_disk_ends_the_recording_and_is_told_once() {
+    for (most, room) in [(0, 2_500_000), (2_500_000, 1_000_000), (0, 10), (0, 0)] {
+        let recording = recording(most, Some(disk(room)));
+        let store = recording.sink().store.take();
+        if most == 0 {
+            recording.sink().store = store;
+        } else {
+            // Memory first.
+            assert_eq!(fill(&recording, 0, 1000), [""; 0]);
+            recording.sink().store = store;
+        }
+        let problems = fill(&recording, 1000, 5000);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].starts_with("the recording ends here, because it can't be written"));
+        assert_eq!(fill(&recording, 6000, 1000), [""; 0]);
+        assert_eq!(recording.problem().as_ref(), problems.first());
+        let (kept, dropped) = (recording.transactions(), recording.dropped());
+        assert_eq!(kept + dropped, if most == 0 { 6000 } else { 7000 });
+        let history = recording.into_history().expect("what was recorded before");
+        assert_eq!((history.transactions().len() as u64, history.dropped()), (kept, dropped));
+        assert!(ids(&history).is_sorted());
+    }
+}
+
+#[test]
+fn a_file_that_cant_be_made_is_told_before_anything_runs() {
+    let text = "--@ write t key=1 value=2\nSELECT 1;";
+    let script = parse("x.sql", text, &mut Symbols::new()).expect("a script");
+    let mix = Mix::new(vec![Weighted { script, weight: 1 }]).expect("a mix");
+    for path in ["/dev/full", "/nowhere/history"] {
+        let refused = Recording::new(&mix, Storage::File(path.into())).expect_err("no room");
+        assert!(refused.to_string().starts_with(&format!("could not make the recording \"{path}\": ")));
+    }
+}
+
+#[test]
+fn a_file_is_readable_at_any_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("history");
+    let store = Store::at(&path, &header(&["t".to_owned()])).expect("a file");
+    let recording = recording(0, Some(store));
+    let contents = || std::fs::read(&path).expect("a file");
+    assert_eq!(fill(&recording, 0, 10), [""; 0]);
+    let (history, problem) = read_lenient(&contents()[..]).expect("a part");
+    assert!(ids(&history).into_iter().eq(0..10) && problem.is_some(), "there is no trailer yet");
+    recording.write_to(&path).expect("a trailer");
+    assert_eq!(read(&contents()[..]).expect("whole").transactions().len(), 10);
+    // Between two runs, say.
+    assert_eq!(fill(&recording, 10, 10), [""; 0]);
+    recording.drop_one();
+    let copy = folder.path().join("copy");
+    recording.write_to(&copy).expect("a copy");
+    let history = recording.into_history().expect("whole");
+    assert_eq!((history.transactions().len(), history.dropped()), (20, 1));
+    assert_eq!(contents(), std::fs::read(copy).expect("a file"));
+    assert!(ids(&read(&contents()[..]).expect("whole")).into_iter().eq(0..20));
+}

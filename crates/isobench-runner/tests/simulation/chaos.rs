@@ -12,10 +12,10 @@ use proptest::sample::select;
 use crate::harness::{Case, INSERT, TRANSFER, backoff, millis, tries};
 
 /// The protocols in which pipelines are possible.
-const EXTENDED: &[Protocol] = &[Protocol::Extended, Protocol::Prepared];
+pub const EXTENDED: &[Protocol] = &[Protocol::Extended, Protocol::Prepared];
 
 /// Scripts with one INSERT each, and the protocols in which they are possible.
-const SCRIPTS: [(&str, &[Protocol]); 8] = [
+const SCRIPTS: Scripts = &[
     (TRANSFER, &Protocol::ALL),
     (INSERT, &Protocol::ALL),
     ("BEGIN\\; UPDATE t SET v = 1\\; INSERT INTO h VALUES (1)\\; COMMIT;\n", &[Protocol::Simple]),
@@ -38,8 +38,11 @@ const SCRIPTS: [(&str, &[Protocol]); 8] = [
     ("SELECT 1;\n\\startpipeline\nINSERT INTO h VALUES (1);\nSELECT 1;\n\\endpipeline\n", EXTENDED),
 ];
 
-fn script() -> impl Strategy<Value = (&'static str, Protocol)> {
-    select(SCRIPTS.to_vec()).prop_flat_map(|(script, protocols)| (Just(script), select(protocols)))
+/// Scripts and the protocols in which they are possible.
+pub type Scripts = &'static [(&'static str, &'static [Protocol])];
+
+fn script(scripts: Scripts) -> impl Strategy<Value = (&'static str, Protocol)> {
+    select(scripts).prop_flat_map(|(script, protocols)| (Just(script), select(protocols)))
 }
 
 fn faults() -> impl Strategy<Value = Faults> {
@@ -133,8 +136,9 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn cases()(
-        (script, protocol) in script(),
+    /// Anything, with these scripts.
+    pub fn cases(scripts: Scripts)(
+        (script, protocol) in script(scripts),
         clients in 1_usize..6,
         (seed, latency, pieces, short_writes) in network(),
         (faults, retry, pacing) in (faults(), policy(), pacing()),
@@ -172,7 +176,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_the_account_balances(case in cases()) {
+    fn whatever_happens_the_account_balances(case in cases(SCRIPTS)) {
         let spec = case.spec.clone();
         let stop = case.stop;
         let ran = case.run();
@@ -192,7 +196,7 @@ proptest! {
     fn conflicts_alone_end_no_client(
         seed in any::<u64>(),
         probability in 0.0..0.9_f64,
-        (script, protocol) in script(),
+        (script, protocol) in script(SCRIPTS),
         retry in policy(),
         (rules, connecting) in (rules(), connecting()),
     ) {

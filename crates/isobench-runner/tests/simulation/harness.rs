@@ -6,10 +6,12 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use isobench_isolation::History;
 use isobench_pgwire::{ServerError, SqlState};
 use isobench_runner::{
     Backoff, Cause, Control, Detail, Ended, ErrorClass, Event, Failed, How, Job, Nanos, Observer, OnError,
-    Outcome, Pacing, Place, Protocol, RetryPolicy, Rules, RunSpec, Simulation, Stop, Urgency, Workload,
+    Outcome, Pacing, Place, Protocol, Recording, RetryPolicy, Rules, RunSpec, Simulation, Stop, Storage,
+    Urgency, Workload,
 };
 use isobench_script::{Mix, Symbols, Value, Variables, Weighted, parse};
 use isobench_stats::Ledger;
@@ -56,6 +58,8 @@ pub struct Case {
     /// What variables hold at the start.
     pub variables: Vec<(&'static str, i64)>,
     pub interrupts: Vec<(Duration, Urgency)>,
+    /// Where to record what transactions read and write, if that is to be recorded.
+    pub storage: Option<Storage>,
 }
 
 /// A case that is set up, to be run once or several times with the same sessions.
@@ -107,6 +111,7 @@ impl Case {
             settings: Settings { time_limit: Duration::from_mins(10), ..Settings::default() },
             variables: Vec::new(),
             interrupts: Vec::new(),
+            storage: None,
         }
     }
 
@@ -172,6 +177,12 @@ impl Case {
         self
     }
 
+    /// What transactions read and write is recorded.
+    pub fn recorded(mut self) -> Case {
+        self.storage = Some(Storage::default());
+        self
+    }
+
     pub fn interrupt(mut self, at: Duration, urgency: Urgency) -> Case {
         self.interrupts.push((at, urgency));
         self
@@ -193,6 +204,10 @@ impl Case {
         // How a session is opened is the simulated server's business.
         let nobody = || Err("nobody is to be asked for a real connection".to_owned());
         let job = Job::new(self.spec.clone(), workload, Box::new(classify)).reconnecting(Box::new(nobody));
+        let job = match &self.storage {
+            Some(storage) => job.recording(storage.clone()).expect("a recording"),
+            None => job,
+        };
         let server = SimulatedServer::new(self.settings.clone());
         let control = Arc::new(Control::new());
         for (at, urgency) in self.interrupts.iter().copied() {
@@ -210,6 +225,15 @@ impl Case {
         let ran = stage.run(stop);
         let truth = stage.end(&[&ran]);
         Ran { truth, ..ran }
+    }
+
+    /// Runs the case once and returns what was recorded, too.
+    pub fn run_recorded(self) -> (Ran, History) {
+        let stop = self.stop;
+        let mut stage = self.recorded().stage();
+        let ran = stage.run(stop);
+        let (truth, history) = stage.end_recorded(&[&ran]);
+        (Ran { truth, ..ran }, history)
     }
 }
 
@@ -240,6 +264,22 @@ impl Stage {
 
     /// Lets the server finish, and holds the accounts of all runs against what it has done.
     pub fn end(self, runs: &[&Ran]) -> Truth {
+        self.settle(runs)
+    }
+
+    /// As [`Stage::end`], and returns what was recorded.
+    pub fn end_recorded(self, runs: &[&Ran]) -> (Truth, History) {
+        let truth = self.settle(runs);
+        let recording = self.job.into_recording().expect("the case is recorded");
+        (truth, recording.into_history().expect("a history"))
+    }
+
+    /// What has been recorded so far.
+    pub fn recording(&self) -> &Recording {
+        self.job.recorded().expect("the case is recorded")
+    }
+
+    fn settle(&self, runs: &[&Ran]) -> Truth {
         self.server.settle();
         let truth = self.server.truth();
         let counts_rows = self.case.scripts.iter().all(|(text, _)| text.matches("INSERT").count() == 1);

@@ -13,6 +13,7 @@ mod pacing;
 mod phases;
 mod pipelines;
 mod protocol;
+mod recording;
 mod reproducible;
 mod retries;
 mod rules;

@@ -1,15 +1,25 @@
-//! The transaction block of one session, and the rows that wait in it for their commit.
+//! The transaction block of one session, and what waits in it for its commit.
 //!
 //! Source: PostgreSQL: Protocol, Multiple Statements in a Simple Query, and Pipelining.
 
 use isobench_pgwire::TransactionStatus;
 
+use super::registers::Written;
+
 /// The state of a session's transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, PartialEq, Eq, Default)]
 pub(super) struct Block {
     state: State,
-    /// Rows inserted and not yet committed.
-    rows: u64,
+    work: Work,
+}
+
+/// What a transaction has done.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Work {
+    /// Rows inserted.
+    pub(super) rows: u64,
+    /// What was written to the registers, in order.
+    pub(super) writes: Vec<Written>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,7 +36,7 @@ enum State {
 }
 
 impl Block {
-    pub(super) fn status(self) -> TransactionStatus {
+    pub(super) fn status(&self) -> TransactionStatus {
         match self.state {
             State::None | State::Implicit => TransactionStatus::Idle,
             State::Explicit => TransactionStatus::InTransaction,
@@ -35,11 +45,11 @@ impl Block {
     }
 
     /// True between BEGIN and COMMIT, before any error.
-    pub(super) fn is_open(self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         self.state == State::Explicit
     }
 
-    pub(super) fn is_failed(self) -> bool {
+    pub(super) fn is_failed(&self) -> bool {
         self.state == State::Failed
     }
 
@@ -52,17 +62,28 @@ impl Block {
 
     /// A statement that isn't about transactions, and the rows it inserts.
     pub(super) fn work(&mut self, rows: u64) {
-        self.rows += rows;
+        self.work.rows += rows;
         if self.state == State::None {
             self.state = State::Implicit;
         }
     }
 
-    /// COMMIT: the rows that are committed by it.
-    pub(super) fn commit(&mut self) -> u64 {
-        let rows = if self.state == State::Failed { 0 } else { self.rows };
+    /// A write to the registers, besides [`Block::work`].
+    pub(super) fn write(&mut self, written: Written) {
+        self.work.writes.push(written);
+    }
+
+    /// What was written to the registers so far.
+    pub(super) fn writes(&self) -> &[Written] {
+        &self.work.writes
+    }
+
+    /// COMMIT: what is committed by it.
+    pub(super) fn commit(&mut self) -> Work {
+        let work = std::mem::take(&mut self.work);
+        let failed = self.state == State::Failed;
         *self = Block::default();
-        rows
+        if failed { Work::default() } else { work }
     }
 
     /// ROLLBACK.
@@ -70,14 +91,14 @@ impl Block {
         *self = Block::default();
     }
 
-    /// The end of a simple query, or Sync: the rows of an implicit transaction, which is committed by it.
-    pub(super) fn synchronise(&mut self) -> u64 {
-        if self.state == State::Implicit { self.commit() } else { 0 }
+    /// The end of a simple query, or Sync: what an implicit transaction did, which is committed by it.
+    pub(super) fn synchronise(&mut self) -> Work {
+        if self.state == State::Implicit { self.commit() } else { Work::default() }
     }
 
     /// An error: undoes everything; a block that was opened stays until ROLLBACK.
     pub(super) fn fail(&mut self) {
-        self.rows = 0;
+        self.work = Work::default();
         self.state = match self.state {
             State::None | State::Implicit => State::None,
             State::Explicit | State::Failed => State::Failed,
@@ -94,9 +115,9 @@ mod tests {
         let mut block = Block::default();
         block.work(1);
         assert!(block.begin());
-        assert_eq!(block.synchronise(), 0);
+        assert_eq!(block.synchronise(), Work::default());
         block.work(1);
-        assert_eq!(block.commit(), 2);
+        assert_eq!(block.commit().rows, 2);
         assert_eq!(block, Block::default());
     }
 
@@ -107,7 +128,7 @@ mod tests {
         block.work(1);
         block.fail();
         assert_eq!(block.status(), TransactionStatus::Failed);
-        assert_eq!(block.commit(), 0);
+        assert_eq!(block.commit(), Work::default());
         assert_eq!(block.status(), TransactionStatus::Idle);
     }
 
@@ -116,6 +137,6 @@ mod tests {
         let mut block = Block::default();
         block.work(1);
         block.fail();
-        assert_eq!((block.status(), block.synchronise()), (TransactionStatus::Idle, 0));
+        assert_eq!((block.status(), block.synchronise()), (TransactionStatus::Idle, Work::default()));
     }
 }

@@ -13,6 +13,7 @@ use isobench_runner::{Nanos, Received};
 
 use super::dice::Dice;
 use super::faults::{Fault, Loss, On};
+use super::registers::Registers;
 use super::session::{Order, Scene, Session};
 use super::settings::Settings;
 use super::truth::Truth;
@@ -75,6 +76,7 @@ pub(super) struct Network {
     dice: Dice,
     now: Nanos,
     truth: Truth,
+    registers: Registers,
     /// By instant, and then in the order in which they were planned.
     events: BTreeMap<(Nanos, u64), Event>,
     planned: u64,
@@ -97,6 +99,7 @@ impl Network {
             settings,
             now: Nanos(0),
             truth: Truth::default(),
+            registers: Registers::default(),
             events: BTreeMap::new(),
             planned: 0,
             wires: Vec::new(),
@@ -310,6 +313,7 @@ impl Network {
             dice: &mut self.dice,
             settings: &self.settings,
             truth: &mut self.truth,
+            registers: &mut self.registers,
             seen: &mut self.seen[*connection],
         };
         work(session, &mut scene);

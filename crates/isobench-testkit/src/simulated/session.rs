@@ -12,9 +12,10 @@ use std::time::Duration;
 use isobench_pgwire::{FrameBuffer, SqlState, server};
 use isobench_runner::Nanos;
 
-use super::block::Block;
+use super::block::{Block, Work};
 use super::dice::Dice;
 use super::faults::{Fault, Loss, On};
+use super::registers::{Access, Registers, Written};
 use super::settings::Settings;
 use super::statement::{Kind, split, with_values};
 use super::truth::{End, Executed, Truth};
@@ -30,8 +31,18 @@ pub(super) struct Scene<'a> {
     pub(super) dice: &'a mut Dice,
     pub(super) settings: &'a Settings,
     pub(super) truth: &'a mut Truth,
+    pub(super) registers: &'a mut Registers,
     /// Occasions of each rule of faults that the connection has had.
     pub(super) seen: &'a mut Vec<u64>,
+}
+
+impl Scene<'_> {
+    /// What a transaction has done is committed.
+    fn commit(&mut self, work: Work) {
+        self.truth.committed_rows += work.rows;
+        self.registers.commit(&work.writes);
+        self.truth.writes.extend(work.writes);
+    }
 }
 
 /// What the network is to do for a session.
@@ -318,7 +329,7 @@ impl Session {
                 None => self.requests.front() == Some(&Request::Sync),
             };
             if last {
-                scene.truth.committed_rows += self.block.synchronise();
+                scene.commit(self.block.synchronise());
             }
             self.lose(loss);
         }
@@ -333,6 +344,10 @@ impl Session {
         if !matches!(kind, Kind::Begin | Kind::Commit | Kind::Rollback) {
             self.block.work(u64::from(kind == Kind::Insert));
         }
+        if let Some(access) = Access::of(kind, &running.sql) {
+            self.access(scene, &access);
+            return Ok(());
+        }
         let tag = match kind {
             Kind::Begin => {
                 scene.truth.blocks += u64::from(self.block.begin());
@@ -340,19 +355,26 @@ impl Session {
             }
             Kind::Commit => {
                 let undone = self.block.is_failed();
-                scene.truth.committed_rows += self.block.commit();
+                scene.commit(self.block.commit());
                 if undone { "ROLLBACK" } else { "COMMIT" }
             }
             Kind::Rollback => {
                 self.block.roll_back();
                 "ROLLBACK"
             }
+            Kind::Insert | Kind::Update if running.sql.contains(" RETURNING ") => {
+                let with_columns = self.query.is_some();
+                let tag = if kind == Kind::Insert { "INSERT 0" } else { "UPDATE" };
+                reply::result(&mut self.out, &reply::answer(scene.settings, &running.sql), with_columns, tag);
+                return Ok(());
+            }
             Kind::Insert => "INSERT 0 1",
             Kind::Update => "UPDATE 1",
             Kind::Set => "SET",
             Kind::Select | Kind::Show => {
                 let with_columns = self.query.is_some();
-                reply::result(&mut self.out, &reply::answer(scene.settings, &running.sql), with_columns);
+                let answer = reply::answer(scene.settings, &running.sql);
+                reply::result(&mut self.out, &answer, with_columns, "SELECT");
                 return Ok(());
             }
             Kind::CopyIn => {
@@ -373,6 +395,29 @@ impl Session {
         Ok(())
     }
 
+    /// Reads or writes a register, and answers.
+    fn access(&mut self, scene: &mut Scene<'_>, access: &Access) {
+        let (Access::Select(id) | Access::Update { id, .. }) = *access;
+        let seen = scene.registers.see(id, self.block.writes());
+        let (columns, values, tag): (&[&str], _, _) = match (access, seen) {
+            (Access::Select(_), row) => {
+                let values = row.map(|row| vec![row.version.to_string(), row.writer.to_string()]);
+                (&["version", "writer"], values, "SELECT")
+            }
+            (Access::Update { .. }, None) => (&["version"], None, "UPDATE"),
+            (Access::Update { writer, returning, .. }, Some(row)) => {
+                let written = Written { id, version: row.version + 1, writer: *writer };
+                self.block.write(written);
+                if !returning {
+                    return server::command_complete(&mut self.out, "UPDATE 1");
+                }
+                (&["version"], Some(vec![written.version.to_string()]), "UPDATE")
+            }
+        };
+        let with_columns = self.query.is_some();
+        reply::row(&mut self.out, columns, values.as_deref(), with_columns, tag);
+    }
+
     fn end(&self, scene: &mut Scene<'_>, running: &Running, end: End) {
         let record = &mut scene.truth.statements[self.number][running.index];
         record.ended = scene.now;
@@ -382,7 +427,7 @@ impl Session {
     /// Reports that nobody knows whether the statement, if it is COMMIT, has committed.
     fn fail_unknown(&mut self, scene: &mut Scene<'_>, running: &Running, committed: bool) {
         if committed && running.kind == Kind::Commit {
-            scene.truth.committed_rows += self.block.commit();
+            scene.commit(self.block.commit());
         }
         self.fail_running(scene, running, SqlState::STATEMENT_COMPLETION_UNKNOWN);
     }
@@ -407,16 +452,20 @@ impl Session {
     }
 
     fn describe(&mut self, settings: &Settings, sql: &str) {
-        if Kind::of(sql).has_columns() {
-            reply::columns(&mut self.out, &reply::answer(settings, sql));
-        } else {
-            server::no_data(&mut self.out);
+        let kind = Kind::of(sql);
+        match Access::of(kind, sql) {
+            Some(Access::Select(_)) => reply::columns(&mut self.out, &["version", "writer"]),
+            Some(Access::Update { returning: true, .. }) => reply::columns(&mut self.out, &["version"]),
+            None if kind.has_columns() || sql.contains(" RETURNING ") => {
+                reply::columns(&mut self.out, &reply::answer(settings, sql).columns);
+            }
+            _ => server::no_data(&mut self.out),
         }
     }
 
     /// The end of a simple query, or Sync.
     fn synchronise(&mut self, scene: &mut Scene<'_>) {
-        scene.truth.committed_rows += self.block.synchronise();
+        scene.commit(self.block.synchronise());
         server::ready_for_query(&mut self.out, self.block.status());
         match self.farewell.take() {
             None => self.flush(),

@@ -16,7 +16,7 @@ pub struct Settings {
     pub connecting: Duration,
     /// What goes wrong.
     pub faults: Faults,
-    /// The results of SELECT: the first entry whose text occurs in the statement answers it. Without a match the
+    /// The results of SELECT, and of INSERT and UPDATE with RETURNING: the first entry whose text occurs in the statement answers it. Without a match the
     /// result is one row with the column `v` and the value 1.
     pub answers: Vec<(&'static str, Answer)>,
     /// The longest piece in which a reply arrives, in bytes, drawn for each piece from 1 up; pieces come 10 µs apart.

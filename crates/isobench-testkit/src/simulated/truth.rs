@@ -3,11 +3,15 @@
 use isobench_pgwire::SqlState;
 use isobench_runner::Nanos;
 
+use super::registers::Written;
+
 /// What really happened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Truth {
     /// Rows that INSERTs brought and that are committed.
     pub committed_rows: u64,
+    /// What was written to the registers and is committed, in the order of the commits.
+    pub writes: Vec<Written>,
     /// Transaction blocks that were opened by BEGIN.
     pub blocks: u64,
     /// Parse messages, refused ones included, for each connection.

@@ -43,19 +43,37 @@ pub(super) fn answer(settings: &Settings, sql: &str) -> Answer {
     known.map_or_else(|| Answer::column("v", &["1"]), |(_, answer)| answer.clone())
 }
 
-pub(super) fn columns(out: &mut Vec<u8>, answer: &Answer) {
-    let columns: Vec<(&str, u32)> = answer.columns.iter().map(|name| (*name, TEXT)).collect();
+pub(super) fn columns(out: &mut Vec<u8>, names: &[&str]) {
+    let columns: Vec<(&str, u32)> = names.iter().map(|name| (*name, TEXT)).collect();
     server::row_description(out, &columns);
 }
 
-/// Rows and tag; the columns only where nobody could have asked for them before.
-pub(super) fn result(out: &mut Vec<u8>, answer: &Answer, with_columns: bool) {
+/// A result of one row, or none.
+pub(super) fn row(
+    out: &mut Vec<u8>,
+    names: &[&str],
+    values: Option<&[String]>,
+    with_columns: bool,
+    tag: &str,
+) {
     if with_columns {
-        columns(out, answer);
+        columns(out, names);
+    }
+    if let Some(values) = values {
+        let values: Vec<Option<&[u8]>> = values.iter().map(|value| Some(value.as_bytes())).collect();
+        server::data_row(out, &values);
+    }
+    server::command_complete(out, &format!("{tag} {}", u8::from(values.is_some())));
+}
+
+/// Rows and tag; the columns only where nobody could have asked for them before.
+pub(super) fn result(out: &mut Vec<u8>, answer: &Answer, with_columns: bool, tag: &str) {
+    if with_columns {
+        columns(out, &answer.columns);
     }
     for row in &answer.rows {
         let values: Vec<Option<&[u8]>> = row.iter().map(|value| value.map(str::as_bytes)).collect();
         server::data_row(out, &values);
     }
-    server::command_complete(out, &format!("SELECT {}", answer.rows.len()));
+    server::command_complete(out, &format!("{tag} {}", answer.rows.len()));
 }
