@@ -35,6 +35,7 @@ pub mod settings;
 mod steps;
 pub mod tables;
 mod target;
+pub mod waiting;
 
 pub use conflict::Conflict;
 pub use error::Error;
@@ -49,3 +50,4 @@ pub use promises::Promises;
 pub use reset::{ResetNote, reset, tidy};
 pub use settings::{Settings, settings};
 pub use steps::{Step, Steps, StepsError};
+pub use waiting::WaitView;

@@ -13,6 +13,7 @@ use crate::namespace::Home;
 use crate::products::{PRODUCTS, UNKNOWN};
 use crate::promises::Promises;
 use crate::settings::SettingsSource;
+use crate::waiting::WaitView;
 
 /// What isobench knows about a server product: plain facts, no behaviour.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub struct Product {
     pub effective_level: EffectiveLevelQuery,
     /// What its manual promises at each level.
     pub promises: Promises,
+    /// How it tells that a session waits for another one.
+    pub waits: WaitView,
     /// The errors that are conflicts.
     pub conflicts: &'static [ConflictRule],
     /// How its tables are made, filled and tidied.

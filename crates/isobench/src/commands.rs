@@ -3,7 +3,7 @@
 pub mod audit;
 pub mod compare;
 pub mod init;
+pub mod probe;
 pub mod run;
 pub mod server;
-pub mod workloads;
 pub mod workloads;

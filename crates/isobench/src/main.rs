@@ -44,9 +44,9 @@ fn main() -> ExitCode {
     let outcome = match options.command {
         Command::Compare(options) => commands::compare::compare(&options),
         Command::Audit(options) => commands::audit::audit(options),
+        Command::Probe(options) => commands::probe::probe(&options),
         Command::Run(options) => commands::run::run(&options),
         Command::Init(options) => commands::init::init(&options),
-        Command::Workloads(options) => commands::workloads::workloads(&options),
         Command::Workloads(options) => commands::workloads::workloads(&options),
         Command::Server(options) => commands::server::server(&options),
         Command::Pgbench { words } => {

@@ -6,16 +6,16 @@ mod audit;
 mod compare;
 mod connection;
 mod init;
+mod probe;
 mod run;
-mod workloads;
 mod workloads;
 
 pub use audit::AuditOptions;
 pub use compare::{CompareOptions, PlanOptions};
 pub use connection::{ConnectionOptions, EmbeddedOptions};
 pub use init::{InitArguments, TableOptions};
+pub use probe::ProbeOptions;
 pub use run::RunOptions;
-pub use workloads::WorkloadsOptions;
 pub use workloads::WorkloadsOptions;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
@@ -43,14 +43,14 @@ pub enum Command {
     Compare(CompareOptions),
     /// Run a checked workload at several isolation levels, and say what each level really gave
     Audit(AuditOptions),
+    /// Find out which anomalies each isolation level of this server permits
+    Probe(ProbeOptions),
     /// Run one benchmark, with pgbench's options and summary
     #[command(disable_help_flag = true)]
     Run(RunOptions),
     /// Create and fill the TPC-B-like tables, as pgbench -i does
     #[command(disable_help_flag = true)]
     Init(InitArguments),
-    /// List the checked workloads, or print all about one: promises, parameters, tables, scripts
-    Workloads(WorkloadsOptions),
     /// List the checked workloads, or print all about one: promises, parameters, tables, scripts
     Workloads(WorkloadsOptions),
     /// Start an embedded PostgreSQL and keep it running until Ctrl-C

@@ -9,6 +9,7 @@ use crate::namespace::Home;
 use crate::product::{Product, Recognition};
 use crate::promises::SNAPSHOT_ISOLATION;
 use crate::settings::SettingsSource;
+use crate::waiting::WaitView;
 
 /// `CockroachDB`.
 ///
@@ -20,6 +21,7 @@ pub static COCKROACHDB: Product = Product {
     set_level: SetLevel::DefaultTransactionIsolation,
     effective_level: SHOW,
     promises: SNAPSHOT_ISOLATION,
+    waits: WaitView::Time,
     conflicts: &CONFLICTS,
     dialect: Dialect {
         primary_key: PrimaryKey::InCreateTable,

@@ -9,6 +9,7 @@ use crate::namespace::Home;
 use crate::product::{Product, Recognition};
 use crate::promises::STANDARD;
 use crate::settings::SettingsSource;
+use crate::waiting::WaitView;
 
 /// `H2`.
 ///
@@ -27,6 +28,10 @@ pub static H2: Product = Product {
         answer: 1,
     },
     promises: STANDARD,
+    waits: WaitView::Query {
+        own_name: "SELECT session_id()",
+        waits: &["SELECT blocker_id IS NOT NULL FROM information_schema.sessions WHERE session_id = {id}"],
+    },
     conflicts: &CONFLICTS,
     dialect: Dialect { analyze: Some("analyze table"), checkpoint: true, ..CAUTIOUS },
     home: Home {

@@ -9,6 +9,7 @@ use crate::namespace::Home;
 use crate::product::{Product, Recognition};
 use crate::promises::SNAPSHOT_ISOLATION;
 use crate::settings::SettingsSource;
+use crate::waiting::PG_BLOCKING;
 
 /// PostgreSQL.
 pub static POSTGRESQL: Product = Product {
@@ -22,6 +23,7 @@ pub static POSTGRESQL: Product = Product {
     set_level: SetLevel::SessionCharacteristics,
     effective_level: SHOW,
     promises: SNAPSHOT_ISOLATION,
+    waits: PG_BLOCKING,
     conflicts: &CONFLICTS,
     dialect: Dialect {
         primary_key: PrimaryKey::AddedLater,

@@ -7,6 +7,7 @@ use crate::namespace::Home;
 use crate::product::{Product, Recognition};
 use crate::promises::STANDARD;
 use crate::settings::SettingsSource;
+use crate::waiting::WaitView;
 
 /// Any other product.
 pub static UNKNOWN: Product = Product {
@@ -15,6 +16,7 @@ pub static UNKNOWN: Product = Product {
     set_level: SetLevel::SessionCharacteristics,
     effective_level: SHOW,
     promises: STANDARD,
+    waits: WaitView::Time,
     conflicts: &GENERIC,
     dialect: CAUTIOUS,
     home: Home { advisory_lock: false, ..Home::SCHEMA },

@@ -9,6 +9,7 @@ use crate::namespace::Home;
 use crate::product::{Product, Recognition};
 use crate::promises::SNAPSHOT_ISOLATION;
 use crate::settings::SettingsSource;
+use crate::waiting::WaitView;
 
 /// `YugabyteDB`.
 ///
@@ -24,6 +25,7 @@ pub static YUGABYTEDB: Product = Product {
         answer: 1,
     },
     promises: SNAPSHOT_ISOLATION,
+    waits: WaitView::Time,
     conflicts: &CONFLICTS,
     dialect: Dialect {
         primary_key: PrimaryKey::InCreateTable,

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use isobench_isolation::Level;
 use isobench_probe::output::text;
-use isobench_probe::{Event, Matrix, Options, ProbeError, Progress, RunError, Spec, Tester, probe as run, render};
+use isobench_probe::{
+    Event, Matrix, Options, ProbeError, Progress, RunError, Spec, Tester, probe as run, render,
+};
 use isobench_runner::{Control, Urgency};
 
 use crate::failure::{Failure, Outcome};
@@ -112,7 +114,9 @@ fn matrix(options: &ProbeOptions, target: &Target, control: &Control) -> Outcome
 
 fn why(error: &ProbeError, target: &Target) -> Failure {
     match target.log_tail() {
-        Some(log) if !log.is_empty() => Failure::setup(format!("{error}\nthe embedded server's log ends with:\n{log}")),
+        Some(log) if !log.is_empty() => {
+            Failure::setup(format!("{error}\nthe embedded server's log ends with:\n{log}"))
+        }
         _ => Failure::setup(error),
     }
 }

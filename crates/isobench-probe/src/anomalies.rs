@@ -1,0 +1,181 @@
+//! The anomalies that are probed, as a table: an interleaving each, and what shows that the level permits it.
+//!
+//! The interleavings are `anomalies/*.spec`. They keep a rule: a step that a server may make wait is the last one of its
+//! session until the transaction that it may wait for has ended. So no server gets stuck in them.
+//! Sources: Adya 1999; Berenson et al. 1995; Bailis et al. 2013 (OTV, PMP, P4 as Kleppmann's Hermitage has them); Cerone and
+//! Gotsman 2018 (long fork); Fekete, O'Neil and O'Neil 2004 (read-only anomaly).
+
+use isobench_isolation::{Anomaly, Level};
+
+/// One anomaly with its interleaving.
+#[derive(Debug)]
+pub struct Probe {
+    /// The name in the literature.
+    pub name: &'static str,
+    /// What people call it.
+    pub known_as: &'static str,
+    /// Which dependencies it shows, and so which models exclude it.
+    pub anomaly: Anomaly,
+    /// As what the SQL standard would count it.
+    pub phenomenon: Phenomenon,
+    /// The file's name, for messages.
+    pub file: &'static str,
+    /// The interleaving.
+    pub spec: &'static str,
+    /// What shows that it is permitted: any of these.
+    pub permitted: &'static [Evidence],
+    /// Whether it needs the step `many` repeated, and is probed at [`Level::Serializable`] only: elsewhere it shows nothing
+    /// that plain write skew doesn't.
+    pub repeats: bool,
+}
+
+/// What a run has to show, all of it.
+#[derive(Debug)]
+pub struct Evidence {
+    /// Steps and what their queries return: values separated by blanks, rows by `; `, queries by ` / `.
+    pub read: &'static [(&'static str, &'static str)],
+    /// Steps and the tags that they answer with.
+    pub tags: &'static [(&'static str, &'static str)],
+    /// Steps that commit.
+    pub committed: &'static [&'static str],
+    /// What that means, in words.
+    pub says: &'static str,
+}
+
+/// The standard's phenomena in their broad reading (Berenson et al. 1995, §3), and what it says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phenomenon {
+    /// "No updates will be lost", at any level.
+    DirtyWrite,
+    /// P1.
+    DirtyRead,
+    /// P2.
+    NonrepeatableRead,
+    /// P3.
+    Phantom,
+    /// None of them; but serializable is defined without them, too.
+    Unnamed,
+}
+
+impl Phenomenon {
+    /// The name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Phenomenon::DirtyWrite => "dirty write",
+            Phenomenon::DirtyRead => "dirty read (P1)",
+            Phenomenon::NonrepeatableRead => "nonrepeatable read (P2)",
+            Phenomenon::Phantom => "phantom (P3)",
+            Phenomenon::Unnamed => "unnamed",
+        }
+    }
+
+    /// Whether the standard excludes it at a level. Source: SQL:2016 part 2, §4.41.4, table 9.
+    pub fn excluded_at(self, level: Level) -> bool {
+        level
+            >= match self {
+                Phenomenon::DirtyWrite => Level::ReadUncommitted,
+                Phenomenon::DirtyRead => Level::ReadCommitted,
+                Phenomenon::NonrepeatableRead => Level::RepeatableRead,
+                Phenomenon::Phantom | Phenomenon::Unnamed => Level::Serializable,
+            }
+    }
+}
+
+/// Declares the rows: the file's name gives the interleaving.
+macro_rules! probes {
+    ($($file:literal $name:literal, $known_as:literal, $anomaly:ident, $phenomenon:ident, $repeats:literal;
+        $({read $read:expr; tags $tags:expr; committed $committed:expr; $says:literal})+)*) => {
+        /// All, the gravest first.
+        pub static PROBES: &[Probe] = &[$(Probe {
+            name: $name,
+            known_as: $known_as,
+            anomaly: Anomaly::$anomaly,
+            phenomenon: Phenomenon::$phenomenon,
+            file: concat!($file, ".spec"),
+            spec: include_str!(concat!("anomalies/", $file, ".spec")),
+            permitted: &[$(Evidence { read: &$read, tags: &$tags, committed: &$committed, says: $says }),+],
+            repeats: $repeats,
+        }),*];
+    };
+}
+
+probes! {
+    "dirty-write" "G0", "dirty write", G0, DirtyWrite, false;
+        {read [("end", "12; 11")]; tags []; committed ["c1", "c2"];
+         "row 1 ended with T2's value, row 2 with T1's"}
+        {read [("end", "11; 12")]; tags []; committed ["c1", "c2"];
+         "row 1 ended with T1's value, row 2 with T2's"}
+    "aborted-read" "G1a", "aborted read", G1a, DirtyRead, false;
+        {read [("r2", "101")]; tags []; committed ["c2"];
+         "T2 read 101, which T1 took back"}
+    "intermediate-read" "G1b", "intermediate read", G1b, DirtyRead, false;
+        {read [("r2", "101")]; tags []; committed ["c1", "c2"];
+         "T2 read 101, which T1 overwrote before it committed"}
+    "circular-flow" "G1c", "circular information flow", G1c, DirtyRead, false;
+        {read [("r1", "22"), ("r2", "11")]; tags []; committed ["c1", "c2"];
+         "T1 read T2's 22, and T2 read T1's 11"}
+    "vanishing" "OTV", "observed transaction vanishes", GSingle, DirtyRead, false;
+        {read [("r3", "12 / 19")]; tags []; committed ["c1", "c2", "c3"];
+         "T3 read T2's 12, and then 19, which T2 overwrote"}
+    "predicate-read" "PMP", "phantom", GSinglePredicate, Phantom, false;
+        {read [("r1", ""), ("s1", "3 30")]; tags []; committed ["w2", "c1"];
+         "T1 found no row with 30, and then T2's row with 30"}
+    "predicate-write" "PMP write", "phantom of a write", GSinglePredicate, Phantom, false;
+        {read [("r2", "1 20")]; tags []; committed ["c1", "c2"];
+         "T2 deleted all rows with 20, and then read one"}
+    "lost-update" "P4", "lost update", LostUpdate, NonrepeatableRead, false;
+        {read [("r1", "10"), ("r2", "10")]; tags []; committed ["c1", "c2"];
+         "T1 and T2 both read 10, and both wrote"}
+    "read-skew" "G-single", "read skew", GSingle, NonrepeatableRead, false;
+        {read [("r1x", "10"), ("r1y", "18")]; tags []; committed ["w2", "c1"];
+         "T1 read 10 from before T2 and 18 from after it"}
+    "read-skew-predicate" "G-single by predicates", "read skew by predicates", GSingle, NonrepeatableRead, false;
+        {read [("r1", "1 10; 2 20"), ("s1", "1 12")]; tags []; committed ["w2", "c1"];
+         "T1 read 10 by one predicate, and T2's 12 by another"}
+    "read-skew-write" "G-single by a write", "read skew of a write", GSingle, NonrepeatableRead, false;
+        {read [("r1", "10")]; tags [("d1", "DELETE 0")]; committed ["w2", "c1"];
+         "T1 read 10 from before T2, and its DELETE looked at the rows after it"}
+    "long-fork" "G-nonadjacent", "long fork", GNonadjacent, NonrepeatableRead, false;
+        {read [("r3y", "20"), ("r3x", "11"), ("r4x", "10"), ("r4y", "21")]; tags [];
+         committed ["c1", "c2", "c3", "c4"];
+         "T3 saw T1's write and not T2's, T4 saw T2's and not T1's"}
+    "write-skew" "G2-item", "write skew", G2Item, Unnamed, false;
+        {read [("r1", "10; 20"), ("r2", "10; 20")]; tags []; committed ["c1", "c2"];
+         "T1 and T2 both read 10 and 20, and each wrote one of them"}
+    "read-only" "read-only anomaly", "read-only anomaly", G2Item, Unnamed, false;
+        {read [("r2", "0; 0"), ("r3", "0; 20")]; tags []; committed ["w1", "r3", "c2"];
+         "T3 read T1's deposit without T2's withdrawal, and T2 did not see the deposit"}
+    "write-skew-predicate" "G2", "write skew on a predicate", G2, Unnamed, false;
+        {read [("r1", "30"), ("r2", "300")]; tags []; committed ["c1", "c2"];
+         "T1 and T2 each summed the class into which the other one inserted"}
+    "summarisation" "G2-item, summarised", "write skew with a transaction committed long ago", G2Item, Unnamed, true;
+        {read [("r2", "10"), ("w1", "20")]; tags []; committed ["w1", "c2"];
+         "T2 read what T1 overwrote, and overwrote what T1 had read"}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::Spec;
+
+    /// Each interleaving is one, and the evidence names steps of it.
+    #[test]
+    fn all_interleavings_are_read() {
+        for probe in PROBES {
+            let spec = Spec::parse(probe.file, probe.spec).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(
+                (spec.given.as_ref().map(Vec::len), spec.unused().len()),
+                (Some(1), 0),
+                "{}",
+                probe.file
+            );
+            for evidence in probe.permitted {
+                let named = evidence.read.iter().chain(evidence.tags).map(|(step, _)| step);
+                for step in named.chain(evidence.committed) {
+                    assert!(spec.find(step).is_some(), "{}: {step}", probe.file);
+                }
+            }
+            assert_eq!(spec.find("many").is_some(), probe.repeats, "{}", probe.file);
+        }
+    }
+}

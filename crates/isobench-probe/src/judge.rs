@@ -1,0 +1,274 @@
+//! What follows from the runs: what each level permits, next to what was promised, and which model that leaves.
+
+use isobench_isolation::{EffectiveLevel, Guarantee, Level, Model};
+use isobench_pgwire::SqlState;
+use serde::Serialize;
+
+use crate::anomalies::{Evidence, Probe};
+use crate::record::Record;
+
+/// The version of [`Matrix`] as a document; it rises when a field changes its meaning.
+pub const VERSION: u32 = 1;
+
+/// What was probed, and what came out.
+#[derive(Debug, Clone, Serialize)]
+pub struct Matrix {
+    /// [`VERSION`].
+    pub probe_version: u32,
+    /// The server's product.
+    pub product: String,
+    /// Its version.
+    pub version: String,
+    /// The levels.
+    pub levels: Vec<LevelRow>,
+    /// False if it ended before all was probed.
+    pub complete: bool,
+}
+
+/// One level.
+#[derive(Debug, Clone, Serialize)]
+pub struct LevelRow {
+    /// The level that was asked for.
+    pub requested: String,
+    /// The level that the server says it runs.
+    pub effective: String,
+    /// What the product's manual promises to whoever asks for the level.
+    pub promised: String,
+    /// The anomalies.
+    pub cells: Vec<Cell>,
+    /// The strongest models that no permitted anomaly contradicts, none of which implies another; those that show only after
+    /// many transactions are left out.
+    pub not_contradicted: Vec<String>,
+    /// The line for people.
+    pub sentence: String,
+}
+
+/// One anomaly at one level.
+#[derive(Debug, Clone, Serialize)]
+pub struct Cell {
+    /// The anomaly's name in the literature.
+    pub name: String,
+    /// What people call it.
+    pub known_as: String,
+    /// As what the SQL standard would count it.
+    pub phenomenon: String,
+    /// Whether the standard excludes it at this level.
+    pub standard_excludes: bool,
+    /// Whether what the manual promises excludes it.
+    pub manual_excludes: bool,
+    /// What happened.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// Next to the promise.
+    pub standing: Standing,
+    /// How many transactions committed in between, if the anomaly needs that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_transactions: Option<u64>,
+}
+
+/// What happened, and how that shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", content = "how", rename_all = "snake_case")]
+pub enum Outcome {
+    /// The anomaly shows: by which values.
+    Permitted(String),
+    /// It doesn't: a step waited, failed, or read something else.
+    Prevented(String),
+    /// The interleaving can't be run on this product: why.
+    NotApplicable(String),
+    /// Neither shows.
+    Undecided(String),
+}
+
+/// What happened next to what the manual promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Permitted, although it is promised that it isn't.
+    Weaker,
+    /// As promised.
+    AsPromised,
+    /// Prevented, although nothing promises that.
+    Stronger,
+    /// There is nothing to compare.
+    Open,
+}
+
+/// What one run says.
+pub fn outcome(probe: &Probe, record: &Record) -> Outcome {
+    if let Some(evidence) = probe.permitted.iter().find(|evidence| shows(evidence, record)) {
+        return Outcome::Permitted(evidence.says.to_owned());
+    }
+    // Failures that only follow from others are no reasons.
+    let errors = || {
+        let failed = record
+            .steps
+            .iter()
+            .filter_map(|step| step.error.as_ref().map(|(code, text)| (step, *code, text)));
+        failed.filter(|(_, code, _)| *code != SqlState::IN_FAILED_SQL_TRANSACTION)
+    };
+    if let Some((step, code, text)) = errors().find(|(_, code, _)| is_missing(*code)) {
+        return Outcome::NotApplicable(format!("{code} at step {}: {}", step.name, first_line(text)));
+    }
+    if let Some((step, code, _)) = errors().next() {
+        let waited = match (step.cancelled, step.waited) {
+            (true, _) => ", cancelled because it took too long",
+            (false, true) => ", after it had waited",
+            (false, false) => "",
+        };
+        return Outcome::Prevented(format!("{code} at step {}{waited}", step.name));
+    }
+    if let Some(step) = record.steps.iter().find(|step| step.waited) {
+        return Outcome::Prevented(format!("blocked at step {}", step.name));
+    }
+    if let Some(step) = record.steps.iter().find(|step| named(probe, &step.name) && rolled_back(step)) {
+        return Outcome::Prevented(format!("step {} answered ROLLBACK", step.name));
+    }
+    match probe.permitted.iter().find_map(|evidence| differs(evidence, record)) {
+        Some(text) => Outcome::Prevented(text),
+        None => Outcome::Undecided("the steps neither show it nor say why not".to_owned()),
+    }
+}
+
+fn shows(evidence: &Evidence, record: &Record) -> bool {
+    let step = |name: &str| record.step(name);
+    evidence.committed.iter().all(|name| step(name).is_some_and(|step| step.committed()))
+        && evidence
+            .read
+            .iter()
+            .all(|(name, rows)| step(name).and_then(|step| step.rows()).as_deref() == Some(rows))
+        && evidence.tags.iter().all(|(name, tag)| {
+            step(name).is_some_and(|step| step.succeeded() && step.tags.iter().any(|t| t == tag))
+        })
+}
+
+/// What a step read instead.
+fn differs(evidence: &Evidence, record: &Record) -> Option<String> {
+    let read = evidence.read.iter().find_map(|(name, rows)| {
+        let found = record.step(name)?.rows()?;
+        let shown = if found.is_empty() { "nothing" } else { &found };
+        (found != *rows).then(|| format!("step {name} read {shown}"))
+    });
+    let tag = || {
+        evidence.tags.iter().find_map(|(name, tag)| {
+            let found = record.step(name)?.tags.first()?;
+            (found != tag).then(|| format!("step {name} answered {found}"))
+        })
+    };
+    read.or_else(tag)
+}
+
+fn named(probe: &Probe, step: &str) -> bool {
+    probe.permitted.iter().any(|evidence| evidence.committed.contains(&step))
+}
+
+/// A COMMIT that didn't: some products answer so instead of with an error.
+fn rolled_back(step: &crate::record::StepRecord) -> bool {
+    step.tags.last().is_some_and(|tag| tag.eq_ignore_ascii_case("rollback"))
+}
+
+/// Syntax, unknown names, missing features: the product lacks something.
+fn is_missing(code: SqlState) -> bool {
+    matches!(code.class(), "42" | "0A")
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or("")
+}
+
+/// A cell from what happened.
+pub fn cell(probe: &Probe, level: Level, promised: Guarantee, outcome: Outcome, after: Option<u64>) -> Cell {
+    let manual_excludes = probe.anomaly.contradicts(promised.model);
+    let standing = match (&outcome, manual_excludes) {
+        (Outcome::Permitted(_), true) => Standing::Weaker,
+        (Outcome::Prevented(_), false) => Standing::Stronger,
+        (Outcome::Permitted(_), false) | (Outcome::Prevented(_), true) => Standing::AsPromised,
+        (Outcome::NotApplicable(_) | Outcome::Undecided(_), _) => Standing::Open,
+    };
+    Cell {
+        name: probe.name.to_owned(),
+        known_as: probe.known_as.to_owned(),
+        phenomenon: probe.phenomenon.name().to_owned(),
+        standard_excludes: probe.phenomenon.excluded_at(level),
+        manual_excludes,
+        outcome,
+        standing,
+        after_transactions: after,
+    }
+}
+
+/// The row of a level from its cells.
+pub fn row(
+    level: Level,
+    effective: &EffectiveLevel,
+    promised: Guarantee,
+    cells: Vec<(&'static Probe, Cell)>,
+) -> LevelRow {
+    let permitted = |repeats: bool| {
+        let of_kind = cells.iter().filter(move |(probe, _)| probe.repeats == repeats);
+        of_kind.filter(|(_, cell)| matches!(cell.outcome, Outcome::Permitted(_)))
+    };
+    let left: Vec<Model> = Model::ALL
+        .into_iter()
+        .filter(|model| !permitted(false).any(|(probe, _)| probe.anomaly.contradicts(*model)))
+        .collect();
+    let strongest: Vec<Model> = left
+        .iter()
+        .copied()
+        .filter(|model| !left.iter().any(|other| other != model && other.implies(*model)))
+        .collect();
+    let names = |repeats| permitted(repeats).map(|(probe, _)| probe.known_as).collect::<Vec<_>>().join(", ");
+    let decided = cells
+        .iter()
+        .filter(|(_, cell)| matches!(cell.outcome, Outcome::Permitted(_) | Outcome::Prevented(_)))
+        .count();
+    let mut sentence = match (decided, names(false).as_str()) {
+        (0, _) => format!("{level} asked: nothing could be probed"),
+        (_, "") => format!("{level} asked, nothing seen that contradicts {}", joined(&strongest)),
+        (_, "dirty write") if strongest.is_empty() => {
+            format!("{level} asked, runs no level at all: dirty write permitted")
+        }
+        (_, names) if strongest.is_empty() => {
+            format!("{level} asked, runs no level at all: {names} permitted")
+        }
+        (_, names) => format!("{level} asked, runs {}: {names} permitted", joined(&strongest)),
+    };
+    if let Some((_, cell)) = permitted(true).next() {
+        let count = cell.after_transactions.unwrap_or_default();
+        sentence.push_str(&format!(
+            "; but {} permitted, once {count} others have committed beside an open one",
+            cell.known_as
+        ));
+    }
+    if decided < cells.len() {
+        sentence.push_str(&format!(" ({decided} of {} anomalies could be probed)", cells.len()));
+    }
+    LevelRow {
+        requested: level.name().to_owned(),
+        effective: effective.to_string(),
+        promised: promised.to_string(),
+        not_contradicted: strongest.iter().map(|model| model.name().to_owned()).collect(),
+        sentence,
+        cells: cells.into_iter().map(|(_, cell)| cell).collect(),
+    }
+}
+
+fn joined(models: &[Model]) -> String {
+    models.iter().map(|model| model.name()).collect::<Vec<_>>().join(" and ")
+}
+
+impl Matrix {
+    /// The document as indented JSON, with an end of line.
+    pub fn to_json(&self) -> String {
+        // Texts, numbers and lists of them can't fail to be written.
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// The cells in which the server is weaker than its manual promises.
+    pub fn broken(&self) -> impl Iterator<Item = (&LevelRow, &Cell)> {
+        let cells = self.levels.iter().flat_map(|row| row.cells.iter().map(move |cell| (row, cell)));
+        cells.filter(|(_, cell)| cell.standing == Standing::Weaker)
+    }
+}

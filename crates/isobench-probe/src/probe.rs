@@ -1,0 +1,178 @@
+//! Runs every anomaly's interleaving at every level.
+
+use std::borrow::Cow;
+
+use isobench_database::{Database, Error};
+use isobench_isolation::{EffectiveLevel, Level};
+use isobench_pgwire::Connection;
+
+use crate::anomalies::{PROBES, Probe};
+use crate::event::Event;
+use crate::judge::{self, Cell, LevelRow, Matrix, Outcome, VERSION};
+use crate::record::Record;
+use crate::spec::{Spec, SpecError};
+use crate::summarisation;
+use crate::tester::{Options, RunError, Tester};
+
+/// What is told meanwhile.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// An interleaving begins, in which so many transactions commit beside its own, if it needs that.
+    Begin(Level, &'static Probe, Option<u64>),
+    /// Something happens in it.
+    Event(&'a Event),
+    /// It has ended.
+    End(Level, &'a Cell),
+}
+
+/// Why probing can't go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// The level can't be set or read.
+    #[error("{0}")]
+    Level(#[from] Error),
+    /// The server was lost, or somebody stopped it.
+    #[error("{level}, {known_as}: {source}")]
+    Run {
+        /// At this level.
+        level: Level,
+        /// In this anomaly's interleaving.
+        known_as: &'static str,
+        /// What happened.
+        source: RunError,
+    },
+    /// An interleaving of our own is none.
+    #[error("{0}")]
+    Spec(#[from] SpecError),
+}
+
+/// Runs everything. What was found until an error stands in the matrix, which then isn't complete.
+///
+/// # Errors
+/// The server is lost, or `stopped` says so. An interleaving that can't be run is a cell, not an error.
+pub fn probe(
+    open: &dyn Fn() -> Result<Connection, Error>,
+    database: &Database,
+    levels: &[Level],
+    options: Options,
+    stopped: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(Progress<'_>),
+) -> (Matrix, Result<(), ProbeError>) {
+    let mut matrix = Matrix {
+        probe_version: VERSION,
+        product: database.product.name.to_owned(),
+        version: database.version.clone(),
+        levels: Vec::new(),
+        complete: false,
+    };
+    let tester = |level| Tester { open, product: database.product, level: Some(level), options, stopped };
+    for &level in levels {
+        let (row, outcome) = probe_level(&tester(level), level, tell);
+        matrix.levels.extend(row);
+        if outcome.is_err() {
+            return (matrix, outcome);
+        }
+    }
+    matrix.complete = true;
+    (matrix, Ok(()))
+}
+
+fn probe_level(
+    tester: &Tester<'_>,
+    level: Level,
+    tell: &mut dyn FnMut(Progress<'_>),
+) -> (Option<LevelRow>, Result<(), ProbeError>) {
+    let (effective, transactions) = match ask(tester, level) {
+        Ok(answers) => answers,
+        Err(error) => return (None, Err(error.into())),
+    };
+    let promised = tester.product.promises(level);
+    let mut cells = Vec::new();
+    let mut outcome = Ok(());
+    for probe in PROBES.iter().filter(|probe| !probe.repeats || level == Level::Serializable) {
+        let after = probe.repeats.then_some(transactions);
+        tell(Progress::Begin(level, probe, after));
+        match run(tester, level, probe, transactions, tell) {
+            Ok(outcome) => {
+                let cell = judge::cell(probe, level, promised, outcome, after);
+                tell(Progress::End(level, &cell));
+                cells.push((probe, cell));
+            }
+            Err(error) => {
+                outcome = Err(error);
+                break;
+            }
+        }
+    }
+    (Some(judge::row(level, &effective, promised, cells)), outcome)
+}
+
+/// The effective level, and how many transactions summarisation takes.
+fn ask(tester: &Tester<'_>, level: Level) -> Result<(EffectiveLevel, u64), Error> {
+    let mut connection = (tester.open)()?;
+    let sql = tester.product.set_level(level);
+    connection.execute(&sql)?;
+    let effective = tester.product.read_effective(&mut connection)?;
+    let transactions = summarisation::enough(&mut connection);
+    connection.close();
+    Ok((effective, transactions))
+}
+
+/// Runs one interleaving and judges it.
+fn run(
+    tester: &Tester<'_>,
+    level: Level,
+    probe: &'static Probe,
+    transactions: u64,
+    tell: &mut dyn FnMut(Progress<'_>),
+) -> Result<Outcome, ProbeError> {
+    let text = Spec::parse(probe.file, probe.spec)?;
+    let spec = if probe.repeats { repeated(&text, transactions) } else { Cow::Borrowed(&text) };
+    let mut record = Record::default();
+    let ran = tester.run(&spec, &mut |event| {
+        record.take(&event);
+        // The many transactions are one step of the interleaving, and are shown as they stand there.
+        let event = if probe.repeats { with_written_sql(event, &text) } else { event };
+        tell(Progress::Event(&event));
+    });
+    match ran {
+        Ok(()) if record.steps.iter().any(|step| step.lost) => {
+            let why = "the server closed a session".to_owned();
+            Err(RunError::Send { step: probe.name.to_owned(), why })
+        }
+        Ok(()) => Ok(judge::outcome(probe, &record)),
+        Err(error @ (RunError::Setup(_) | RunError::SessionSetup { .. })) => {
+            Ok(Outcome::NotApplicable(error.to_string()))
+        }
+        Err(error @ (RunError::Timeout { .. } | RunError::MutuallyBlocking)) => {
+            Ok(Outcome::Undecided(error.to_string().replace('\n', "; ")))
+        }
+        Err(error) => Err(error),
+    }
+    .map_err(|source| ProbeError::Run { level, known_as: probe.known_as, source })
+}
+
+/// The same with step `many` so many times in a row, as one query: each time a transaction of its own.
+fn repeated(spec: &Spec, times: u64) -> Cow<'_, Spec> {
+    let mut spec = spec.clone();
+    let times = usize::try_from(times.min(summarisation::MOST)).unwrap_or(0);
+    for step in spec.sessions.iter_mut().flat_map(|session| &mut session.steps) {
+        if step.name == MANY {
+            step.sql = step.sql.repeat(times);
+        }
+    }
+    Cow::Owned(spec)
+}
+
+/// The step that is repeated.
+const MANY: &str = "many";
+
+fn with_written_sql(event: Event, written: &Spec) -> Event {
+    match event {
+        Event::Step { name, .. } if name == MANY => {
+            let sql = written.find(&name).map(|id| written.step(id).sql.clone()).unwrap_or_default();
+            Event::Step { name, sql: format!("{sql} -- repeated") }
+        }
+        other => other,
+    }
+}

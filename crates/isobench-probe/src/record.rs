@@ -1,0 +1,126 @@
+//! What each step of a run did, collected from its events: what the judgement rests on.
+
+use isobench_pgwire::SqlState;
+
+use crate::event::{Event, Table};
+
+/// What one launch of a step did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepRecord {
+    /// The step's name.
+    pub name: String,
+    /// It waited.
+    pub waited: bool,
+    /// It was cancelled because it took too long.
+    pub cancelled: bool,
+    /// It has completed.
+    pub completed: bool,
+    /// What its statements returned.
+    pub tables: Vec<Table>,
+    /// The tags of its statements that returned no rows.
+    pub tags: Vec<String>,
+    /// Its first error: code and message.
+    pub error: Option<(SqlState, String)>,
+    /// Its connection was lost.
+    pub lost: bool,
+}
+
+/// What the steps did, in the order of their launches.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Record {
+    /// The launches.
+    pub steps: Vec<StepRecord>,
+    /// The step whose answers come now.
+    current: Option<usize>,
+}
+
+impl Record {
+    /// Takes the next event of one permutation.
+    pub fn take(&mut self, event: &Event) {
+        match event {
+            Event::Waiting { name, .. } => {
+                let index = self.under_way(name);
+                self.steps[index].waited = true;
+                self.current = None;
+            }
+            Event::Step { name, .. } | Event::Completed { name } => {
+                let index = self.under_way(name);
+                self.steps[index].completed = true;
+                self.current = Some(index);
+            }
+            Event::Cancelling { name, .. } => {
+                let index = self.under_way(name);
+                self.steps[index].cancelled = true;
+            }
+            Event::End => self.current = None,
+            _ => {
+                if let Some(step) = self.current.and_then(|index| self.steps.get_mut(index)) {
+                    step.take(event);
+                }
+            }
+        }
+    }
+
+    /// The first launch of the step of this name.
+    pub fn step(&self, name: &str) -> Option<&StepRecord> {
+        self.steps.iter().find(|step| step.name == name)
+    }
+
+    /// The launch of this name that hasn't completed, which may be told for the first time.
+    fn under_way(&mut self, name: &str) -> usize {
+        let known = self.steps.iter().position(|step| step.name == name && !step.completed);
+        known.unwrap_or_else(|| {
+            self.steps.push(StepRecord::new(name));
+            self.steps.len() - 1
+        })
+    }
+}
+
+impl StepRecord {
+    fn new(name: &str) -> StepRecord {
+        StepRecord {
+            name: name.to_owned(),
+            waited: false,
+            cancelled: false,
+            completed: false,
+            tables: Vec::new(),
+            tags: Vec::new(),
+            error: None,
+            lost: false,
+        }
+    }
+
+    fn take(&mut self, event: &Event) {
+        match event {
+            Event::Rows(table) => self.tables.push(table.clone()),
+            Event::Command(tag) => self.tags.push(tag.clone()),
+            Event::Error(error) => {
+                self.error.get_or_insert_with(|| (error.code, error.message.clone()));
+            }
+            Event::Lost(_) => self.lost = true,
+            _ => {}
+        }
+    }
+
+    /// What its queries returned, in one line: values separated by blanks, rows by `; `, queries by ` / `; NULL is `null`.
+    /// `None`: it returned nothing, or failed.
+    pub fn rows(&self) -> Option<String> {
+        if self.error.is_some() || self.tables.is_empty() {
+            return None;
+        }
+        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "null".to_owned());
+        let row = |row: &Vec<Option<String>>| row.iter().map(value).collect::<Vec<_>>().join(" ");
+        let table = |table: &Table| table.rows.iter().map(row).collect::<Vec<_>>().join("; ");
+        Some(self.tables.iter().map(table).collect::<Vec<_>>().join(" / "))
+    }
+
+    /// True if it did what it was to do: it has completed, without an error.
+    pub fn succeeded(&self) -> bool {
+        self.completed && self.error.is_none() && !self.lost && !self.cancelled
+    }
+
+    /// True if it committed: a COMMIT that fails may answer with the tag `ROLLBACK` instead of an error.
+    pub fn committed(&self) -> bool {
+        self.succeeded() && self.tags.last().is_some_and(|tag| tag.eq_ignore_ascii_case("commit"))
+    }
+}

@@ -1,0 +1,69 @@
+//! Whether a session waits for another one of the test.
+
+use std::time::{Duration, Instant};
+
+use isobench_database::{Product, WaitView};
+use isobench_pgwire::Connection;
+
+use super::session::{Reply, Session};
+
+/// The longest time the server may take to say who waits.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How it is found out.
+pub enum Waits {
+    /// By a question: one for each session, in their order.
+    Asked(Vec<String>),
+    /// By the time since a step was looked at.
+    Timed(Duration),
+}
+
+/// What the session is called where one can ask who waits; empty if the server doesn't say.
+pub fn own_name(product: &Product, connection: &mut Connection) -> String {
+    match product.waits {
+        WaitView::Query { own_name, .. } => connection.value(own_name).ok().flatten().unwrap_or_default(),
+        WaitView::Time => String::new(),
+    }
+}
+
+impl Waits {
+    /// Finds the first question that this server understands.
+    pub fn find(product: &Product, limit: Duration, control: &mut Session, sessions: &[Session]) -> Waits {
+        let WaitView::Query { waits, .. } = product.waits else { return Waits::Timed(limit) };
+        let names: Vec<&str> = sessions.iter().map(Session::id).collect();
+        if names.iter().any(|name| name.is_empty()) {
+            return Waits::Timed(limit);
+        }
+        let ids = names.join(",");
+        let asked = |question: &&str, name: &str| question.replace("{ids}", &ids).replace("{id}", name);
+        let understood = waits.iter().find(|question| answer(control, &asked(question, names[0])).is_ok());
+        understood.map_or(Waits::Timed(limit), |question| {
+            Waits::Asked(names.iter().map(|name| asked(question, name)).collect())
+        })
+    }
+
+    /// Whether this session waits, having been looked at since then.
+    ///
+    /// # Errors
+    /// The server's answer is none.
+    pub fn waits(&self, control: &mut Session, session: usize, since: Instant) -> Result<bool, String> {
+        match self {
+            Waits::Asked(questions) => answer(control, &questions[session]),
+            Waits::Timed(limit) => Ok(since.elapsed() >= *limit),
+        }
+    }
+}
+
+fn answer(control: &mut Session, question: &str) -> Result<bool, String> {
+    let replies = control.execute(question, PATIENCE, &mut |_| {});
+    match replies.into_iter().next_back() {
+        Some(Reply::Rows(table)) => match table.rows.first().and_then(|row| row.first()) {
+            Some(Some(value)) => Ok(matches!(value.to_ascii_lowercase().as_str(), "t" | "true" | "1")),
+            // No row: the session is gone, so it doesn't wait.
+            _ => Ok(false),
+        },
+        Some(Reply::Error(error)) => Err(error.report(None)),
+        Some(Reply::Lost(why)) => Err(why),
+        _ => Err("no answer".to_owned()),
+    }
+}

@@ -1,0 +1,152 @@
+//! The tester against PostgreSQL's own `isolationtester`: the same specifications on the same server, the same output.
+//!
+//! Debian's package `postgresql-client-15` has it; `ISOBENCH_ISOLATIONTESTER` can name one.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use isobench_database::products::POSTGRESQL;
+use isobench_pgserver::{Server, ServerOptions};
+use isobench_pgwire::{ConnectOptions, Connection, Host};
+use isobench_probe::anomalies::PROBES;
+use isobench_probe::{Event, Options, RunError, Spec, Tester, output};
+use isobench_testkit::installed::{isolation_tester, postgresql_programs, skip};
+
+/// A step's limit for both.
+const LIMIT: Duration = Duration::from_secs(1);
+
+/// What a tester printed: the output, and what it said beside it.
+#[derive(Debug, PartialEq, Eq)]
+struct Printed {
+    output: String,
+    beside: Vec<String>,
+    success: bool,
+}
+
+struct Stage {
+    server: Server,
+    real: PathBuf,
+}
+
+impl Stage {
+    /// Starts the server; `None` after saying what is missing.
+    fn set(test: &str) -> Option<Stage> {
+        let (real, bin) = match (isolation_tester(), postgresql_programs()) {
+            (Ok(real), Some(bin)) => (real, bin),
+            (Err(why), _) => return none(test, &why),
+            (_, None) => return none(test, "no PostgreSQL is installed"),
+        };
+        let options = ServerOptions { bin: Some(bin), ..ServerOptions::default() };
+        let server = Server::start(&options, &mut |_| {}).expect("a server");
+        Some(Stage { server, real })
+    }
+
+    fn connect(&self, database: &str) -> Result<Connection, isobench_database::Error> {
+        let host = Host::unix(self.server.socket_dir(), self.server.port());
+        Ok(Connection::open(&ConnectOptions::new(host, self.server.user(), database))?)
+    }
+
+    /// An empty database.
+    fn database(&self, name: &str) {
+        let mut admin = self.connect(self.server.database()).expect("a connection");
+        admin.execute(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")).expect("no database");
+        admin.execute(&format!("CREATE DATABASE {name}")).expect("a database");
+    }
+
+    fn run_real(&self, text: &str) -> Printed {
+        self.database("real");
+        let conninfo = format!(
+            "host={} port={} user={} dbname=real",
+            self.server.socket_dir().display(),
+            self.server.port(),
+            self.server.user()
+        );
+        let mut child = Command::new(&self.real)
+            .arg(conninfo)
+            .env("PGISOLATIONTIMEOUT", LIMIT.as_secs().to_string())
+            .env_remove("PGAPPNAME")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the real tester");
+        child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("it reads all");
+        let output = child.wait_with_output().expect("its output");
+        let beside = String::from_utf8_lossy(&output.stderr).into_owned();
+        Printed {
+            output: String::from_utf8_lossy(&output.stdout).into_owned(),
+            beside: beside.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect(),
+            success: output.status.success(),
+        }
+    }
+
+    fn run_ours(&self, text: &str) -> Printed {
+        self.database("ours");
+        let spec = Spec::parse("spec", text).unwrap_or_else(|error| panic!("{error}"));
+        let tester = Tester {
+            open: &|| self.connect("ours"),
+            product: &POSTGRESQL,
+            level: None,
+            options: Options { step_timeout: LIMIT, ..Options::default() },
+            stopped: &|| false,
+        };
+        let (mut printed, mut beside) = (String::new(), String::new());
+        let outcome = tester.run(&spec, &mut |event| {
+            if let Event::Warning(warning) = &event {
+                beside.push_str(warning);
+                beside.push('\n');
+            }
+            printed.push_str(&output::text(&event));
+        });
+        // This one belongs to the output.
+        if let Err(error) = &outcome
+            && !matches!(error, RunError::Send { .. })
+        {
+            beside.push_str(&error.to_string());
+        }
+        Printed {
+            output: printed,
+            beside: beside.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect(),
+            success: outcome.is_ok(),
+        }
+    }
+
+    /// Fails unless both print the same.
+    fn compare(&self, name: &str, text: &str) {
+        let (real, ours) = (self.run_real(text), self.run_ours(text));
+        for (ours, real) in ours.output.lines().zip(real.output.lines()) {
+            assert_eq!(ours, real, "{name}");
+        }
+        assert_eq!(ours, real, "{name}");
+    }
+}
+
+fn none(test: &str, why: &str) -> Option<Stage> {
+    skip(test, why);
+    None
+}
+
+#[test]
+fn specifications_print_what_the_real_tester_prints() {
+    let Some(stage) = Stage::set("specifications_print_what_the_real_tester_prints") else { return };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential");
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(folder).expect("the folder").flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    assert!(files.len() > 10, "the specifications are there");
+    for file in files {
+        let text = fs::read_to_string(&file).expect("a file");
+        stage.compare(&file.display().to_string(), &text);
+    }
+}
+
+#[test]
+fn our_own_interleavings_print_what_the_real_tester_prints() {
+    let Some(stage) = Stage::set("our_own_interleavings_print_what_the_real_tester_prints") else { return };
+    for probe in PROBES {
+        stage.compare(probe.file, probe.spec);
+    }
+}
