@@ -7,6 +7,7 @@ mod cycles;
 mod dependencies;
 mod explain;
 mod found;
+pub mod graph;
 mod groups;
 mod lists;
 mod precedence;
@@ -17,6 +18,7 @@ mod search;
 mod standing;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use crate::anomaly::Anomaly;
 use crate::history::{History, Operation};
@@ -27,6 +29,8 @@ use found::Found;
 use rows::{Class, Rows};
 use scene::Scene;
 use standing::Standing;
+
+pub use words::{render, summary};
 
 /// What a check is asked.
 #[derive(Debug, Clone)]
@@ -174,6 +178,8 @@ pub enum Blind {
     NoInstants,
     /// No transaction wrote something that another read or overwrote: nothing could have shown.
     NothingShared,
+    /// The history was checked in so many windows, one after the other, so that dependencies across windows were not looked at.
+    Windows(u64),
 }
 
 /// What follows for the level.

@@ -1,0 +1,157 @@
+//! A witness as a small graph: for Graphviz, and as a picture of its own.
+//!
+//! Not here: the graph of all dependencies (`dependencies.rs`).
+
+use std::f64::consts::TAU;
+use std::fmt::Write as _;
+
+use super::{Finding, Step};
+use crate::history::History;
+
+/// The witness of a finding in Graphviz' language: boxes for transactions, an arrow for each step.
+pub fn dot(history: &History, finding: &Finding) -> String {
+    let mut text = format!("digraph \"{}\" {{\n  node [shape=box];\n", quoted(finding.anomaly.facts().name));
+    for transaction in transactions(finding) {
+        let _ = writeln!(text, "  t{transaction} [label=\"{}\"];", quoted(&name(history, transaction)));
+    }
+    for step in &finding.witness.steps {
+        let _ = writeln!(
+            text,
+            "  t{} -> t{} [label=\"{}\", tooltip=\"{}\"];",
+            step.from,
+            step.to,
+            label(step),
+            quoted(&step.why)
+        );
+    }
+    text + "}\n"
+}
+
+fn quoted(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ")
+}
+
+/// What stands at an arrow.
+fn label(step: &Step) -> &'static str {
+    step.dependency.map_or("", |dependency| dependency.name())
+}
+
+fn name(history: &History, transaction: usize) -> String {
+    history.transactions().get(transaction).map_or_else(|| transaction.to_string(), |t| format!("T{}", t.id))
+}
+
+/// The transactions of a witness, each once, in its order.
+fn transactions(finding: &Finding) -> Vec<usize> {
+    let mut transactions = Vec::new();
+    for transaction in finding.witness.steps.iter().flat_map(|step| [step.from, step.to]) {
+        if !transactions.contains(&transaction) {
+            transactions.push(transaction);
+        }
+    }
+    transactions
+}
+
+const BOX: (f64, f64) = (92.0, 38.0);
+
+/// The witness of a finding as SVG: boxes for transactions on a circle, an arrow for each step.
+///
+/// Self-contained, in the colour of the text around it. The steps in words are its description for screen readers, and what a
+/// pointer shows at each arrow.
+pub fn svg(history: &History, finding: &Finding) -> String {
+    let transactions = transactions(finding);
+    let facts = finding.anomaly.facts();
+    let radius = (transactions.len() as f64 * 36.0).max(84.0);
+    // Two boxes lie beside each other, and need no height.
+    let flat = transactions.len() <= 2;
+    let (width, height) =
+        (2.0 * radius + BOX.0 + 40.0, if flat { BOX.1 + 124.0 } else { 2.0 * radius + BOX.1 + 60.0 });
+    let middle = (width / 2.0, height / 2.0);
+    let place = |index: usize| {
+        let turn = TAU * index as f64 / transactions.len() as f64 + if flat { TAU / 2.0 } else { -TAU / 4.0 };
+        let radius = if transactions.len() == 1 { 0.0 } else { radius };
+        (middle.0 + radius * turn.cos(), middle.1 + radius * turn.sin())
+    };
+    let words = finding.witness.steps.iter().map(|step| step.why.as_str()).collect::<Vec<_>>().join("; ");
+    let mut text = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
+         height=\"{height:.0}\" role=\"img\" fill=\"none\" stroke=\"currentColor\" font-family=\"sans-serif\" \
+         font-size=\"13\" text-anchor=\"middle\">\n<title>{}</title>\n<desc>{}</desc>\n",
+        escaped(&format!("{}, {}", facts.name, facts.known_as)),
+        escaped(&words)
+    );
+    for step in &finding.witness.steps {
+        let index = |transaction| transactions.iter().position(|known| *known == transaction).unwrap_or(0);
+        let (from, to) = (index(step.from), index(step.to));
+        if from != to {
+            arrow(&mut text, place(from), place(to), step);
+        }
+    }
+    for (index, transaction) in transactions.iter().enumerate() {
+        let (x, y) = place(index);
+        let _ = writeln!(
+            text,
+            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{}\" height=\"{}\" rx=\"5\"/>\n\
+             <text x=\"{x:.1}\" y=\"{y:.1}\" stroke=\"none\" fill=\"currentColor\">{}</text>\n\
+             <text x=\"{x:.1}\" y=\"{:.1}\" stroke=\"none\" fill=\"currentColor\" font-size=\"10\">{}</text>",
+            x - BOX.0 / 2.0,
+            y - BOX.1 / 2.0,
+            BOX.0,
+            BOX.1,
+            escaped(&name(history, *transaction)),
+            y + 13.0,
+            client(history, *transaction)
+        );
+    }
+    text + "</svg>\n"
+}
+
+fn client(history: &History, transaction: usize) -> String {
+    history.transactions().get(transaction).map_or_else(String::new, |t| format!("client {}", t.client))
+}
+
+/// A bent arrow from box to box, so that one there and one back lie apart.
+fn arrow(text: &mut String, from: (f64, f64), to: (f64, f64), step: &Step) {
+    const BEND: f64 = 34.0;
+    let (x, y) = (to.0 - from.0, to.1 - from.1);
+    let length = x.hypot(y).max(1.0);
+    let side = (y / length, -x / length);
+    let bend = (from.0.midpoint(to.0) + BEND * side.0, from.1.midpoint(to.1) + BEND * side.1);
+    let (start, end) = (at_edge(from, bend), at_edge(to, bend));
+    let turn = (end.1 - bend.1).atan2(end.0 - bend.0);
+    let wing = |turn: f64| (end.0 - 9.0 * turn.cos(), end.1 - 9.0 * turn.sin());
+    let (left, right) = (wing(turn - 0.4), wing(turn + 0.4));
+    let words = (bend.0 + 6.0 * side.0, bend.1 + 6.0 * side.1 + 4.0);
+    let _ = writeln!(
+        text,
+        "<g><title>{}</title><path d=\"M{:.1} {:.1}Q{:.1} {:.1} {:.1} {:.1}\"/>\
+         <path d=\"M{:.1} {:.1}L{:.1} {:.1}L{:.1} {:.1}\"/>\
+         <text x=\"{:.1}\" y=\"{:.1}\" stroke=\"none\" fill=\"currentColor\">{}</text></g>",
+        escaped(&step.why),
+        start.0,
+        start.1,
+        bend.0,
+        bend.1,
+        end.0,
+        end.1,
+        left.0,
+        left.1,
+        end.0,
+        end.1,
+        right.0,
+        right.1,
+        words.0,
+        words.1,
+        label(step)
+    );
+}
+
+/// Where the line from a box's middle to a point leaves the box.
+fn at_edge(middle: (f64, f64), point: (f64, f64)) -> (f64, f64) {
+    let (x, y) = (point.0 - middle.0, point.1 - middle.1);
+    let share = (BOX.0 / 2.0 / x.abs().max(0.1)).min(BOX.1 / 2.0 / y.abs().max(0.1)).min(1.0);
+    (middle.0 + share * x, middle.1 + share * y)
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

@@ -1,0 +1,255 @@
+//! A report in words, for people: the verdict first, then what was found with a proof of each, then what was not seen.
+//!
+//! Not here: the words of single dependencies (`scene.rs`, `explain.rs`), and pictures (`graph.rs`).
+
+use std::fmt::{self, Write as _};
+
+use super::{Blind, Count, Finding, Report};
+use crate::model::{Guarantee, Model, Order};
+
+/// The report as plain text of several paragraphs, ending with a line break.
+pub fn render(report: &Report) -> String {
+    let mut text = String::new();
+    for line in verdict(report) {
+        text += &line;
+        text.push('\n');
+    }
+    if !report.findings.is_empty() {
+        text.push('\n');
+        text += &table(report);
+        for finding in &report.findings {
+            text.push('\n');
+            text += &proof(finding);
+        }
+    }
+    text.push('\n');
+    text += &examined(report);
+    if !report.blind.is_empty() {
+        text += "\nWhat this check could not see:\n";
+        for blind in &report.blind {
+            let _ = writeln!(text, "- {blind}");
+        }
+    }
+    text
+}
+
+/// The report in a line, for tables: "snapshot isolation; write skew 12".
+pub fn summary(report: &Report) -> String {
+    let models: Vec<Model> =
+        report.verdict.not_contradicted.iter().map(|guarantee| guarantee.model).collect();
+    let implied = |model: &Model| models.iter().any(|other| other != model && other.implies(*model));
+    let mut strongest: Vec<&str> = Vec::new();
+    for model in models.iter().filter(|model| !implied(model)) {
+        if !strongest.contains(&model.name()) {
+            strongest.push(model.name());
+        }
+    }
+    let strongest = if strongest.is_empty() { "nothing".to_owned() } else { strongest.join(" and ") };
+    let found = report.findings.iter().map(|finding| {
+        format!("{} {}{}", finding.anomaly.facts().known_as, count(finding.count), with(finding.order))
+    });
+    let found = found.collect::<Vec<_>>().join(", ");
+    if found.is_empty() { format!("{strongest}; nothing found") } else { format!("{strongest}; {found}") }
+}
+
+/// The first lines: what was promised, whether it was kept, and what is not contradicted.
+fn verdict(report: &Report) -> Vec<String> {
+    let looked = format!(
+        "in {} committed transactions with {} dependencies; this is no proof",
+        grouped(report.examined.committed + report.examined.proved_committed),
+        grouped(report.examined.dependencies())
+    );
+    let first = match report.verdict.promised {
+        Some(promised) if report.verdict.kept == Some(false) => {
+            let broken = report.findings.iter().filter(|finding| finding.contradicts(promised));
+            let broken: Vec<String> = broken.map(title).collect();
+            format!("PROMISE BROKEN: {promised} was promised, but the history shows {}.", broken.join(", "))
+        }
+        Some(promised) => format!("Nothing contradicts {promised} {looked}."),
+        None if report.findings.is_empty() => format!("Nothing was found {looked}."),
+        None => {
+            let found: Vec<String> = report.findings.iter().map(title).collect();
+            format!("The history shows {}.", found.join(", "))
+        }
+    };
+    let left: Vec<String> = report.verdict.not_contradicted.iter().map(Guarantee::to_string).collect();
+    let second = if left.is_empty() {
+        "It contradicts every model, read uncommitted included.".to_owned()
+    } else {
+        format!("The strongest that it does not contradict: {}.", left.join("; "))
+    };
+    vec![first, second]
+}
+
+/// The name that people use, and the one of the literature.
+fn title(finding: &Finding) -> String {
+    let facts = finding.anomaly.facts();
+    if facts.known_as == facts.name {
+        return format!("{}{}", facts.name, with(finding.order));
+    }
+    format!("{} ({}){}", facts.known_as, facts.name, with(finding.order))
+}
+
+/// Which orders were needed, if any.
+fn with(order: Order) -> &'static str {
+    match order {
+        Order::Data => "",
+        Order::Session => " with session order",
+        Order::RealTime => " with real time",
+    }
+}
+
+fn count(count: Count) -> String {
+    let found = grouped(count.found);
+    if count.complete { found } else { format!("at least {found}") }
+}
+
+fn table(report: &Report) -> String {
+    let committed = report.examined.committed + report.examined.proved_committed;
+    let mut rows = vec![["anomaly", "count", "per million committed", "needs"].map(ToOwned::to_owned)];
+    rows.extend(report.findings.iter().map(|finding| {
+        let needs = match finding.order {
+            Order::Data => "the data alone",
+            Order::Session => "session order",
+            Order::RealTime => "real time",
+        };
+        let share = per_million(finding.count.found, committed);
+        [finding_name(finding), count(finding.count), share, needs.to_owned()]
+    }));
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let (first, second, third) = (width(0), width(1), width(2));
+    let mut text = String::new();
+    for [name, count, share, needs] in &rows {
+        let _ = writeln!(text, "{name:first$}  {count:>second$}  {share:>third$}  {needs}");
+    }
+    text
+}
+
+fn finding_name(finding: &Finding) -> String {
+    let facts = finding.anomaly.facts();
+    if facts.known_as == facts.name {
+        facts.name.to_owned()
+    } else {
+        format!("{}, {}", facts.name, facts.known_as)
+    }
+}
+
+fn per_million(found: u64, committed: u64) -> String {
+    if committed == 0 {
+        return "-".to_owned();
+    }
+    let share = found as f64 * 1e6 / committed as f64;
+    if share >= 100.0 { format!("{share:.0}") } else { format!("{share:.2}") }
+}
+
+fn proof(finding: &Finding) -> String {
+    let cycle = finding.witness.steps.iter().any(|step| step.dependency.is_some());
+    let kind = match (cycle, finding.witness.smallest) {
+        (true, true) => "the smallest cycle",
+        (true, false) => "one such cycle, maybe not the smallest",
+        (false, _) => "the first one",
+    };
+    let mut text =
+        format!("{}: {}.\nFor example, {kind}:\n", finding_name(finding), finding.anomaly.facts().meaning);
+    for (number, step) in finding.witness.steps.iter().enumerate() {
+        let why = step.dependency.map_or_else(String::new, |dependency| format!(" [{}]", dependency.name()));
+        let _ = writeln!(text, "  {}. {}{why}", number + 1, step.why);
+    }
+    text
+}
+
+fn examined(report: &Report) -> String {
+    let examined = &report.examined;
+    let mut text = format!(
+        "Examined: {} committed transactions, {} aborted, {} of unknown outcome",
+        grouped(examined.committed),
+        grouped(examined.aborted),
+        grouped(examined.unknown)
+    );
+    if examined.proved_committed > 0 {
+        let _ = write!(text, " ({} of them proved to be committed)", grouped(examined.proved_committed));
+    }
+    let _ = write!(
+        text,
+        "; {} operations.\nDependencies: {} write-write, {} write-read, {} read-write, {} read-write by predicates.\n",
+        grouped(examined.operations),
+        grouped(examined.write_write),
+        grouped(examined.write_read),
+        grouped(examined.read_write),
+        grouped(examined.predicate)
+    );
+    text
+}
+
+impl fmt::Display for Blind {
+    /// A sentence without its full stop.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Blind::NoPredicates => {
+                f.write_str("No transaction read by a predicate, so phantoms could not show")
+            }
+            Blind::UnknownOutcomes(count) => write!(
+                f,
+                "Nobody knows whether {} transactions were committed, and nothing proves it: they were left out",
+                grouped(*count)
+            ),
+            Blind::Dropped(count) => write!(
+                f,
+                "{} transactions were carried out and are not in the history; what they did could not be followed",
+                grouped(*count)
+            ),
+            Blind::UndecidedOrder(count) => {
+                write!(f, "Nothing tells the order of {} pairs of versions of a row", grouped(*count))
+            }
+            Blind::NoInstants => f.write_str("There are no instants, so real time was not looked at"),
+            Blind::NothingShared => {
+                f.write_str("No transaction read or overwrote what another wrote, so that nothing could show")
+            }
+            Blind::Windows(count) => write!(
+                f,
+                "The history was checked in {} windows; dependencies from one to another were not looked at",
+                grouped(*count)
+            ),
+        }
+    }
+}
+
+/// A number with separated thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{Options, check};
+    use crate::history::text;
+
+    #[test]
+    fn thousands_are_separated() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn a_line_for_tables() {
+        let line = |history: &str| summary(&check(&text::parse(history).unwrap(), &Options::default()));
+        assert_eq!(line(""), "serializable; nothing found");
+        assert_eq!(
+            line("T1: r x = v0, r y = v0, w x = v1\nT2: r x = v0, r y = v0, w y = v1"),
+            "snapshot isolation; write skew 1"
+        );
+        assert_eq!(
+            line("T1 client=0: w x = v1\nT2 client=0: r x = v0"),
+            "serializable; read skew 1 with session order"
+        );
+        assert_eq!(line("T1: a x += 1, l x = []"), "nothing; own write not seen 1");
+    }
+}
