@@ -9,6 +9,7 @@
 //! | `model`, `anomaly` | what can be promised, and what contradicts it: two tables |
 //! | `history`, `history/…` | what transactions read and wrote; its formats |
 //! | `check`, `check/…` | from a history to a verdict |
+//! | `windows` | the same window by window, when memory is scarce |
 //!
 //! ```
 //! use isobench_isolation::{EffectiveLevel, Level};
@@ -23,6 +24,7 @@ pub mod check;
 pub mod history;
 mod level;
 pub mod model;
+pub mod windows;
 
 pub use anomaly::{Anomaly, AnomalyFacts};
 pub use check::{Finding, Report, Verdict, Witness};

@@ -3,6 +3,7 @@
 //! Not here: what each proscribes (`anomaly.rs`), and SQL's names for what a user asks for (`level.rs`).
 
 use std::fmt;
+use std::str::FromStr;
 
 /// A consistency model of transactions, defined by the anomalies that it proscribes.
 ///
@@ -113,6 +114,60 @@ impl fmt::Display for Guarantee {
     }
 }
 
+/// The text names no guarantee.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownGuarantee(String);
+
+impl fmt::Display for UnknownGuarantee {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown guarantee \"{}\"; use one of ", self.0)?;
+        for model in Model::ALL {
+            write!(f, "{}, ", model.name())?;
+        }
+        f.write_str("alone or after strong session (each client's order counts) or strict (real time counts)")
+    }
+}
+
+impl std::error::Error for UnknownGuarantee {}
+
+/// Short names of models, and Adya's.
+const SHORT: [(&str, Model); 10] = [
+    ("pl 1", Model::ReadUncommitted),
+    ("pl 2", Model::ReadCommitted),
+    ("pl 2+", Model::ConsistentView),
+    ("pl si", Model::SnapshotIsolation),
+    ("si", Model::SnapshotIsolation),
+    ("snapshot", Model::SnapshotIsolation),
+    ("pl 2.99", Model::RepeatableRead),
+    ("repeatable read", Model::RepeatableRead),
+    ("repeatable read (pl 2.99)", Model::RepeatableRead),
+    ("pl 3", Model::Serializable),
+];
+
+impl FromStr for Guarantee {
+    type Err = UnknownGuarantee;
+
+    /// Takes what `Display` writes and Adya's names, in any case and with `-` or `_` for blanks; "strict" and "strong" mean the same.
+    fn from_str(text: &str) -> Result<Guarantee, UnknownGuarantee> {
+        let words = text.to_lowercase().replace(['-', '_'], " ");
+        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        let prefixes = [
+            ("strong session ", Order::Session),
+            ("session ", Order::Session),
+            ("strict ", Order::RealTime),
+            ("strong ", Order::RealTime),
+        ];
+        let (name, order) = prefixes
+            .into_iter()
+            .find_map(|(prefix, order)| Some((words.strip_prefix(prefix)?, order)))
+            .unwrap_or((&words, Order::Data));
+        let long = Model::ALL.into_iter().find(|model| model.name() == name);
+        let short = || SHORT.into_iter().find(|(short, _)| *short == name).map(|(_, model)| model);
+        let model = long.or_else(short).ok_or_else(|| UnknownGuarantee(text.to_owned()))?;
+        Ok(Guarantee { model, order })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,5 +187,27 @@ mod tests {
         let name = |model, order| Guarantee { model, order }.to_string();
         assert_eq!(name(Model::Serializable, Order::RealTime), "strict serializable");
         assert_eq!(name(Model::SnapshotIsolation, Order::Session), "strong session snapshot isolation");
+    }
+
+    #[test]
+    fn what_is_shown_is_understood() {
+        for model in Model::ALL {
+            for order in Order::ALL {
+                let guarantee = Guarantee { model, order };
+                assert_eq!(guarantee.to_string().parse(), Ok(guarantee));
+                assert_eq!(guarantee.to_string().to_uppercase().replace(' ', "_").parse(), Ok(guarantee));
+            }
+        }
+        let guarantee = |model, order| Ok(Guarantee { model, order });
+        assert_eq!("strong-serializable".parse(), guarantee(Model::Serializable, Order::RealTime));
+        assert_eq!(" Snapshot  Isolation".parse(), guarantee(Model::SnapshotIsolation, Order::Data));
+        assert_eq!("repeatable read".parse(), guarantee(Model::RepeatableRead, Order::Data));
+        assert_eq!("PL-2+".parse(), guarantee(Model::ConsistentView, Order::Data));
+        let message = "eventual".parse::<Guarantee>().unwrap_err().to_string();
+        assert!(
+            message.starts_with("unknown guarantee \"eventual\"; use one of read uncommitted, "),
+            "{message}"
+        );
+        assert!("strict".parse::<Guarantee>().is_err() && "".parse::<Guarantee>().is_err());
     }
 }
