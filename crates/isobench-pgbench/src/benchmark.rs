@@ -229,6 +229,7 @@ fn spec(debug: bool, options: &Benchmark) -> RunSpec {
             (false, false) => OnError::Abort,
         },
         seed: options.seed,
+        attempts_from: 0,
         connect_each: options.connect,
         rules: Rules::Pgbench,
         detail,

@@ -459,9 +459,10 @@ impl Client {
     }
 
     /// A number that no other attempt has, in all runs: attempts of this client, this one included, times clients, plus the
-    /// client's number. So it is never 0.
+    /// client's number, plus what the run begins from. So it is never 0.
     fn attempt_id(&self, ctx: &Context<'_>) -> u64 {
-        self.attempts * ctx.job.spec.clients as u64 + self.id as u64
+        let spec = &ctx.job.spec;
+        spec.attempts_from + self.attempts * spec.clients as u64 + self.id as u64
     }
 
     /// The session asked for is there; these bytes came with it.

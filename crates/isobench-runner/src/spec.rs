@@ -88,6 +88,8 @@ pub struct RunSpec {
     pub on_error: OnError,
     /// Seed of every random stream (pgbench: `--random-seed`).
     pub seed: u64,
+    /// What is added to the numbers of attempts (the variable `attempt_id`): more than any number that rows have from runs before.
+    pub attempts_from: u64,
     /// A connection of its own for each transaction (pgbench: `-C`); [`crate::Job::reconnecting`] says how it is made.
     pub connect_each: bool,
     /// Whose rules hold where pgbench's differ.
@@ -113,6 +115,7 @@ impl Default for RunSpec {
             protocol: Protocol::default(),
             on_error: OnError::default(),
             seed: 0,
+            attempts_from: 0,
             connect_each: false,
             rules: Rules::default(),
             detail: Detail::default(),

@@ -61,10 +61,8 @@ impl Bench<'_> {
         let mut notes = self.tables.make(target)?;
         let workload = plan.sources.workload(plan.scale, plan.seed, &[])?;
         let job = sessions::job(plan.spec(cell), workload, &target.database);
-        let job = match self.judging {
-            Some(judging) => Judging::recording(job, judging.file(&cell.file_name(number))?.as_deref())?,
-            None => job,
-        };
+        let file = self.judging.map(|judging| judging.file(&cell.file_name(number))).transpose()?.flatten();
+        let job = if self.judging.is_some() { Judging::recording(job, file.as_deref())? } else { job };
         let connector = target.connector();
         let (mut fleet, effective) = sessions::open(&job, &connector, &target.database, Some(cell.level))?;
         if plan.strict_levels && effective.differs_from(cell.level) {
@@ -94,7 +92,7 @@ impl Bench<'_> {
         round.invariants = books.close(&connector, &run, Some(promised));
         let mut judgement = None;
         if let (Some(judging), Some(recording)) = (self.judging, job.into_recording()) {
-            match judging.judge(recording, Some(promised)) {
+            match judging.judge(recording, file.as_deref(), Some(promised)) {
                 Ok((verdict, text)) => {
                     round.verdict = Some(verdict);
                     judgement = Some(text);

@@ -2,12 +2,16 @@
 //!
 //! Not here: how a history is checked (`isobench_isolation`), and invariants of the tables (`books.rs`).
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use isobench_isolation::Guarantee;
-use isobench_isolation::check::{Blind, Options, check};
+use isobench_isolation::check::{Options, check, render};
+use isobench_isolation::history::FormatError;
+use isobench_isolation::history::binary::Windows;
+use isobench_isolation::windows::check_windows;
+use isobench_isolation::{Guarantee, History, Report};
 use isobench_report::Verdict;
 use isobench_runner::{Job, Recording, Storage};
 
@@ -19,7 +23,7 @@ pub struct Judging {
     /// The folder that histories are written into; none are kept without one.
     pub folder: Option<PathBuf>,
     /// How many transactions are looked at together; all without it.
-    pub window: Option<u32>,
+    pub window: Option<usize>,
 }
 
 impl Judging {
@@ -44,25 +48,46 @@ impl Judging {
         job.recording(storage).map_err(Failure::setup)
     }
 
-    /// Checks what was recorded. Returns the verdict, and the report for people.
+    /// Checks what was recorded, into `file` if there is one. Returns the verdict, and the report for people.
     ///
     /// # Errors
-    /// The recording can't be read where it is kept.
+    /// In words, the recording can't be read where it is kept.
     pub fn judge(
         &self,
         recording: Recording,
+        file: Option<&Path>,
         promised: Option<Guarantee>,
     ) -> Result<(Verdict, String), String> {
         let problem = recording.problem();
-        let history = recording
-            .into_history()
-            .map_err(|error| format!("the recorded history can't be read: {error}"))?;
         let began = Instant::now();
         let options = Options { promised, ..Options::default() };
-        let report = check(&history, &options);
-        let mut blind: Vec<String> = report.blind.iter().map(|blind: &Blind| format!("{blind:?}")).collect();
-        blind.extend(problem);
-        let text = format!("{report:#?}");
-        Ok((Verdict::new(&history, &report, blind, began.elapsed()), text))
+        let looked_at = match self.window {
+            Some(size) => in_windows(recording, file, size, &options),
+            None => recording.into_history().map(|history| {
+                let report = check(&history, &options);
+                (history, report)
+            }),
+        };
+        let (history, report) =
+            looked_at.map_err(|error| format!("the recorded history can't be read: {error}"))?;
+        let mut verdict = Verdict::new(&history, &report, began.elapsed());
+        verdict.blind.extend(problem);
+        Ok((verdict, render(&report)))
     }
+}
+
+/// Checks a recording in windows, which needs a file.
+fn in_windows(
+    recording: Recording,
+    file: Option<&Path>,
+    size: usize,
+    options: &Options,
+) -> Result<(History, Report), FormatError> {
+    let folder = tempfile::tempdir()?;
+    let path = file.map_or_else(|| folder.path().join("history"), Path::to_owned);
+    recording.write_to(&path)?;
+    drop(recording);
+    let windows = Windows::new(|| Ok(BufReader::new(File::open(&path)?)), size, false)?;
+    let dropped = windows.dropped();
+    check_windows(windows, dropped, options)
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use isobench_isolation::check::graph::dot;
 use isobench_isolation::check::{Examined, Report};
 use isobench_isolation::{Anomaly, Finding, Guarantee, History, Model, Order};
 use schemars::JsonSchema;
@@ -70,8 +71,8 @@ pub struct ExaminedHistory {
 }
 
 impl Verdict {
-    /// The verdict that a check's report makes; `blind` are the sentences for what it couldn't see.
-    pub fn new(history: &History, report: &Report, blind: Vec<String>, took: Duration) -> Verdict {
+    /// The verdict that a check's report makes; its witnesses are of this history.
+    pub fn new(history: &History, report: &Report, took: Duration) -> Verdict {
         let promised = report.verdict.promised;
         Verdict {
             promised: promised.map(|guarantee| guarantee.to_string()),
@@ -83,7 +84,7 @@ impl Verdict {
                 .map(|found| AnomalyFound::new(history, found, promised))
                 .collect(),
             examined: report.examined.into(),
-            blind,
+            blind: report.blind.iter().map(ToString::to_string).collect(),
             check_s: took.as_secs_f64(),
         }
     }
@@ -114,10 +115,7 @@ impl AnomalyFound {
             at_least: !found.count.complete,
             breaks_promise: promised.is_some_and(|promised| found.contradicts(promised)),
             witness: found.witness.steps.iter().map(|step| step.why.clone()).collect(),
-            graph: {
-                let _ = history;
-                String::new()
-            },
+            graph: dot(history, found),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! `isobench compare`: one workload at several isolation levels, in interleaved rounds, ending in one table.
 
+use std::num::NonZeroUsize;
+
 use isobench_report::{Cell, CellLevel, Document, render, summarise, to_csv};
 use isobench_runner::{Control, Urgency};
 
@@ -64,7 +66,8 @@ fn judging(options: &CompareOptions, plan: &Plan) -> Outcome<Option<Judging>> {
             plan.sources.name()
         )));
     }
-    Ok(observed.then(|| Judging { folder: options.history.clone(), window: options.window }))
+    Ok(observed
+        .then(|| Judging { folder: options.history.clone(), window: options.window.map(NonZeroUsize::get) }))
 }
 
 /// Measures every cell in every round. Ends early, with what there is, if that is asked for or the server is lost.

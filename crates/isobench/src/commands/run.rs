@@ -107,7 +107,7 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     round.connect_s = Some(connecting.as_secs_f64());
     round.invariants.clone_from(&invariants);
     if let Some(recording) = job.into_recording() {
-        match Judging::default().judge(recording, promised) {
+        match Judging::default().judge(recording, options.history.as_deref(), promised) {
             Ok((verdict, report)) => {
                 round.verdict = Some(verdict);
                 text.push('\n');

@@ -1,5 +1,6 @@
 //! Options of `isobench compare`, which are at the same time the keys of a plan file.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -27,8 +28,8 @@ pub struct CompareOptions {
     #[arg(long, value_name = "FOLDER", help_heading = "Verdict")]
     pub history: Option<PathBuf>,
     /// Check the history in windows of so many transactions, so that memory stays bounded
-    #[arg(long, value_name = "NUM", help_heading = "Verdict", value_parser = clap::value_parser!(u32).range(1..))]
-    pub window: Option<u32>,
+    #[arg(long, value_name = "NUM", help_heading = "Verdict")]
+    pub window: Option<NonZeroUsize>,
     /// Record and check no history, whatever the scripts say
     #[arg(long, help_heading = "Verdict", conflicts_with_all = ["history", "window"])]
     pub no_verdict: bool,

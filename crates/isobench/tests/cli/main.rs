@@ -3,6 +3,7 @@
 //! By topic, a module each; one test program, so that it is linked once. No test decides by time.
 
 mod bad_input;
+mod checked;
 mod compare;
 mod crashes;
 mod encrypted;

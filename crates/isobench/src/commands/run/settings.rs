@@ -68,6 +68,7 @@ impl Settings {
             connect_each: options.connect,
             detail: Detail { errors: options.verbose_errors, steps: options.debug },
             seed: seed(&options.random_seed)?,
+            attempts_from: attempts_from(),
             per_command: options.report_per_command,
             grace: GRACE,
             ..RunSpec::default()
@@ -139,6 +140,14 @@ fn definition(text: &str) -> Outcome<(String, String)> {
         }
         _ => Err(Failure::setup(format!("invalid variable definition: \"{text}\""))),
     }
+}
+
+/// Where the numbers of attempts begin. Rows of a server that is somebody's have numbers from runs before; no run has an attempt
+/// each microsecond, so the microseconds since some day, here the first of 2025, are above all of them.
+fn attempts_from() -> u64 {
+    const THAT_DAY: Duration = Duration::from_secs(1_735_689_600);
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().saturating_sub(THAT_DAY);
+    u64::try_from(since.as_micros()).unwrap_or(0)
 }
 
 /// The seed: an integer, or one made of the time or the system's randomness.

@@ -1,0 +1,156 @@
+//! Checked workloads in `compare`, `audit`, `run` and `init`: what was promised, what the history shows, and the exit status.
+//!
+//! Not here: `isobench check` (`check.rs`), and what the checker finds in which history (crate `isobench-isolation`).
+
+use std::fs;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::compare::words;
+use crate::support::document::{self, cells, count, rounds};
+use crate::support::named::Database;
+use crate::support::program::Running;
+use crate::support::scene::Scene;
+
+/// The names of the anomalies of a round.
+fn anomalies(round: &Value) -> Vec<&str> {
+    let anomalies = round["verdict"]["anomalies"].as_array().expect("a verdict");
+    anomalies.iter().map(|anomaly| anomaly["name"].as_str().expect("a name")).collect()
+}
+
+#[test]
+fn each_level_is_judged_by_its_own_history() {
+    let Some(scene) = Scene::with_server("each_level_is_judged_by_its_own_history") else { return };
+    let options = "compare --workload registers:keys=16 --clients 8 --rounds 2 --time 0.7 --warmup 0.1 --json out.json --csv out.csv";
+    let finished = scene.run(&words(options)).expect(0);
+    let finished = finished.prints(&["anomalies", "promise unbroken", "so the level gave no more than"]);
+    assert!(!finished.stdout.contains("BROKEN"), "{}", finished.stdout);
+    let document = document::read(&scene, "out.json");
+    let [committed, repeatable, serializable] = cells(&document) else { panic!("three cells") };
+    // Read, then written, by eight clients on sixteen registers: at read committed somebody's increment is lost.
+    assert_eq!(committed["summary"]["verdict"]["models"], serde_json::json!(["read committed"]));
+    assert!(rounds(&document).next().is_some_and(|round| anomalies(round).contains(&"P4")));
+    assert!(count(committed, "/summary/violations") > 0);
+    for (cell, promised) in [(repeatable, "snapshot isolation"), (serializable, "serializable")] {
+        let verdict = &cell["summary"]["verdict"];
+        assert_eq!((&verdict["promised"], &verdict["kept"]), (&promised.into(), &true.into()), "{verdict}");
+        assert_eq!(cell["summary"]["invariants_held"], true, "increments are lost at no level above");
+    }
+    assert_eq!(count(serializable, "/summary/verdict/anomalies"), 0);
+    for round in rounds(&document) {
+        // Every attempt that the round counts is in the history, and the warm-up's with them.
+        let looked_at = count(round, "/verdict/examined/committed");
+        let run = count(round, "/attempts/committed") + count(round, "/warmup/committed");
+        assert_eq!(looked_at, run);
+        assert!(count(round, "/verdict/examined/write_read") > 0, "{}", round["verdict"]);
+    }
+    assert!(scene.read("out.csv").contains(",snapshot isolation,true,"), "{}", scene.read("out.csv"));
+}
+
+#[test]
+fn an_audit_prints_witnesses_and_writes_histories() {
+    let Some(scene) = Scene::with_server("an_audit_prints_witnesses_and_writes_histories") else { return };
+    let options = "audit --levels rc,ser --workload write-skew:shifts=4 --clients 8 --time 0.7";
+    let finished = scene.run(&words(options)).expect(0).says(&["the histories are in isobench-history"]);
+    let finished =
+        finished.prints(&["write-skew:shifts=4, read committed, 8 clients", "serializable", " violations"]);
+    // A witness in words: who read what, and who wrote the next version.
+    assert!(finished.stdout.contains("doctors"), "{}", finished.stdout);
+    let mut histories: Vec<String> = fs::read_dir(scene.file("isobench-history"))
+        .expect("the folder")
+        .map(|entry| entry.expect("a file").file_name().to_string_lossy().into_owned())
+        .collect();
+    histories.sort();
+    assert_eq!(histories.len(), 2, "{histories:?}");
+    // What was recorded at read committed is no serializable history.
+    let file = format!("isobench-history/{}", histories[0]);
+    scene.run(&["check", &file, "--promised", "read committed"]).expect(0);
+    scene.run(&["check", &file, "--promised", "serializable"]).expect(3);
+    let file = format!("isobench-history/{}", histories[1]);
+    scene.run(&["check", &file, "--promised", "serializable"]).expect(0);
+}
+
+#[test]
+fn a_run_is_judged_too() {
+    let Some(scene) = Scene::with_server("a_run_is_judged_too") else { return };
+    let run = "run --workload bank:accounts=8 --isolation rr -c 4 -t 100 --max-tries 1000 -L 10000";
+    let finished = scene.run(&words(&format!("{run} --history bank.history --json out.json"))).expect(0);
+    finished.prints(&["transaction type: ", "snapshot isolation", "invariant total-unchanged: held"]);
+    let document = document::read(&scene, "out.json");
+    let round = rounds(&document).next().expect("a round");
+    assert_eq!(round["verdict"]["promised"], "snapshot isolation");
+    assert_eq!(count(round, "/verdict/examined/committed"), 400);
+    scene.run(&words("check bank.history --promised snapshot-isolation")).expect(0);
+    let finished = scene.run(&words(&format!("{run} --no-verdict"))).expect(0);
+    assert!(!finished.stdout.contains("contradict"), "{}", finished.stdout);
+}
+
+#[test]
+fn tables_on_a_named_server_are_made_by_init() {
+    let Some(database) = Database::new("tables_on_a_named_server_are_made_by_init") else { return };
+    let scene = Scene::new();
+    database.run(&scene, &words("init --workload bank:accounts=10")).expect(0).says(&["made tables"]);
+    let run = "run --workload bank:accounts=10 --isolation ser -c 2 -t 20 --max-tries 1000 -L 10000";
+    database.run(&scene, &words(run)).expect(0).prints(&["total-unchanged: held", "serializable"]);
+    // Versions begin where the first run ended.
+    database.run(&scene, &words(run)).expect(0).prints(&["total-unchanged: held", "serializable"]);
+}
+
+/// A script whose annotation tells of a version that nobody wrote, as a server with a defect would return it.
+const IMPOSSIBLE: &str = "BEGIN;\n--@ read t key=1 version=7 value=3\nSELECT v FROM t;\n\
+                          --@ write t key=1 version=$1 value=:attempt_id\nUPDATE t SET v = v + 1 RETURNING v;\nEND;\n";
+
+#[test]
+fn a_broken_promise_is_branded_and_is_status_3() {
+    let Some(scene) = Scene::with_server("a_broken_promise_is_branded_and_is_status_3") else { return };
+    scene.write("impossible.sql", IMPOSSIBLE);
+    scene
+        .write("tables.sql", "DROP TABLE IF EXISTS t;\nCREATE TABLE t (v int);\nINSERT INTO t VALUES (0);\n");
+    let options = "compare --workload impossible.sql --setup tables.sql --levels ser --clients 1 --rounds 1 --time 0.1 --warmup 0 --json out.json";
+    let finished = scene.run(&words(options)).expect(3).says(&["did not give what it promises"]);
+    finished.prints(&["PROMISE BROKEN", "promise BROKEN", "garbage read"]);
+    let document = document::read(&scene, "out.json");
+    let round = rounds(&document).next().expect("a round");
+    assert_eq!(round["verdict"]["kept"], false);
+    // Not asked to judge, it is an unproved row like any other.
+    let finished = scene.run(&words(&format!("{options} --no-verdict"))).expect(0);
+    finished.prints(&["unproved"]);
+}
+
+#[test]
+fn an_interrupted_audit_judges_what_there_is() {
+    let Some(scene) = Scene::with_server("an_interrupted_audit_judges_what_there_is") else { return };
+    let mut command = scene.isobench(&words("audit --levels rc --clients 4 --time 600 --json out.json"));
+    let running = Running::start(&mut command);
+    // The file is there from the moment when the clients begin.
+    let begun = || scene.file("isobench-history").read_dir().ok()?.next().map(|_| ());
+    crate::support::wait_for("the recording", begun);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    running.signal(Signal::INT);
+    running.finish().expect(2).prints(&["INCOMPLETE", "read committed"]);
+    let document = document::read(&scene, "out.json");
+    for round in rounds(&document) {
+        assert_eq!(count(round, "/verdict/examined/committed"), count(round, "/attempts/committed"));
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_starts() {
+    let scene = Scene::new();
+    scene.write("tables.sql", "SELECT 1;\n");
+    for (options, words_said) in [
+        ("compare -w registers -w bank", &["registers", "can't be mixed"][..]),
+        ("compare -w registers:leys=3", &["no parameter \"leys\"", "keys"]),
+        ("compare -w bank+fast", &["no variant \"fast\"", "for-update"]),
+        ("compare -w nothing", &["neither a built-in script (tpcb-like", "registers", "nor a file"]),
+        ("compare -w bank --setup tables.sql", &["--setup", "makes its own tables"]),
+        ("compare --history h", &["tpcb-like", "don't say what they read and write"]),
+        ("audit -w tpcb-like", &["don't say what they read and write"]),
+        ("audit --no-verdict", &["--no-verdict"]),
+        ("run -w bank -b tpcb-like", &["--workload", "--builtin"]),
+        ("run -S --history h", &["--history", "don't say"]),
+    ] {
+        scene.run(&words(options)).expect(1).says(words_said);
+    }
+}
