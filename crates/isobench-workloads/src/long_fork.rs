@@ -23,8 +23,8 @@ pub static LONG_FORK: Workload = Workload {
         },
     ],
     parameters: &[
-        Parameter::int("groups", 32, (1, 1_000_000), "groups"),
-        Parameter::int("rows", 4, (2, 8), "rows of each group"),
+        Parameter::int("groups", 16, (1, 1_000_000), "groups"),
+        Parameter::int("rows", 8, (2, 8), "rows of each group"),
         Parameter::int("writes", 50, (0, 1_000_000), "weight of writers"),
         Parameter::int("reads", 50, (0, 1_000_000), "weight of readers"),
     ],

@@ -55,5 +55,6 @@ pub static RECEIPTS: Workload = Workload {
     assertions: &[],
     proves: "A receipt that came into a batch after its report: a cycle of a new receipt, a closing and a report (G2, by the report's \
              predicate read), which no two of the three make. Snapshot isolation permits it, although the report writes nothing.",
-    blind: "Nothing is updated but the batch numbers: no lost updates. Without the variant filed the tables keep no trace.",
+    blind: "Nothing is updated but the batch numbers: no lost updates, and hardly anything that tells read committed from snapshot \
+            isolation. Without the variant filed the tables keep no trace.",
 };

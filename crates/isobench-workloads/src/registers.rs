@@ -47,8 +47,8 @@ pub static REGISTERS: Workload = Workload {
     invariants: &[Invariant {
         name: "increments-counted",
         meaning: "a register's value is the number of its updates; each lost increment is counted",
-        sql: "SELECT CAST(coalesce(sum(abs(version - value)), 0) AS bigint), \
-              'register ' || CAST(min(CASE WHEN version <> value THEN id END) AS varchar(20)) FROM registers",
+        sql: "SELECT CAST(coalesce(sum(abs(version - val)), 0) AS bigint), \
+              'register ' || CAST(min(CASE WHEN version <> val THEN id END) AS varchar(20)) FROM registers",
     }],
     assertions: &[],
     proves: "Every read and write is observed with its version, so the dependencies are complete: lost updates and read skew \

@@ -101,5 +101,6 @@ pub static SMALLBANK: Workload = Workload {
              TransactSaving but not the WriteCheck before it. Each variant removes it at repeatable read.",
     blind: "The structure takes three transactions of one customer at a time: with the published hot spot it is rare. The tables \
             don't show it, as the Balance keeps no trace. A TransactSaving that isn't covered commits without a change, where the \
-            paper rolls back. There are no predicates.",
+            paper rolls back. It adds in SQL to what it read before: the history calls an update in between lost, though none is. \
+            There are no predicates.",
 };

@@ -48,6 +48,6 @@ pub static WRITE_SKEW: Workload = Workload {
     }],
     proves: "Every read and write is observed with its version. Write skew (G2-item) shows in the history as a cycle of two \
              transactions, and in the tables as a shift without a doctor.",
-    blind: "There are no predicates and no blind writes: no phantoms, no dirty writes. A transaction reads with one statement, so \
-            read skew doesn't occur at read committed.",
+    blind: "There are no predicates and no blind writes: no phantoms, no dirty writes. Shifts are read by one statement, so at read \
+            committed two shifts or two moments are hardly ever compared: read skew and long forks are rare.",
 };

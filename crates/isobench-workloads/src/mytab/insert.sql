@@ -17,5 +17,5 @@ SELECT nextval('mytab_turns') AS turn
 SELECT id, count(*) OVER () AS seen FROM mytab WHERE class = :other
 \aset
 --@ insert mytab key=:turn group=:mine
-INSERT INTO mytab (class, id, value) VALUES (:mine, :turn, :seen);
+INSERT INTO mytab (class, id, val) VALUES (:mine, :turn, :seen);
 COMMIT;

@@ -82,89 +82,89 @@
 \endif
 BEGIN;
 --@ read registers key=$1 version=$2 value=$3
-SELECT id, version, writer, value AS value1 FROM registers WHERE id = :key1
+SELECT id, version, writer, val AS value1 FROM registers WHERE id = :key1
 --+for-update FOR UPDATE
 \gset
 \if :operations >= 2
 --@ read registers key=$1 version=$2 value=$3
-SELECT id, version, writer, value AS value2 FROM registers WHERE id = :key2
+SELECT id, version, writer, val AS value2 FROM registers WHERE id = :key2
 --+for-update FOR UPDATE
 \gset
 \endif
 \if :operations >= 3
 --@ read registers key=$1 version=$2 value=$3
-SELECT id, version, writer, value AS value3 FROM registers WHERE id = :key3
+SELECT id, version, writer, val AS value3 FROM registers WHERE id = :key3
 --+for-update FOR UPDATE
 \gset
 \endif
 \if :operations >= 4
 --@ read registers key=$1 version=$2 value=$3
-SELECT id, version, writer, value AS value4 FROM registers WHERE id = :key4
+SELECT id, version, writer, val AS value4 FROM registers WHERE id = :key4
 --+for-update FOR UPDATE
 \gset
 \endif
 \if :operations >= 5
 --@ read registers key=$1 version=$2 value=$3
-SELECT id, version, writer, value AS value5 FROM registers WHERE id = :key5
+SELECT id, version, writer, val AS value5 FROM registers WHERE id = :key5
 --+for-update FOR UPDATE
 \gset
 \endif
 \if :operations >= 6
 --@ read registers key=$1 version=$2 value=$3
-SELECT id, version, writer, value AS value6 FROM registers WHERE id = :key6
+SELECT id, version, writer, val AS value6 FROM registers WHERE id = :key6
 --+for-update FOR UPDATE
 \gset
 \endif
 \if :operations >= 7
 --@ read registers key=$1 version=$2 value=$3
-SELECT id, version, writer, value AS value7 FROM registers WHERE id = :key7
+SELECT id, version, writer, val AS value7 FROM registers WHERE id = :key7
 --+for-update FOR UPDATE
 \gset
 \endif
 \if :operations >= 8
 --@ read registers key=$1 version=$2 value=$3
-SELECT id, version, writer, value AS value8 FROM registers WHERE id = :key8
+SELECT id, version, writer, val AS value8 FROM registers WHERE id = :key8
 --+for-update FOR UPDATE
 \gset
 \endif
 \if :writes1
 \set value1 :value1 + 1
 --@ write registers key=$1 version=$2 value=$3
-UPDATE registers SET version = version + 1, writer = :attempt_id, value = :value1 WHERE id = :key1 RETURNING id, version, writer;
+UPDATE registers SET version = version + 1, writer = :attempt_id, val = :value1 WHERE id = :key1 RETURNING id, version, writer;
 \endif
 \if :operations >= 2 and :writes2
 \set value2 :value2 + 1
 --@ write registers key=$1 version=$2 value=$3
-UPDATE registers SET version = version + 1, writer = :attempt_id, value = :value2 WHERE id = :key2 RETURNING id, version, writer;
+UPDATE registers SET version = version + 1, writer = :attempt_id, val = :value2 WHERE id = :key2 RETURNING id, version, writer;
 \endif
 \if :operations >= 3 and :writes3
 \set value3 :value3 + 1
 --@ write registers key=$1 version=$2 value=$3
-UPDATE registers SET version = version + 1, writer = :attempt_id, value = :value3 WHERE id = :key3 RETURNING id, version, writer;
+UPDATE registers SET version = version + 1, writer = :attempt_id, val = :value3 WHERE id = :key3 RETURNING id, version, writer;
 \endif
 \if :operations >= 4 and :writes4
 \set value4 :value4 + 1
 --@ write registers key=$1 version=$2 value=$3
-UPDATE registers SET version = version + 1, writer = :attempt_id, value = :value4 WHERE id = :key4 RETURNING id, version, writer;
+UPDATE registers SET version = version + 1, writer = :attempt_id, val = :value4 WHERE id = :key4 RETURNING id, version, writer;
 \endif
 \if :operations >= 5 and :writes5
 \set value5 :value5 + 1
 --@ write registers key=$1 version=$2 value=$3
-UPDATE registers SET version = version + 1, writer = :attempt_id, value = :value5 WHERE id = :key5 RETURNING id, version, writer;
+UPDATE registers SET version = version + 1, writer = :attempt_id, val = :value5 WHERE id = :key5 RETURNING id, version, writer;
 \endif
 \if :operations >= 6 and :writes6
 \set value6 :value6 + 1
 --@ write registers key=$1 version=$2 value=$3
-UPDATE registers SET version = version + 1, writer = :attempt_id, value = :value6 WHERE id = :key6 RETURNING id, version, writer;
+UPDATE registers SET version = version + 1, writer = :attempt_id, val = :value6 WHERE id = :key6 RETURNING id, version, writer;
 \endif
 \if :operations >= 7 and :writes7
 \set value7 :value7 + 1
 --@ write registers key=$1 version=$2 value=$3
-UPDATE registers SET version = version + 1, writer = :attempt_id, value = :value7 WHERE id = :key7 RETURNING id, version, writer;
+UPDATE registers SET version = version + 1, writer = :attempt_id, val = :value7 WHERE id = :key7 RETURNING id, version, writer;
 \endif
 \if :operations >= 8 and :writes8
 \set value8 :value8 + 1
 --@ write registers key=$1 version=$2 value=$3
-UPDATE registers SET version = version + 1, writer = :attempt_id, value = :value8 WHERE id = :key8 RETURNING id, version, writer;
+UPDATE registers SET version = version + 1, writer = :attempt_id, val = :value8 WHERE id = :key8 RETURNING id, version, writer;
 \endif
 COMMIT;

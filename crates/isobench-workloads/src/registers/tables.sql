@@ -3,8 +3,8 @@ CREATE TABLE registers (
     id bigint PRIMARY KEY,
     version bigint NOT NULL,
     writer bigint,
-    value bigint NOT NULL
+    val bigint NOT NULL
 )
 --+fillfactor WITH (fillfactor = 10)
 ;
-INSERT INTO registers (id, version, value) SELECT id, 0, 0 FROM generate_series(1, :keys) AS numbers(id);
+INSERT INTO registers (id, version, val) SELECT id, 0, 0 FROM generate_series(1, :keys) AS numbers(id);

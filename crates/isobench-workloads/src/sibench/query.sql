@@ -1,4 +1,4 @@
 BEGIN;
 --@ read sibench key=$1 version=$2 value=$3
-SELECT id, version, writer FROM sibench ORDER BY value ASC LIMIT 1;
+SELECT id, version, writer FROM sibench ORDER BY val ASC LIMIT 1;
 COMMIT;

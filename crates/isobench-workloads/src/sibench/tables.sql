@@ -1,10 +1,10 @@
 DROP TABLE IF EXISTS sibench;
 CREATE TABLE sibench (
     id bigint PRIMARY KEY,
-    value bigint NOT NULL,
+    val bigint NOT NULL,
     version bigint NOT NULL,
     writer bigint
 )
 --+fillfactor WITH (fillfactor = 10)
 ;
-INSERT INTO sibench (id, value, version) SELECT id, id, 0 FROM generate_series(1, :items) AS numbers(id);
+INSERT INTO sibench (id, val, version) SELECT id, id, 0 FROM generate_series(1, :items) AS numbers(id);

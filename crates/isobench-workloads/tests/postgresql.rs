@@ -1,0 +1,238 @@
+//! All workloads on the installed PostgreSQL: tables, invariants, and their scripts under the real pgbench.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use isobench_database::{Database, detect};
+use isobench_pgserver::Server;
+use isobench_pgwire::Connection;
+use isobench_workloads::{Chosen, check, find, make};
+
+use support::{every, postgresql, session, smaller};
+
+fn found(conn: &mut Connection, chosen: &Chosen) -> BTreeMap<&'static str, u64> {
+    check(conn, chosen).unwrap().into_iter().map(|row| (row.name, row.found)).collect()
+}
+
+#[test]
+fn scripts_run_under_the_real_pgbench() {
+    let Some((server, bin)) = postgresql("scripts_run_under_the_real_pgbench") else { return };
+    let mut conn = session(&server);
+    let database = detect(&mut conn).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for chosen in every().iter().map(smaller) {
+        // A variant finds the tables of the workload, and drops them.
+        assert!(make(&mut conn, &database, &chosen).unwrap().is_empty());
+        assert!(found(&mut conn, &chosen).values().all(|found| *found == 0), "{}", chosen.name());
+        for protocol in ["simple", "prepared"] {
+            pgbench(&bin, &server, folder.path(), &chosen, protocol);
+        }
+        // It ran at serializable.
+        assert!(found(&mut conn, &chosen).values().all(|found| *found == 0), "{}", chosen.name());
+    }
+}
+
+/// Some transactions at serializable; a conflict is retried, any other error fails the test.
+fn pgbench(bin: &Path, server: &Server, folder: &Path, chosen: &Chosen, protocol: &str) {
+    let mut command = Command::new(bin.join("pgbench"));
+    command.arg("-h").arg(server.socket_dir());
+    command.args(["-p", &server.port().to_string(), "-U", server.user()]);
+    command.args(["-n", "-M", protocol, "-c", "4", "-t", "10", "--max-tries", "10000", "-D", "attempt_id=7"]);
+    for (index, script) in chosen.scripts().iter().enumerate() {
+        let path = folder.join(format!("{index}.sql"));
+        std::fs::write(&path, &script.text).unwrap();
+        command.arg("-f").arg(format!("{}@{}", path.display(), script.weight));
+    }
+    for (name, value) in chosen.variables() {
+        command.args(["-D", &format!("{name}={value}")]);
+    }
+    command.arg(server.database()).env("PGOPTIONS", "-c default_transaction_isolation=serializable");
+    let output = command.output().unwrap();
+    let (said, printed) =
+        (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout).into_owned());
+    assert!(output.status.success(), "{} {protocol}: {said}", chosen.name());
+    assert!(printed.contains("actually processed: 40/40"), "{} {protocol}: {printed}{said}", chosen.name());
+}
+
+/// Two clients, `a` and `b`, at an isolation level, what they do in turn, and what the invariants find then.
+struct Violation {
+    workload: &'static str,
+    level: &'static str,
+    steps: &'static [(char, &'static str)],
+    found: &'static [(&'static str, u64)],
+}
+
+/// What no serial execution does. The statements are those of the scripts, by hand.
+#[rustfmt::skip]
+const VIOLATIONS: [Violation; 8] = [
+    Violation {
+        workload: "registers",
+        level: "read committed",
+        steps: &[
+            ('a', "SELECT val FROM registers WHERE id = 3"),
+            ('b', "SELECT val FROM registers WHERE id = 3"),
+            ('a', "UPDATE registers SET version = version + 1, val = 1 WHERE id = 3"),
+            ('a', "COMMIT"),
+            ('b', "UPDATE registers SET version = version + 1, val = 1 WHERE id = 3"),
+            ('b', "COMMIT"),
+        ],
+        found: &[("increments-counted", 1)],
+    },
+    Violation {
+        workload: "bank",
+        level: "read committed",
+        steps: &[
+            ('a', "SELECT balance FROM accounts WHERE id IN (1, 2)"),
+            ('b', "SELECT balance FROM accounts WHERE id IN (2, 3)"),
+            ('a', "UPDATE accounts SET balance = 930 WHERE id = 1"),
+            ('a', "UPDATE accounts SET balance = 1070 WHERE id = 2"),
+            ('a', "COMMIT"),
+            ('b', "UPDATE accounts SET balance = 1005 WHERE id = 2"),
+            ('b', "UPDATE accounts SET balance = 995 WHERE id = 3"),
+            ('b', "COMMIT"),
+        ],
+        found: &[("total-unchanged", 70)],
+    },
+    Violation {
+        workload: "write-skew",
+        level: "repeatable read",
+        steps: &[
+            ('a', "SELECT sum(on_call) FROM doctors WHERE id BETWEEN 3 AND 4"),
+            ('b', "SELECT sum(on_call) FROM doctors WHERE id BETWEEN 3 AND 4"),
+            ('a', "UPDATE doctors SET on_call = 0 WHERE id = 3"),
+            ('b', "UPDATE doctors SET on_call = 0 WHERE id = 4"),
+            ('a', "COMMIT"),
+            ('b', "COMMIT"),
+        ],
+        found: &[("shifts-covered", 1)],
+    },
+    // Somebody who comes back doesn't make it undone.
+    Violation {
+        workload: "write-skew",
+        level: "repeatable read",
+        steps: &[
+            ('a', "UPDATE doctors SET on_call = 0 WHERE id = 3"),
+            ('b', "UPDATE doctors SET on_call = 0 WHERE id = 4"),
+            ('a', "COMMIT"),
+            ('b', "COMMIT"),
+            ('a', "UPDATE doctors SET on_call = 1, alarms = alarms + 1 WHERE id = 3"),
+            ('a', "COMMIT"),
+        ],
+        found: &[("shifts-covered", 1)],
+    },
+    Violation {
+        workload: "mytab",
+        level: "repeatable read",
+        steps: &[
+            ('a', "SELECT count(*) FROM mytab WHERE class = 11"),
+            ('b', "SELECT count(*) FROM mytab WHERE class = 10"),
+            ('a', "INSERT INTO mytab (class, id, val) VALUES (10, 1, 0)"),
+            ('b', "INSERT INTO mytab (class, id, val) VALUES (11, 2, 0)"),
+            ('a', "COMMIT"),
+            ('b', "COMMIT"),
+            ('a', "INSERT INTO mytab (class, id, val) SELECT 10, 3, count(*) FROM mytab WHERE class = 11"),
+            ('a', "COMMIT"),
+        ],
+        found: &[("each-pair-in-order", 1)],
+    },
+    Violation {
+        workload: "smallbank:customers=10,hotspot=5",
+        level: "read committed",
+        steps: &[
+            ('a', "SELECT balance FROM saving WHERE customer = 1"),
+            ('a', "SELECT balance FROM checking WHERE customer = 1"),
+            ('b', "UPDATE checking SET balance = balance + 33, inflow = inflow + 33 WHERE customer = 1"),
+            ('b', "COMMIT"),
+            ('a', "UPDATE saving SET balance = 0 WHERE customer = 1"),
+            ('a', "UPDATE checking SET balance = 0 WHERE customer = 1"),
+            ('a', "UPDATE checking SET balance = balance + 2000 WHERE customer = 2"),
+            ('a', "COMMIT"),
+        ],
+        found: &[("money-conserved", 33), ("savings-not-negative", 0)],
+    },
+    Violation {
+        workload: "smallbank:customers=10,hotspot=5,opening=100",
+        level: "read committed",
+        steps: &[
+            ('a', "SELECT balance FROM saving WHERE customer = 1"),
+            ('b', "SELECT balance FROM saving WHERE customer = 1"),
+            ('a', "UPDATE saving SET balance = balance - 60, inflow = inflow - 60 WHERE customer = 1"),
+            ('a', "COMMIT"),
+            ('b', "UPDATE saving SET balance = balance - 70, inflow = inflow - 70 WHERE customer = 1"),
+            ('b', "COMMIT"),
+        ],
+        found: &[("money-conserved", 0), ("savings-not-negative", 1)],
+    },
+    Violation {
+        workload: "receipts+filed",
+        level: "repeatable read",
+        steps: &[
+            ('a', "SELECT batch FROM control WHERE id = 1"),
+            ('b', "UPDATE control SET batch = batch + 1, version = version + 1 WHERE id = 1"),
+            ('b', "COMMIT"),
+            ('b', "SELECT batch - 1 FROM control WHERE id = 1"),
+            ('b', "INSERT INTO reports (id, batch, receipts) SELECT 1, 1000001, count(*) FROM receipts WHERE batch = 1000001"),
+            ('b', "COMMIT"),
+            ('a', "INSERT INTO receipts (batch, id, amount) VALUES (1000001, 2, 5)"),
+            ('a', "COMMIT"),
+        ],
+        found: &[("reports-final", 1)],
+    },
+];
+
+#[test]
+fn invariants_see_what_no_serial_execution_does() {
+    let Some((server, _)) = postgresql("invariants_see_what_no_serial_execution_does") else { return };
+    let mut conn = session(&server);
+    let database = detect(&mut conn).unwrap();
+    for violation in &VIOLATIONS {
+        let chosen = find(violation.workload).unwrap();
+        make(&mut conn, &database, &chosen).unwrap();
+        // Everything that the workload can check is looked at, and nothing else is broken by the way.
+        let expected: BTreeMap<&str, u64> = violation.found.iter().copied().collect();
+        let names = |counts: &BTreeMap<&str, u64>| counts.keys().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(names(&found(&mut conn, &chosen)), names(&expected));
+        perform(&server, violation);
+        assert_eq!(found(&mut conn, &chosen), expected, "{}", violation.workload);
+        for row in check(&mut conn, &chosen).unwrap() {
+            assert_eq!(row.example.is_some(), row.found > 0, "{row:?}");
+        }
+    }
+    let covered: Vec<&str> =
+        VIOLATIONS.iter().flat_map(|violation| violation.found).map(|row| row.0).collect();
+    for chosen in every() {
+        for invariant in chosen.invariants() {
+            assert!(covered.contains(&invariant.name), "nobody has broken {}", invariant.name);
+        }
+    }
+}
+
+fn perform(server: &Server, violation: &Violation) {
+    let mut sessions = BTreeMap::from([('a', session(server)), ('b', session(server))]);
+    let mut inside = BTreeMap::new();
+    for (client, sql) in violation.steps {
+        let session = sessions.get_mut(client).unwrap();
+        if !inside.get(client).copied().unwrap_or(false) {
+            session.execute(&format!("BEGIN ISOLATION LEVEL {}", violation.level)).unwrap();
+        }
+        session.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        inside.insert(*client, *sql != "COMMIT");
+    }
+}
+
+/// Without the right to, the checkpoint becomes a note.
+#[test]
+fn an_ordinary_user_can_make_the_tables() {
+    let Some((server, _)) = postgresql("an_ordinary_user_can_make_the_tables") else { return };
+    let mut conn = session(&server);
+    conn.execute("CREATE ROLE somebody; CREATE SCHEMA own AUTHORIZATION somebody").unwrap();
+    conn.execute("SET search_path = own; SET ROLE somebody").unwrap();
+    let database: Database = detect(&mut conn).unwrap();
+    let chosen = find("write-skew+materialized-conflict").unwrap();
+    let notes = make(&mut conn, &database, &chosen).unwrap();
+    assert!(notes.len() == 1 && notes[0].contains("CHECKPOINT"), "{notes:?}");
+    assert!(found(&mut conn, &chosen).values().all(|found| *found == 0));
+}

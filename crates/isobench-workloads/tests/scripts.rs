@@ -1,0 +1,169 @@
+//! The files of all workloads, without a server: they parse, their lines `--@` are understood, and they say what they need.
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use isobench_database::Database;
+use isobench_script::{CommandKind, Observed, Symbols, parse};
+use isobench_workloads::{all, find};
+
+use support::every;
+
+/// The pieces that belong to a product and not to a variant.
+const OF_PRODUCTS: [&str; 1] = ["fillfactor"];
+
+#[test]
+fn every_script_parses_with_its_observations() {
+    for chosen in every() {
+        for script in chosen.scripts() {
+            let parsed = parse(&script.name, &script.text, &mut Symbols::new()).unwrap();
+            let lines = script.text.lines().filter(|line| line.starts_with("--@ ")).count();
+            assert_eq!(parsed.observations().count(), lines, "{}: {}", chosen.name(), script.name);
+            assert!(!script.text.contains("--+"), "{}: {}", chosen.name(), script.name);
+            assert!(chosen.is_checked() && lines > 0, "{}: {}", chosen.name(), script.name);
+        }
+    }
+}
+
+#[test]
+fn observations_tell_of_tables_and_assertions_that_exist() {
+    for chosen in every() {
+        let tables: BTreeSet<&str> = chosen.tables().into_iter().collect();
+        let asserted: BTreeSet<&str> = chosen.workload().assertions.iter().map(|row| row.name).collect();
+        let mut found = BTreeSet::new();
+        for script in chosen.scripts() {
+            let parsed = parse(&script.name, &script.text, &mut Symbols::new()).unwrap();
+            for observation in parsed.observations() {
+                match &observation.what {
+                    Observed::Holds { name, .. } => found.insert(name.clone()),
+                    other => {
+                        assert!(tables.contains(other.table().unwrap()), "{}", observation.text);
+                        continue;
+                    }
+                };
+            }
+        }
+        assert!(found.iter().map(String::as_str).eq(asserted), "{}: {found:?}", chosen.name());
+    }
+}
+
+#[test]
+fn every_script_is_one_transaction_block() {
+    use isobench_script::Statement::{Begin, Commit};
+    for chosen in every() {
+        for script in chosen.scripts() {
+            let parsed = parse(&script.name, &script.text, &mut Symbols::new()).unwrap();
+            let statements: Vec<_> = parsed
+                .commands
+                .iter()
+                .filter_map(|command| match &command.kind {
+                    CommandKind::Sql(sql) => Some(sql.statements.clone()),
+                    _ => None,
+                })
+                .flatten()
+                .collect();
+            assert_eq!(statements.first(), Some(&Begin), "{}", script.name);
+            assert_eq!(statements.last(), Some(&Commit), "{}", script.name);
+            let ends = statements.iter().filter(|kind| **kind == Commit).count();
+            assert_eq!(ends, 1, "{}", script.name);
+        }
+    }
+}
+
+#[test]
+fn every_variant_has_lines_and_every_line_a_variant() {
+    for workload in all() {
+        let files = workload.scripts.iter().map(|script| script.text).chain([workload.setup]);
+        let marked = files.flat_map(str::lines).filter_map(|line| line.strip_prefix("--+"));
+        let used: BTreeSet<&str> = marked
+            .filter_map(|line| line.split(' ').next())
+            .filter(|name| !OF_PRODUCTS.contains(name))
+            .collect();
+        let variants: BTreeSet<&str> = workload.variants.iter().map(|variant| variant.name).collect();
+        assert_eq!(used, variants, "{}", workload.name);
+    }
+}
+
+/// Also `fillfactor`, which makes rows few enough in a page, is in every table that is updated.
+#[test]
+fn tables_are_made_in_the_words_of_the_product() {
+    let tables = |version: &str| {
+        let database = Database::from_version_text(version);
+        find("registers:keys=7").unwrap().setup(&database).unwrap().join(";\n")
+    };
+    let postgresql = tables("PostgreSQL 15.18 on x86_64");
+    assert!(
+        postgresql.contains("fillfactor") && postgresql.contains("generate_series(1, 7)"),
+        "{postgresql}"
+    );
+    assert!(!tables("CockroachDB CCL v23.2.1 (x)").contains("fillfactor"));
+}
+
+#[test]
+fn names_of_workloads_and_parameters_can_be_written_and_chosen() {
+    for workload in all() {
+        let is_plain = |name: &str| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+        assert!(is_plain(workload.name), "{}", workload.name);
+        assert!(workload.variants.iter().all(|variant| is_plain(variant.name)), "{}", workload.name);
+        for parameter in workload.parameters {
+            assert!(is_plain(parameter.name) && !parameter.name.contains('-'), "{}", parameter.name);
+            let spec = format!("{}:{}={}", workload.name, parameter.name, parameter.default);
+            assert_eq!(find(&spec).unwrap().name(), workload.name, "a default isn't named");
+        }
+    }
+    let chosen = find("bank+for-update:totals=0,accounts=10").unwrap();
+    assert_eq!(chosen.name(), "bank+for-update:accounts=10,totals=0");
+    assert_eq!(chosen.scripts().len(), 1, "a script without weight isn't drawn");
+    let again = find(&chosen.name()).unwrap();
+    assert_eq!(again.variables(), chosen.variables());
+}
+
+#[test]
+fn a_wrong_name_gets_a_list_of_the_right_ones() {
+    for (spec, message) in [
+        ("register", "there is no workload \"register\"; there are registers, list-append, bank,"),
+        ("", "there is no workload \"\"; there are registers,"),
+        ("registers+fast", "workload registers has no variant \"fast\"; there are for-update"),
+        ("sibench+fast", "workload sibench has no variant \"fast\"; it has none"),
+        ("bank:customers=1", "no parameter \"customers\"; there are accounts, balance, transfers, totals"),
+        ("bank:accounts", "\"accounts\": a parameter is NAME=VALUE; workload bank has accounts,"),
+        ("bank:accounts=5,accounts=6", "parameter accounts is given twice"),
+        ("bank:accounts=1", "accounts=1 is no whole number from 2 to 1000000 (accounts)"),
+        ("bank:accounts=many", "accounts=many is no whole number"),
+        ("bank:accounts=9223372036854775808", "is no whole number"),
+        ("registers:zipfian=nan", "zipfian=nan is no number from 0 to 1000"),
+        ("registers:keys=2", "operations=4 may not be greater than keys=2"),
+        ("bank:transfers=0,totals=0", "at least one of the weights transfers, totals must be above 0"),
+    ] {
+        let error = find(spec).unwrap_err().to_string();
+        assert!(error.contains(message), "{spec}: {error}");
+    }
+}
+
+/// The files of `isobench workloads NAME --save` need nothing but a number for the attempt.
+#[test]
+fn saved_files_say_their_parameters() {
+    let database = Database::from_version_text("PostgreSQL 15.18");
+    for chosen in every() {
+        let files = chosen.files(&database);
+        assert_eq!(files.len(), 1 + chosen.scripts().len());
+        for (name, text) in &files[1..] {
+            let mut symbols = Symbols::new();
+            let script = parse(name, text, &mut symbols).unwrap();
+            let set = |variable: &str| {
+                script.commands.iter().any(|command| match &command.kind {
+                    CommandKind::Set { slot, .. } => symbols.name(*slot) == variable,
+                    _ => false,
+                })
+            };
+            for parameter in chosen.workload().parameters {
+                assert_eq!(text.contains(&format!(":{}", parameter.name)), set(parameter.name), "{name}");
+            }
+        }
+        let (_, tables) = &files[0];
+        for parameter in chosen.workload().parameters {
+            assert!(!tables.contains(&format!(":{}", parameter.name)), "{tables}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! What the integration tests share: every workload with each of its variants, and a server that may be missing.
+
+#![allow(dead_code, reason = "each test binary uses another part of this module")]
+
+use std::path::PathBuf;
+
+use isobench_pgserver::{Server, ServerOptions};
+use isobench_pgwire::{ConnectOptions, Connection, Host};
+use isobench_testkit::installed::{postgresql_programs, skip};
+use isobench_workloads::{Chosen, all, find};
+
+/// Every workload, alone and with each variant.
+pub fn every() -> Vec<Chosen> {
+    let specs = all().iter().flat_map(|workload| {
+        let variants = workload.variants.iter().map(|variant| format!("{}+{}", workload.name, variant.name));
+        std::iter::once(workload.name.to_owned()).chain(variants)
+    });
+    specs.map(|spec| find(&spec).unwrap()).collect()
+}
+
+/// The same with smaller tables.
+pub fn smaller(chosen: &Chosen) -> Chosen {
+    let name = chosen.name();
+    let sizes = if name.starts_with("smallbank") { ":customers=100,hotspot=10" } else { "" };
+    find(&format!("{name}{sizes}")).unwrap()
+}
+
+/// A server of the installed PostgreSQL with its programs, or `None` after saying why the test is skipped.
+pub fn postgresql(test: &str) -> Option<(Server, PathBuf)> {
+    let Some(bin) = postgresql_programs().filter(|folder| folder.join("postgres").exists()) else {
+        skip(test, "no installed PostgreSQL (pg_config)");
+        return None;
+    };
+    let options = ServerOptions { bin: Some(bin.clone()), ..Default::default() };
+    let server = Server::start(&options, &mut |_| {}).expect("the installed server starts");
+    Some((server, bin))
+}
+
+/// A session on that server.
+pub fn session(server: &Server) -> Connection {
+    let host = Host::unix(server.socket_dir(), server.port());
+    Connection::open(&ConnectOptions::new(host, server.user(), server.database())).unwrap()
+}
