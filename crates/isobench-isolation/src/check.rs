@@ -201,9 +201,11 @@ pub struct Verdict {
 pub fn check(history: &History, options: &Options) -> Report {
     let transactions = within_limits(history);
     let rows = Rows::new(history, transactions);
-    let (standing, proved) = standing::standings(history, &rows, transactions);
-    let dropped = history.dropped() + (history.transactions().len() as u64 - u64::from(transactions));
-    let scene = Scene { history, standing: &standing, whole: dropped == 0 };
+    let left = history.transactions().len() as u64 - u64::from(transactions);
+    let dropped = history.dropped().saturating_add(left);
+    let whole = dropped == 0;
+    let (standing, proved) = standing::standings(history, &rows, transactions, whole);
+    let scene = Scene { history, standing: &standing, whole };
     let mut found = Found::default();
     let mut edges = Edges::new(transactions, 2 * history.operation_count());
     let mut undecided = 0_u64;
@@ -224,7 +226,7 @@ pub fn check(history: &History, options: &Options) -> Report {
     let graph = Graph::new(edges);
     if !components::acyclic(&graph) {
         let tell = |link| explain::step(scene, &rows, link);
-        cycles::find(&graph, order, options.effort, &mut found, &tell);
+        cycles::find(history, &graph, order, options.effort, &mut found, &tell);
     }
     let findings = found.into_findings();
     let verdict = verdict(&findings, order, options.promised);

@@ -12,6 +12,7 @@ use super::found::Found;
 use super::search::{Link, Search, Way, links};
 use super::{Count, Finding, Step, Witness};
 use crate::anomaly::Anomaly;
+use crate::history::History;
 use crate::model::{Guarantee, Model, Order};
 
 const WRITES: Labels = Labels::of(&[Label::WriteWrite, Label::Through]);
@@ -57,7 +58,14 @@ fn least(anomaly: Anomaly) -> usize {
 }
 
 /// Finds all that the graph shows with the orders up to `most`; `tell` puts a dependency into words.
-pub(super) fn find(graph: &Graph, most: Order, effort: u64, found: &mut Found, tell: &dyn Fn(Link) -> Step) {
+pub(super) fn find(
+    history: &History,
+    graph: &Graph,
+    most: Order,
+    effort: u64,
+    found: &mut Found,
+    tell: &dyn Fn(Link) -> Step,
+) {
     let mut levels = None;
     for order in Order::ALL.into_iter().filter(|order| *order <= most) {
         let everything = View::plain(graph, READS.and(ANTI).and(outside(order)));
@@ -68,12 +76,13 @@ pub(super) fn find(graph: &Graph, most: Order, effort: u64, found: &mut Found, t
         let levels = levels.get_or_insert_with(|| levels_of(graph, outside(most)));
         let taken = vec![false; graph.edge_count()];
         let components = &components;
-        Hunt { graph, order, effort, found, tell, everything, components, levels, taken }.all();
+        Hunt { history, graph, order, effort, found, tell, everything, components, levels, taken }.all();
     }
 }
 
 /// The search with one set of orders.
 struct Hunt<'a> {
+    history: &'a History,
     graph: &'a Graph,
     order: Order,
     effort: u64,
@@ -204,7 +213,7 @@ impl Hunt<'_> {
                         if self.graph.label(edge).is_anti() {
                             self.taken[edge] = true;
                         }
-                        let cycle = links(view, from, &edges);
+                        let cycle = joined(self.history, links(view, from, &edges));
                         tallies[class(&cycle) as usize].add(cycle);
                     }
                 }
@@ -266,7 +275,7 @@ impl Hunt<'_> {
                 let inside = |at| components.same(at, state);
                 if let Way::Found(mut edges) = search.way(view, next, state, inside, &mut steps) {
                     edges.insert(0, edge);
-                    let cycle = links(view, node, &edges);
+                    let cycle = joined(self.history, links(view, node, &edges));
                     self.report(class(&cycle), Count { found: 1, complete: false }, &cycle, false);
                     if !self.open(model) {
                         return;
@@ -294,7 +303,7 @@ impl Hunt<'_> {
                 let below = |state: u32| self.levels[state as usize] <= level;
                 if let Way::Found(mut edges) = search.way(view, to, from, below, &mut steps) {
                     edges.insert(0, edge);
-                    let cycle = links(view, from, &edges);
+                    let cycle = joined(self.history, links(view, from, &edges));
                     self.report(class(&cycle), Count { found: 1, complete: false }, &cycle, false);
                     return;
                 }
@@ -319,6 +328,28 @@ impl Tally {
             self.smallest = Some(cycle);
         }
     }
+}
+
+/// Puts steps of orders from outside that follow each other into one, where that holds.
+fn joined(history: &History, cycle: Vec<Link>) -> Vec<Link> {
+    let outside = |link: &Link| matches!(link.label, Label::Session | Label::RealTime);
+    let Some(first) = cycle.iter().position(|link| !outside(link)) else { return cycle };
+    let mut joined: Vec<Link> = Vec::new();
+    for link in cycle.iter().cycle().skip(first).take(cycle.len()).copied() {
+        let Some(last) = joined.last_mut().filter(|last| outside(last) && outside(&link)) else {
+            joined.push(link);
+            continue;
+        };
+        let instants = |node: Node| history.transactions()[node as usize];
+        if last.label == Label::Session && link.label == Label::Session {
+            last.to = link.to;
+        } else if instants(last.from).end < instants(link.to).begin {
+            *last = Link { from: last.from, to: link.to, label: Label::RealTime };
+        } else {
+            joined.push(link);
+        }
+    }
+    joined
 }
 
 /// By node, the length of the longest way to it without anti-dependencies, counted in components.

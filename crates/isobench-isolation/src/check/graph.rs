@@ -111,7 +111,7 @@ fn client(history: &History, transaction: usize) -> String {
 
 /// A bent arrow from box to box, so that one there and one back lie apart.
 fn arrow(text: &mut String, from: (f64, f64), to: (f64, f64), step: &Step) {
-    const BEND: f64 = 34.0;
+    const BEND: f64 = 60.0;
     let (x, y) = (to.0 - from.0, to.1 - from.1);
     let length = x.hypot(y).max(1.0);
     let side = (y / length, -x / length);
@@ -120,7 +120,8 @@ fn arrow(text: &mut String, from: (f64, f64), to: (f64, f64), step: &Step) {
     let turn = (end.1 - bend.1).atan2(end.0 - bend.0);
     let wing = |turn: f64| (end.0 - 9.0 * turn.cos(), end.1 - 9.0 * turn.sin());
     let (left, right) = (wing(turn - 0.4), wing(turn + 0.4));
-    let words = (bend.0 + 6.0 * side.0, bend.1 + 6.0 * side.1 + 4.0);
+    // The curve goes half as far as its control point.
+    let words = (bend.0 - 18.0 * side.0, bend.1 - 18.0 * side.1 + 4.0);
     let _ = writeln!(
         text,
         "<g><title>{}</title><path d=\"M{:.1} {:.1}Q{:.1} {:.1} {:.1} {:.1}\"/>\

@@ -224,6 +224,13 @@ impl Versions {
         }
     }
 
+    /// True if others have the same counter, so that nobody knows which version came next.
+    fn doubtful(&self, seen: Seen) -> bool {
+        let Seen::Chain(index) = seen else { return false };
+        let counter = self.chain[index].counter();
+        !self.groups.is_empty() && self.at_or_after(counter) + 1 < self.group_end(index)
+    }
+
     /// Where the versions after one begin in the chain.
     fn after(&self, seen: Seen) -> usize {
         match seen {
@@ -343,40 +350,29 @@ impl<S: Sink> Examination<'_, '_, S> {
     }
 
     /// Write-write dependencies along the chain, and versions that were made from an aborted transaction's.
+    ///
+    /// Of two versions with one counter nobody knows which one the next was made from, nor whether the other came later than that.
     fn chain_order(&mut self) {
-        let scene = self.scene;
-        let mut before = 0..0;
-        while before.end < self.versions.chain.len() {
-            let group = before.end..self.versions.group_end(before.end);
-            if before.len() <= 1 && group.len() == 1 {
-                if let Some(first) = before.clone().next() {
-                    let (first, second) = (self.versions.chain[first], self.versions.chain[group.start]);
-                    self.sink.edge(first.place, second.place, Label::WriteWrite);
-                }
-            } else {
-                let targets = self.versions.chain[group.clone()].iter().map(|written| written.place);
-                let mut fan = self.sink.fan(targets.collect());
-                for index in before.clone() {
-                    let from = self.versions.chain[index].place;
-                    link_others(
-                        self.sink,
-                        from,
-                        &mut fan,
-                        &self.versions.chain[group.clone()],
-                        Label::WriteWrite,
-                    );
+        let mut before: Option<Written> = None;
+        let mut counter_before = None;
+        let mut start = 0;
+        while start < self.versions.chain.len() {
+            let end = self.versions.group_end(start);
+            for index in start..end {
+                if let Some(before) = before {
+                    self.sink.edge(before.place, self.versions.chain[index].place, Label::WriteWrite);
                 }
             }
-            let counter = self.versions.chain[group.start].counter();
-            let follows = before
-                .clone()
-                .next()
-                .is_some_and(|index| self.versions.chain[index].counter().checked_add(1) == Some(counter));
-            if !follows && !self.versions.aborted.is_empty() {
-                self.made_from_aborted(group.start, counter);
+            let counter = self.versions.chain[start].counter();
+            if counter_before != counter.checked_sub(1) && !self.versions.aborted.is_empty() {
+                self.made_from_aborted(start, counter);
             }
-            before = group;
+            if end == start + 1 {
+                before = Some(self.versions.chain[start]);
+            }
+            (start, counter_before) = (end, Some(counter));
         }
+        let scene = self.scene;
         for &place in &self.versions.backward {
             self.found.note(Anomaly::IncompatibleOrder, || {
                 let (who, done) = (scene.name(place.transaction), scene.deed(place));
@@ -433,7 +429,8 @@ impl<S: Sink> Examination<'_, '_, S> {
                 }
                 Operation::Read { version, .. } => {
                     if let Some(written) = written {
-                        if !alike(version, written) {
+                        let gone = version == Version::INITIAL && written != Version::INITIAL;
+                        if gone || !alike(version, written) {
                             self.not_own(transaction, place, written);
                         }
                         continue;
@@ -494,7 +491,7 @@ impl<S: Sink> Examination<'_, '_, S> {
             }
         }
         let next = self.versions.after(seen);
-        let end = self.versions.group_end(next);
+        let end = if self.versions.doubtful(seen) { next } else { self.versions.group_end(next) };
         let group = &self.versions.chain[next..end];
         let mut label = Label::ReadWrite;
         if let (Some((write, Version { counter: Some(counter), .. })), Some(first)) =

@@ -1,7 +1,7 @@
 //! Which transactions count: the committed ones, and those of unknown outcome that the history proves to be committed.
 //!
 //! A transaction of unknown outcome is committed if a committed one read what it wrote, or if the version order needs what it
-//! wrote: a committed transaction saw or made a later version of the row, and nobody else made the one between.
+//! wrote: a committed transaction made the next version of the row, and nobody else can have made the one before.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -21,7 +21,12 @@ pub(super) enum Standing {
 }
 
 /// Tells the standing of the first so many transactions, and how many of unknown outcome are proved to be committed.
-pub(super) fn standings(history: &History, rows: &Rows, transactions: u32) -> (Vec<Standing>, u64) {
+pub(super) fn standings(
+    history: &History,
+    rows: &Rows,
+    transactions: u32,
+    whole: bool,
+) -> (Vec<Standing>, u64) {
     let standing: Vec<Standing> = history.transactions()[..transactions as usize]
         .iter()
         .map(|transaction| match transaction.outcome {
@@ -35,6 +40,7 @@ pub(super) fn standings(history: &History, rows: &Rows, transactions: u32) -> (V
         return (standing, 0);
     }
     let mut proof = Proof::new(history, rows, standing, &unsure);
+    proof.whole = whole;
     proof.examine_all();
     let proved = unsure.iter().filter(|t| proof.standing[**t as usize] == Standing::Committed).count();
     (proof.standing, proved as u64)
@@ -51,8 +57,6 @@ struct Candidate {
 struct Counted {
     /// By counter.
     candidates: Vec<Candidate>,
-    /// How many of them were decided because a later version exists.
-    decided: usize,
     /// Counters of versions of which the writer is known.
     settled: FxHashSet<u64>,
 }
@@ -60,6 +64,8 @@ struct Counted {
 struct Proof<'a> {
     history: &'a History,
     rows: &'a Rows,
+    /// True if no transaction is missing, which could have made a version.
+    whole: bool,
     standing: Vec<Standing>,
     /// By row and value, element or key.
     named: FxHashMap<(u32, i64), Node>,
@@ -73,7 +79,7 @@ impl<'a> Proof<'a> {
     fn new(history: &'a History, rows: &'a Rows, standing: Vec<Standing>, unsure: &[Node]) -> Proof<'a> {
         let (named, counted) = (FxHashMap::default(), FxHashMap::default());
         let (touched, proved) = (Vec::new(), Vec::new());
-        let mut proof = Proof { history, rows, standing, named, counted, touched, proved };
+        let mut proof = Proof { history, rows, whole: true, standing, named, counted, touched, proved };
         for &transaction in unsure {
             for operation in history.operations(transaction as usize) {
                 proof.suspect(transaction, &operation);
@@ -154,14 +160,15 @@ impl<'a> Proof<'a> {
                 if let Some(value) = version.value {
                     self.seen(row, value);
                 }
-                if let Some(counter) = version.counter {
+                if let Some(counter) = version.counter.filter(|_| self.whole) {
                     self.at(row, counter, version.value);
-                    self.below(row, counter);
                 }
             }
             Operation::Write { version, .. } => {
-                if let Some(counter) = version.counter {
-                    self.below(row, counter);
+                if let Some(below) = version.counter.and_then(|counter| counter.checked_sub(1))
+                    && self.whole
+                {
+                    self.at(row, below, None);
                 }
             }
             Operation::ReadList { elements: names, .. } | Operation::ReadGroup { rows: names, .. } => {
@@ -188,7 +195,7 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// A version with this counter was read.
+    /// A version with this counter was committed.
     fn at(&mut self, row: u32, counter: u64, value: Option<i64>) {
         let Some(counted) = self.counted.get(&row) else { return };
         if counted.settled.contains(&counter) {
@@ -199,22 +206,6 @@ impl<'a> Proof<'a> {
         let fits = group.filter(|c| c.value.is_none() || value.is_none() || c.value == value);
         if let Some(transaction) = only(fits.map(|candidate| candidate.transaction)) {
             self.prove(transaction);
-        }
-    }
-
-    /// All versions below this counter were committed by someone.
-    fn below(&mut self, row: u32, counter: u64) {
-        while let Some(counted) = self.counted.get_mut(&row) {
-            let rest = &counted.candidates[counted.decided..];
-            let Some(first) = rest.first().filter(|first| first.counter < counter) else { return };
-            let group = rest.chunk_by(|a, b| a.counter == b.counter).next().unwrap_or_default();
-            counted.decided += group.len();
-            if counted.settled.contains(&first.counter) {
-                continue;
-            }
-            if let Some(transaction) = only(group.iter().map(|candidate| candidate.transaction)) {
-                self.prove(transaction);
-            }
         }
     }
 }

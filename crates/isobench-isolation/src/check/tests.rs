@@ -29,7 +29,7 @@ fn outcome(history: &str) -> (String, String) {
 }
 
 /// History, findings, verdict.
-const CASES: [(&str, &str, &str); 35] = [
+const CASES: [(&str, &str, &str); 38] = [
     ("", "", "strong session serializable"),
     // A serial history with instants.
     (
@@ -105,6 +105,7 @@ const CASES: [(&str, &str, &str); 35] = [
     ("T1: r x = 7\ndropped 1", "", "strong session serializable"),
     ("T1: a x += 1\nT2: l x = [1 2]", "garbage read 1", ""),
     // A transaction and itself.
+    ("T1: w x = 1, r x = init", "internal inconsistency 1", ""),
     ("T1: w x = v1, r x = v0", "internal inconsistency 1", ""),
     ("T1: a x += 1, l x = []", "internal inconsistency 1", ""),
     ("T1: i t 1 in 1, g t 1 = []", "internal inconsistency 1", ""),
@@ -128,6 +129,12 @@ const CASES: [(&str, &str, &str); 35] = [
         "T1 unknown: r y = v0, w x = v1\nT2: r x = v1, r y = v0, w y = v1\nT3: w x = v2, r y = v1",
         "",
         "strong session serializable",
+    ),
+    ("T1 client=1 7..15: w x = v3/1\nT2 client=1 20..27 unknown: w x = v1/2", "", "strict serializable"),
+    (
+        "T1: r x = v2/1\nT2 unknown: w x = v1/1, w x = v2/1\nT3: w x = v1/3, w x = v2/3, w x = v3/3",
+        "P4 2",
+        "strong session read committed",
     ),
     ("T1 unknown: w x = v1\nT2: r x = v0\nT3: w x = v2, r y = v0", "", "strong session serializable"),
 ];
