@@ -1,6 +1,7 @@
 //! One file for each command: what it does from its options to its exit status.
 
 pub mod audit;
+pub mod check;
 pub mod compare;
 pub mod init;
 pub mod probe;

@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         Command::Compare(options) => commands::compare::compare(&options),
         Command::Audit(options) => commands::audit::audit(options),
         Command::Probe(options) => commands::probe::probe(&options),
+        Command::Check(options) => commands::check::check(&options),
         Command::Run(options) => commands::run::run(&options),
         Command::Init(options) => commands::init::init(&options),
         Command::Workloads(options) => commands::workloads::workloads(&options),

@@ -3,6 +3,7 @@
 //! Not here: what they mean together (`plan.rs` for comparisons, the commands for the rest).
 
 mod audit;
+mod check;
 mod compare;
 mod connection;
 mod init;
@@ -11,6 +12,7 @@ mod run;
 mod workloads;
 
 pub use audit::AuditOptions;
+pub use check::{CheckOptions, Conversion, Found};
 pub use compare::{CompareOptions, PlanOptions};
 pub use connection::{ConnectionOptions, EmbeddedOptions};
 pub use init::{InitArguments, TableOptions};
@@ -45,6 +47,8 @@ pub enum Command {
     Audit(AuditOptions),
     /// Find out which anomalies each isolation level of this server permits
     Probe(ProbeOptions),
+    /// Say what a recorded history proves about the isolation level
+    Check(CheckOptions),
     /// Run one benchmark, with pgbench's options and summary
     #[command(disable_help_flag = true)]
     Run(RunOptions),

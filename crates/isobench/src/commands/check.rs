@@ -1,0 +1,204 @@
+//! `isobench check`: what a history proves, whoever recorded it.
+//!
+//! Not here: how files are opened and understood (`check/input.rs`).
+
+mod input;
+
+use std::convert::Infallible;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use isobench_isolation::check::{self, Report, check as check_history, graph, render};
+use isobench_isolation::history::elle::Unwritable;
+use isobench_isolation::windows::check_windows;
+use isobench_isolation::{History, history};
+use isobench_report::Verdict;
+use serde::Serialize;
+
+use crate::failure::{Failure, Outcome};
+use crate::options::{CheckOptions, Conversion};
+use crate::output;
+use input::{Input, Opened, is_stream, shown};
+
+/// Checks each file, and prints the reports.
+///
+/// # Errors
+/// Wrong options, a file that can't be read or is no history, output that can't be written, a broken promise.
+pub fn check(options: &CheckOptions) -> Outcome {
+    let aloud = refuse(options)?;
+    let (mut results, mut graphs, mut broken) = (Vec::new(), String::new(), Vec::new());
+    for path in &options.files {
+        let input = Input::open(path, options)?;
+        let checked = carry_out(input, options)?;
+        if let Some(problem) = &checked.problem {
+            eprintln!("warning: {}: {problem}", shown(path));
+        }
+        if aloud {
+            let heading =
+                if options.files.len() > 1 { heading(path, results.is_empty()) } else { String::new() };
+            output::print(&(heading + &render(&checked.report)))?;
+        }
+        for finding in &checked.report.findings {
+            graphs += &graph::dot(&checked.witnesses, finding);
+        }
+        if checked.report.verdict.kept == Some(false) {
+            broken.push(shown(path));
+        }
+        results.push(checked.into_result(path, options));
+    }
+    if let Some(path) = &options.json {
+        let document = Document { format: "isobench/check", format_version: 1, histories: results };
+        let text =
+            serde_json::to_string_pretty(&document).map_err(|error| Failure::Output(error.to_string()))?;
+        deliver(path, &(text + "\n"))?;
+    }
+    if let Some(path) = &options.dot {
+        deliver(path, &graphs)?;
+    }
+    match (&options.promised, broken.as_slice()) {
+        (Some(promised), [_, ..]) => {
+            Err(Failure::Broken(format!("{} contradicts what was promised: {promised}", broken.join(", "))))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses options that exclude each other. True if reports are printed: nothing else goes to standard output.
+fn refuse(options: &CheckOptions) -> Outcome<bool> {
+    let convert = options.convert.as_ref().map(|conversion| &conversion.path);
+    let outputs = [options.json.as_ref(), options.dot.as_ref(), convert];
+    let to_stdout = outputs.into_iter().flatten().filter(|path| is_stream(path)).count();
+    if to_stdout > 1 {
+        return Err(Failure::setup("only one of --json, --dot and --convert can write to standard output"));
+    }
+    if options.files.iter().filter(|path| is_stream(path)).count() > 1 {
+        return Err(Failure::setup("standard input can be read only once"));
+    }
+    if options.convert.is_some() && options.files.len() > 1 {
+        return Err(Failure::setup("--convert takes one history"));
+    }
+    if let Some(promised) = options.promised
+        && promised.order > options.order
+    {
+        return Err(Failure::setup(format!(
+            "--order {} doesn't look at what \"{promised}\" promises",
+            options.order.name().replace(' ', "-")
+        )));
+    }
+    Ok(to_stdout == 0)
+}
+
+/// A history that was checked.
+struct Checked {
+    format: history::Format,
+    report: Report,
+    /// The history that the report's witnesses are of.
+    witnesses: History,
+    /// Why the file isn't whole, if it isn't.
+    problem: Option<String>,
+    took: Duration,
+}
+
+fn carry_out(input: Input, options: &CheckOptions) -> Outcome<Checked> {
+    let ask =
+        check::Options { promised: options.promised, order: options.order, ..check::Options::default() };
+    let Input { format, opened, problem, name } = input;
+    let began;
+    let (witnesses, report) = match opened {
+        Opened::Whole(history) => {
+            if let Some(conversion) = &options.convert {
+                convert(&history, conversion)?;
+            }
+            began = Instant::now();
+            match options.window {
+                Some(size) => {
+                    let windows = history::windows(&history, size).map(Ok::<_, Infallible>);
+                    let Ok(checked) = check_windows(windows, history.dropped(), &ask);
+                    checked
+                }
+                None => {
+                    let report = check_history(&history, &ask);
+                    (history, report)
+                }
+            }
+        }
+        Opened::Windows(windows) => {
+            began = Instant::now();
+            let dropped = windows.dropped();
+            let checked = check_windows(windows, dropped, &ask);
+            checked.map_err(|error| Failure::setup(format!("{name}: {error}")))?
+        }
+    };
+    Ok(Checked { format, report, witnesses, problem, took: began.elapsed() })
+}
+
+fn heading(path: &Path, first: bool) -> String {
+    let name = shown(path);
+    let gap = if first { "" } else { "\n" };
+    format!("{gap}{name}\n{}\n", "═".repeat(name.chars().count()))
+}
+
+/// Writes a text to a file, or to standard output.
+fn deliver(path: &Path, text: &str) -> Outcome {
+    if is_stream(path) { output::print(text) } else { output::save(path, text) }
+}
+
+/// Writes a history in another format.
+fn convert(history: &History, Conversion { format, path }: &Conversion) -> Outcome {
+    let written = if is_stream(path) {
+        format.write(history, BufWriter::new(io::stdout().lock()))
+    } else {
+        File::create(path).map_err(Unwritable::from).and_then(|file| {
+            let mut file = BufWriter::with_capacity(1 << 20, file);
+            format.write(history, &mut file)?;
+            Ok(file.flush()?)
+        })
+    };
+    written.map_err(|error| match error {
+        Unwritable::Io(error) if is_stream(path) => {
+            Failure::Output(format!("could not write to standard output: {error}"))
+        }
+        Unwritable::Io(error) => Failure::Output(format!("could not write {}: {error}", shown(path))),
+        error @ Unwritable::Inexpressible { .. } => {
+            if fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+                // Half a history is of no use to anybody.
+                let _ = fs::remove_file(path);
+            }
+            Failure::setup(format!("--convert: {error}"))
+        }
+    })
+}
+
+/// What `--json` writes.
+#[derive(Serialize)]
+struct Document {
+    format: &'static str,
+    format_version: u32,
+    histories: Vec<FileResult>,
+}
+
+/// The result of one file.
+#[derive(Serialize)]
+struct FileResult {
+    file: PathBuf,
+    history_format: &'static str,
+    dropped: u64,
+    window: Option<usize>,
+    verdict: Verdict,
+}
+
+impl Checked {
+    fn into_result(self, path: &Path, options: &CheckOptions) -> FileResult {
+        let mut verdict = Verdict::new(&self.witnesses, &self.report, self.took);
+        verdict.blind.extend(self.problem);
+        FileResult {
+            file: path.to_owned(),
+            history_format: self.format.name(),
+            dropped: self.witnesses.dropped(),
+            window: options.window,
+            verdict,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Options of `isobench check`.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
+use isobench_isolation::history::Format;
+use isobench_isolation::{Guarantee, Order};
+
+/// Options of `isobench check`.
+#[derive(Debug, Args)]
+pub struct CheckOptions {
+    /// Histories; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Format of the files: binary (isobench's recordings), text, edn (Elle, Jepsen) or json (elle-cli) [default: by the first bytes]
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    pub format: Option<Found>,
+    /// What was promised, for example "serializable", "strict serializable" or "snapshot isolation"; if it was broken, the exit status is 3
+    #[arg(long, value_name = "GUARANTEE", value_parser = guarantee)]
+    pub promised: Option<Guarantee>,
+    /// Which orders must be respected: data, also session (each client's own), also real-time
+    #[arg(long, value_name = "ORDER", default_value = "real-time", value_parser = order)]
+    pub order: Order,
+    /// Check so many transactions at a time: bounds memory, sees no dependency from one window to another
+    #[arg(long, value_name = "NUM", value_parser = window)]
+    pub window: Option<usize>,
+    /// Of a recording that isn't whole, check what there is
+    #[arg(long)]
+    pub partial: bool,
+    /// Write the result to this file as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write an example of each anomaly to this file as a graph in Graphviz' language; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub dot: Option<PathBuf>,
+    /// Also write the history to a file in another format; - is standard output
+    #[arg(long, value_name = "FORMAT:FILE", value_parser = conversion, conflicts_with = "window")]
+    pub convert: Option<Conversion>,
+    /// Print help
+    #[arg(short = '?', action = ArgAction::Help, hide = true)]
+    help_as_in_pgbench: Option<bool>,
+}
+
+/// How the format is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// By the first bytes.
+    Automatically,
+    /// It is this one.
+    Given(Format),
+}
+
+/// A file to be written in a format.
+#[derive(Debug, Clone)]
+pub struct Conversion {
+    /// The format.
+    pub format: Format,
+    /// The file.
+    pub path: PathBuf,
+}
+
+fn format(text: &str) -> Result<Found, String> {
+    if text.eq_ignore_ascii_case("auto") {
+        return Ok(Found::Automatically);
+    }
+    let known = text.parse();
+    known
+        .map(Found::Given)
+        .map_err(|error: isobench_isolation::history::UnknownFormat| format!("{error}, or auto"))
+}
+
+fn guarantee(text: &str) -> Result<Guarantee, String> {
+    text.parse().map_err(|error: isobench_isolation::model::UnknownGuarantee| error.to_string())
+}
+
+fn order(text: &str) -> Result<Order, String> {
+    let words = text.to_lowercase().replace(['-', '_'], " ");
+    let known = Order::ALL.into_iter().find(|order| order.name() == words);
+    known.ok_or_else(|| "use data, session or real-time".to_owned())
+}
+
+fn window(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|size| *size > 0).ok_or_else(|| "use a number of transactions".to_owned())
+}
+
+fn conversion(text: &str) -> Result<Conversion, String> {
+    let (format, path) = text.split_once(':').ok_or("use FORMAT:FILE, for example text:history.txt")?;
+    if path.is_empty() {
+        return Err("the name of the file is missing after the colon".to_owned());
+    }
+    let format =
+        format.parse().map_err(|error: isobench_isolation::history::UnknownFormat| error.to_string())?;
+    Ok(Conversion { format, path: path.into() })
+}
