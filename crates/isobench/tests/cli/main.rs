@@ -18,3 +18,4 @@ mod run_options;
 mod server_command;
 mod support;
 mod usage;
+mod workloads_command;
