@@ -5,8 +5,8 @@
 mod input;
 
 use std::convert::Infallible;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs::File;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -147,28 +147,20 @@ fn deliver(path: &Path, text: &str) -> Outcome {
 
 /// Writes a history in another format.
 fn convert(history: &History, Conversion { format, path }: &Conversion) -> Outcome {
-    let written = if is_stream(path) {
-        format.write(history, BufWriter::new(io::stdout().lock()))
-    } else {
-        File::create(path).map_err(Unwritable::from).and_then(|file| {
-            let mut file = BufWriter::with_capacity(1 << 20, file);
-            format.write(history, &mut file)?;
-            Ok(file.flush()?)
-        })
-    };
-    written.map_err(|error| match error {
+    let failure = |error| match error {
         Unwritable::Io(error) if is_stream(path) => {
             Failure::Output(format!("could not write to standard output: {error}"))
         }
         Unwritable::Io(error) => Failure::Output(format!("could not write {}: {error}", shown(path))),
-        error @ Unwritable::Inexpressible { .. } => {
-            if fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
-                // Half a history is of no use to anybody.
-                let _ = fs::remove_file(path);
-            }
-            Failure::setup(format!("--convert: {error}"))
-        }
-    })
+        error @ Unwritable::Inexpressible { .. } => Failure::setup(format!("--convert: {error}")),
+    };
+    // Half a history is of no use to anybody, so it is tried before.
+    format.write(history, io::sink()).map_err(failure)?;
+    if is_stream(path) {
+        return format.write(history, BufWriter::new(io::stdout().lock())).map_err(failure);
+    }
+    let file = File::create(path).map_err(|error| failure(error.into()))?;
+    format.write(history, BufWriter::with_capacity(1 << 20, file)).map_err(failure)
 }
 
 /// What `--json` writes.

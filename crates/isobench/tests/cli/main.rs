@@ -3,6 +3,7 @@
 //! By topic, a module each; one test program, so that it is linked once. No test decides by time.
 
 mod bad_input;
+mod check;
 mod checked;
 mod compare;
 mod crashes;
@@ -12,6 +13,7 @@ mod like_pgbench;
 mod named_server;
 mod ordinary_user;
 mod plan_file;
+mod probe;
 mod products;
 mod retries;
 mod run_options;

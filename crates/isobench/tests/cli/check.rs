@@ -1,0 +1,285 @@
+//! `isobench check`: histories of each format, good and bad. No server is needed.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::program::{Finished, Running};
+use crate::support::scene::Scene;
+
+/// A lost update, which read committed permits and snapshot isolation doesn't.
+const LOST: &str = "\
+# two clients increment a row at the same time
+T1 client=0 10..20: r x 5 = v3/17, w x 5 = v4/1
+T2 client=1 12..25: r x 5 = v3/17, w x 5 = v4/2
+T3 client=0 30..31 aborted: w x 5 = v5/3
+";
+
+/// The same as lists, in Elle's formats; without an appended element being read twice.
+const LOST_LISTS: &str = "\
+T1 client=0 10..20: l x = [], a x += 1
+T2 client=1 12..25: l x = [], a x += 2
+T3 client=2 30..40: l x = [1 2]
+";
+
+const SERIAL: &str = "\
+T1 client=0 10..20: r x 5 = v3/17, w x 5 = v4/1
+T2 client=1 22..25: r x 5 = v4/1, w x 5 = v5/2
+";
+
+/// A scene with the histories as text files.
+fn scene() -> Scene {
+    let scene = Scene::new();
+    scene.write("lost.txt", LOST);
+    scene.write("lists.txt", LOST_LISTS);
+    scene.write("serial.txt", SERIAL);
+    scene
+}
+
+/// Runs the program with a file as standard input.
+fn run_on(scene: &Scene, arguments: &[&str], input: &str) -> Finished {
+    let file = File::open(scene.file(input)).expect("a file");
+    let output = scene.isobench(arguments).stdin(Stdio::from(file)).output().expect("it runs");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    Finished { status: output.status, stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+#[test]
+fn the_promise_decides_the_status() {
+    let scene = scene();
+    let finished = scene.run(&["check", "lost.txt"]).expect(0);
+    finished.prints(&["P4, lost update", "The strongest that it does not contradict: ", "T1 (client 0)"]);
+    for (promised, status) in [
+        ("read committed", 0),
+        ("strong-read-committed", 0),
+        ("Snapshot Isolation", 3),
+        ("serializable", 3),
+        ("repeatable read", 3),
+    ] {
+        scene.run(&["check", "lost.txt", "--promised", promised]).expect(status);
+        scene.run(&["check", "serial.txt", "--promised", promised]).expect(0).prints(&["no proof"]);
+    }
+    let finished = scene.run(&["check", "--promised", "serializable", "serial.txt", "lost.txt"]).expect(3);
+    let finished = finished.prints(&["\"serial.txt\"\n════", "\n\"lost.txt\"\n════", "PROMISE BROKEN"]);
+    finished.says(&["isobench: error: \"lost.txt\" contradicts what was promised: serializable"]);
+}
+
+#[test]
+fn every_format_gives_the_same_verdict() {
+    let scene = scene();
+    let words = scene.run(&["check", "lists.txt"]).expect(0).stdout;
+    for format in ["binary", "edn", "json", "text"] {
+        let file = format!("lists.{format}");
+        scene.run(&["check", "lists.txt", "--convert", &format!("{format}:{file}")]).expect(0);
+        for arguments in [vec!["check", &file], vec!["check", &file, "--format", format]] {
+            let finished = scene.run(&arguments).expect(0);
+            assert!(finished.stdout.contains("lost update"), "{format}: {}", finished.stdout);
+            // Elle's formats name transactions by the places of their completions.
+            assert!(finished.stdout == words || ["edn", "json"].contains(&format), "{}", finished.stdout);
+        }
+        let finished = run_on(&scene, &["check", "-", "--promised", "snapshot isolation"], &file).expect(3);
+        finished.says(&["standard input contradicts"]);
+    }
+    let text = run_on(&scene, &["check", "-", "--convert", "text:-"], "lists.binary").expect(0);
+    assert_eq!(text.stdout, LOST_LISTS);
+}
+
+#[test]
+fn results_as_json_and_as_a_graph() {
+    let scene = scene();
+    let options = [
+        "check",
+        "lost.txt",
+        "serial.txt",
+        "--promised",
+        "serializable",
+        "--json",
+        "result.json",
+        "--dot",
+        "-",
+    ];
+    let finished = scene.run(&options).expect(3);
+    assert!(finished.stdout.starts_with("digraph \"P4\" {"), "{}", finished.stdout);
+    let result: Value = serde_json::from_str(&scene.read("result.json")).expect("JSON");
+    assert_eq!(result["format"], "isobench/check");
+    let lost = &result["histories"][0];
+    assert_eq!((&lost["file"], &lost["history_format"]), (&"lost.txt".into(), &"text".into()));
+    assert_eq!(lost["verdict"]["kept"], false);
+    assert_eq!(lost["verdict"]["anomalies"][0]["known_as"], "lost update");
+    assert_eq!(lost["verdict"]["examined"]["aborted"], 1);
+    assert_eq!(result["histories"][1]["verdict"]["kept"], true);
+    let finished = scene.run(&["check", "serial.txt", "--json", "-"]).expect(0);
+    assert!(serde_json::from_str::<Value>(&finished.stdout).is_ok(), "{}", finished.stdout);
+}
+
+#[test]
+fn orders_are_looked_at_if_asked_for() {
+    let scene = Scene::new();
+    // T2 began after T1 had ended, in the same session, and doesn't see what T1 wrote.
+    scene.write("stale.txt", "T1 client=0 1..2: w x = 1\nT2 client=0 3..4: r x = init\n");
+    for (order, strict, status) in [
+        ("real-time", "strict serializable", 3),
+        ("real-time", "strong session serializable", 3),
+        ("real-time", "serializable", 0),
+        ("session", "strong session serializable", 3),
+        ("data", "serializable", 0),
+        ("data", "strict serializable", 1),
+    ] {
+        let finished = scene.run(&["check", "stale.txt", "--order", order, "--promised", strict]);
+        let finished = finished.expect(status);
+        if status == 1 {
+            finished.says(&["--order data doesn't look at what \"strict serializable\" promises"]);
+        }
+    }
+}
+
+#[test]
+fn windows_see_less_and_say_so() {
+    let scene = scene();
+    scene.run(&["check", "lost.txt", "--convert", "binary:lost.history"]).expect(0);
+    for file in ["lost.txt", "lost.history"] {
+        let finished = scene.run(&["check", file, "--window", "2", "--promised", "serializable"]).expect(3);
+        finished.prints(&["lost update", "checked in 2 windows"]);
+        let finished = scene.run(&["check", file, "--window", "1", "--promised", "serializable"]).expect(0);
+        finished.prints(&["checked in 3 windows", "no proof"]);
+    }
+    let finished = run_on(&scene, &["check", "-", "--window", "2"], "lost.history").expect(0);
+    finished.prints(&["lost update", "checked in 2 windows"]);
+    scene.run(&["check", "lost.txt", "--window", "0"]).expect(1).says(&["use a number of transactions"]);
+}
+
+/// A recording of many chunks, cut anywhere.
+#[test]
+fn what_is_left_of_a_recording_can_be_checked() {
+    let scene = scene();
+    scene.run(&["check", "lost.txt", "--convert", "binary:whole"]).expect(0);
+    let whole = fs::read(scene.file("whole")).expect("a file");
+    for (name, bytes) in [
+        ("no trailer", &whole[..whole.len() - 21]),
+        ("half a trailer", &whole[..whole.len() - 5]),
+        ("half a chunk", &whole[..whole.len() - 30]),
+    ] {
+        fs::write(scene.file("part"), bytes).expect("a file");
+        let finished = scene.run(&["check", "part"]).expect(1);
+        finished.says(&["\"part\": the history is truncated", "--partial checks what comes before"]);
+        for arguments in
+            [vec!["check", "part", "--partial"], vec!["check", "part", "--partial", "--window", "9"]]
+        {
+            let finished =
+                scene.run(&arguments).expect(0).says(&["warning: \"part\": the history is truncated"]);
+            let found = name != "half a chunk";
+            assert_eq!(finished.stdout.contains("lost update"), found, "{name}: {}", finished.stdout);
+        }
+    }
+    let mut damaged = whole.clone();
+    damaged[whole.len() - 30] ^= 1;
+    fs::write(scene.file("part"), damaged).expect("a file");
+    scene.run(&["check", "part"]).expect(1).says(&["the history is damaged", "checksum"]);
+}
+
+#[test]
+fn what_is_no_history_is_an_error_that_says_why() {
+    let scene = scene();
+    fs::write(scene.file("binary"), b"\x89PNG\r\n\x1a\n0123456789").expect("a file");
+    fs::write(scene.file("newer"), b"\x89IBH\r\n\x1a\n\x07\0\0\0\0").expect("a file");
+    for (name, text, message) in [
+        ("empty", "", "there is nothing in it"),
+        ("blank", "\n \n", "there is nothing in it"),
+        ("prose", "hello, world", "this is no history"),
+        ("text", "T1: r x = 5\nT2 r x = 5", "line 2, column 4: expected one of client=N"),
+        ("truncated.json", "{\"type\":\"ok\",\"value\":[[\"r\",1,", "truncated"),
+        (
+            "bank.edn",
+            "{:type :ok, :process 0, :f :transfer, :value {:from 1}}",
+            "this is an operation \"transfer\"",
+        ),
+        (
+            "bank.json",
+            "{\"type\":\"ok\",\"process\":0,\"value\":{\"from\":1}}",
+            "line 1: invalid type: map, expected a transaction",
+        ),
+    ] {
+        scene.write(name, text);
+        let finished = scene.run(&["check", name]).expect(1);
+        assert_eq!(finished.stdout, "", "{name}");
+        finished.says(&[&format!("isobench: error: \"{name}\": "), message]);
+    }
+    for (arguments, message) in [
+        (&["check", "missing"][..], "\"missing\": could not read it: No such file"),
+        (&["check", "."], "\".\": could not read it"),
+        (&["check", "binary"], "no recording of isobench"),
+        (&["check", "newer"], "version 7"),
+        (&["check", "lost.txt", "--format", "binary"], "no recording of isobench"),
+        (&["check", "lost.txt", "--format", "json"], "line 1: expected an operation"),
+        (
+            &["check", "lost.txt", "--format", "xml"],
+            "unknown format \"xml\"; use binary, text, edn or json, or auto",
+        ),
+        (&["check", "lost.txt", "--promised", "eventual"], "unknown guarantee \"eventual\""),
+        (&["check", "lost.txt", "--order", "time"], "use data, session or real-time"),
+        (&["check", "lost.txt", "--convert", "lost.edn"], "use FORMAT:FILE"),
+        (&["check", "lost.txt", "--convert", "edn:"], "the name of the file is missing"),
+        (&["check", "lost.txt", "--convert", "edn:no/such/folder"], "could not write \"no/such/folder\""),
+        (&["check", "lost.txt", "--json", "no/such/folder"], "could not write \"no/such/folder\""),
+        (&["check", "lost.txt", "serial.txt", "--convert", "edn:x"], "--convert takes one history"),
+        (&["check", "lost.txt", "--json", "-", "--dot", "-"], "only one of"),
+        (&["check", "-", "-"], "standard input can be read only once"),
+        (&["check"], "<FILE>"),
+    ] {
+        scene.run(arguments).expect(1).says(&[message]);
+    }
+    scene.write("groups", "T1: g t 5 = [1 2]\n");
+    scene
+        .run(&["check", "groups", "--convert", "edn:groups.edn"])
+        .expect(1)
+        .says(&["what T1 has: rows of groups"]);
+    assert!(!scene.file("groups.edn").exists());
+}
+
+/// Values that no database would give are findings, not errors.
+#[test]
+fn impossible_values_are_findings() {
+    let scene = Scene::new();
+    for (text, finding) in [
+        ("T1: w x = v1/1\nT2: r x = v1/77", "garbage read"),
+        ("T1: w x = 1\nT2: r x = 77", "garbage read"),
+        ("T1: a x += 1\nT2: l x = [1 5]", "garbage read"),
+        ("T1: a x += 1\nT2: l x = [1 1]", "duplicate write"),
+        ("T1: w x = 1, r x = init", "internal inconsistency"),
+        ("T1: w x = 1\nT2 aborted: w x = 2\nT3: r x = 2", "G1a"),
+        ("T1: r x = v18446744073709551615/-9223372036854775808\nT2: w x = v18446744073709551615", ""),
+    ] {
+        scene.write("history", text);
+        let options = ["check", "history", "--promised", "strict serializable"];
+        let finished = scene.run(&options).expect(if finding.is_empty() { 0 } else { 3 });
+        assert!(finished.stdout.contains(finding), "{text}\n{}", finished.stdout);
+    }
+}
+
+#[test]
+fn a_transaction_with_a_million_operations() {
+    let scene = Scene::new();
+    let mut text = "T1 client=0 1..2:".to_owned();
+    for operation in 0..500_000 {
+        let comma = if operation == 0 { "" } else { "," };
+        write!(text, "{comma} r x {operation} = v0, w x {operation} = v1/1").expect("writes");
+    }
+    text += "\nT2 client=1 3..4: r x 77 = v1/1, w x 77 = v2/2\n";
+    scene.write("long", &text);
+    let options = ["check", "long", "--promised", "strict serializable", "--convert", "binary:long.history"];
+    scene.run(&options).expect(0).prints(&["1,000,002 operations"]);
+    scene.run(&["check", "long.history", "--window", "1"]).expect(0);
+}
+
+#[test]
+fn nobody_reads_the_report() {
+    let scene = scene();
+    let path: PathBuf = scene.file("lost.txt");
+    let command = format!("{} check {} | true", env!("CARGO_BIN_EXE_isobench"), path.display());
+    let mut shell = scene.program("/bin/sh".as_ref(), &["-c", &command]);
+    let finished = Running::start(&mut shell).finish();
+    assert!(!finished.stderr.contains("panicked"), "{}", finished.stderr);
+}
