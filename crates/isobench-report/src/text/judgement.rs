@@ -9,15 +9,19 @@ use crate::numbers::{count, counted};
 pub fn verdict(cells: &[&Cell]) -> Option<String> {
     let verdicts: Vec<&VerdictSummary> =
         cells.iter().filter_map(|cell| cell.summary.verdict.as_ref()).collect();
+    if verdicts.is_empty() {
+        return None;
+    }
     let committed = verdicts.iter().map(|verdict| verdict.committed).sum::<u64>();
-    let [first, rest @ ..] = verdicts.as_slice() else { return None };
     let looked = format!("in the history of {}", counted(committed, "committed transaction"));
+    let mut models: Vec<&str> = Vec::new();
+    for model in verdicts.iter().flat_map(|verdict| &verdict.models) {
+        if !models.contains(&model.as_str()) {
+            models.push(model);
+        }
+    }
+    let models = models.join(" or ");
     if verdicts.iter().all(|verdict| verdict.anomalies == 0) {
-        let models = if rest.iter().all(|other| other.models == first.models) {
-            first.models.join(", ")
-        } else {
-            String::new()
-        };
         return Some(format!("{looked} nothing contradicts {models}, which is no proof"));
     }
     let mut kinds: Vec<AnomalyCount> = Vec::new();
@@ -30,11 +34,12 @@ pub fn verdict(cells: &[&Cell]) -> Option<String> {
     let least = if verdicts.iter().any(|verdict| verdict.at_least) { "at least " } else { "" };
     let kinds: Vec<String> = kinds
         .iter()
-        .map(|kind| format!("{} × {} ({})", count(kind.count), kind.known_as, kind.name))
+        .map(|kind| format!("{} × {}", count(kind.count), title(&kind.known_as, &kind.name)))
         .collect();
-    let allowed = match first.models.as_slice() {
-        [] => "which contradicts every level".to_owned(),
-        models => format!("so the level gave no more than {}", models.join(" or ")),
+    let allowed = if verdicts.iter().any(|verdict| verdict.models.is_empty()) {
+        "which contradicts every level".to_owned()
+    } else {
+        format!("so the level gave no more than {models}")
     };
     Some(format!("{looked} there is {least}{}, {allowed}", kinds.join(", ")))
 }
@@ -45,12 +50,16 @@ pub fn broken(cells: &[&Cell]) -> Option<String> {
     let verdict = rounds.filter(|round| round.breaks_promise()).find_map(|round| round.verdict.as_ref())?;
     let anomaly: &AnomalyFound = verdict.anomalies.iter().find(|anomaly| anomaly.breaks_promise)?;
     Some(format!(
-        "PROMISE BROKEN: {} is promised, but there was {} ({}): {}.",
+        "PROMISE BROKEN: {} is promised, but there was {}: {}.",
         verdict.promised.as_deref().unwrap_or("more"),
-        anomaly.known_as,
-        anomaly.name,
+        title(&anomaly.known_as, &anomaly.name),
         anomaly.witness.join("; ").trim_end_matches('.')
     ))
+}
+
+/// What people call an anomaly, and its name in the literature where that is another.
+fn title(known_as: &str, name: &str) -> String {
+    if known_as == name { name.to_owned() } else { format!("{known_as} ({name})") }
 }
 
 /// Why rows without a verdict prove little.

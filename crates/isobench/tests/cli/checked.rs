@@ -98,7 +98,7 @@ fn tables_on_a_named_server_are_made_by_init() {
 }
 
 /// A script whose annotation tells of a version that nobody wrote, as a server with a defect would return it.
-const IMPOSSIBLE: &str = "BEGIN;\n--@ read t key=1 version=7 value=3\nSELECT v FROM t;\n\
+const IMPOSSIBLE: &str = "BEGIN;\n--@ read t key=1 version=1000000 value=999999999\nSELECT v FROM t;\n\
                           --@ write t key=1 version=$1 value=:attempt_id\nUPDATE t SET v = v + 1 RETURNING v;\nEND;\n";
 
 #[test]
