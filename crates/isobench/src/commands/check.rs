@@ -104,31 +104,25 @@ struct Checked {
 fn carry_out(input: Input, options: &CheckOptions) -> Outcome<Checked> {
     let ask =
         check::Options { promised: options.promised, order: options.order, ..check::Options::default() };
-    let Input { format, opened, problem, name } = input;
-    let began;
-    let (witnesses, report) = match opened {
-        Opened::Whole(history) => {
-            if let Some(conversion) = &options.convert {
-                convert(&history, conversion)?;
-            }
-            began = Instant::now();
-            match options.window {
-                Some(size) => {
-                    let windows = history::windows(&history, size).map(Ok::<_, Infallible>);
-                    let Ok(checked) = check_windows(windows, history.dropped(), &ask);
-                    checked
-                }
-                None => {
-                    let report = check_history(&history, &ask);
-                    (history, report)
-                }
-            }
-        }
-        Opened::Windows(windows) => {
-            began = Instant::now();
+    let Input { name, format, opened, problem } = input;
+    if let (Opened::Whole(history), Some(conversion)) = (&opened, &options.convert) {
+        convert(history, conversion)?;
+    }
+    let began = Instant::now();
+    let (witnesses, report) = match (opened, options.window) {
+        (Opened::Windows(windows), _) => {
             let dropped = windows.dropped();
-            let checked = check_windows(windows, dropped, &ask);
+            let checked = check_windows(*windows, dropped, &ask);
             checked.map_err(|error| Failure::setup(format!("{name}: {error}")))?
+        }
+        (Opened::Whole(history), Some(size)) => {
+            let windows = history::windows(&history, size).map(Ok::<_, Infallible>);
+            let Ok(checked) = check_windows(windows, history.dropped(), &ask);
+            checked
+        }
+        (Opened::Whole(history), None) => {
+            let report = check_history(&history, &ask);
+            (history, report)
         }
     };
     Ok(Checked { format, report, witnesses, problem, took: began.elapsed() })

@@ -25,7 +25,7 @@ pub struct Input {
 /// How much of it is in memory.
 pub enum Opened {
     Whole(History),
-    Windows(Windows<Box<dyn Read>>),
+    Windows(Box<Windows<Box<dyn Read>>>),
 }
 
 /// True if the path stands for standard input or output.
@@ -62,7 +62,7 @@ impl Input {
             Some(size) if format == Format::Binary => {
                 let windows = windows(path, input, size, options.partial).map_err(failure)?;
                 let problem = windows.problem().map(ToString::to_string);
-                (Opened::Windows(windows), problem)
+                (Opened::Windows(Box::new(windows)), problem)
             }
             _ => {
                 let (history, problem) = whole(format, input, options.partial).map_err(failure)?;
