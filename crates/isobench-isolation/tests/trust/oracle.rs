@@ -1,0 +1,182 @@
+//! Small random histories: the checker against brute force.
+
+use std::collections::BTreeMap;
+
+use isobench_isolation::check::{Options, Report, check};
+use isobench_isolation::{Guarantee, History, Model, Order};
+
+use crate::naive::Case;
+use crate::naive::judge::{Judgement, guarantees};
+use crate::random::{self, Kind};
+use crate::{search, seeds, shrink, witness};
+
+/// How often the checker was asked, and how often it was weaker than the oracle, which tries all that is unknown.
+#[derive(Debug, Default)]
+struct Tally {
+    histories: u64,
+    decided: u64,
+    serializable: u64,
+    impossible: u64,
+    weaker: u64,
+}
+
+fn contradicts(report: &Report, guarantee: Guarantee) -> bool {
+    report.findings.iter().any(|finding| finding.contradicts(guarantee))
+}
+
+/// What is wrong with the checker's answer.
+fn failure(history: &History) -> Option<String> {
+    let case = Case::new(history);
+    let judgement = case.judge();
+    let report = check(history, &Options::default());
+    let wrong = guarantees().find_map(|guarantee| wrong_answer(&judgement, &report, guarantee));
+    wrong.or_else(|| witness::verify(&case, &report).err()).or_else(|| wrong_verdict(history, &report)).map(
+        |wrong| {
+            format!(
+                "{wrong}\nfound: {:?}",
+                report.findings.iter().map(|it| (it.anomaly, it.order)).collect::<Vec<_>>()
+            )
+        },
+    )
+}
+
+fn wrong_answer(judgement: &Judgement, report: &Report, guarantee: Guarantee) -> Option<String> {
+    let unclear = judgement.open_at_pl1 && guarantee.model == Model::ReadUncommitted;
+    match (judgement.allowed.contains(&guarantee), contradicts(report, guarantee)) {
+        (true, true) if !unclear => Some(format!("accused: {guarantee}, which allows it")),
+        (false, false) if judgement.decided && !unclear => {
+            Some(format!("missed: {guarantee} doesn't allow it"))
+        }
+        _ => None,
+    }
+}
+
+/// The verdict must be what follows from the findings.
+pub fn wrong_verdict(history: &History, report: &Report) -> Option<String> {
+    let timed = history.transactions().iter().any(|it| (it.begin, it.end) != (0, 0));
+    let possible = |it: &Guarantee| !contradicts(report, *it) && (timed || it.order < Order::RealTime);
+    let left: Vec<_> = guarantees().filter(possible).collect();
+    let strongest = |it: &Guarantee| !left.iter().any(|other| other != it && other.implies(*it));
+    let mut expected: Vec<_> = left.iter().copied().filter(strongest).collect();
+    let mut verdict = report.verdict.not_contradicted.clone();
+    expected.sort();
+    verdict.sort();
+    let shown = |all: &[Guarantee]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    (verdict != expected).then(|| format!("verdict {}, but {} follows", shown(&verdict), shown(&expected)))
+}
+
+fn compare(kind: Kind, usual: u64) -> Tally {
+    let mut tally = Tally::default();
+    let mut wrong: BTreeMap<String, (u64, History)> = BTreeMap::new();
+    for seed in seeds(usual) {
+        let history = random::history(kind, seed);
+        if let Some(why) = failure(&history) {
+            let reason = why.lines().next().unwrap_or_default().to_owned();
+            wrong.entry(reason).or_insert((seed, history));
+            continue;
+        }
+        let judgement = Case::new(&history).judge();
+        let report = check(&history, &Options::default());
+        tally.histories += 1;
+        tally.decided += u64::from(judgement.decided);
+        tally.serializable += u64::from(judgement.allowed.contains(&Guarantee::of(Model::Serializable)));
+        for guarantee in guarantees().filter(|it| !judgement.allowed.contains(it)) {
+            tally.impossible += 1;
+            tally.weaker += u64::from(!contradicts(&report, guarantee));
+        }
+    }
+    println!("{kind:?}: {tally:?}");
+    let shown =
+        wrong.values().map(|(seed, history)| format!("seed {seed}: {}", shrink::report(history, &failure)));
+    assert!(wrong.is_empty(), "{kind:?}:\n{}", shown.collect::<Vec<_>>().join("\n"));
+    assert!(tally.serializable * 10 > tally.histories, "too few histories are serializable: {tally:?}");
+    assert!(tally.serializable * 10 < tally.histories * 9, "too few are not: {tally:?}");
+    tally
+}
+
+/// Where the version order is known, the checker says what the definitions say.
+#[test]
+fn counters() {
+    let tally = compare(Kind::Counters, 1000);
+    assert!(tally.weaker * 100 < tally.impossible, "{tally:?}");
+}
+
+#[test]
+fn counters_without_values() {
+    let tally = compare(Kind::CountersOnly, 1000);
+    assert!(tally.weaker * 100 < tally.impossible, "{tally:?}");
+}
+
+#[test]
+fn lists() {
+    let tally = compare(Kind::Lists, 1000);
+    assert!(tally.weaker * 10 < tally.impossible, "{tally:?}");
+}
+
+#[test]
+fn groups() {
+    let tally = compare(Kind::Groups, 1000);
+    assert_eq!(tally.weaker, 0, "{tally:?}");
+}
+
+#[test]
+fn all_kinds_in_one() {
+    let tally = compare(Kind::Mixed, 1000);
+    assert!(tally.weaker * 10 < tally.impossible, "{tally:?}");
+}
+
+/// Values don't tell the version order: the checker may miss something here, but accuses nobody wrongly.
+#[test]
+fn values() {
+    let tally = compare(Kind::Values, 1000);
+    assert!(tally.weaker * 2 < tally.impossible, "{tally:?}");
+}
+
+/// The definitions by graphs and those by execution say the same: so neither oracle is wrong by itself.
+#[test]
+fn oracles_agree() {
+    let differs = |history: &History| {
+        let case = Case::new(history);
+        let judgement = case.judge();
+        if !case.is_consistent() {
+            return Some("reachability and the cycles one by one say different things".to_owned());
+        }
+        for order in Order::ALL {
+            let graph = |model| judgement.allowed.contains(&Guarantee { model, order });
+            let serial = search::serializable(&case, order);
+            let snapshot = search::snapshot_isolated(&case, order);
+            if serial && !graph(Model::Serializable) || snapshot && !graph(Model::SnapshotIsolation) {
+                return Some(format!(
+                    "{order:?}: an execution explains it (serial: {serial}), the graph says no"
+                ));
+            }
+            let known = judgement.decided || case.is_gapless(&case.proved());
+            if known && (serial, snapshot) != (graph(Model::Serializable), graph(Model::SnapshotIsolation)) {
+                return Some(format!(
+                    "{order:?}: no execution explains it (serial: {serial}), the graph says one should"
+                ));
+            }
+        }
+        None
+    };
+    let mut strongest: BTreeMap<Vec<String>, u64> = BTreeMap::new();
+    for kind in Kind::ALL {
+        for seed in seeds(300) {
+            let history = random::history(kind, seed);
+            assert!(
+                differs(&history).is_none(),
+                "{kind:?}, seed {seed}: {}",
+                shrink::report(&history, &differs)
+            );
+            let allowed = Case::new(&history).judge().allowed;
+            let implied = |it: &&Guarantee| !allowed.iter().any(|other| other != *it && other.implies(**it));
+            *strongest
+                .entry(allowed.iter().filter(implied).map(ToString::to_string).collect())
+                .or_default() += 1;
+        }
+    }
+    println!("{strongest:#?}");
+    let shown =
+        |model: &Model| strongest.keys().flatten().any(|name| *name == Guarantee::of(*model).to_string());
+    assert!(Model::ALL.iter().all(shown), "the random histories tell no difference between some models");
+}

@@ -1,0 +1,193 @@
+//! A simulated database under random load: the checker must never accuse it of what it does right, and must catch what it does
+//! wrong.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `database` | rows, versions, snapshots, locks: five levels |
+//! | `dependencies` | its own graph of dependencies |
+//! | `clients` | random transactions, interleaved, retried, rolled back, lost |
+//! | `defect` | what can be planted, when it shows, and what has to be found |
+
+mod clients;
+mod database;
+mod defect;
+mod dependencies;
+
+use isobench_isolation::check::{Options, Report, check};
+use isobench_isolation::history::text;
+use isobench_isolation::{Guarantee, Model, Order};
+
+use crate::naive::Case;
+use crate::naive::closure::Known;
+use crate::{seeds, witness};
+use clients::{Settings, Workload};
+use database::Level;
+
+fn contradicts(report: &Report, guarantee: Guarantee) -> bool {
+    report.findings.iter().any(|finding| finding.contradicts(guarantee))
+}
+
+const fn strong(model: Model) -> Guarantee {
+    Guarantee { model, order: Order::RealTime }
+}
+
+/// What each level of the simulated database guarantees.
+fn guaranteed(level: Level) -> &'static [Guarantee] {
+    const READ_UNCOMMITTED: [Guarantee; 1] = [strong(Model::ReadUncommitted)];
+    const READ_COMMITTED: [Guarantee; 1] = [strong(Model::ReadCommitted)];
+    const SNAPSHOT: [Guarantee; 1] = [strong(Model::SnapshotIsolation)];
+    const CERTIFIED: [Guarantee; 2] = [strong(Model::SnapshotIsolation), Guarantee::of(Model::Serializable)];
+    const LOCKED: [Guarantee; 1] = [strong(Model::Serializable)];
+    match level {
+        Level::ReadUncommitted => &READ_UNCOMMITTED,
+        Level::ReadCommitted => &READ_COMMITTED,
+        Level::Snapshot => &SNAPSHOT,
+        Level::Certified => &CERTIFIED,
+        Level::Locked => &LOCKED,
+    }
+}
+
+/// How many of the histories at this level contradict the next stronger model, at least, of 100: else the test shows nothing.
+fn fraction_of_stronger(level: Level) -> (Model, u64) {
+    match level {
+        Level::ReadUncommitted => (Model::ReadCommitted, 40),
+        Level::ReadCommitted => (Model::ConsistentView, 10),
+        Level::Snapshot => (Model::Serializable, 3),
+        Level::Certified | Level::Locked => (Model::Serializable, 0),
+    }
+}
+
+fn never_accused(level: Level) {
+    let (stronger, least) = fraction_of_stronger(level);
+    let (mut histories, mut accused) = (0, 0);
+    for workload in Workload::ALL {
+        for seed in seeds(100) {
+            let run = clients::run(Settings { level, workload, defect: None, seed });
+            let report = check(&run.history, &Options::default());
+            let explain = |why: &str| {
+                let findings: Vec<_> =
+                    report.findings.iter().map(|it| (it.anomaly, it.order, &it.witness)).collect();
+                format!(
+                    "{level:?} {workload:?} seed {seed}: {why}\n{findings:#?}\n{}",
+                    text::print(&run.history)
+                )
+            };
+            for guarantee in guaranteed(level) {
+                assert!(!contradicts(&report, *guarantee), "{}", explain("accused of what it did right"));
+            }
+            if let Err(why) = witness::verify(&Case::new(&run.history), &report) {
+                panic!("{}", explain(&why));
+            }
+            histories += 1;
+            accused += u64::from(contradicts(&report, Guarantee::of(stronger)));
+        }
+    }
+    println!("{level:?}: {histories} histories, {accused} of them contradict {stronger:?}");
+    assert!(accused * 100 >= histories * least, "the histories of {level:?} show too little");
+}
+
+#[test]
+fn read_uncommitted_is_never_accused() {
+    never_accused(Level::ReadUncommitted);
+}
+
+#[test]
+fn read_committed_is_never_accused() {
+    never_accused(Level::ReadCommitted);
+}
+
+#[test]
+fn snapshot_isolation_is_never_accused() {
+    never_accused(Level::Snapshot);
+}
+
+#[test]
+fn certified_snapshots_are_never_accused() {
+    never_accused(Level::Certified);
+}
+
+#[test]
+fn two_phase_locking_is_never_accused() {
+    never_accused(Level::Locked);
+}
+
+/// Each planted defect is found whenever it shows, under its name, and nothing else is said to be broken.
+#[test]
+fn planted_defects_are_caught() {
+    for case in &defect::CASES {
+        let (mut shown, mut caught) = (0, 0);
+        for workload in case.workloads {
+            for seed in seeds(case.seeds) {
+                let settings =
+                    Settings { level: case.level, workload: *workload, defect: Some(case.defect), seed };
+                let run = clients::run(settings);
+                let report = check(&run.history, &Options::default());
+                let explain = |why: &str| {
+                    let findings: Vec<_> =
+                        report.findings.iter().map(|it| (it.anomaly, it.order, &it.witness)).collect();
+                    format!("{settings:?}: {why}\n{findings:#?}\n{}", text::print(&run.history))
+                };
+                if let Some(kept) = case.kept {
+                    assert!(!contradicts(&report, kept), "{}", explain("accused of what it did right"));
+                }
+                if let Err(why) = witness::verify(&Case::new(&run.history), &report) {
+                    panic!("{}", explain(&why));
+                }
+                if run.shows(case.defect) {
+                    shown += 1;
+                    if case.caught(&report) {
+                        caught += 1;
+                    } else if std::env::var_os("ISOBENCH_SHOW_MISSED").is_some() {
+                        println!("{}", explain("not caught"));
+                    }
+                }
+            }
+        }
+        println!("{:?} at {:?}: shows in {shown} histories, caught in {caught}", case.defect, case.level);
+        assert!(shown >= 20, "{:?} at {:?} shows in {shown} histories only", case.defect, case.level);
+        assert!(
+            caught * 100 >= shown * 97,
+            "{:?}: shows in {shown} histories, caught in {caught}",
+            case.defect
+        );
+    }
+}
+
+/// The simulation itself against the definitions, without the checker: each level gives what it should, each defect breaks it.
+#[test]
+fn the_simulation_is_right() {
+    let mut decided = 0;
+    for (level, workload) in
+        Level::ALL.iter().flat_map(|level| Workload::ALL.map(|workload| (*level, workload)))
+    {
+        for seed in seeds(25) {
+            let settings = Settings { level, workload, defect: None, seed };
+            let run = clients::run(settings);
+            let Known::Contradicted(contradicted) = Case::new(&run.history).decide() else { continue };
+            decided += 1;
+            let broken: Vec<_> = guaranteed(level).iter().filter(|it| contradicted.contains(it)).collect();
+            assert!(broken.is_empty(), "{settings:?}: {broken:?}\n{}", text::print(&run.history));
+        }
+    }
+    println!("{decided} decided");
+    for case in &defect::CASES {
+        for (workload, seed) in
+            case.workloads.iter().flat_map(|workload| seeds(25).map(move |seed| (*workload, seed)))
+        {
+            let settings = Settings { level: case.level, workload, defect: Some(case.defect), seed };
+            let run = clients::run(settings);
+            let Known::Contradicted(contradicted) = Case::new(&run.history).decide() else { continue };
+            let shown = || format!("{settings:?}\n{}", text::print(&run.history));
+            assert!(
+                case.kept.is_none_or(|kept| !contradicted.contains(&kept)),
+                "breaks what it should keep: {}",
+                shown()
+            );
+            assert!(
+                !run.shows(case.defect) || contradicted.contains(&case.contradicted),
+                "breaks nothing: {}",
+                shown()
+            );
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Clients of the simulated database: random transactions, randomly interleaved, retried, rolled back, or lost.
+
+use std::collections::BTreeSet;
+
+use isobench_isolation::History;
+use isobench_isolation::history::{Key, Outcome, Transaction};
+
+use super::database::{Answer, Database, Level, Shown, Statement};
+use super::defect::Defect;
+
+/// What transactions do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Workload {
+    /// Registers with counters and values.
+    Counters,
+    /// Registers of which the counters are known only.
+    CountersOnly,
+    /// Registers of which the values are known only.
+    Values,
+    /// Lists.
+    Lists,
+    /// Inserts and reads of groups.
+    Groups,
+    /// All of it.
+    Mixed,
+}
+
+impl Workload {
+    pub const ALL: [Workload; 6] = [
+        Workload::Counters,
+        Workload::CountersOnly,
+        Workload::Values,
+        Workload::Lists,
+        Workload::Groups,
+        Workload::Mixed,
+    ];
+}
+
+/// What is simulated.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    pub level: Level,
+    pub workload: Workload,
+    pub defect: Option<Defect>,
+    pub seed: u64,
+}
+
+/// What came of it.
+pub struct Run {
+    pub history: History,
+    pub database: Database,
+    /// For each of the database's transactions its place in the history.
+    pub places: Vec<Option<usize>>,
+}
+
+/// What a client is doing.
+enum Doing {
+    Nothing,
+    Running {
+        tx: usize,
+        begin: u64,
+        next: usize,
+    },
+    /// The answer is on its way.
+    Answered {
+        tx: usize,
+        begin: u64,
+        outcome: Outcome,
+    },
+}
+
+struct Client {
+    doing: Doing,
+    program: Vec<Statement>,
+    left: u32,
+}
+
+struct Simulation {
+    random: fastrand::Rng,
+    workload: Workload,
+    /// How many rows of each kind there are.
+    rows: i64,
+    /// Of 100 commits, how many are rolled back instead, and how many get lost.
+    rollbacks: u8,
+    losses: u8,
+    clock: u64,
+    clients: Vec<Client>,
+    database: Database,
+    history: History,
+    places: Vec<Option<usize>>,
+    /// For whose end each transaction waits.
+    waits: Vec<BTreeSet<usize>>,
+    /// Transactions whose clients have lost them, and which are not decided yet.
+    orphans: Vec<usize>,
+}
+
+/// Simulates.
+pub fn run(settings: Settings) -> Run {
+    let mut random = fastrand::Rng::with_seed(settings.seed);
+    let clients = random.usize(2..=5);
+    let each = random.u32(2..=6);
+    let shown = match settings.workload {
+        Workload::CountersOnly => Shown { counters: true, values: false },
+        Workload::Values => Shown { counters: false, values: true },
+        _ => Shown { counters: true, values: true },
+    };
+    let nothing = || Client { doing: Doing::Nothing, program: Vec::new(), left: each };
+    let mut simulation = Simulation {
+        workload: settings.workload,
+        rows: random.i64(1..=4),
+        rollbacks: if settings.defect == Some(Defect::DirtyRead) { 30 } else { 8 },
+        losses: if settings.defect.is_some() { 0 } else { random.u8(0..20) },
+        clock: 1,
+        clients: (0..clients).map(|_| nothing()).collect(),
+        database: Database::new(settings.level, settings.defect, shown, random.fork()),
+        history: History::new(["registers", "lists", "members"].map(str::to_owned).to_vec()),
+        places: Vec::new(),
+        waits: Vec::new(),
+        orphans: Vec::new(),
+        random,
+    };
+    simulation.run();
+    let Simulation { history, database, places, .. } = simulation;
+    Run { history, database, places }
+}
+
+impl Simulation {
+    fn chance(&mut self, percent: u8) -> bool {
+        self.random.u8(0..100) < percent
+    }
+
+    fn run(&mut self) {
+        loop {
+            let busy: Vec<_> = (0..self.clients.len())
+                .filter(|&it| self.clients[it].left > 0 || !matches!(self.clients[it].doing, Doing::Nothing))
+                .collect();
+            let Some(client) = self.random.choice(busy) else { break };
+            self.clock += self.random.u64(1..=3);
+            self.step(client);
+            if self.chance(20) {
+                self.decide_orphan();
+            }
+            if self.chance(15) {
+                self.database.mend();
+            }
+        }
+        while !self.orphans.is_empty() {
+            self.decide_orphan();
+        }
+    }
+
+    fn decide_orphan(&mut self) {
+        if let Some(tx) = self.orphans.pop() {
+            if self.random.bool() {
+                self.database.commit(tx);
+            } else {
+                self.database.abort(tx);
+            }
+        }
+    }
+
+    fn step(&mut self, client: usize) {
+        let doing = std::mem::replace(&mut self.clients[client].doing, Doing::Nothing);
+        self.clients[client].doing = match doing {
+            Doing::Nothing => {
+                if self.clients[client].program.is_empty() {
+                    self.clients[client].program = self.program();
+                }
+                self.clients[client].left -= 1;
+                self.places.push(None);
+                self.waits.push(BTreeSet::new());
+                Doing::Running { tx: self.database.begin(), begin: self.clock, next: 0 }
+            }
+            Doing::Running { tx, begin, next } => self.statement(client, tx, begin, next),
+            Doing::Answered { tx, begin, outcome } => {
+                let unseen = outcome == Outcome::Unknown && self.random.bool();
+                let end = if unseen { u64::MAX } else { self.clock };
+                let transaction =
+                    Transaction { id: tx as u64 + 1, client: client_number(client), begin, end, outcome };
+                self.places[tx] = Some(self.history.transactions().len());
+                self.history.push(transaction, &self.database.txs[tx].draft);
+                // Mostly a transaction that failed is tried again.
+                if outcome == Outcome::Committed || self.random.u8(0..4) == 0 {
+                    self.clients[client].program.clear();
+                }
+                Doing::Nothing
+            }
+        };
+    }
+
+    fn statement(&mut self, client: usize, tx: usize, begin: u64, next: usize) -> Doing {
+        let Some(&statement) = self.clients[client].program.get(next) else {
+            let outcome = self.end(tx);
+            return Doing::Answered { tx, begin, outcome };
+        };
+        match self.database.execute(tx, statement) {
+            Answer::Done => {
+                self.waits[tx].clear();
+                Doing::Running { tx, begin, next: next + 1 }
+            }
+            Answer::Wait(holders) => {
+                self.waits[tx] = holders;
+                if self.is_deadlocked(tx) {
+                    self.fail(tx);
+                    return Doing::Answered { tx, begin, outcome: Outcome::Aborted };
+                }
+                Doing::Running { tx, begin, next }
+            }
+            Answer::Failed => {
+                self.fail(tx);
+                Doing::Answered { tx, begin, outcome: Outcome::Aborted }
+            }
+        }
+    }
+
+    fn fail(&mut self, tx: usize) {
+        self.waits[tx].clear();
+        self.database.abort(tx);
+    }
+
+    fn is_deadlocked(&self, tx: usize) -> bool {
+        let mut reached: Vec<usize> = self.waits[tx].iter().copied().collect();
+        let mut next = 0;
+        while let Some(&at) = reached.get(next) {
+            if at == tx {
+                return true;
+            }
+            let more: Vec<_> = self.waits[at].iter().copied().filter(|it| !reached.contains(it)).collect();
+            reached.extend(more);
+            next += 1;
+        }
+        false
+    }
+
+    /// The end of a transaction, as its client sees it.
+    fn end(&mut self, tx: usize) -> Outcome {
+        if self.chance(self.rollbacks) {
+            self.database.abort(tx);
+            return Outcome::Aborted;
+        }
+        if self.chance(self.losses) {
+            match self.random.u8(0..3) {
+                0 => drop(self.database.commit(tx)),
+                1 => self.database.abort(tx),
+                _ => self.orphans.push(tx),
+            }
+            return Outcome::Unknown;
+        }
+        if self.database.errs(Defect::CommittedThatFailed) {
+            self.database.abort(tx);
+            return Outcome::Committed;
+        }
+        if !self.database.commit(tx) || self.database.errs(Defect::FailedThatCommitted) {
+            return Outcome::Aborted;
+        }
+        Outcome::Committed
+    }
+
+    fn program(&mut self) -> Vec<Statement> {
+        let length = self.random.usize(1..=4);
+        let mut program: Vec<Statement> = Vec::new();
+        while program.len() < length {
+            let kind = match self.workload {
+                Workload::Mixed => self
+                    .random
+                    .choice([Workload::Counters, Workload::Lists, Workload::Groups])
+                    .unwrap_or(Workload::Lists),
+                kind => kind,
+            };
+            let id = self.random.i64(0..self.rows);
+            let reads = self.random.bool();
+            let statement = match kind {
+                Workload::Lists if reads => Statement::ReadList(Key { table: 1, id }),
+                Workload::Lists => Statement::Append(Key { table: 1, id }),
+                Workload::Groups if reads => Statement::ReadGroup { table: 2, group: id },
+                Workload::Groups => Statement::Insert { table: 2, group: id },
+                _ if reads => Statement::Read(Key { table: 0, id }),
+                _ => Statement::Write(Key { table: 0, id }),
+            };
+            program.push(statement);
+        }
+        program
+    }
+}
+
+fn client_number(client: usize) -> u32 {
+    u32::try_from(client).unwrap_or(u32::MAX)
+}
