@@ -33,8 +33,8 @@ pub static LONG_FORK: Workload = Workload {
     invariants: &[],
     assertions: &[],
     proves: "Two readers who saw two writes in different orders (G-nonadjacent): snapshot isolation forbids it, parallel snapshot \
-             isolation (replicas, some clusters) doesn't. At read committed also read skew. Writers and readers are small, so \
-             also a rare fork has a chance to be seen.",
+             isolation (replicas, some clusters) doesn't, nor does read committed. With the order of sessions also read skew. \
+             Transactions are small, so that also a rare fork has a chance to be seen.",
     blind: "A writer reads nothing and a reader writes nothing: no lost updates, no write skew. The tables keep no trace: only \
             the history shows a fork.",
 };

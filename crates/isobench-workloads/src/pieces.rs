@@ -37,12 +37,11 @@ pub fn fill(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
         filled.push_str(before);
         let length = after.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
         let (name, tail) = after.split_at(length);
-        match value(name) {
-            Some(value) => filled.push_str(&value),
-            None => {
-                filled.push(':');
-                filled.push_str(name);
-            }
+        if let Some(value) = value(name) {
+            filled.push_str(&value);
+        } else {
+            filled.push(':');
+            filled.push_str(name);
         }
         rest = tail;
     }

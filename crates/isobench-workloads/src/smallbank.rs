@@ -1,8 +1,8 @@
-//! SmallBank: five transactions on two accounts per customer, and the published ways to make them serializable.
+//! `SmallBank`: five transactions on two accounts per customer, and the published ways to make them serializable.
 
 use crate::workload::{Invariant, Parameter, ScriptFile, Variant, Weight, Workload};
 
-/// SmallBank.
+/// The benchmark of that name.
 pub static SMALLBANK: Workload = Workload {
     name: "smallbank",
     summary: "Balance, DepositChecking, TransactSaving, Amalgamate and WriteCheck on the saving and checking accounts of customers",

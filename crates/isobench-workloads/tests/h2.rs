@@ -6,6 +6,7 @@ use isobench_database::detect;
 use isobench_pgwire::Connection;
 use isobench_testkit::h2::H2;
 use isobench_testkit::installed::skip;
+use isobench_workloads::Chosen;
 
 /// (The scripts need RETURNING, which H2 doesn't have, and ON CONFLICT … DO UPDATE.)
 #[test]
@@ -18,7 +19,9 @@ fn tables_are_made_and_invariants_hold() {
     let mut conn = Connection::open(&h2.options()).unwrap();
     let database = detect(&mut conn).unwrap();
     assert_eq!(database.product.name, "H2");
-    for chosen in support::every().iter().map(support::smaller) {
+    // A variant without tables of its own would be the same again.
+    let different = |chosen: &Chosen| chosen.variant().is_none_or(|variant| !variant.tables.is_empty());
+    for chosen in support::every().iter().map(support::smaller).filter(different) {
         // A variant finds the tables of the workload, and drops them.
         let notes = isobench_workloads::make(&mut conn, &database, &chosen).unwrap();
         assert!(notes.is_empty(), "{}: {notes:?}", chosen.name());

@@ -9,9 +9,13 @@ use std::process::Command;
 use isobench_database::{Database, detect};
 use isobench_pgserver::Server;
 use isobench_pgwire::Connection;
+use isobench_script::{Observed, Symbols, parse};
 use isobench_workloads::{Chosen, check, find, make};
 
 use support::{every, postgresql, session, smaller};
+
+/// The number of every attempt here.
+const ATTEMPT: u64 = 7;
 
 fn found(conn: &mut Connection, chosen: &Chosen) -> BTreeMap<&'static str, u64> {
     check(conn, chosen).unwrap().into_iter().map(|row| (row.name, row.found)).collect()
@@ -30,8 +34,26 @@ fn scripts_run_under_the_real_pgbench() {
         for protocol in ["simple", "prepared"] {
             pgbench(&bin, &server, folder.path(), &chosen, protocol);
         }
+        everything_was_written(&mut conn, &chosen);
         // It ran at serializable.
         assert!(found(&mut conn, &chosen).values().all(|found| *found == 0), "{}", chosen.name());
+    }
+}
+
+/// What the scripts say they write, is in the tables.
+fn everything_was_written(conn: &mut Connection, chosen: &Chosen) {
+    for script in chosen.scripts() {
+        let parsed = parse(&script.name, &script.text, &mut Symbols::new()).unwrap();
+        for observation in parsed.observations() {
+            let written = match &observation.what {
+                Observed::Write { table, .. } => format!("{table} WHERE writer = {ATTEMPT}"),
+                Observed::Insert { table, .. } => format!("{table} WHERE id > 0"),
+                Observed::Append { table, .. } => format!("{table} WHERE elements <> ''"),
+                _ => continue,
+            };
+            let count = conn.value(&format!("SELECT count(*) FROM {written}")).unwrap().unwrap();
+            assert_ne!(count, "0", "{}: {}", script.name, observation.text);
+        }
     }
 }
 
@@ -40,7 +62,21 @@ fn pgbench(bin: &Path, server: &Server, folder: &Path, chosen: &Chosen, protocol
     let mut command = Command::new(bin.join("pgbench"));
     command.arg("-h").arg(server.socket_dir());
     command.args(["-p", &server.port().to_string(), "-U", server.user()]);
-    command.args(["-n", "-M", protocol, "-c", "4", "-t", "10", "--max-tries", "10000", "-D", "attempt_id=7"]);
+    command.args([
+        "-n",
+        "-M",
+        protocol,
+        "-c",
+        "4",
+        "-t",
+        "10",
+        "--max-tries",
+        "10000",
+        "--random-seed",
+        "1",
+        "-D",
+        &format!("attempt_id={ATTEMPT}"),
+    ]);
     for (index, script) in chosen.scripts().iter().enumerate() {
         let path = folder.join(format!("{index}.sql"));
         std::fs::write(&path, &script.text).unwrap();
