@@ -148,7 +148,7 @@ probes! {
     "write-skew-predicate" "G2", "write skew on a predicate", G2, Unnamed, false;
         {read [("r1", "30"), ("r2", "300")]; tags []; committed ["c1", "c2"];
          "T1 and T2 each summed the class into which the other one inserted"}
-    "summarisation" "G2-item, summarised", "write skew with a transaction committed long ago", G2Item, Unnamed, true;
+    "summarisation" "G2-item, summarised", "write skew after summarisation", G2Item, Unnamed, true;
         {read [("r2", "10"), ("w1", "20")]; tags []; committed ["w1", "c2"];
          "T2 read what T1 overwrote, and overwrote what T1 had read"}
 }

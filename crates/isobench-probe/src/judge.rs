@@ -1,5 +1,7 @@
 //! What follows from the runs: what each level permits, next to what was promised, and which model that leaves.
 
+use std::fmt::Write as _;
+
 use isobench_isolation::{EffectiveLevel, Guarantee, Level, Model};
 use isobench_pgwire::SqlState;
 use serde::Serialize;
@@ -222,26 +224,24 @@ pub fn row(
         .iter()
         .filter(|(_, cell)| matches!(cell.outcome, Outcome::Permitted(_) | Outcome::Prevented(_)))
         .count();
-    let mut sentence = match (decided, names(false).as_str()) {
-        (0, _) => format!("{level} asked: nothing could be probed"),
-        (_, "") => format!("{level} asked, nothing seen that contradicts {}", joined(&strongest)),
-        (_, "dirty write") if strongest.is_empty() => {
-            format!("{level} asked, runs no level at all: dirty write permitted")
-        }
-        (_, names) if strongest.is_empty() => {
-            format!("{level} asked, runs no level at all: {names} permitted")
-        }
-        (_, names) => format!("{level} asked, runs {}: {names} permitted", joined(&strongest)),
-    };
-    if let Some((_, cell)) = permitted(true).next() {
+    let late = permitted(true).next().map(|(probe, cell)| {
         let count = cell.after_transactions.unwrap_or_default();
-        sentence.push_str(&format!(
-            "; but {} permitted, once {count} others have committed beside an open one",
-            cell.known_as
-        ));
-    }
+        format!("{} permitted, once {count} others have committed beside an open one", probe.known_as)
+    });
+    let models = joined(&strongest);
+    let mut sentence = match (decided, names(false).as_str(), late) {
+        (0, ..) => format!("{level} asked: nothing could be probed"),
+        (_, "", None) => format!("{level} asked: none of {decided} anomalies permitted"),
+        (_, "", Some(late)) => format!("{level} asked, runs {models} only for a while: {late}"),
+        (_, names, late) => {
+            let models = if strongest.is_empty() { "no level at all" } else { &models };
+            let late = late.map_or_else(String::new, |late| format!("; {late}"));
+            format!("{level} asked, runs {models}: {names} permitted{late}")
+        }
+    };
     if decided < cells.len() {
-        sentence.push_str(&format!(" ({decided} of {} anomalies could be probed)", cells.len()));
+        // Writing to a String can't fail.
+        let _ = write!(sentence, " ({decided} of {} anomalies could be probed)", cells.len());
     }
     LevelRow {
         requested: level.name().to_owned(),

@@ -142,7 +142,8 @@ fn run(
         }
         Ok(()) => Ok(judge::outcome(probe, &record)),
         Err(error @ (RunError::Setup(_) | RunError::SessionSetup { .. })) => {
-            Ok(Outcome::NotApplicable(error.to_string()))
+            // What follows in further lines are details.
+            Ok(Outcome::NotApplicable(error.to_string().lines().next().unwrap_or_default().to_owned()))
         }
         Err(error @ (RunError::Timeout { .. } | RunError::MutuallyBlocking)) => {
             Ok(Outcome::Undecided(error.to_string().replace('\n', "; ")))

@@ -119,8 +119,9 @@ impl StepRecord {
         self.completed && self.error.is_none() && !self.lost && !self.cancelled
     }
 
-    /// True if it committed: a COMMIT that fails may answer with the tag `ROLLBACK` instead of an error.
+    /// True if it committed: a COMMIT that fails may answer with the tag `ROLLBACK` instead of an error. Other tags differ
+    /// between products.
     pub fn committed(&self) -> bool {
-        self.succeeded() && self.tags.last().is_some_and(|tag| tag.eq_ignore_ascii_case("commit"))
+        self.succeeded() && self.tags.last().is_some_and(|tag| !tag.eq_ignore_ascii_case("rollback"))
     }
 }

@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn markers_are_understood() {
         let text = "session a step a1 { } session b step b1 { } step b2 { }
-                    permutation a1 ( * , b1, b2 notices 3 ) b1 permutation b2";
+                    permutation a1 ( * , b1, b2 notices 3 ) b1 b2 permutation b2";
         let spec = Spec::parse("x", text).unwrap();
         let given = spec.given.as_deref().unwrap();
         let (b1, b2) = (StepId { session: 1, step: 0 }, StepId { session: 1, step: 1 });
