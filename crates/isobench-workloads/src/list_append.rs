@@ -6,7 +6,7 @@ use crate::workload::{Parameter, ScriptFile, Weight, Workload};
 pub static LIST_APPEND: Workload = Workload {
     name: "list-append",
     summary: "Appends to some lists and reads others whole; after a while come other lists",
-    source: "Kingsbury and Alvaro, Elle: Inferring Isolation Anomalies from Experimental Observations, PVLDB 14(3), 2020, §3 to 5",
+    source: "Kingsbury and Alvaro, Elle: Inferring Isolation Anomalies from Experimental Observations, PVLDB 14(3), 2020",
     tables: &["lists"],
     setup: include_str!("list_append/tables.sql"),
     scripts: &[ScriptFile {

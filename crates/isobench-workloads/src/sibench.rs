@@ -6,7 +6,7 @@ use crate::workload::{Parameter, ScriptFile, Weight, Workload};
 pub static SIBENCH: Workload = Workload {
     name: "sibench",
     summary: "Queries look for the row with the least value of all, updates add one to a row",
-    source: "Cahill, Röhm and Fekete, Serializable Isolation for Snapshot Databases, ACM TODS 34(4), 2009, §5.2: as many queries as \
+    source: "Cahill, Röhm and Fekete, Serializable Isolation for Snapshot Databases, ACM TODS 34(4), 2009: as many queries as \
              updates (mixed), or ten queries to an update (query-mostly: queries=10,updates=1); 10, 100 or 1000 items",
     tables: &["sibench"],
     setup: include_str!("sibench/tables.sql"),

@@ -7,8 +7,8 @@ pub static SMALLBANK: Workload = Workload {
     name: "smallbank",
     summary: "Balance, DepositChecking, TransactSaving, Amalgamate and WriteCheck on the saving and checking accounts of customers",
     source: "Alomari, Cahill, Fekete and Röhm, The Cost of Serializability on Platforms That Use Snapshot Isolation, ICDE 2008: 18,000 \
-             customers, 90 % of the transactions among 1,000, each kind of transaction equally often (high contention: \
-             hotspot=10,balances=60,deposits=10,savings=10,amalgamations=10,checks=10)",
+             customers, 90 % of the transactions among 1,000, each kind of transaction equally often. \
+             For more contention: hotspot=10",
     tables: &["account", "saving", "checking"],
     setup: include_str!("smallbank/tables.sql"),
     scripts: &[

@@ -6,8 +6,8 @@ use crate::workload::{Assertion, Invariant, Parameter, ScriptFile, Variant, Weig
 pub static WRITE_SKEW: Workload = Workload {
     name: "write-skew",
     summary: "A doctor of a shift goes off call if another one is on call, and comes back next time",
-    source: "the doctors on call of Cahill, Röhm and Fekete, Serializable Isolation for Snapshot Databases, SIGMOD 2008, §1; \
-             the remedies: Fekete et al., Making Snapshot Isolation Serializable, ACM TODS 30(2), 2005, §5",
+    source: "the doctors on call of Cahill, Röhm and Fekete, Serializable Isolation for Snapshot Databases, SIGMOD 2008; \
+             the remedies: Fekete et al., Making Snapshot Isolation Serializable, ACM TODS 30(2), 2005",
     tables: &["doctors"],
     setup: include_str!("write_skew/tables.sql"),
     scripts: &[ScriptFile {
