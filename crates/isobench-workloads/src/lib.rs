@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `workload` | what a workload is: types |
 //! | `chosen` | one workload with variant and parameters, from a text such as `registers:keys=50` |
+//! | `unknown` | what is wrong with such a text |
 //! | `describe` | a workload in words |
 //! | `pieces` | lines of files that belong to a variant or to some products |
 //! | `tables` | making the tables |
@@ -34,13 +35,15 @@ mod registers;
 mod sibench;
 mod smallbank;
 mod tables;
+mod unknown;
 mod workload;
 mod write_skew;
 
-pub use chosen::{Chosen, Script, UnknownWorkload, find};
+pub use chosen::{Chosen, Script, find};
 pub use describe::list;
 pub use invariants::{Violations, check};
 pub use tables::make;
+pub use unknown::UnknownWorkload;
 pub use workload::{Assertion, Invariant, Parameter, ScriptFile, Variant, Weight, Workload};
 
 /// All workloads, in the order of lists.
