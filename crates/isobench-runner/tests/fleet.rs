@@ -11,11 +11,13 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use isobench_isolation::History;
+use isobench_isolation::history::{Key, Operation, Version};
 use isobench_pgwire::server::{self, FrontendMessage};
 use isobench_pgwire::{ConnectOptions, Connection, FrameBuffer, Host, TransactionStatus};
 use isobench_runner::{
     Cause, Control, Ended, ErrorClass, Event, Fleet, Job, Observer, OnError, Outcome, Pacing, Rules, RunSpec,
-    Stop, Urgency, Watch, Workload,
+    Stop, Storage, Urgency, Watch, Workload,
 };
 use isobench_script::{Mix, Streams, Symbols, Variables, Weighted, parse};
 
@@ -111,6 +113,8 @@ struct Ran {
     ended: Vec<Vec<Ended>>,
     /// Sessions that the server has seen.
     sessions: usize,
+    /// What was recorded; of most scripts nothing.
+    history: History,
 }
 
 /// Keeps what it hears, for one worker.
@@ -149,7 +153,9 @@ impl Case {
         let again = options.clone();
         let reconnect = move || Connection::open(&again).map_err(|error| error.to_string());
         let job = Job::new(self.spec.clone(), self.workload(), Box::new(|_| ErrorClass::Other))
-            .reconnecting(Box::new(reconnect));
+            .reconnecting(Box::new(reconnect))
+            .recording(Storage::Memory(0))
+            .expect("a recording");
         let connect = |client| Connection::open(&options).map(|connection| (connection, client));
         let (mut fleet, prepared) = Fleet::open(&job, &connect).expect("sessions");
         let at_first = if self.spec.connect_each { 0 } else { self.spec.clients };
@@ -179,7 +185,9 @@ impl Case {
         assert!(outcome.elapsed < PATIENCE, "it hangs");
         let ended = ended.lock().expect("no panic").clone();
         let sessions = sessions.load(Ordering::Relaxed);
-        Ran { outcome, events: events.into_inner().expect("no panic"), ended, sessions }
+        drop(fleet);
+        let history = job.into_recording().expect("a recording").into_history().expect("a history");
+        Ran { outcome, events: events.into_inner().expect("no panic"), ended, sessions, history }
     }
 }
 
@@ -214,6 +222,24 @@ fn many_clients_of_several_workers_do_their_work() {
     for (ended, (clients, count)) in ran.ended.iter().zip([(0..7, 350), (7..14, 350), (14..20, 300)]) {
         assert_eq!(ended.len(), count);
         assert!(ended.iter().all(|ended| clients.contains(&ended.client)));
+    }
+}
+
+#[test]
+fn the_workers_record_one_history() {
+    let mut case = Case::new("--@ read t key=:client_id value=$1\nSELECT 1;\n", 20, 3);
+    case.stop = Stop::Transactions(50);
+    let ran = case.run();
+    assert!(ran.outcome.is_complete() && ran.events.is_empty(), "{:?}", ran.events);
+    let mut ids: Vec<u64> = ran.history.transactions().iter().map(|transaction| transaction.id).collect();
+    ids.sort_unstable();
+    assert!(ids.into_iter().eq(20..1020));
+    for (index, transaction) in ran.history.transactions().iter().enumerate() {
+        // The server has no row for anybody.
+        let key = Key { table: 0, id: i64::from(transaction.client) };
+        let read = Operation::Read { key, version: Version::INITIAL };
+        assert!(ran.history.operations(index).eq([read]));
+        assert!(0 < transaction.begin && transaction.begin <= transaction.end);
     }
 }
 
