@@ -20,6 +20,8 @@ mod standing;
 mod tests;
 mod words;
 
+use std::cell::OnceCell;
+
 use crate::anomaly::Anomaly;
 use crate::history::{History, Operation};
 use crate::model::{Guarantee, Model, Order};
@@ -205,7 +207,8 @@ pub fn check(history: &History, options: &Options) -> Report {
     let dropped = history.dropped().saturating_add(left);
     let whole = dropped == 0;
     let (standing, proved) = standing::standings(history, &rows, transactions, whole);
-    let scene = Scene { history, standing: &standing, whole };
+    let inserts = OnceCell::new();
+    let scene = Scene { history, standing: &standing, whole, inserts: &inserts };
     let mut found = Found::default();
     let mut edges = Edges::new(transactions, 2 * history.operation_count());
     let mut undecided = 0_u64;

@@ -4,7 +4,7 @@
 //! one a sweep over the graph. *How many* are the shortest cycles through each dependency: of every anti-dependency the gravest
 //! one that it closes, and of those a shortest one; cycles of the same dependencies are one.
 
-use rustc_hash::{FxBuildHasher, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::components::{Components, View};
 use super::dependencies::{Graph, Label, Labels, Node};
@@ -210,10 +210,11 @@ impl Hunt<'_> {
                     Way::GaveUp => complete = false,
                     Way::Found(mut edges) => {
                         edges.insert(0, edge);
-                        if self.graph.label(edge).is_anti() {
-                            self.taken[edge] = true;
-                        }
-                        let cycle = joined(self.history, links(view, from, &edges));
+                        let walk = links(view, from, &edges);
+                        let steps = walk.len();
+                        let cycle = simple(walk);
+                        self.taken[edge] = cycle.len() == steps && self.graph.label(edge).is_anti();
+                        let cycle = joined(self.history, cycle);
                         tallies[class(&cycle) as usize].add(cycle);
                     }
                 }
@@ -275,7 +276,7 @@ impl Hunt<'_> {
                 let inside = |at| components.same(at, state);
                 if let Way::Found(mut edges) = search.way(view, next, state, inside, &mut steps) {
                     edges.insert(0, edge);
-                    let cycle = joined(self.history, links(view, node, &edges));
+                    let cycle = joined(self.history, simple(links(view, node, &edges)));
                     self.report(class(&cycle), Count { found: 1, complete: false }, &cycle, false);
                     if !self.open(model) {
                         return;
@@ -327,6 +328,28 @@ impl Tally {
         if self.smallest.as_ref().is_none_or(|smallest| cycle.len() < smallest.len()) {
             self.smallest = Some(cycle);
         }
+    }
+}
+
+/// A cycle that passes no transaction twice, out of one that may: by leaving out what lies between.
+///
+/// Of a closed way without two anti-dependencies in a row, one of the halves is such a way again.
+fn simple(mut cycle: Vec<Link>) -> Vec<Link> {
+    let clean = |cycle: &[Link]| {
+        !cycle.iter().zip(cycle.iter().cycle().skip(1)).any(|(a, b)| a.label.is_anti() && b.label.is_anti())
+    };
+    'again: loop {
+        let mut first: FxHashMap<Node, usize> = FxHashMap::default();
+        for (index, link) in cycle.iter().enumerate() {
+            if let Some(before) = first.insert(link.from, index) {
+                let inner: Vec<Link> = cycle.drain(before..index).collect();
+                if clean(&inner) && (inner.len() < cycle.len() || !clean(&cycle)) {
+                    cycle = inner;
+                }
+                continue 'again;
+            }
+        }
+        return cycle;
     }
 }
 

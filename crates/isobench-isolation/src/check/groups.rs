@@ -3,11 +3,11 @@
 //! A row exists from its insert on and is never deleted; one that nobody inserted was there from the start. So who read the group
 //! comes after the inserters of the rows that it saw and before all others.
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use super::dependencies::{Label, Node, Place, Sink};
 use super::found::Found;
-use super::rows::by_transaction;
+use super::rows::{Row, by_transaction};
 use super::scene::{Scene, fact};
 use super::standing::Standing;
 use crate::anomaly::Anomaly;
@@ -107,7 +107,7 @@ impl<'h> Group<'_, 'h> {
             return;
         }
         let scene = self.scene;
-        let mut seen: FxHashMap<i64, u64> = FxHashMap::with_hasher(FxBuildHasher);
+        let mut seen: FxHashMap<i64, u64> = FxHashMap::default();
         let mut reads = 0;
         for (_, rows) in self.reads(places) {
             reads += 1;
@@ -115,11 +115,13 @@ impl<'h> Group<'_, 'h> {
                 *seen.entry(*row).or_default() += 1;
             }
         }
-        if seen.values().all(|count| *count >= reads) {
+        if seen.is_empty() {
             return;
         }
-        let mut partial: Vec<i64> =
-            seen.into_iter().filter(|(_, count)| *count < reads).map(|(row, _)| row).collect();
+        let table = places.first().map_or(0, |place| Row::of(&scene.operation(*place)).table);
+        let elsewhere = |row: i64| scene.inserted().contains(&(table, row));
+        let impossible = seen.into_iter().filter(|(row, count)| *count < reads || elsewhere(*row));
+        let mut partial: Vec<i64> = impossible.map(|(row, _)| row).collect();
         partial.sort_unstable();
         let all = self.reads(places);
         for (place, rows) in all {
@@ -127,7 +129,7 @@ impl<'h> Group<'_, 'h> {
                 self.found.note(Anomaly::GarbageRead, || {
                     let who = place.transaction;
                     let why = format!(
-                        "{} {}; nobody inserted {row}, and it was not there from the start, since others don't see it",
+                        "{} {}; nobody inserted {row} there, and it was not there from the start",
                         scene.name(who),
                         scene.deed(place)
                     );

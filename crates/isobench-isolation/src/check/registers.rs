@@ -54,6 +54,8 @@ struct Versions {
     unsure: Others,
     /// Versions that their own writers overwrote with a lower counter, or the same.
     backward: Vec<Place>,
+    /// True if someone wrote a version of which no counter is known, no value, and neither.
+    unknown: (bool, bool, bool),
     /// Values of chain and loose versions, sorted; made when the first is asked for.
     values: Option<Vec<(i64, Seen)>>,
 }
@@ -88,7 +90,7 @@ pub(super) fn examine<S: Sink>(scene: Scene<'_>, places: &[Place], found: &mut F
         readers: Vec::new(),
         followers: Vec::new(),
     };
-    if row.versions.chain.is_empty() && row.versions.loose.is_empty() && row.versions.aborted.is_empty() {
+    if row.versions.none() {
         row.nothing_written(places);
         return 0;
     }
@@ -122,6 +124,10 @@ impl Versions {
             for &place in own {
                 let Operation::Write { version, .. } = scene.operation(place) else { continue };
                 let written = Written { version, place, last: true };
+                let (counter, value, neither) = &mut versions.unknown;
+                *counter |= version.counter.is_none();
+                *value |= version.value.is_none();
+                *neither |= version == Version::INITIAL;
                 let (list, before) = match scene.standing(transaction) {
                     Standing::Aborted => {
                         versions.aborted.push(written);
@@ -147,6 +153,12 @@ impl Versions {
         versions.aborted.sort();
         versions.unsure.sort();
         versions
+    }
+
+    /// True if no transaction wrote the row, whatever became of it.
+    fn none(&self) -> bool {
+        let others = self.aborted.is_empty() && self.unsure.is_empty();
+        others && self.chain.is_empty() && self.loose.is_empty()
     }
 
     fn sort(&mut self) {
@@ -296,7 +308,6 @@ impl<S: Sink> Examination<'_, '_, S> {
                 && known(version)
                 && self.scene.whole
                 && self.scene.counts(place.transaction)
-                && self.versions.unsure.find(version).is_none()
             {
                 self.garbage(place);
             }
@@ -470,6 +481,18 @@ impl<S: Sink> Examination<'_, '_, S> {
         if let Some(written) = self.versions.written(seen) {
             let writer = written.place.transaction;
             if writer == place.transaction {
+                // It can be its own only if nobody else made one that looks the same.
+                let version = match scene.operation(place) {
+                    Operation::Read { version, .. } => version,
+                    _ => Version::INITIAL,
+                };
+                if let Some(aborted) = self.versions.aborted.find(version) {
+                    self.aborted_read(aborted, place);
+                    return false;
+                }
+                if self.versions.unsure.find(version).is_some() {
+                    return false;
+                }
                 self.found.note(Anomaly::Internal, || {
                     let why = format!("{} {} before it wrote it", scene.name(writer), scene.deed(place));
                     vec![fact(writer, writer, why)]
@@ -555,7 +578,13 @@ impl<S: Sink> Examination<'_, '_, S> {
         if version.counter.is_some_and(|counter| self.before_all(counter)) {
             return Some(Seen::Initial);
         }
-        if self.scene.whole {
+        let (counter, value, neither) = self.versions.unknown;
+        let may_be = match (version.counter, version.value) {
+            (Some(_), Some(_)) => neither,
+            (Some(_), None) => counter,
+            (None, _) => value,
+        };
+        if self.scene.whole && !may_be {
             self.garbage(place);
         }
         None

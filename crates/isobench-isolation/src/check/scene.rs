@@ -2,7 +2,10 @@
 //!
 //! Not here: the words of a whole report (`words.rs`).
 
+use std::cell::OnceCell;
 use std::fmt::Write as _;
+
+use rustc_hash::FxHashSet;
 
 use super::dependencies::{Label, Node, Place};
 use super::standing::Standing;
@@ -16,11 +19,27 @@ pub(super) struct Scene<'h> {
     pub(super) standing: &'h [Standing],
     /// True if every transaction that was carried out is there, so that what nobody wrote doesn't exist.
     pub(super) whole: bool,
+    pub(super) inserts: &'h OnceCell<Inserted>,
 }
+
+/// The rows that were inserted into any group, by table and key.
+pub(super) type Inserted = FxHashSet<(u16, i64)>;
 
 impl<'h> Scene<'h> {
     pub(super) fn operation(&self, place: Place) -> Operation<'h> {
         self.history.operation(place.record as usize)
+    }
+
+    /// The rows that any transaction inserted; asked for by histories that are wrong, or have rows from the start.
+    pub(super) fn inserted(&self) -> &'h Inserted {
+        self.inserts.get_or_init(|| {
+            let all = (0..self.standing.len()).flat_map(|transaction| self.history.operations(transaction));
+            let inserts = all.filter_map(|operation| match operation {
+                Operation::Insert { key, .. } => Some((key.table, key.id)),
+                _ => None,
+            });
+            inserts.collect()
+        })
     }
 
     pub(super) fn standing(&self, transaction: Node) -> Standing {

@@ -29,7 +29,7 @@ fn outcome(history: &str) -> (String, String) {
 }
 
 /// History, findings, verdict.
-const CASES: [(&str, &str, &str); 38] = [
+const CASES: [(&str, &str, &str); 45] = [
     ("", "", "strong session serializable"),
     // A serial history with instants.
     (
@@ -104,6 +104,13 @@ const CASES: [(&str, &str, &str); 38] = [
     ("T1: r x = 7", "garbage read 1", ""),
     ("T1: r x = 7\ndropped 1", "", "strong session serializable"),
     ("T1: a x += 1\nT2: l x = [1 2]", "garbage read 1", ""),
+    ("T1: i t 14 in 1\nT2: g t 0 = [14]", "garbage read 1", ""),
+    ("T1: g t 0 = [14]\nT2: g t 0 = [14]", "", "strong session serializable"),
+    ("T1: g t 0 = [14]\nT2: g t 0 = []", "garbage read 1", ""),
+    ("T1 unknown: w x = v3/1\nT2: r x = v3/2", "garbage read 1", ""),
+    ("T1 unknown: w x = v3/1\nT2: r x = v2/2", "", "strong session serializable"),
+    ("T1 aborted: w x = v5\nT2: r x = v5, w x = v5", "G1a 1", "strong session read uncommitted"),
+    ("T1: w x = v5\nT2: r x = 7", "", "strong session serializable"),
     // A transaction and itself.
     ("T1: w x = 1, r x = init", "internal inconsistency 1", ""),
     ("T1: w x = v1, r x = v0", "internal inconsistency 1", ""),
