@@ -62,6 +62,9 @@ mod tests {
     }
 
     proptest! {
+        // Whole histories take long to make up, more so in a debug build.
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
         #[test]
         fn those_of_a_file_are_those_of_its_history(list in proptest::collection::vec(samples::transactions(), 0..40), size in 1..10_usize, chunk in 1..10_usize, at_once in any::<bool>()) {
             let list: Vec<_> = list

@@ -42,6 +42,9 @@ fn assert_same(one: &History, other: &History) {
 }
 
 proptest! {
+    // Whole histories take long to make up, more so in a debug build.
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
     #[test]
     fn what_is_written_is_read(list in vec(transactions(), 0..20), chunk in 1_usize..8, dropped in 0..3_u64) {
         let (bytes, history) = file(&list, chunk, dropped);

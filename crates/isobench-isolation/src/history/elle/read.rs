@@ -109,15 +109,16 @@ impl Reading {
     /// The instant of an operation, and its number.
     fn instant(&mut self, event: &Event<'_>) -> Result<(u64, u64), String> {
         let id = event.index.unwrap_or(self.place);
-        let first = match (event.time, event.index) {
+        // Elle gives operations without a time the time -1.
+        let time = event.time.and_then(|time| u64::try_from(time).ok());
+        let first = match (time, event.index) {
             (Some(_), _) => Clock::Time,
             (None, Some(_)) => Clock::Index,
             (None, None) => Clock::Place,
         };
         let missing = |what| Err(format!("this operation has no {what}, unlike the first one"));
-        let instant = match (*self.clock.get_or_insert(first), event.time, event.index) {
-            // Jepsen's clock may have begun a little later.
-            (Clock::Time, Some(time), _) => u64::try_from(time).unwrap_or(0),
+        let instant = match (*self.clock.get_or_insert(first), time, event.index) {
+            (Clock::Time, Some(time), _) => time,
             (Clock::Index, _, Some(index)) => index,
             (Clock::Place, ..) => self.place,
             (Clock::Time, None, _) => return missing("time"),

@@ -45,6 +45,7 @@ T8 client=3 8.. unknown: a lists 256 += 6
 fn lists_in_edn() {
     assert_eq!(text::print(&edn(LISTS)), LISTS_AS_TEXT);
     assert_eq!(text::print(&edn(&format!("[{LISTS}]"))), LISTS_AS_TEXT);
+    assert_eq!(text::print(&edn(&LISTS.replace("{:index", "{:time -1 :index"))), LISTS_AS_TEXT);
     let decorated =
         LISTS.replace(":process 3", ":process #_ [3 #{4}] 3 ; comment }\n, :error \"}\" {[1] 2} (a \\} nil)");
     assert_eq!(text::print(&edn(&format!("; {{\n( #_{{}} #jepsen.history.Op{decorated} )"))), LISTS_AS_TEXT);
@@ -244,6 +245,9 @@ fn what_elle_cannot_say_is_an_error() {
 }
 
 proptest! {
+    // Whole histories take long to make up, more so in a debug build.
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
     #[test]
     fn no_text_makes_it_panic(text in "[\\[\\]{}(): a-z0-9\"#_\\\\;,\n-]{0,60}|(?s).{0,40}") {
         let _ = read(Notation::Edn, text.as_bytes());

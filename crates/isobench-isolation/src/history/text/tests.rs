@@ -6,6 +6,9 @@ use super::super::samples;
 use super::{parse, print};
 
 proptest! {
+    // Whole histories take long to make up, more so in a debug build.
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
     #[test]
     fn what_is_printed_is_read(history in samples::histories()) {
         let text = print(&history);
