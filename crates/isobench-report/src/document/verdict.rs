@@ -147,7 +147,8 @@ pub struct VerdictSummary {
     pub kept: Option<bool>,
     /// Committed attempts that were looked at, of all rounds, warm-ups included.
     pub committed: u64,
-    /// Anomalies of all kinds and rounds.
+    /// Anomalies of all kinds and rounds that the data alone shows; those that need the order of sessions or real time, which
+    /// no level of SQL promises, are among `kinds` only.
     pub anomalies: u64,
     /// True if there may be more.
     pub at_least: bool,
@@ -165,6 +166,8 @@ pub struct AnomalyCount {
     pub known_as: String,
     /// The name in the literature.
     pub name: String,
+    /// The orders that are needed to show it: "data", "session" or "real time".
+    pub order: String,
     /// How many.
     pub count: u64,
 }
@@ -184,18 +187,20 @@ impl VerdictSummary {
         let found = || verdicts.iter().flat_map(|verdict| &verdict.anomalies);
         let mut kinds: Vec<AnomalyCount> = Vec::new();
         for anomaly in found() {
-            match kinds.iter_mut().find(|kind| kind.name == anomaly.name) {
+            match kinds.iter_mut().find(|kind| kind.name == anomaly.name && kind.order == anomaly.order) {
                 Some(kind) => kind.count = kind.count.saturating_add(anomaly.count),
                 None => kinds.push(AnomalyCount {
                     known_as: anomaly.known_as.clone(),
                     name: anomaly.name.clone(),
+                    order: anomaly.order.clone(),
                     count: anomaly.count,
                 }),
             }
         }
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.count));
         let committed = verdicts.iter().map(|verdict| verdict.examined.committed).sum::<u64>();
-        let anomalies = found().fold(0_u64, |sum, anomaly| sum.saturating_add(anomaly.count));
+        let by_data = found().filter(|anomaly| anomaly.order == Order::Data.name());
+        let anomalies = by_data.fold(0_u64, |sum, anomaly| sum.saturating_add(anomaly.count));
         Some(VerdictSummary {
             models: strongest.collect(),
             promised: first.promised.clone(),

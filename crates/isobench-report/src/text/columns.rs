@@ -171,7 +171,8 @@ pub static FIGURES: [Column; 11] = [
         right: true,
         legend: (
             "anomalies per mill.",
-            "anomalies of all kinds in the recorded histories, per million committed attempts; ≥: counting was ended early",
+            "anomalies of all kinds that the data of the recorded histories show, per million committed attempts; ≥: counting was ended \
+             early",
         ),
         show: anomalies,
     },

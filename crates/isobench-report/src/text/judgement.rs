@@ -2,6 +2,10 @@
 //!
 //! Not here: the columns of the table.
 
+use std::fmt::Write as _;
+
+use isobench_isolation::Order;
+
 use crate::document::{AnomalyCount, AnomalyFound, Cell, Document, VerdictSummary};
 use crate::numbers::{count, counted};
 
@@ -14,34 +18,58 @@ pub fn verdict(cells: &[&Cell]) -> Option<String> {
     }
     let committed = verdicts.iter().map(|verdict| verdict.committed).sum::<u64>();
     let looked = format!("in the history of {}", counted(committed, "committed transaction"));
+    let models = models(&verdicts);
+    let (by_data, by_order): (Vec<_>, Vec<_>) =
+        kinds(&verdicts).into_iter().partition(|kind| kind.order == Order::Data.name());
+    let mut text = if by_data.is_empty() {
+        format!("{looked} nothing contradicts {models}, which is no proof")
+    } else {
+        let least = if verdicts.iter().any(|verdict| verdict.at_least) { "at least " } else { "" };
+        let allowed = if verdicts.iter().any(|verdict| verdict.models.is_empty()) {
+            "which contradicts every level".to_owned()
+        } else {
+            format!("so the level gave no more than {models}")
+        };
+        format!("{looked} there is {least}{}, {allowed}", listed(&by_data))
+    };
+    for order in [Order::Session, Order::RealTime] {
+        let kinds: Vec<AnomalyCount> =
+            by_order.iter().filter(|kind| kind.order == order.name()).cloned().collect();
+        if !kinds.is_empty() {
+            let by = if order == Order::Session { "each client's own order" } else { "real time" };
+            // Writing to a String can't fail.
+            let _ = write!(text, "; by {by}, which is not promised, {}", listed(&kinds));
+        }
+    }
+    Some(text)
+}
+
+/// The strongest models of all cells.
+fn models(verdicts: &[&VerdictSummary]) -> String {
     let mut models: Vec<&str> = Vec::new();
     for model in verdicts.iter().flat_map(|verdict| &verdict.models) {
         if !models.contains(&model.as_str()) {
             models.push(model);
         }
     }
-    let models = models.join(" or ");
-    if verdicts.iter().all(|verdict| verdict.anomalies == 0) {
-        return Some(format!("{looked} nothing contradicts {models}, which is no proof"));
-    }
+    models.join(" or ")
+}
+
+/// The anomalies of all cells.
+fn kinds(verdicts: &[&VerdictSummary]) -> Vec<AnomalyCount> {
     let mut kinds: Vec<AnomalyCount> = Vec::new();
     for kind in verdicts.iter().flat_map(|verdict| &verdict.kinds) {
-        match kinds.iter_mut().find(|known| known.name == kind.name) {
+        match kinds.iter_mut().find(|known| known.name == kind.name && known.order == kind.order) {
             Some(known) => known.count = known.count.saturating_add(kind.count),
             None => kinds.push(kind.clone()),
         }
     }
-    let least = if verdicts.iter().any(|verdict| verdict.at_least) { "at least " } else { "" };
-    let kinds: Vec<String> = kinds
-        .iter()
-        .map(|kind| format!("{} × {}", count(kind.count), title(&kind.known_as, &kind.name)))
-        .collect();
-    let allowed = if verdicts.iter().any(|verdict| verdict.models.is_empty()) {
-        "which contradicts every level".to_owned()
-    } else {
-        format!("so the level gave no more than {models}")
-    };
-    Some(format!("{looked} there is {least}{}, {allowed}", kinds.join(", ")))
+    kinds
+}
+
+fn listed(kinds: &[AnomalyCount]) -> String {
+    let one = |kind: &AnomalyCount| format!("{} × {}", count(kind.count), title(&kind.known_as, &kind.name));
+    kinds.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// The proof of a broken promise, step by step; `None` if none is broken.

@@ -281,6 +281,19 @@ fn checked() -> Document {
             round.verdict = Some(verdict.clone());
         }
     }
+    // What no level promises.
+    for round in &mut document.cells[2].rounds {
+        let verdict = round.verdict.as_mut().expect("a verdict");
+        verdict.not_contradicted = vec!["strong session serializable".to_owned()];
+        verdict.anomalies = vec![AnomalyFound {
+            name: "G-single".to_owned(),
+            known_as: "read skew".to_owned(),
+            order: "real time".to_owned(),
+            count: 2,
+            witness: vec!["T1 (client 3) ended before T2 (client 1) began".to_owned()],
+            ..AnomalyFound::default()
+        }];
+    }
     // What the weaker levels don't promise.
     let mut skewed = Invariant::checked("every shift has a doctor on call", false, "12 shifts have none");
     skewed.violations = Some(12);
