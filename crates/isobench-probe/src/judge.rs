@@ -7,7 +7,7 @@ use isobench_pgwire::SqlState;
 use serde::Serialize;
 
 use crate::anomalies::{Evidence, Probe};
-use crate::record::Record;
+use crate::record::{Record, StepRecord};
 
 /// The version of [`Matrix`] as a document; it rises when a field changes its meaning.
 pub const VERSION: u32 = 1;
@@ -134,11 +134,12 @@ pub fn outcome(probe: &Probe, record: &Record) -> Outcome {
 
 fn shows(evidence: &Evidence, record: &Record) -> bool {
     let step = |name: &str| record.step(name);
-    evidence.committed.iter().all(|name| step(name).is_some_and(|step| step.committed()))
+    record.steps.iter().all(|step| step.error.is_none())
+        && evidence.committed.iter().all(|name| step(name).is_some_and(StepRecord::committed))
         && evidence
             .read
             .iter()
-            .all(|(name, rows)| step(name).and_then(|step| step.rows()).as_deref() == Some(rows))
+            .all(|(name, rows)| step(name).and_then(StepRecord::rows).as_deref() == Some(rows))
         && evidence.tags.iter().all(|(name, tag)| {
             step(name).is_some_and(|step| step.succeeded() && step.tags.iter().any(|t| t == tag))
         })
@@ -165,7 +166,7 @@ fn named(probe: &Probe, step: &str) -> bool {
 }
 
 /// A COMMIT that didn't: some products answer so instead of with an error.
-fn rolled_back(step: &crate::record::StepRecord) -> bool {
+fn rolled_back(step: &StepRecord) -> bool {
     step.tags.last().is_some_and(|tag| tag.eq_ignore_ascii_case("rollback"))
 }
 
@@ -270,5 +271,104 @@ impl Matrix {
     pub fn broken(&self) -> impl Iterator<Item = (&LevelRow, &Cell)> {
         let cells = self.levels.iter().flat_map(|row| row.cells.iter().map(move |cell| (row, cell)));
         cells.filter(|(_, cell)| cell.standing == Standing::Weaker)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::anomalies::PROBES;
+    use crate::event::{Event, Table};
+
+    fn probe(name: &str) -> &'static Probe {
+        PROBES.iter().find(|probe| probe.name == name).unwrap()
+    }
+
+    /// Steps with what they answer: `wait` lets them wait, `!` and a code fail, capitals are a tag, all else a value.
+    fn record(steps: &[(&str, &str)]) -> Record {
+        let mut record = Record::default();
+        for (name, answers) in steps {
+            let name = (*name).to_owned();
+            for answer in answers.split(' ') {
+                if answer == "wait" {
+                    record.take(&Event::Waiting { name: name.clone(), sql: String::new() });
+                }
+            }
+            record.take(&Event::Completed { name });
+            for answer in answers.split(' ').filter(|answer| *answer != "wait") {
+                record.take(&match answer.strip_prefix('!') {
+                    Some(code) => {
+                        let code = SqlState::from_bytes(code.as_bytes());
+                        Event::Error(isobench_pgwire::ServerError::new(code, "wrong\nindeed"))
+                    }
+                    None if answer.starts_with(|c: char| c.is_ascii_uppercase()) => {
+                        Event::Command(answer.to_owned())
+                    }
+                    None => Event::Rows(Table {
+                        columns: vec!["v".to_owned()],
+                        rows: vec![vec![Some(answer.to_owned())]],
+                    }),
+                });
+            }
+        }
+        record
+    }
+
+    fn judged(name: &str, steps: &[(&str, &str)]) -> String {
+        match outcome(probe(name), &record(steps)) {
+            Outcome::Permitted(how) => format!("permitted: {how}"),
+            Outcome::Prevented(how) => format!("prevented: {how}"),
+            Outcome::NotApplicable(how) => format!("not applicable: {how}"),
+            Outcome::Undecided(how) => format!("undecided: {how}"),
+        }
+    }
+
+    #[test]
+    fn values_errors_and_waiting_decide() {
+        let reads = [("r1", "10"), ("r2", "10")];
+        let with = |more: &[(&'static str, &'static str)]| judged("P4", &[&reads, more].concat());
+        let both = with(&[("w1", "UPDATE"), ("w2", "wait UPDATE"), ("c1", "COMMIT"), ("c2", "COMMIT")]);
+        assert_eq!(both, "permitted: T1 and T2 both read 10, and both wrote");
+        let failed = with(&[("w1", "UPDATE"), ("w2", "wait !40001"), ("c1", "COMMIT"), ("c2", "ROLLBACK")]);
+        assert_eq!(failed, "prevented: 40001 at step w2, after it had waited");
+        let refused = with(&[("w1", "UPDATE"), ("w2", "UPDATE"), ("c1", "COMMIT"), ("c2", "ROLLBACK")]);
+        assert_eq!(refused, "prevented: step c2 answered ROLLBACK");
+        let unknown = with(&[("w1", "!42601"), ("w2", "!25P02"), ("c1", "COMMIT"), ("c2", "COMMIT")]);
+        assert_eq!(unknown, "not applicable: 42601 at step w1: wrong");
+        let lacking = with(&[("w1", "UPDATE"), ("w2", "UPDATE"), ("c1", "COMMIT")]);
+        assert!(lacking.starts_with("undecided"), "{lacking}");
+        assert_eq!(judged("G1a", &[("r2", "10"), ("c2", "COMMIT")]), "prevented: step r2 read 10");
+        assert_eq!(judged("G1a", &[("r2", "wait 10"), ("c2", "COMMIT")]), "prevented: blocked at step r2");
+    }
+
+    /// Anomalies that are permitted, the level's sentence and how many of them break the promise of serializability.
+    #[test]
+    fn a_level_is_what_it_permits() {
+        let judge = |permitted: &[&str]| {
+            let promised = Guarantee::of(Model::Serializable);
+            let cells = PROBES.iter().map(|probe| {
+                let outcome = if permitted.contains(&probe.name) {
+                    Outcome::Permitted(String::new())
+                } else {
+                    Outcome::Prevented(String::new())
+                };
+                (probe, cell(probe, Level::Serializable, promised, outcome, probe.repeats.then_some(7)))
+            });
+            let row = row(Level::Serializable, &EffectiveLevel::Unknown, promised, cells.collect());
+            let broken = row.cells.iter().filter(|cell| cell.standing == Standing::Weaker).count();
+            (row.sentence, broken)
+        };
+        #[rustfmt::skip]
+        let table: [(&[&str], &str); 6] = [
+            (&[], "serializable asked: none of 16 anomalies permitted"),
+            (&["G2-item"], "serializable asked, runs snapshot isolation: write skew permitted"),
+            (&["G2"], "serializable asked, runs snapshot isolation and repeatable read (PL-2.99): write skew on a predicate permitted"),
+            (&["G0"], "serializable asked, runs no level at all: dirty write permitted"),
+            (&["G1a", "P4"], "serializable asked, runs read uncommitted: aborted read, lost update permitted"),
+            (&["G2-item, summarised"], "serializable asked, runs serializable only for a while: write skew after summarisation permitted, once 7 others have committed beside an open one"),
+        ];
+        for (permitted, sentence) in table {
+            assert_eq!(judge(permitted), (sentence.to_owned(), permitted.len()));
+        }
     }
 }

@@ -6,6 +6,7 @@ use crate::event::{Event, Table};
 
 /// What one launch of a step did.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct StepRecord {
     /// The step's name.
     pub name: String,

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use isobench_database::products::POSTGRESQL;
@@ -39,7 +40,8 @@ impl Stage {
             (Err(why), _) => return none(test, &why),
             (_, None) => return none(test, "no PostgreSQL is installed"),
         };
-        let options = ServerOptions { bin: Some(bin), ..ServerOptions::default() };
+        let settings = vec![("fsync".to_owned(), "off".to_owned())];
+        let options = ServerOptions { bin: Some(bin), settings, ..ServerOptions::default() };
         let server = Server::start(&options, &mut |_| {}).expect("a server");
         Some(Stage { server, real })
     }
@@ -49,17 +51,19 @@ impl Stage {
         Ok(Connection::open(&ConnectOptions::new(host, self.server.user(), database))?)
     }
 
-    /// An empty database.
-    fn database(&self, name: &str) {
+    /// A new database: its name.
+    fn database(&self) -> String {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         let mut admin = self.connect(self.server.database()).expect("a connection");
-        admin.execute(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")).expect("no database");
         admin.execute(&format!("CREATE DATABASE {name}")).expect("a database");
+        name
     }
 
     fn run_real(&self, text: &str) -> Printed {
-        self.database("real");
+        let database = self.database();
         let conninfo = format!(
-            "host={} port={} user={} dbname=real",
+            "host={} port={} user={} dbname={database}",
             self.server.socket_dir().display(),
             self.server.port(),
             self.server.user()
@@ -84,10 +88,10 @@ impl Stage {
     }
 
     fn run_ours(&self, text: &str) -> Printed {
-        self.database("ours");
+        let database = self.database();
         let spec = Spec::parse("spec", text).unwrap_or_else(|error| panic!("{error}"));
         let tester = Tester {
-            open: &|| self.connect("ours"),
+            open: &|| self.connect(&database),
             product: &POSTGRESQL,
             level: None,
             options: Options { step_timeout: LIMIT, ..Options::default() },

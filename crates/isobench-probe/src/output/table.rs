@@ -34,7 +34,7 @@ fn layout(table: &Table, index: usize, name: &str) -> (usize, bool) {
     (width, values().all(is_number))
 }
 
-/// What PQprint takes for a number: not much of it is looked at.
+/// What `PQprint` takes for a number: not much of it is looked at.
 fn is_number(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'E' | b'e' | b' ' | b'-'))

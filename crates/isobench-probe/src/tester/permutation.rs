@@ -333,7 +333,7 @@ fn event(reply: Reply) -> Event {
     match reply {
         Reply::Rows(table) => Event::Rows(table),
         Reply::Command(tag) => Event::Command(tag),
-        Reply::Error(error) => Event::Error(error),
+        Reply::Error(error) => Event::Error(*error),
         Reply::Lost(why) => Event::Lost(why),
         Reply::Copy(state) => Event::Unexpected(state),
     }

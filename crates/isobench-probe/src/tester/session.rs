@@ -21,7 +21,7 @@ pub enum Reply {
     /// It didn't; the server's tag, empty for an empty statement.
     Command(String),
     /// It failed.
-    Error(ServerError),
+    Error(Box<ServerError>),
     /// The connection was lost.
     Lost(String),
     /// It is a COPY: libpq's name of that state.
@@ -42,7 +42,7 @@ pub struct Notification {
 #[derive(Debug)]
 enum Item {
     Reply(Reply),
-    Notice(ServerError),
+    Notice(Box<ServerError>),
     Notification(Notification),
     /// Where the columns of an answer began: a notice after them comes later than one before.
     Columns,
@@ -172,7 +172,7 @@ impl Session {
         match item {
             Some(Item::Notice(notice)) => {
                 self.notices += 1;
-                tell(notice);
+                tell(*notice);
             }
             Some(Item::Notification(notification)) => self.notifications.push(notification),
             _ => {}
@@ -302,9 +302,9 @@ fn take(message: Message<'_>, items: &mut VecDeque<Item>, table: &mut Option<Tab
         Message::EmptyQueryResponse => items.push_back(Item::Reply(Reply::Command(String::new()))),
         Message::ErrorResponse(error) => {
             *table = None;
-            items.push_back(Item::Reply(Reply::Error(error.to_error())));
+            items.push_back(Item::Reply(Reply::Error(Box::new(error.to_error()))));
         }
-        Message::NoticeResponse(notice) => items.push_back(Item::Notice(notice.to_error())),
+        Message::NoticeResponse(notice) => items.push_back(Item::Notice(Box::new(notice.to_error()))),
         Message::NotificationResponse { pid, channel, payload } => {
             let (channel, payload) = (channel.into_owned(), payload.into_owned());
             items.push_back(Item::Notification(Notification { pid, channel, payload }));
