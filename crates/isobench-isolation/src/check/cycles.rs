@@ -66,17 +66,20 @@ pub(super) fn find(
     found: &mut Found,
     tell: &dyn Fn(Link) -> Step,
 ) {
-    let mut levels = None;
+    let everything = |order| READS.and(ANTI).and(outside(order));
+    let components = Components::of_view(View::plain(graph, everything(most)));
+    // All cycles lie within these, mostly few, transactions.
+    let nodes = (0..graph.nodes()).filter(|node| components.on_cycle(*node)).collect();
+    let graph = &graph.part(nodes, |from, to| components.same(from, to));
+    drop(components);
+    let levels = &levels_of(graph, outside(most));
     for order in Order::ALL.into_iter().filter(|order| *order <= most) {
-        let everything = View::plain(graph, READS.and(ANTI).and(outside(order)));
-        let components = Components::of_view(everything);
-        if !components.cyclic() {
-            continue;
+        let everything = View::plain(graph, everything(order));
+        let components = &Components::of_view(everything);
+        if components.cyclic() {
+            let taken = vec![false; graph.edge_count()];
+            Hunt { history, graph, order, effort, found, tell, everything, components, levels, taken }.all();
         }
-        let levels = levels.get_or_insert_with(|| levels_of(graph, outside(most)));
-        let taken = vec![false; graph.edge_count()];
-        let components = &components;
-        Hunt { history, graph, order, effort, found, tell, everything, components, levels, taken }.all();
     }
 }
 

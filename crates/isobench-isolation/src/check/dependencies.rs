@@ -230,6 +230,8 @@ pub(super) struct Graph {
     starts: Vec<usize>,
     edges: Vec<u32>,
     transactions: u32,
+    /// Of a part of another graph: which node of that each one is.
+    origin: Option<Vec<Node>>,
 }
 
 impl Graph {
@@ -249,7 +251,30 @@ impl Graph {
             *at += 1;
         }
         starts.pop();
-        Graph { starts, edges: packed, transactions }
+        Graph { starts, edges: packed, transactions, origin: None }
+    }
+
+    /// The part of it that has these nodes, and the edges that `keep` wants.
+    pub(super) fn part(&self, nodes: Vec<Node>, keep: impl Fn(Node, Node) -> bool) -> Graph {
+        let mut number = vec![0; self.nodes() as usize];
+        for (new, node) in (0..).zip(&nodes) {
+            number[*node as usize] = new;
+        }
+        let transactions = nodes.partition_point(|node| *node < self.transactions);
+        let (mut starts, mut edges) = (Vec::with_capacity(nodes.len() + 1), Vec::new());
+        for &node in &nodes {
+            starts.push(edges.len());
+            let kept = self.range(node).filter(|edge| keep(node, self.target(*edge)));
+            edges.extend(kept.map(|edge| number[self.target(edge) as usize] | self.edges[edge] & !NODE_MASK));
+        }
+        starts.push(edges.len());
+        let transactions = u32::try_from(transactions).unwrap_or(u32::MAX);
+        Graph { starts, edges, transactions, origin: Some(nodes) }
+    }
+
+    /// The index of a transaction in the history.
+    pub(super) fn origin(&self, node: Node) -> Node {
+        self.origin.as_ref().map_or(node, |origin| origin[node as usize])
     }
 
     pub(super) fn nodes(&self) -> u32 {

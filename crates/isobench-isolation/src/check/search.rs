@@ -126,7 +126,7 @@ pub(super) fn links(view: View<'_>, start: Node, edges: &[usize]) -> Vec<Link> {
         }
         let to = view.graph.target(edge);
         if view.graph.is_transaction(to) {
-            links.push(Link { from, to, label });
+            links.push(Link { from: view.graph.origin(from), to: view.graph.origin(to), label });
             from = to;
         }
     }
