@@ -33,6 +33,18 @@ enum Start {
 /// How deeply values may be nested: much deeper than in any history, and far from the end of the stack.
 const DEEPEST: u32 = 100;
 
+/// The bytes that can't be in a word.
+const ENDS_WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let ends = b" \t\r\n,;()[]{}\"";
+    let mut index = 0;
+    while index < ends.len() {
+        table[ends[index] as usize] = true;
+        index += 1;
+    }
+    table
+};
+
 impl<R: BufRead> Maps<R> {
     pub fn new(input: R) -> Maps<R> {
         Maps { input, line: 1, close: None, word: Vec::new() }
@@ -197,7 +209,7 @@ impl<R: BufRead> Maps<R> {
         self.word.push(first);
         loop {
             let bytes = self.input.fill_buf()?;
-            let end = bytes.iter().position(|byte| b" \t\r\n,;()[]{}\"".contains(byte));
+            let end = bytes.iter().position(|byte| ENDS_WORD[usize::from(*byte)]);
             let taken = end.unwrap_or(bytes.len());
             self.word.extend_from_slice(&bytes[..taken]);
             self.input.consume(taken);
@@ -256,6 +268,11 @@ fn make_key(place: usize, out: &mut Vec<u8>) {
 
 fn quote(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
+    if text.iter().all(u8::is_ascii_alphanumeric) {
+        out.extend_from_slice(text);
+        out.push(b'"');
+        return;
+    }
     for byte in text {
         match byte {
             b'"' | b'\\' => out.extend([b'\\', *byte]),
