@@ -229,9 +229,10 @@ impl Hunt<'_> {
             if !self.wanted(anomaly) {
                 continue;
             }
-            let smallest = cycle.len() <= least(anomaly)
-                || complete
-                    && (!passed_over || matches!(anomaly, Anomaly::G0 | Anomaly::G1c | Anomaly::GSingle));
+            // Several steps of a session are searched as several, and told as one.
+            let exact = self.order == Order::Data && complete;
+            let first = matches!(anomaly, Anomaly::G0 | Anomaly::G1c | Anomaly::GSingle);
+            let smallest = cycle.len() <= least(anomaly) || exact && (first || !passed_over);
             let count = Count { found: tally.seen.len() as u64, complete };
             self.report(anomaly, count, &cycle, smallest);
         }
