@@ -190,16 +190,18 @@ impl<'h> Case<'h> {
         KnownOrder { first, rest }
     }
 
-    /// The longest list that a transaction that counts read in this row.
-    pub fn longest_list(&self, counts: &[bool], key: Key) -> &'h [i64] {
-        let mut longest: &[i64] = &[];
+    /// The longest list that a transaction that counts read in this row, without the elements of those that don't.
+    pub fn longest_list(&self, counts: &[bool], key: Key) -> Vec<i64> {
+        let mut longest = Vec::new();
         for reader in (0..self.len()).filter(|&index| counts[index]) {
             for operation in &self.operations[reader] {
                 if let Operation::ReadList { key: row, elements } = *operation
                     && row == key
-                    && elements.len() > longest.len()
                 {
-                    longest = elements;
+                    let elements = self.without_aborted(counts, key, elements);
+                    if elements.len() > longest.len() {
+                        longest = elements;
+                    }
                 }
             }
         }

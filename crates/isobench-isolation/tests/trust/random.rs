@@ -67,7 +67,8 @@ pub fn history(kind: Kind, seed: u64) -> History {
     let mut plans: Vec<Vec<Plan>> = (0..transactions)
         .map(|_| (0..random.usize(1..=4)).map(|_| plan(&mut random, kind, keys, &mut fresh)).collect())
         .collect();
-    if transactions >= 4 && random.u8(0..4) == 0 {
+    let forked = transactions >= 4 && random.u8(0..4) == 0;
+    if forked {
         fork(&mut random, kind, &mut plans);
     }
     let rare = random.u8(0..4) * 6;
@@ -88,6 +89,11 @@ pub fn history(kind: Kind, seed: u64) -> History {
     let (counters, lists) = (Vec::new(), Vec::new());
     let mut maker = Maker { random, kind, plans, outcomes, serial, seen, chaos, counters, peopled, lists };
     maker.look();
+    if forked && maker.random.bool() {
+        // Each reader sees one writer.
+        maker.seen[..4].clone_from_slice(&[vec![], vec![], vec![0], vec![1]]);
+        maker.chaos = 0;
+    }
     for key in 0..keys {
         maker.count(key);
         maker.list(key);
@@ -172,10 +178,13 @@ impl Maker {
         for (transaction, place) in self.places(|plan| matches!(plan, Plan::Write(row) if row == key)) {
             counter += 1;
             self.counters.push(((transaction, place), counter));
-            // What an aborted transaction wrote is replaced by the next one's; rarely it isn't, or a counter comes twice.
+            // What an aborted transaction wrote is replaced by the next one's; rarely it isn't, or a counter comes twice (but not
+            // where no values tell which of two was read).
             let aborted = self.outcomes[transaction] == Outcome::Aborted;
-            let odd = self.random.u8(0..40) == 0;
-            let lost = self.outcomes[transaction] == Outcome::Unknown && self.random.bool();
+            let unknown = self.outcomes[transaction] == Outcome::Unknown;
+            let told = self.kind != Kind::CountersOnly;
+            let odd = told && self.random.u8(0..40) == 0;
+            let lost = told && unknown && self.random.bool();
             if aborted != odd || lost {
                 counter -= 1;
             }

@@ -203,6 +203,9 @@ impl Search<'_> {
 
     fn is_initial(&self, key: Key, version: Version) -> bool {
         let Version { counter, value } = version;
+        if self.case.is_of_another_counter(key, version) {
+            return false;
+        }
         match (counter, self.lowest.get(&key)) {
             (None, _) => value.is_none(),
             (Some(counter), Some(lowest)) => counter.checked_add(1) == Some(*lowest),

@@ -196,8 +196,8 @@ impl<'c> Known<'c> {
                 written.extend(counters.into_iter().map(|counter| (counter, writer)));
             }
             written.sort_unstable();
-            let elements = self.case.longest_list(&self.counts, key).iter();
-            written.extend(elements.filter_map(|&element| Some((0, self.case.appender(key, element)?))));
+            let elements = self.case.longest_list(&self.counts, key).into_iter();
+            written.extend(elements.filter_map(|element| Some((0, self.case.appender(key, element)?))));
             written.windows(2).any(|pair| (pair[0].1, pair[1].1) == (from, to))
         })
     }
@@ -205,19 +205,17 @@ impl<'c> Known<'c> {
     /// What a transaction's reads of a row refer to, its own writes apart.
     fn sources(&self, reader: usize, key: Key) -> Vec<Source> {
         let mut sources = Vec::new();
-        let own = |element: &i64| self.case.appender(key, *element) == Some(reader);
+        let other = |element: &i64| {
+            let writer = self.case.appender(key, *element)?;
+            (writer != reader && self.counts[writer]).then_some(Source::Writer(writer, true))
+        };
         for operation in &self.case.operations[reader] {
             match *operation {
                 Operation::Read { key: row, version } if row == key => {
                     sources.push(self.case.source(&self.counts, reader, key, version));
                 }
                 Operation::ReadList { key: row, elements } if row == key => {
-                    let last = elements.iter().rfind(|element| !own(element));
-                    sources.push(last.map_or(Source::Initial, |element| {
-                        self.case
-                            .appender(key, *element)
-                            .map_or(Source::Nobody, |writer| Source::Writer(writer, true))
-                    }));
+                    sources.push(elements.iter().rev().find_map(other).unwrap_or(Source::Initial));
                 }
                 Operation::Write { key: row, .. } if row == key => break,
                 _ => {}

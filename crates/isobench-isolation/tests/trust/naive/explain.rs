@@ -68,17 +68,30 @@ impl Case<'_> {
         if let Some(&writer) = writers.iter().find(|&&writer| !counts[writer]) {
             return Source::Aborted(writer);
         }
-        match self.counters(key, |_| true).iter().min() {
-            Some(lowest)
-                if writers.is_empty()
-                    && read.counter.is_some_and(|it| it.checked_add(1) == Some(*lowest)) =>
-            {
-                Source::Initial
-            }
-            // Nobody ever wrote the row.
-            None if writers.is_empty() && read.counter.is_some() => Source::Initial,
-            _ => Source::Nobody,
+        let lowest = self.counters(key, |_| true).into_iter().min();
+        let one_below =
+            |lowest: u64| read.counter.is_some_and(|counter| counter.checked_add(1) == Some(lowest));
+        if !self.is_of_another_counter(key, read)
+            && writers.is_empty()
+            && lowest.map_or(read.counter.is_some(), one_below)
+        {
+            return Source::Initial;
         }
+        Source::Nobody
+    }
+
+    /// True if the value that was read was written with another counter.
+    pub fn is_of_another_counter(&self, key: Key, read: Version) -> bool {
+        let other = |operation: &Operation<'_>| match *operation {
+            Operation::Write { key: row, version } => {
+                row == key
+                    && read.value.is_some()
+                    && version.value == read.value
+                    && version.counter != read.counter
+            }
+            _ => false,
+        };
+        read.counter.is_some() && self.operations.iter().flatten().any(other)
     }
 
     /// Everything that follows.
@@ -149,7 +162,7 @@ impl Case<'_> {
         if self.interleaved(counts, key) {
             explained.flags.insert(Anomaly::G1b);
         }
-        let longest = self.without_aborted(counts, key, self.longest_list(counts, key));
+        let longest = self.longest_list(counts, key);
         for reader in (0..self.len()).filter(|&index| counts[index]) {
             for operation in &self.operations[reader] {
                 if let Operation::ReadList { key: row, elements } = *operation
@@ -172,7 +185,7 @@ impl Case<'_> {
             );
         }
         written.sort_unstable();
-        for element in self.longest_list(counts, key) {
+        for element in &self.longest_list(counts, key) {
             let writer = self.appender(key, *element).filter(|&writer| counts[writer]);
             written.extend(writer.map(|writer| (0, writer)));
         }
@@ -182,7 +195,7 @@ impl Case<'_> {
         apart.len() < writers.len()
     }
 
-    fn without_aborted(&self, counts: &[bool], key: Key, elements: &[i64]) -> Vec<i64> {
+    pub fn without_aborted(&self, counts: &[bool], key: Key, elements: &[i64]) -> Vec<i64> {
         let of_aborted = |element: i64| self.appender(key, element).is_some_and(|writer| !counts[writer]);
         elements.iter().copied().filter(|&element| !of_aborted(element)).collect()
     }

@@ -109,7 +109,8 @@ pub fn run(settings: Settings) -> Run {
         workload: settings.workload,
         rows: random.i64(1..=4),
         rollbacks: if settings.defect == Some(Defect::DirtyRead) { 30 } else { 8 },
-        losses: if settings.defect.is_some() { 0 } else { random.u8(0..20) },
+        // Without values nobody could tell whether a lost transaction's version was read, or the next one's.
+        losses: if settings.defect.is_some() || !shown.values { 0 } else { random.u8(0..20) },
         clock: 1,
         clients: (0..clients).map(|_| nothing()).collect(),
         database: Database::new(settings.level, settings.defect, shown, random.fork()),
