@@ -229,8 +229,8 @@ impl Hunt<'_> {
             if !self.wanted(anomaly) {
                 continue;
             }
-            // Several steps of a session are searched as several, and told as one.
-            let exact = self.order == Order::Data && complete;
+            // Several steps of a session are searched as several, and told as one; and lost updates aren't counted again.
+            let exact = self.order == Order::Data && complete && !self.found.has(Anomaly::LostUpdate);
             let first = matches!(anomaly, Anomaly::G0 | Anomaly::G1c | Anomaly::GSingle);
             let smallest = cycle.len() <= least(anomaly) || exact && (first || !passed_over);
             let count = Count { found: tally.seen.len() as u64, complete };
