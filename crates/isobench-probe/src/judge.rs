@@ -200,6 +200,18 @@ pub fn cell(probe: &Probe, level: Level, promised: Guarantee, outcome: Outcome, 
     }
 }
 
+/// The row of a level that the server refuses.
+pub fn refused(level: Level, promised: Guarantee, why: &str) -> LevelRow {
+    LevelRow {
+        requested: level.name().to_owned(),
+        effective: EffectiveLevel::Unknown.to_string(),
+        promised: promised.to_string(),
+        cells: Vec::new(),
+        not_contradicted: Vec::new(),
+        sentence: format!("{level} asked: the server refuses it: {}", first_line(why)),
+    }
+}
+
 /// The row of a level from its cells.
 pub fn row(
     level: Level,

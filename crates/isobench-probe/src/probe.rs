@@ -82,11 +82,12 @@ fn probe_level(
     level: Level,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> (Option<LevelRow>, Result<(), ProbeError>) {
+    let promised = tester.product.promises(level);
     let (effective, transactions) = match ask(tester, level) {
         Ok(answers) => answers,
-        Err(error) => return (None, Err(error.into())),
+        Err(error) if error.is_connection_lost() => return (None, Err(error.into())),
+        Err(error) => return (Some(judge::refused(level, promised, &error.to_string())), Ok(())),
     };
-    let promised = tester.product.promises(level);
     let mut cells = Vec::new();
     let mut outcome = Ok(());
     for probe in PROBES.iter().filter(|probe| !probe.repeats || level == Level::Serializable) {

@@ -8,7 +8,7 @@ use crate::judge::{Cell, LevelRow, Matrix, Outcome, Standing};
 pub fn render(matrix: &Matrix) -> String {
     let mut out = format!("{} {}: which anomalies each level permits\n\n", matrix.product, matrix.version);
     overview(&mut out, matrix);
-    for row in &matrix.levels {
+    for row in matrix.levels.iter().filter(|row| !row.cells.is_empty()) {
         details(&mut out, row);
     }
     out.push('\n');
@@ -104,4 +104,59 @@ fn what(cell: &Cell) -> String {
         Standing::AsPromised | Standing::Open => "",
     };
     format!("{word}: {how}{after}{mark}")
+}
+
+#[cfg(test)]
+mod tests {
+    use isobench_isolation::{EffectiveLevel, Guarantee, Level, Model};
+
+    use super::*;
+    use crate::anomalies::PROBES;
+    use crate::judge::{VERSION, cell, refused, row};
+
+    #[test]
+    fn each_kind_of_cell_has_its_mark_and_its_words() {
+        let promised = Guarantee::of(Model::ReadCommitted);
+        let outcomes = [
+            Outcome::Prevented("blocked at step w2".to_owned()),
+            Outcome::Permitted("T2 read 101".to_owned()),
+            Outcome::NotApplicable("42601 at step r2".to_owned()),
+            Outcome::Undecided("it took too long".to_owned()),
+        ];
+        let cells = PROBES.iter().zip(outcomes);
+        let level = Level::ReadCommitted;
+        let cells =
+            cells.map(|(probe, outcome)| (probe, cell(probe, level, promised, outcome, None))).collect();
+        let matrix = Matrix {
+            probe_version: VERSION,
+            product: "Sample".to_owned(),
+            version: "1".to_owned(),
+            levels: vec![
+                row(level, &EffectiveLevel::Unknown, promised, cells),
+                refused(Level::Serializable, Guarantee::of(Model::Serializable), "no such level\nindeed"),
+            ],
+            complete: true,
+        };
+        let expected = "\
+Sample 1: which anomalies each level permits
+
+                                read committed  serializable
+G0, dirty write                 -
+G1a, aborted read               BROKEN
+G1b, intermediate read          n/a
+G1c, circular information flow  ?
+
+read committed: the server says unknown, its manual promises read committed
+  anomaly                         standard  manual    here
+  G0, dirty write                 excluded  excluded  prevented: blocked at step w2
+  G1a, aborted read               excluded  excluded  permitted: T2 read 101 (WEAKER than promised)
+  G1b, intermediate read          excluded  excluded  not applicable: 42601 at step r2
+  G1c, circular information flow  excluded  excluded  undecided: it took too long
+
+read committed asked, runs read uncommitted: aborted read permitted (2 of 4 anomalies could be probed)
+serializable asked: the server refuses it: no such level
+BROKEN: read committed promises read committed, but aborted read (G1a) is permitted
+";
+        assert_eq!(render(&matrix), expected);
+    }
 }

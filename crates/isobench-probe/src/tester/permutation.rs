@@ -80,6 +80,10 @@ impl<'a> Run<'a> {
     /// # Errors
     /// It can't go on, nor can the run.
     pub fn permutation(&mut self, launches: &[Launch]) -> Result<(), RunError> {
+        // There may be more of them than anybody lives to see.
+        if (self.stopped)() {
+            return Err(RunError::Stopped);
+        }
         let name = |launch: &Launch| self.spec.step(launch.step).name.clone();
         (self.tell)(Event::Permutation(launches.iter().map(name).collect()));
         self.set_up()?;
