@@ -147,7 +147,10 @@ impl<'c> Known<'c> {
         let edges = self.case.edges(&self.counts, &self.explained, finding.order);
         let mut least = usize::MAX;
         each_cycle(&edges, self.case.len(), &mut |cycle| {
-            if class(cycle) == finding.anomaly {
+            // What is a lost update isn't called a G-single again.
+            let (anti, next) = (Dependency::ReadWrite, Dependency::WriteWrite);
+            let lost = cycle.iter().all(|edge| edge.2 == anti || edge.2 == next);
+            if class(cycle) == finding.anomaly && !(lost && finding.anomaly == Anomaly::GSingle) {
                 least = least.min(cycle.len());
             }
         });

@@ -190,6 +190,17 @@ impl Case<'_> {
             written.extend(writer.map(|writer| (0, writer)));
         }
         let mut writers: Vec<_> = written.into_iter().map(|(_, writer)| writer).collect();
+        // What nobody read comes later, that of the last one first.
+        let last = writers.last().copied();
+        let longest = self.longest_list(counts, key);
+        let unread = |operation: &Operation<'_>| match *operation {
+            Operation::Append { key: row, element } => row == key && !longest.contains(&element),
+            _ => false,
+        };
+        let mut rest: Vec<_> =
+            (0..self.len()).filter(|&it| counts[it] && self.operations[it].iter().any(unread)).collect();
+        rest.sort_by_key(|it| Some(*it) != last);
+        writers.extend(rest);
         writers.dedup();
         let apart: BTreeSet<_> = writers.iter().collect();
         apart.len() < writers.len()

@@ -147,6 +147,7 @@ pub const CASES: [Planted; 14] = [
         level: Level::Locked,
         workloads: &[Counters, CountersOnly, Lists, Groups, Mixed],
         expected: &[
+            A::IncompatibleOrder,
             A::G0,
             A::G1c,
             A::GSingle,
