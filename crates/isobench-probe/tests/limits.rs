@@ -5,6 +5,7 @@ mod support;
 use std::cell::Cell;
 use std::time::Duration;
 
+use isobench_database::products::UNKNOWN;
 use isobench_probe::{Options, RunError, Spec, Tester, output};
 
 use crate::support::{Place, installed};
@@ -88,4 +89,28 @@ fn a_session_that_is_lost_is_told() {
         "{}",
         ran.output
     );
+}
+
+/// On a product without a view of who waits, the time tells.
+#[test]
+fn waiting_is_recognised_by_time() {
+    let Some(place) = installed("waiting_is_recognised_by_time") else { return };
+    let text = "setup { CREATE TABLE t (v int); INSERT INTO t VALUES (1); } teardown { DROP TABLE t; }
+                session a setup { BEGIN; } step w1 { UPDATE t SET v = 2; } step c1 { COMMIT; }
+                session b step w2 { UPDATE t SET v = 3; }
+                permutation w1 w2 c1";
+    let spec = Spec::parse("limits.spec", text).expect("a specification");
+    let tester = Tester {
+        open: &|| place.open(),
+        product: &UNKNOWN,
+        level: None,
+        // Long enough for a busy machine to carry out the steps that don't wait.
+        options: Options { step_timeout: LONG, waits_after: Duration::from_secs(2) },
+        stopped: &|| false,
+    };
+    let mut output = String::new();
+    tester.run(&spec, &mut |event| output.push_str(&output::text(&event))).expect("it runs");
+    let expected = "step w1: UPDATE t SET v = 2;\nstep w2: UPDATE t SET v = 3; <waiting ...>\nstep c1: COMMIT;\n\
+                    step w2: <... completed>\n";
+    assert!(output.ends_with(expected), "{output}");
 }

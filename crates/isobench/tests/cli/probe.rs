@@ -1,6 +1,7 @@
 //! `isobench probe`: the matrix, specifications of the user's, and what can go wrong with them.
 
 use isobench_testkit::h2::H2;
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::support::named::Database;
@@ -143,4 +144,17 @@ fn a_specification_that_cant_go_on_is_incomplete() {
     run("setup.spec").expect(2).says(&["setup.spec: setup failed: ERROR:  column \"nosuch\" does not exist"]);
     run("slow.spec").expect(0).prints(&["canceling step x after 0.2 seconds", "ERROR:  canceling statement"]);
     run("lost.spec").expect(2).says(&["lost.spec: failed to send query for step y"]);
+}
+
+#[test]
+fn an_interrupted_probe_leaves_nothing_behind() {
+    let Some(database) = Database::new("an_interrupted_probe_leaves_nothing_behind") else { return };
+    let scene = Scene::new();
+    scene.write("slow.spec", "session a step one { SELECT 1; } step slow { SELECT pg_sleep(1000); }");
+    let before = database.inventory();
+    let running = Running::start(&mut database.isobench(&scene, &["probe", "--spec", "slow.spec"]));
+    running.wait_for_stdout("step one");
+    running.signal(Signal::INT);
+    running.finish().expect(2).says(&["slow.spec: interrupted"]);
+    assert_eq!(database.inventory(), before);
 }
