@@ -203,3 +203,44 @@ fn absurd_lengths_are_only_words() {
     let list = [&[1 << 3, 0, 0, 0, 0, 4 | 3 << 3][..], &many].concat();
     assert!(super::decode::chunk(&list, u64::MAX, &mut history).is_err());
 }
+
+/// The layout as the manual has it: a change of these bytes is a new version of the format.
+#[test]
+fn the_layout_is_that_of_the_manual() {
+    let text = "dropped 2\n\
+        T300 client=1 1000..1500: r t 5 = v3/300, w t 5 = v4/301, w u 5 = -2\n\
+        T299 client=130 900.. unknown: i t -1 in 7, a t -1 += 299, l t 0 = [4 3], g t 9 = []\n";
+    let history = super::super::text::parse(text).expect("parses");
+    let mut bytes = Vec::new();
+    super::write(&history, &mut bytes).expect("memory");
+    let parts: [&[u8]; 10] = [
+        b"\x89IBH\r\n\x1a\n\x01",
+        // Length; two tables: "t", "u"; checksum.
+        b"\x05\0\0\0\x02\x01t\x01u\xff\xff\xff\xff",
+        // Length, transactions, checksum.
+        b"C\x23\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\xff\xff\xff\xff",
+        // 3 operations, committed; 300; client 1; 1000; 500 ns.
+        b"\x18\xd8\x04\x01\xd0\x0f\xf4\x03",
+        // Read: same table, counter, own value: key 5, counter 3. Write: same key, counter 1 more, value 1 more.
+        b"\xe8\x0a\x06\xb9\x02\x02",
+        // Write: another table, number 1; same key; value -2.
+        b"\x51\x01\x03",
+        // 4 operations, open, unknown; 299; client 130; 900.
+        b"\x26\x01\x82\x01\xc7\x01",
+        // Insert of -1 in group 7, append of the own number, list of 4 and 3.
+        b"\x0a\x01\x0e\xdb\x0c\x02\x02\x08\x01",
+        // Group 9 is empty.
+        b"\x0d\x12\0",
+        b"E\x02\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\xff\xff\xff\xff",
+    ];
+    let expected = parts.concat();
+    assert_eq!(bytes.len(), expected.len(), "{}", bytes.escape_ascii());
+    let sums = [18..22, 39..43, bytes.len() - 4..bytes.len()];
+    for (place, (byte, expected)) in bytes.iter().zip(&expected).enumerate() {
+        let sum = sums.iter().any(|sum| sum.contains(&place));
+        assert!(sum || byte == expected, "byte {place}: {}", bytes.escape_ascii());
+    }
+    // CRC-32 as in zlib: of the header, for example.
+    assert_eq!(bytes[18..22], crc32fast::hash(&bytes[..18]).to_le_bytes());
+    assert_eq!(crc32fast::hash(b"123456789"), 0xcbf4_3926);
+}
