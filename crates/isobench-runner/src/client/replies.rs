@@ -211,12 +211,22 @@ impl Client {
     }
 
     /// What is to be recorded of the statement whose reply is coming, if the run is recorded and it is observed.
+    #[inline]
     fn watched<'j>(&self, ctx: &Context<'j>) -> Option<&'j Watched> {
         self.tape.as_ref()?;
-        let (job, command) = (ctx.job, self.current()?);
-        let watched = job.program.request(self.script, command)?.watched.as_deref()?;
+        self.watched_of(self.request(ctx)?)
+    }
+
+    #[inline]
+    fn watched_of<'j>(&self, request: &'j Request) -> Option<&'j Watched> {
+        let watched = request.watched.as_deref()?;
         // A pipeline has a command for each statement.
         (self.pipeline.is_some() || watched.statement == self.answered).then_some(watched)
+    }
+
+    /// The request whose reply is coming.
+    fn request<'j>(&self, ctx: &Context<'j>) -> Option<&'j Request> {
+        ctx.job.program.request(self.script, self.current()?)
     }
 
     /// The command whose reply is coming, unless that is none of the script.
@@ -230,8 +240,8 @@ impl Client {
 
     /// Takes down that a statement has been answered, with this tag.
     fn take_down(&mut self, ctx: &Context<'_>, tag: &[u8]) {
-        let (watched, job) = (self.watched(ctx), ctx.job);
-        let request = self.current().and_then(|command| job.program.request(self.script, command));
+        let Some(request) = self.request(ctx) else { return };
+        let watched = self.watched_of(request);
         let Some(tape) = &mut self.tape else { return };
         if let Some(watched) = watched {
             if self.failure.is_some() || tape.is_settled() {
@@ -240,7 +250,6 @@ impl Client {
                 tape.answered(watched, tag);
             }
         }
-        let Some(request) = request else { return };
         if tag.starts_with(b"COMMIT\0") {
             tape.settle(Outcome::Committed);
         } else if tag.starts_with(b"ROLLBACK\0") && request.rolls_back {

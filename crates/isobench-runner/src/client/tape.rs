@@ -280,8 +280,24 @@ impl<'a> Numbers<'a> {
     }
 }
 
+/// An integer as servers write it. (The standard library's parser wants text, and to be sure that it is takes as long again.)
 fn integer(text: &[u8]) -> Option<i64> {
-    str::from_utf8(text).ok()?.parse().ok()
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    if digits.is_empty() {
+        return None;
+    }
+    // Collected below zero, where there is room for one more.
+    let below = digits.iter().try_fold(0_i64, |number, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number.checked_mul(10)?.checked_sub(i64::from(digit))
+    })?;
+    if negative { Some(below) } else { below.checked_neg() }
 }
 
 /// The elements of `{1,2,3}` or `1,2,3`; none of NULL and the empty text.
@@ -347,6 +363,18 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(says_rows(tag.as_bytes()), rows, "{tag:?}");
+        }
+    }
+
+    #[test]
+    fn integers_are_those_of_64_bits() {
+        for number in [0, 1, -1, 42, -1_234_567, i64::MAX, i64::MIN, i64::MAX - 1, i64::MIN + 1] {
+            assert_eq!(integer(number.to_string().as_bytes()), Some(number));
+        }
+        assert_eq!(integer(b"007"), Some(7));
+        let too_large = ["9223372036854775808", "-9223372036854775809", "99999999999999999999"];
+        for text in ["", "-", "+7", "1.5", " 1", "1 ", "x", "--1", "1/", "1:"].into_iter().chain(too_large) {
+            assert_eq!(integer(text.as_bytes()), None, "{text:?}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! What goes into a recording comes out of it, however it is kept, and as far as there is room.
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
 
 use isobench_isolation::history::binary::read_lenient;
 use isobench_isolation::history::{Key, Operation, Outcome, Version};
@@ -11,19 +12,30 @@ use super::store::Medium;
 use super::*;
 
 /// A disk with room for so many bytes, which are written piece by piece.
+#[derive(Clone)]
 struct Disk {
-    bytes: Cursor<Vec<u8>>,
+    bytes: Arc<Mutex<Cursor<Vec<u8>>>>,
     room: usize,
+}
+
+impl Disk {
+    fn new(room: usize) -> Disk {
+        Disk { bytes: Arc::default(), room }
+    }
+
+    fn disk(&self) -> MutexGuard<'_, Cursor<Vec<u8>>> {
+        self.bytes.lock().expect("no panic")
+    }
 }
 
 impl Write for Disk {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let place = usize::try_from(self.bytes.position()).expect("a small file");
+        let place = usize::try_from(self.disk().position()).expect("a small file");
         let count = bytes.len().min(1000).min(self.room.saturating_sub(place));
         if count == 0 && !bytes.is_empty() {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        self.bytes.write(&bytes[..count])
+        self.disk().write(&bytes[..count])
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -33,25 +45,25 @@ impl Write for Disk {
 
 impl Read for Disk {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.bytes.read(buffer)
+        self.disk().read(buffer)
     }
 }
 
 impl Seek for Disk {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.bytes.seek(to)
+        self.disk().seek(to)
     }
 }
 
 impl Medium for Disk {
     fn cut(&mut self, length: u64) -> io::Result<()> {
-        self.bytes.get_mut().truncate(usize::try_from(length).expect("a small file"));
+        self.disk().get_mut().truncate(usize::try_from(length).expect("a small file"));
         Ok(())
     }
 }
 
 fn disk(room: usize) -> Store {
-    Store::on(Box::new(Disk { bytes: Cursor::default(), room }))
+    Store::on(Box::new(Disk::new(room)))
 }
 
 fn recording(most: usize, store: Option<Store>) -> Recording {
@@ -116,6 +128,19 @@ fn a_full_disk_ends_the_recording_and_is_told_once() {
         assert_eq!((history.transactions().len() as u64, history.dropped()), (kept, dropped));
         assert!(ids(&history).is_sorted());
     }
+}
+
+#[test]
+fn a_chunk_that_doesnt_fit_leaves_nothing_behind() {
+    let disk = Disk::new(5000);
+    let mut store = Store::on(Box::new(disk.clone()));
+    store.append(&[1; 3000]).expect("room");
+    store.append(&[2; 3000]).expect_err("no room");
+    assert_eq!((disk.disk().get_ref().len(), store.length()), (3000, 3000));
+    store.append(&[3; 2000]).expect("room");
+    let mut chunks = Vec::new();
+    store.chunks().expect("chunks").read_to_end(&mut chunks).expect("chunks");
+    assert_eq!(chunks, [vec![1; 3000], vec![3; 2000]].concat());
 }
 
 #[test]

@@ -253,6 +253,25 @@ fn an_error_after_the_commit_doesnt_undo_it() {
     check_writes(&ran.truth, &history);
 }
 
+#[test]
+fn an_error_after_the_commit_in_a_pipeline_doesnt_undo_it_either() {
+    let script = PIPELINE.replace("\\endpipeline", "INSERT INTO h VALUES (1);\n\\endpipeline");
+    let error = Fault::Error(SqlState::UNDEFINED_TABLE);
+    let (ran, history) = Case::new(&script)
+        .protocol(Protocol::Extended)
+        .faults(Faults::none().and(On::Insert, When::Nth(0, 0), error))
+        .run_recorded();
+    assert_eq!((ran.ledger.attempts.errored, outcomes(&history)), (1, vec![Outcome::Committed]));
+    check_writes(&ran.truth, &history);
+}
+
+#[test]
+fn a_row_that_isnt_there_is_told_by_its_own_statement() {
+    let script = "BEGIN;\n--@ read registers key=1 version=$1\nSELECT version, writer FROM registers WHERE id = 1;\n--@ read registers key=-1 version=$1\nSELECT version, writer FROM registers WHERE id = -1;\n--@ read registers key=2 version=$1\nSELECT version, writer FROM registers WHERE id = 2;\nEND;\n";
+    let (_, history) = Case::new(script).run_recorded();
+    assert_eq!(operations(&history), ["r registers 1 = v0", "r registers -1 = init", "r registers 2 = v0"]);
+}
+
 fn answered(script: &str, columns: &[&'static str], rows: &[&[Option<&'static str>]]) -> (Ran, History) {
     let mut case = Case::new(script);
     let rows = rows.iter().map(|row| row.to_vec()).collect();
