@@ -55,9 +55,7 @@ static COLUMNS: [Column; 53] = [
     ("latency_max_ms", |_, _, round| number(round.latency_ms.max)),
     ("late", |_, _, round| optional(round.late)),
     ("invariants_held", |_, _, round| invariants_held(round)),
-    ("violations", |_, _, round| {
-        round.invariants.iter().filter_map(|invariant| invariant.violations).sum::<u64>().to_string()
-    }),
+    ("violations", |_, _, round| round.violations().to_string()),
     ("promised", |_, _, round| verdict(round, |verdict| verdict.promised.clone())),
     ("promise_kept", |_, _, round| verdict(round, |verdict| verdict.kept.map(|kept| kept.to_string()))),
     ("not_contradicted", |_, _, round| verdict(round, |verdict| Some(verdict.not_contradicted.join("; ")))),

@@ -140,6 +140,5 @@ fn invariants_held(cell: &Cell) -> Option<bool> {
 }
 
 fn violations(cell: &Cell) -> u64 {
-    let invariants = cell.rounds.iter().flat_map(|round| &round.invariants);
-    invariants.fold(0, |sum, invariant| sum.saturating_add(invariant.violations.unwrap_or(0)))
+    cell.rounds.iter().map(Round::violations).fold(0, u64::saturating_add)
 }

@@ -269,6 +269,11 @@ impl Round {
         self.invariants.iter().any(|invariant| invariant.held == Some(false) && invariant.promised)
     }
 
+    /// Violations of the invariant that is broken most often. (Not a sum: the same thing may break several.)
+    pub fn violations(&self) -> u64 {
+        self.invariants.iter().filter_map(|invariant| invariant.violations).max().unwrap_or(0)
+    }
+
     /// True if the history contradicts what the level promises.
     pub fn breaks_promise(&self) -> bool {
         self.verdict.as_ref().is_some_and(|verdict| verdict.kept == Some(false))

@@ -57,7 +57,7 @@ pub struct Summary {
     /// True if every invariant held in every round, false if one was broken that the level promises; null if the workload
     /// has none, they couldn't be checked, or only such were broken as the level doesn't promise.
     pub invariants_held: Option<bool>,
-    /// Violations of invariants over all rounds, where they are counted, whether promised or not.
+    /// Violations of the invariant that a round breaks most often, added up over all rounds, whether promised or not.
     pub violations: u64,
     /// What the histories of the rounds show; null if none was recorded.
     pub verdict: Option<VerdictSummary>,
