@@ -105,9 +105,11 @@ impl<'h> Case<'h> {
         });
         let built_upon = self.operations[writer].iter().any(|operation| match *operation {
             Operation::Write { key, version } => version.counter.is_some_and(|counter| {
-                let others = self.counters(key, |index| counts[index]);
-                others.iter().any(|&other| other.checked_sub(1) == Some(counter))
-                    && !others.contains(&counter)
+                let next = self.counters(key, |index| counts[index]);
+                // Of two whose outcome is unknown either may be the one.
+                let others =
+                    self.counters(key, |index| index != writer && self.outcome(index) != Outcome::Aborted);
+                next.iter().any(|&next| next.checked_sub(1) == Some(counter)) && !others.contains(&counter)
             }),
             _ => false,
         });

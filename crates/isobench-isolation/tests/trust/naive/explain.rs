@@ -42,7 +42,8 @@ impl Case<'_> {
                 _ => false,
             })
         };
-        (0..self.len()).filter(wrote).collect()
+        // The initial version is nobody's.
+        (0..self.len()).filter(|index| read != Version::INITIAL && wrote(index)).collect()
     }
 
     /// Which version a read of a row by `reader` refers to, if it had not written the row before.
@@ -289,6 +290,7 @@ impl Case<'_> {
             operations.iter().filter_map(element).collect()
         };
         let own = appended(&self.operations[reader][..place]);
+        let elements = &self.noting_aborted(counts, key, elements, explained)[..];
         let Some(external) = elements.strip_suffix(own.as_slice()) else {
             explained.flags.insert(Anomaly::Internal);
             return;
@@ -303,13 +305,6 @@ impl Case<'_> {
             }
             match self.appender(key, *element) {
                 Some(writer) if writer == reader => explained.flags.insert(Anomaly::Internal),
-                Some(writer) if !counts[writer] => {
-                    let next = elements.get(place + 1).and_then(|next| self.appender(key, *next));
-                    if next.is_some_and(|next| counts[next]) {
-                        explained.flags.insert(Anomaly::DirtyUpdate);
-                    }
-                    explained.flags.insert(Anomaly::G1a)
-                }
                 Some(writer) => {
                     let its = appended(&self.operations[writer]);
                     let shown: Vec<i64> = external.iter().copied().filter(|it| its.contains(it)).collect();
@@ -326,6 +321,26 @@ impl Case<'_> {
         }
         let order = orders.get(&key).map_or(&[][..], Vec::as_slice);
         Case::depend(last, order, reader, explained);
+    }
+
+    /// A list without the elements of transactions that don't count; notes what reading them, or appending to them, means.
+    fn noting_aborted(
+        &self,
+        counts: &[bool],
+        key: Key,
+        elements: &[i64],
+        explained: &mut Explained,
+    ) -> Vec<i64> {
+        let aborted = |element: i64| self.appender(key, element).is_some_and(|writer| !counts[writer]);
+        if elements.iter().any(|&element| aborted(element)) {
+            explained.flags.insert(Anomaly::G1a);
+        }
+        let upon =
+            |pair: &[i64]| aborted(pair[0]) && self.appender(key, pair[1]).is_some_and(|it| counts[it]);
+        if elements.windows(2).any(upon) {
+            explained.flags.insert(Anomaly::DirtyUpdate);
+        }
+        self.without_aborted(counts, key, elements)
     }
 
     /// True if nobody inserted a row, and everybody who read the group saw it: it was there from the beginning.

@@ -53,12 +53,19 @@ impl Case<'_> {
         Judgement { allowed, decided, open_at_pl1: interleaved || read }
     }
 
-    /// True if no counter is missing or double among those that count, and no read is of one that is missing before the first.
+    /// True if no counter is missing or double among those that count, none is one of two transactions' of unknown outcome, and no
+    /// read is of one that is missing before the first.
     pub fn is_gapless(&self, counts: &[bool]) -> bool {
         let written = self.possible_orders(counts).keys().all(|&key| {
             let mut counters = self.counters(key, |index| counts[index]);
             counters.sort_unstable();
             counters.windows(2).all(|pair| pair[0] + 1 == pair[1])
+        });
+        let open = self.possible_orders(counts).keys().any(|&key| {
+            let unknown = |index: usize| !counts[index] && self.outcome(index) == Outcome::Unknown;
+            let committed = self.counters(key, |index| counts[index]);
+            let is_open = |it: &u64| !committed.contains(it) && committed.contains(&(it + 1));
+            self.counters(key, unknown).iter().any(is_open)
         });
         let too_low = |operation: &Operation<'_>| match *operation {
             Operation::Read { key, version: Version { counter: Some(counter), .. } } => {
@@ -66,7 +73,7 @@ impl Case<'_> {
             }
             _ => false,
         };
-        written && !self.operations.iter().flatten().any(too_low)
+        written && !open && !self.operations.iter().flatten().any(too_low)
     }
 
     /// Every dependency, those of an order of sessions or of time included.

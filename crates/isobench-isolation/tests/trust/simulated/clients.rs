@@ -109,8 +109,7 @@ pub fn run(settings: Settings) -> Run {
         workload: settings.workload,
         rows: random.i64(1..=4),
         rollbacks: if settings.defect == Some(Defect::DirtyRead) { 30 } else { 8 },
-        // Without values nobody could tell whether a lost transaction's version was read, or the next one's.
-        losses: if settings.defect.is_some() || !shown.values { 0 } else { random.u8(0..20) },
+        losses: if lossless(&settings, shown) { 0 } else { random.u8(0..20) },
         clock: 1,
         clients: (0..clients).map(|_| nothing()).collect(),
         database: Database::new(settings.level, settings.defect, shown, random.fork()),
@@ -123,6 +122,12 @@ pub fn run(settings: Settings) -> Run {
     simulation.run();
     let Simulation { history, database, places, .. } = simulation;
     Run { history, database, places }
+}
+
+/// True if no outcome may be unknown: without values nobody could tell whether a lost transaction's version was read, or the next
+/// one's; and at read uncommitted a read doesn't prove that it committed.
+fn lossless(settings: &Settings, shown: Shown) -> bool {
+    settings.defect.is_some() || !shown.values || settings.level == Level::ReadUncommitted
 }
 
 impl Simulation {

@@ -184,7 +184,8 @@ impl Database {
             snapshot = snapshot.saturating_sub(self.random.u64(1..5));
         }
         if self.errs(Defect::LongFork) {
-            let recent: Vec<_> = (0..tx).rev().filter(|&it| self.txs[it].committed).take(4).collect();
+            let recent: Vec<_> =
+                (0..self.txs.len()).rev().filter(|&it| self.txs[it].committed).take(4).collect();
             if let Some(left_out) = self.random.choice(recent) {
                 self.hide(tx, left_out);
             }
@@ -210,7 +211,8 @@ impl Database {
                 });
                 read || found || overwrote
             };
-            let more = (0..tx).find(|&it| self.txs[it].committed && !hidden.contains(&it) && depends(it));
+            let more = (0..self.txs.len())
+                .find(|&it| self.txs[it].committed && !hidden.contains(&it) && depends(it));
             match more {
                 Some(it) => hidden.insert(it),
                 None => break,
