@@ -10,6 +10,7 @@ mod found;
 pub mod graph;
 mod groups;
 mod lists;
+mod pairs;
 mod precedence;
 mod registers;
 mod rows;
@@ -48,7 +49,7 @@ pub struct Options {
 impl Default for Options {
     /// Everything, nothing promised.
     fn default() -> Options {
-        Options { promised: None, order: Order::RealTime, effort: 200_000_000 }
+        Options { promised: None, order: Order::RealTime, effort: 100_000_000 }
     }
 }
 

@@ -9,6 +9,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use super::components::{Components, View};
 use super::dependencies::{Graph, Label, Labels, Node};
 use super::found::Found;
+use super::pairs::Pairs;
 use super::search::{Link, Search, Way, links};
 use super::{Count, Finding, Step, Witness};
 use crate::anomaly::Anomaly;
@@ -73,12 +74,15 @@ pub(super) fn find(
     let graph = &graph.part(nodes, |from, to| components.same(from, to));
     drop(components);
     let levels = &levels_of(graph, outside(most));
+    let mut pairs = Pairs::new(graph);
     for order in Order::ALL.into_iter().filter(|order| *order <= most) {
         let everything = View::plain(graph, everything(order));
         let components = &Components::of_view(everything);
         if components.cyclic() {
             let taken = vec![false; graph.edge_count()];
-            Hunt { history, graph, order, effort, found, tell, everything, components, levels, taken }.all();
+            let pairs = &mut pairs;
+            Hunt { history, graph, order, effort, found, tell, everything, components, levels, pairs, taken }
+                .all();
         }
     }
 }
@@ -94,8 +98,9 @@ struct Hunt<'a> {
     everything: View<'a>,
     /// Of everything.
     components: &'a Components,
-    /// By node: a number that doesn't fall along dependencies other than anti-dependencies.
+    /// By node: a number that doesn't fall along dependencies other than anti-dependencies; of a fan the least below it.
     levels: &'a [u32],
+    pairs: &'a mut Pairs,
     /// By edge: true if it has been counted with these orders.
     taken: Vec<bool>,
 }
@@ -186,56 +191,85 @@ impl Hunt<'_> {
 
     /// Counts the cycles of a pass, by anomaly.
     fn count(&mut self, pass: &Pass<'_>) {
-        let view = pass.view;
-        let mut search = Search::new(view.states());
+        let mut search = Search::new(pass.view.states());
         let mut tallies: [Tally; Anomaly::ALL.len()] = std::array::from_fn(|_| Tally::default());
         let mut left = self.effort;
-        let most = (self.effort / 1000).max(10_000);
-        let mut complete = true;
-        'nodes: for from in 0..self.graph.transactions() {
-            for edge in self.graph.range(from) {
-                if !pass.through.contains(self.graph.label(edge))
-                    || self.taken[edge]
-                    || !self.may_return(pass, from, edge)
-                {
-                    continue;
-                }
-                if left == 0 {
-                    complete = false;
-                    break 'nodes;
-                }
-                let mut steps = most.min(left);
-                left -= steps;
-                let way = self.back(pass, &mut search, from, edge, &mut steps);
-                left += steps;
-                match way {
-                    Way::None => {}
-                    Way::GaveUp => complete = false,
-                    Way::Found(mut edges) => {
-                        edges.insert(0, edge);
-                        let walk = links(view, from, &edges);
-                        let steps = walk.len();
-                        let cycle = simple(walk);
-                        self.taken[edge] = cycle.len() == steps && self.graph.label(edge).is_anti();
-                        let cycle = joined(self.history, cycle);
-                        tallies[class(&cycle) as usize].add(cycle);
-                    }
-                }
-            }
-        }
+        // What leads to many at once goes last: mostly it has been found from the other side then.
+        let direct = self.count_round(pass, false, &mut search, &mut left, &mut tallies);
+        let complete = self.count_round(pass, true, &mut search, &mut left, &mut tallies) && direct;
+        // Several steps of a session are searched as several, and told as one; and lost updates aren't counted again.
+        let exact = self.order == Order::Data && complete && !self.found.has(Anomaly::LostUpdate);
         let passed_over = self.taken.contains(&true);
         for (anomaly, tally) in Anomaly::ALL.into_iter().zip(tallies) {
             let Some(cycle) = tally.smallest else { continue };
             if !self.wanted(anomaly) {
                 continue;
             }
-            // Several steps of a session are searched as several, and told as one; and lost updates aren't counted again.
-            let exact = self.order == Order::Data && complete && !self.found.has(Anomaly::LostUpdate);
             let first = matches!(anomaly, Anomaly::G0 | Anomaly::G1c | Anomaly::GSingle);
             let smallest = cycle.len() <= least(anomaly) || exact && (first || !passed_over);
             let count = Count { found: tally.seen.len() as u64, complete };
             self.report(anomaly, count, &cycle, smallest);
         }
+    }
+
+    /// Counts cycles through edges that lead to transactions, or to fans. False if the effort didn't suffice.
+    fn count_round(
+        &mut self,
+        pass: &Pass<'_>,
+        fans: bool,
+        search: &mut Search,
+        left: &mut u64,
+        tallies: &mut [Tally],
+    ) -> bool {
+        let most = (self.effort / 1000).max(10_000);
+        let mut complete = true;
+        for from in 0..self.graph.transactions() {
+            let mut aimed = false;
+            for edge in self.graph.range(from) {
+                if fans == self.graph.is_transaction(self.graph.target(edge))
+                    || !pass.through.contains(self.graph.label(edge))
+                    || self.taken[edge]
+                    || !self.may_return(pass, from, edge)
+                {
+                    continue;
+                }
+                if *left == 0 {
+                    return false;
+                }
+                if !aimed {
+                    self.pairs.aim(from);
+                    aimed = true;
+                }
+                let mut steps = most.min(*left);
+                *left -= steps;
+                let way = self.back(pass, search, from, edge, &mut steps);
+                *left += steps;
+                match way {
+                    Way::None => {}
+                    Way::GaveUp => complete = false,
+                    Way::Found(edges) => self.counted(pass, from, edge, edges, tallies),
+                }
+            }
+        }
+        complete
+    }
+
+    /// Takes down a cycle: an edge, and the way back.
+    fn counted(&mut self, pass: &Pass<'_>, from: Node, edge: usize, back: Vec<usize>, tallies: &mut [Tally]) {
+        let mut edges = back;
+        edges.insert(0, edge);
+        let walk = links(pass.view, from, &edges);
+        let steps = walk.len();
+        let cycle = simple(walk);
+        if cycle.len() == steps {
+            // Of a pair neither edge has a smaller cycle.
+            let known = if steps == 2 { edges.len() } else { 1 };
+            for edge in &edges[..known] {
+                self.taken[*edge] = self.graph.label(*edge).is_anti();
+            }
+        }
+        let cycle = joined(self.history, cycle);
+        tallies[class(&cycle) as usize].add(cycle);
     }
 
     /// False if no cycle of the pass can lead through the edge.
@@ -258,6 +292,14 @@ impl Hunt<'_> {
         let to = self.graph.target(edge);
         if let Some(components) = pass.components {
             let Some(start) = view.follow(goal, edge) else { return Way::None };
+            if !self.graph.is_transaction(to) {
+                *steps = steps.saturating_sub(32);
+                return self.pairs.back_from_fan(view, start).map_or(Way::None, Way::Found);
+            }
+            if let Some(edges) = self.pairs.back(view, start) {
+                *steps = steps.saturating_sub(1);
+                return Way::Found(edges);
+            }
             return search.way(view, start, goal, |state| components.same(state, goal), steps);
         }
         let level = self.levels[from as usize];
@@ -379,7 +421,8 @@ fn joined(history: &History, cycle: Vec<Link>) -> Vec<Link> {
     joined
 }
 
-/// By node, the length of the longest way to it without anti-dependencies, counted in components.
+/// By node, the length of the longest way to it without anti-dependencies, counted in components; of a fan the least of those
+/// below it.
 fn levels_of(graph: &Graph, outside: Labels) -> Vec<u32> {
     let view = View::plain(graph, READS.and(outside));
     let components = Components::of_view(view);
@@ -387,7 +430,8 @@ fn levels_of(graph: &Graph, outside: Labels) -> Vec<u32> {
     // Edges lead to components with smaller numbers.
     let mut order: Vec<Node> = (0..graph.nodes()).collect();
     order.sort_unstable_by_key(|node| u32::MAX - components.of(*node));
-    for node in order {
+    // Only anti-dependencies lead to fans, so that what leads out of them is no other dependency.
+    for node in order.into_iter().filter(|node| !graph.fans().contains(node)) {
         let component = components.of(node);
         let level = levels[component as usize];
         for edge in graph.range(node) {
@@ -399,5 +443,10 @@ fn levels_of(graph: &Graph, outside: Labels) -> Vec<u32> {
             }
         }
     }
-    (0..graph.nodes()).map(|node| levels[components.of(node) as usize]).collect()
+    let mut levels: Vec<u32> = (0..graph.nodes()).map(|node| levels[components.of(node) as usize]).collect();
+    for fan in graph.fans().rev() {
+        let below = graph.range(fan).map(|edge| levels[graph.target(edge) as usize]);
+        levels[fan as usize] = below.min().unwrap_or(u32::MAX);
+    }
+    levels
 }

@@ -112,6 +112,8 @@ pub(super) struct Edges {
     list: Vec<(Node, u32)>,
     transactions: u32,
     nodes: u32,
+    /// Where the nodes of fans end.
+    fans_end: Option<u32>,
     counts: [u64; 8],
 }
 
@@ -124,11 +126,17 @@ pub(super) struct Fan {
 }
 
 /// Ranges up to this length are linked one by one.
-const SHORT: usize = 6;
+const SHORT: usize = 32;
 
 impl Edges {
     pub(super) fn new(transactions: u32, expected: usize) -> Edges {
-        Edges { list: Vec::with_capacity(expected), transactions, nodes: transactions, counts: [0; 8] }
+        Edges {
+            list: Vec::with_capacity(expected),
+            transactions,
+            nodes: transactions,
+            fans_end: None,
+            counts: [0; 8],
+        }
     }
 
     pub(super) fn add(&mut self, from: Node, to: Node, label: Label) {
@@ -136,8 +144,9 @@ impl Edges {
         self.list.push((from, to | (label as u32) << NODE_BITS));
     }
 
-    /// A new auxiliary node; `None` if there are too many.
+    /// A new auxiliary node that belongs to no fan; `None` if there are too many. No fan can be made after it.
     pub(super) fn node(&mut self) -> Option<Node> {
+        self.fans_end.get_or_insert(self.nodes);
         self.nodes_in_a_row(1)
     }
 
@@ -230,13 +239,15 @@ pub(super) struct Graph {
     starts: Vec<usize>,
     edges: Vec<u32>,
     transactions: u32,
+    /// Where the nodes of fans end; behind them are those of real time.
+    fans_end: u32,
     /// Of a part of another graph: which node of that each one is.
     origin: Option<Vec<Node>>,
 }
 
 impl Graph {
     pub(super) fn new(edges: Edges) -> Graph {
-        let Edges { list, transactions, nodes, .. } = edges;
+        let Edges { list, transactions, nodes, fans_end, .. } = edges;
         let mut starts = vec![0; nodes as usize + 2];
         for &(from, _) in &list {
             starts[from as usize + 2] += 1;
@@ -251,7 +262,7 @@ impl Graph {
             *at += 1;
         }
         starts.pop();
-        Graph { starts, edges: packed, transactions, origin: None }
+        Graph { starts, edges: packed, transactions, fans_end: fans_end.unwrap_or(nodes), origin: None }
     }
 
     /// The part of it that has these nodes, and the edges that `keep` wants.
@@ -260,7 +271,9 @@ impl Graph {
         for (new, node) in (0..).zip(&nodes) {
             number[*node as usize] = new;
         }
-        let transactions = nodes.partition_point(|node| *node < self.transactions);
+        let below =
+            |bound: u32| u32::try_from(nodes.partition_point(|node| *node < bound)).unwrap_or(u32::MAX);
+        let (transactions, fans_end) = (below(self.transactions), below(self.fans_end));
         let (mut starts, mut edges) = (Vec::with_capacity(nodes.len() + 1), Vec::new());
         for &node in &nodes {
             starts.push(edges.len());
@@ -268,8 +281,7 @@ impl Graph {
             edges.extend(kept.map(|edge| number[self.target(edge) as usize] | self.edges[edge] & !NODE_MASK));
         }
         starts.push(edges.len());
-        let transactions = u32::try_from(transactions).unwrap_or(u32::MAX);
-        Graph { starts, edges, transactions, origin: Some(nodes) }
+        Graph { starts, edges, transactions, fans_end, origin: Some(nodes) }
     }
 
     /// The index of a transaction in the history.
@@ -287,6 +299,11 @@ impl Graph {
 
     pub(super) fn is_transaction(&self, node: Node) -> bool {
         node < self.transactions
+    }
+
+    /// The nodes of fans.
+    pub(super) fn fans(&self) -> Range<Node> {
+        self.transactions..self.fans_end
     }
 
     pub(super) fn transactions(&self) -> u32 {
