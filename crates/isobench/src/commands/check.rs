@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use isobench_isolation::check::{self, Report, check as check_history, graph, render};
 use isobench_isolation::history::elle::Unwritable;
 use isobench_isolation::windows::check_windows;
-use isobench_isolation::{History, history};
+use isobench_isolation::{Finding, History, history};
 use isobench_report::Verdict;
 use serde::Serialize;
 
@@ -42,6 +42,9 @@ pub fn check(options: &CheckOptions) -> Outcome {
         }
         for finding in &checked.report.findings {
             graphs += &graph::dot(&checked.witnesses, finding);
+            if let Some(folder) = &options.svg {
+                draw(folder, path, &checked.witnesses, finding)?;
+            }
         }
         if checked.report.verdict.kept == Some(false) {
             broken.push(shown(path));
@@ -132,6 +135,18 @@ fn heading(path: &Path, first: bool) -> String {
     let name = shown(path);
     let gap = if first { "" } else { "\n" };
     format!("{gap}{name}\n{}\n", "═".repeat(name.chars().count()))
+}
+
+/// Writes the drawing of an example into a folder.
+fn draw(folder: &Path, path: &Path, witnesses: &History, finding: &Finding) -> Outcome {
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Failure::Output(format!("--svg: could not make the folder \"{}\": {error}", folder.display()))
+    })?;
+    let stem = path.file_stem().filter(|_| !is_stream(path)).unwrap_or("history".as_ref()).to_string_lossy();
+    let name = finding.anomaly.facts().name.to_lowercase();
+    let name = name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
+    let file = folder.join(format!("{stem}-{}.svg", name.trim_end_matches('-')));
+    output::save(&file, &graph::svg(witnesses, finding))
 }
 
 /// Writes a text to a file, or to standard output.

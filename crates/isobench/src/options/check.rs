@@ -33,6 +33,9 @@ pub struct CheckOptions {
     /// Write an example of each anomaly to this file as a graph in Graphviz' language; - is standard output
     #[arg(long, value_name = "FILE")]
     pub dot: Option<PathBuf>,
+    /// Draw an example of each anomaly into this folder, a file each: HISTORY-ANOMALY.svg
+    #[arg(long, value_name = "FOLDER")]
+    pub svg: Option<PathBuf>,
     /// Also write the history to a file in another format; - is standard output
     #[arg(long, value_name = "FORMAT:FILE", value_parser = conversion, conflicts_with = "window")]
     pub convert: Option<Conversion>,

@@ -100,8 +100,12 @@ fn results_as_json_and_as_a_graph() {
         "result.json",
         "--dot",
         "-",
+        "--svg",
+        "drawings",
     ];
     let finished = scene.run(&options).expect(3);
+    let drawing = scene.read("drawings/lost-p4.svg");
+    assert!(drawing.starts_with("<svg ") && drawing.contains("lost update"), "{drawing}");
     assert!(finished.stdout.starts_with("digraph \"P4\" {"), "{}", finished.stdout);
     let result: Value = serde_json::from_str(&scene.read("result.json")).expect("JSON");
     assert_eq!(result["format"], "isobench/check");
