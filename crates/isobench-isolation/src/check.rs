@@ -27,11 +27,12 @@ use crate::anomaly::Anomaly;
 use crate::history::{History, Operation};
 use crate::model::{Guarantee, Model, Order};
 
+use cycles::Told;
 use dependencies::{Edges, Graph, Label, Sink};
 use found::Found;
 use rows::{Class, Rows};
 use scene::Scene;
-use standing::Standing;
+use standing::{Standing, Standings};
 
 pub use words::{render, summary};
 
@@ -207,7 +208,7 @@ pub fn check(history: &History, options: &Options) -> Report {
     let left = history.transactions().len() as u64 - u64::from(transactions);
     let dropped = history.dropped().saturating_add(left);
     let whole = dropped == 0;
-    let (standing, proved) = standing::standings(history, &rows, transactions, whole);
+    let Standings { standing, proved, only_read } = standing::standings(history, &rows, transactions, whole);
     let inserts = OnceCell::new();
     let scene = Scene { history, standing: &standing, whole, inserts: &inserts };
     let mut found = Found::default();
@@ -230,7 +231,15 @@ pub fn check(history: &History, options: &Options) -> Report {
     let graph = Graph::new(edges);
     if !components::acyclic(&graph) {
         let tell = |link| explain::step(scene, &rows, link);
-        cycles::find(history, &graph, order, options.effort, &mut found, &tell);
+        let doubtful = |node| only_read.contains(&node);
+        cycles::find(
+            history,
+            &graph,
+            order,
+            options.effort,
+            &mut found,
+            Told { tell: &tell, doubtful: &doubtful },
+        );
     }
     let findings = found.into_findings();
     let verdict = verdict(&findings, order, options.promised);

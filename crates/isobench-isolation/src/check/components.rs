@@ -12,15 +12,17 @@ pub(super) struct View<'g> {
     pub(super) graph: &'g Graph,
     pub(super) labels: Labels,
     pub(super) doubled: bool,
+    /// True if transactions are left out of which only reads prove that they were committed.
+    pub(super) sure: bool,
 }
 
 impl<'g> View<'g> {
     pub(super) fn plain(graph: &'g Graph, labels: Labels) -> View<'g> {
-        View { graph, labels, doubled: false }
+        View { graph, labels, doubled: false, sure: false }
     }
 
     pub(super) fn doubled(graph: &'g Graph, labels: Labels) -> View<'g> {
-        View { graph, labels, doubled: true }
+        View { graph, labels, doubled: true, sure: false }
     }
 
     /// How many states there are.
@@ -45,6 +47,9 @@ impl<'g> View<'g> {
             return None;
         }
         let to = self.graph.target(edge);
+        if self.sure && self.graph.doubtful(to) {
+            return None;
+        }
         if !self.doubled {
             return Some(to);
         }

@@ -33,14 +33,19 @@ fn outside(order: Order) -> Labels {
 }
 
 /// A cycle's anomaly.
-fn class(cycle: &[Link]) -> Anomaly {
+///
+/// At read uncommitted it is no proof of a commit that somebody read what was written; so such transactions make no G0.
+fn class(cycle: &[Link], doubtful: &dyn Fn(Node) -> bool) -> Anomaly {
+    let sure = |link: &Link| !doubtful(link.from);
     let anti = |link: &Link| link.label.is_anti();
     let predicate = cycle.iter().any(|link| link.label == Label::PredicateReadWrite);
     let several = cycle.iter().filter(|link| anti(link)).count();
     let adjacent = cycle.iter().zip(cycle.iter().cycle().skip(1)).any(|(a, b)| anti(a) && anti(b));
     match (several, adjacent, predicate) {
-        (0, ..) if cycle.iter().any(|link| link.label == Label::WriteRead) => Anomaly::G1c,
-        (0, ..) => Anomaly::G0,
+        (0, ..) if !cycle.iter().any(|link| link.label == Label::WriteRead) && cycle.iter().all(sure) => {
+            Anomaly::G0
+        }
+        (0, ..) => Anomaly::G1c,
         (1, _, false) => Anomaly::GSingle,
         (1, _, true) => Anomaly::GSinglePredicate,
         (_, false, false) => Anomaly::GNonadjacent,
@@ -58,20 +63,29 @@ fn least(anomaly: Anomaly) -> usize {
     }
 }
 
-/// Finds all that the graph shows with the orders up to `most`; `tell` puts a dependency into words.
+/// What the search asks of others.
+#[derive(Clone, Copy)]
+pub(super) struct Told<'a> {
+    /// Puts a dependency into words.
+    pub(super) tell: &'a dyn Fn(Link) -> Step,
+    /// True if nothing but reads proves that a transaction was committed.
+    pub(super) doubtful: &'a dyn Fn(Node) -> bool,
+}
+
+/// Finds all that the graph shows with the orders up to `most`.
 pub(super) fn find(
     history: &History,
     graph: &Graph,
     most: Order,
     effort: u64,
     found: &mut Found,
-    tell: &dyn Fn(Link) -> Step,
+    told: Told<'_>,
 ) {
     let everything = |order| READS.and(ANTI).and(outside(order));
     let components = Components::of_view(View::plain(graph, everything(most)));
     // All cycles lie within these, mostly few, transactions.
     let nodes = (0..graph.nodes()).filter(|node| components.on_cycle(*node)).collect();
-    let graph = &graph.part(nodes, |from, to| components.same(from, to));
+    let graph = &graph.part(nodes, |from, to| components.same(from, to), told.doubtful);
     drop(components);
     let levels = &levels_of(graph, outside(most));
     let mut pairs = Pairs::new(graph);
@@ -81,7 +95,7 @@ pub(super) fn find(
         if components.cyclic() {
             let taken = vec![false; graph.edge_count()];
             let pairs = &mut pairs;
-            Hunt { history, graph, order, effort, found, tell, everything, components, levels, pairs, taken }
+            Hunt { history, graph, order, effort, found, told, everything, components, levels, pairs, taken }
                 .all();
         }
     }
@@ -94,7 +108,7 @@ struct Hunt<'a> {
     order: Order,
     effort: u64,
     found: &'a mut Found,
-    tell: &'a dyn Fn(Link) -> Step,
+    told: Told<'a>,
     everything: View<'a>,
     /// Of everything.
     components: &'a Components,
@@ -161,7 +175,8 @@ impl Hunt<'_> {
 
     /// Cycles without anti-dependencies.
     fn without_anti(&mut self, labels: Labels, through: Labels, model: Model) {
-        let view = View::plain(self.graph, labels);
+        let sure = model == Model::ReadUncommitted;
+        let view = View { sure, ..View::plain(self.graph, labels) };
         let components = Components::of_view(view);
         if components.cyclic() {
             self.count(&Pass { view, components: Some(&components), through });
@@ -269,7 +284,7 @@ impl Hunt<'_> {
             }
         }
         let cycle = joined(self.history, cycle);
-        tallies[class(&cycle) as usize].add(cycle);
+        tallies[class(&cycle, self.told.doubtful) as usize].add(cycle);
     }
 
     /// False if no cycle of the pass can lead through the edge.
@@ -323,7 +338,12 @@ impl Hunt<'_> {
                 if let Way::Found(mut edges) = search.way(view, next, state, inside, &mut steps) {
                     edges.insert(0, edge);
                     let cycle = joined(self.history, simple(links(view, node, &edges)));
-                    self.report(class(&cycle), Count { found: 1, complete: false }, &cycle, false);
+                    self.report(
+                        class(&cycle, self.told.doubtful),
+                        Count { found: 1, complete: false },
+                        &cycle,
+                        false,
+                    );
                     if !self.open(model) {
                         return;
                     }
@@ -351,7 +371,12 @@ impl Hunt<'_> {
                 if let Way::Found(mut edges) = search.way(view, to, from, below, &mut steps) {
                     edges.insert(0, edge);
                     let cycle = joined(self.history, links(view, from, &edges));
-                    self.report(class(&cycle), Count { found: 1, complete: false }, &cycle, false);
+                    self.report(
+                        class(&cycle, self.told.doubtful),
+                        Count { found: 1, complete: false },
+                        &cycle,
+                        false,
+                    );
                     return;
                 }
             }
@@ -359,7 +384,7 @@ impl Hunt<'_> {
     }
 
     fn report(&mut self, anomaly: Anomaly, count: Count, cycle: &[Link], smallest: bool) {
-        let steps = cycle.iter().map(|link| (self.tell)(*link)).collect();
+        let steps = cycle.iter().map(|link| (self.told.tell)(*link)).collect();
         let witness = Witness { steps, smallest };
         self.found.add(Finding { anomaly, order: self.order, count, witness });
     }

@@ -243,6 +243,8 @@ pub(super) struct Graph {
     fans_end: u32,
     /// Of a part of another graph: which node of that each one is.
     origin: Option<Vec<Node>>,
+    /// By node: true if only reads prove that it was committed; empty if there is none such.
+    doubtful: Vec<bool>,
 }
 
 impl Graph {
@@ -262,11 +264,23 @@ impl Graph {
             *at += 1;
         }
         starts.pop();
-        Graph { starts, edges: packed, transactions, fans_end: fans_end.unwrap_or(nodes), origin: None }
+        Graph {
+            starts,
+            edges: packed,
+            transactions,
+            fans_end: fans_end.unwrap_or(nodes),
+            origin: None,
+            doubtful: Vec::new(),
+        }
     }
 
     /// The part of it that has these nodes, and the edges that `keep` wants.
-    pub(super) fn part(&self, nodes: Vec<Node>, keep: impl Fn(Node, Node) -> bool) -> Graph {
+    pub(super) fn part(
+        &self,
+        nodes: Vec<Node>,
+        keep: impl Fn(Node, Node) -> bool,
+        doubtful: impl Fn(Node) -> bool,
+    ) -> Graph {
         let mut number = vec![0; self.nodes() as usize];
         for (new, node) in (0..).zip(&nodes) {
             number[*node as usize] = new;
@@ -281,7 +295,17 @@ impl Graph {
             edges.extend(kept.map(|edge| number[self.target(edge) as usize] | self.edges[edge] & !NODE_MASK));
         }
         starts.push(edges.len());
-        Graph { starts, edges, transactions, fans_end, origin: Some(nodes) }
+        let mut doubtful: Vec<bool> =
+            nodes.iter().map(|node| *node < self.transactions && doubtful(*node)).collect();
+        if !doubtful.contains(&true) {
+            doubtful.clear();
+        }
+        Graph { starts, edges, transactions, fans_end, origin: Some(nodes), doubtful }
+    }
+
+    /// True if only reads prove that a transaction was committed. (Known to parts only.)
+    pub(super) fn doubtful(&self, node: Node) -> bool {
+        self.doubtful.get(node as usize).copied().unwrap_or(false)
     }
 
     /// The index of a transaction in the history.

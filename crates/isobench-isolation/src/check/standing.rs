@@ -20,13 +20,19 @@ pub(super) enum Standing {
     Unsure,
 }
 
-/// Tells the standing of the first so many transactions, and how many of unknown outcome are proved to be committed.
-pub(super) fn standings(
-    history: &History,
-    rows: &Rows,
-    transactions: u32,
-    whole: bool,
-) -> (Vec<Standing>, u64) {
+/// What is known of the transactions.
+#[derive(Debug)]
+pub(super) struct Standings {
+    /// Of each.
+    pub(super) standing: Vec<Standing>,
+    /// How many of unknown outcome are proved to be committed.
+    pub(super) proved: u64,
+    /// Those of them of which the only proof is that somebody read what they wrote: none at read uncommitted.
+    pub(super) only_read: FxHashSet<Node>,
+}
+
+/// Tells the standing of the first so many transactions; `whole` if none is missing.
+pub(super) fn standings(history: &History, rows: &Rows, transactions: u32, whole: bool) -> Standings {
     let standing: Vec<Standing> = history.transactions()[..transactions as usize]
         .iter()
         .map(|transaction| match transaction.outcome {
@@ -37,13 +43,16 @@ pub(super) fn standings(
         .collect();
     let unsure: Vec<Node> = (0..transactions).filter(|t| standing[*t as usize] == Standing::Unsure).collect();
     if unsure.is_empty() {
-        return (standing, 0);
+        return Standings { standing, proved: 0, only_read: FxHashSet::default() };
     }
     let mut proof = Proof::new(history, rows, standing, &unsure);
     proof.whole = whole;
     proof.examine_all();
-    let proved = unsure.iter().filter(|t| proof.standing[**t as usize] == Standing::Committed).count();
-    (proof.standing, proved as u64)
+    let Proof { standing, firm, .. } = proof;
+    let proved: Vec<Node> =
+        unsure.into_iter().filter(|node| standing[*node as usize] == Standing::Committed).collect();
+    let only_read = proved.iter().copied().filter(|node| !firm.contains(node)).collect();
+    Standings { standing, proved: proved.len() as u64, only_read }
 }
 
 struct Candidate {
@@ -57,8 +66,8 @@ struct Candidate {
 struct Counted {
     /// By counter.
     candidates: Vec<Candidate>,
-    /// Counters of versions of which the writer is known.
-    settled: FxHashSet<u64>,
+    /// By counter: the committed transaction that wrote it, `None` if there are several.
+    settled: FxHashMap<u64, Option<Node>>,
 }
 
 struct Proof<'a> {
@@ -72,14 +81,17 @@ struct Proof<'a> {
     counted: FxHashMap<u32, Counted>,
     /// Rows that transactions of unknown outcome wrote.
     touched: Vec<u32>,
+    /// To be examined.
     proved: Vec<Node>,
+    /// Proved by more than reads.
+    firm: FxHashSet<Node>,
 }
 
 impl<'a> Proof<'a> {
     fn new(history: &'a History, rows: &'a Rows, standing: Vec<Standing>, unsure: &[Node]) -> Proof<'a> {
         let (named, counted) = (FxHashMap::default(), FxHashMap::default());
-        let (touched, proved) = (Vec::new(), Vec::new());
-        let mut proof = Proof { history, rows, whole: true, standing, named, counted, touched, proved };
+        let (touched, proved, firm) = (Vec::new(), Vec::new(), FxHashSet::default());
+        let mut proof = Proof { history, rows, whole: true, standing, named, counted, touched, proved, firm };
         for &transaction in unsure {
             for operation in history.operations(transaction as usize) {
                 proof.suspect(transaction, &operation);
@@ -120,55 +132,59 @@ impl<'a> Proof<'a> {
             for place in rows.places(row) {
                 if self.history.transactions()[place.transaction as usize].outcome == Outcome::Committed {
                     let operation = self.history.operation(place.record as usize);
-                    self.settle(row, &operation);
+                    self.settle(row, place.transaction, &operation);
                 }
             }
             for place in rows.places(row) {
                 if self.history.transactions()[place.transaction as usize].outcome == Outcome::Committed {
                     let operation = self.history.operation(place.record as usize);
-                    self.examine(row, &operation);
+                    self.examine(row, &operation, true);
                 }
             }
         }
         while let Some(transaction) = self.proved.pop() {
+            let firm = self.firm.contains(&transaction);
             for operation in self.history.operations(transaction as usize) {
                 if let Some(row) = rows.number(&operation) {
-                    self.settle(row, &operation);
+                    self.settle(row, transaction, &operation);
                 }
             }
             for operation in self.history.operations(transaction as usize) {
                 if let Some(row) = rows.number(&operation) {
-                    self.examine(row, &operation);
+                    self.examine(row, &operation, firm);
                 }
             }
         }
     }
 
     /// A committed transaction's write has its counter for itself.
-    fn settle(&mut self, row: u32, operation: &Operation<'_>) {
+    fn settle(&mut self, row: u32, transaction: Node, operation: &Operation<'_>) {
         if let Operation::Write { version, .. } = operation
             && let (Some(counter), Some(counted)) = (version.counter, self.counted.get_mut(&row))
         {
-            counted.settled.insert(counter);
+            let writer = counted.settled.entry(counter).or_insert(Some(transaction));
+            if *writer != Some(transaction) {
+                *writer = None;
+            }
         }
     }
 
     /// Looks for what a committed transaction's operation proves.
-    fn examine(&mut self, row: u32, operation: &Operation<'_>) {
+    fn examine(&mut self, row: u32, operation: &Operation<'_>, firm: bool) {
         match *operation {
             Operation::Read { version, .. } => {
                 if let Some(value) = version.value {
                     self.seen(row, value);
                 }
                 if let Some(counter) = version.counter.filter(|_| self.whole) {
-                    self.at(row, counter, version.value);
+                    self.at(row, counter, version.value, false);
                 }
             }
             Operation::Write { version, .. } => {
                 if let Some(below) = version.counter.and_then(|counter| counter.checked_sub(1))
                     && self.whole
                 {
-                    self.at(row, below, None);
+                    self.at(row, below, None, firm);
                 }
             }
             Operation::ReadList { elements: names, .. } | Operation::ReadGroup { rows: names, .. } => {
@@ -182,30 +198,33 @@ impl<'a> Proof<'a> {
         }
     }
 
-    fn prove(&mut self, transaction: Node) {
-        if self.standing[transaction as usize] == Standing::Unsure {
-            self.standing[transaction as usize] = Standing::Committed;
+    fn prove(&mut self, transaction: Node, firm: bool) {
+        let standing = &mut self.standing[transaction as usize];
+        let proved = *standing == Standing::Unsure;
+        if proved {
+            *standing = Standing::Committed;
+        }
+        if firm && self.firm.insert(transaction) || proved {
             self.proved.push(transaction);
         }
     }
 
     fn seen(&mut self, row: u32, name: i64) {
         if let Some(&transaction) = self.named.get(&(row, name)) {
-            self.prove(transaction);
+            self.prove(transaction, false);
         }
     }
 
     /// A version with this counter was committed.
-    fn at(&mut self, row: u32, counter: u64, value: Option<i64>) {
+    fn at(&mut self, row: u32, counter: u64, value: Option<i64>, firm: bool) {
         let Some(counted) = self.counted.get(&row) else { return };
-        if counted.settled.contains(&counter) {
-            return;
-        }
         let first = counted.candidates.partition_point(|candidate| candidate.counter < counter);
         let group = counted.candidates[first..].iter().take_while(|candidate| candidate.counter == counter);
         let fits = group.filter(|c| c.value.is_none() || value.is_none() || c.value == value);
-        if let Some(transaction) = only(fits.map(|candidate| candidate.transaction)) {
-            self.prove(transaction);
+        if let Some(transaction) = only(fits.map(|candidate| candidate.transaction))
+            && counted.settled.get(&counter).is_none_or(|writer| *writer == Some(transaction))
+        {
+            self.prove(transaction, firm);
         }
     }
 }

@@ -29,7 +29,7 @@ fn outcome(history: &str) -> (String, String) {
 }
 
 /// History, findings, verdict.
-const CASES: [(&str, &str, &str); 45] = [
+const CASES: [(&str, &str, &str); 46] = [
     ("", "", "strong session serializable"),
     // A serial history with instants.
     (
@@ -81,6 +81,11 @@ const CASES: [(&str, &str, &str); 45] = [
     // Dirty writes, and circular reads.
     ("T1: w x = v1, w y = v2\nT2: w x = v2, w y = v1", "G0 1", ""),
     ("T1: w x = v1, r y = v1\nT2: r x = v1, w y = v1", "G1c 1", "strong session read uncommitted"),
+    (
+        "T1 unknown: w x = v1/1, w y = v2/1\nT2: w x = v3/2, w y = v1/2\nT3: r x = v1/1",
+        "G1c 1+, G-single 1",
+        "strong session read uncommitted",
+    ),
     // Reads of what must not be seen.
     ("T1 aborted: w x = v1/1\nT2: r x = v1/1", "G1a 1", "strong session read uncommitted"),
     ("T1 aborted: w x = v1/1\nT2: w x = v2/2", "dirty update 1", "strong session read uncommitted"),
