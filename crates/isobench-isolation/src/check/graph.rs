@@ -156,3 +156,48 @@ fn at_edge(middle: (f64, f64), point: (f64, f64)) -> (f64, f64) {
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{Options, check};
+    use crate::history::text;
+
+    fn first(history: &str) -> (History, Finding) {
+        let history = text::parse(history).unwrap();
+        let finding = check(&history, &Options::default()).findings.remove(0);
+        (history, finding)
+    }
+
+    #[test]
+    fn write_skew_for_graphviz() {
+        let (history, finding) =
+            first("T7: r x = v0, r \"<y>\" = v0, w x = v1\nT9: r x = v0, r \"<y>\" = v0, w \"<y>\" = v1");
+        assert_eq!(
+            dot(&history, &finding),
+            "digraph \"G2-item\" {\n  node [shape=box];\n  t0 [label=\"T7\"];\n  t1 [label=\"T9\"];\n  \
+             t0 -> t1 [label=\"rw\", tooltip=\"T7 (client 0) read version 0 of <y> 0, and T9 (client 1) wrote version 1\"];\n  \
+             t1 -> t0 [label=\"rw\", tooltip=\"T9 (client 1) read version 0 of x 0, and T7 (client 0) wrote version 1\"];\n}\n"
+        );
+    }
+
+    #[test]
+    fn pictures_have_a_box_for_each_transaction_and_an_arrow_for_each_step() {
+        let fork = "T1: w x = v1\nT2: w y = v1\nT3: r x = v1, r y = v0\nT4: r x = v0, r y = v1";
+        for (history, boxes, arrows) in [
+            ("T7: r x = v0, r y = v0, w x = v1\nT9: r x = v0, r y = v0, w y = v1", 2, 2),
+            (fork, 4, 4),
+            ("T1: w x = v1, r x = v0", 1, 0),
+            ("T1 aborted: w \"<x>&\" = v1\nT2: r \"<x>&\" = v1", 2, 1),
+        ] {
+            let (history, finding) = first(history);
+            let picture = svg(&history, &finding);
+            assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{picture}");
+            assert_eq!(picture.matches("<rect ").count(), boxes, "{picture}");
+            assert_eq!(picture.matches("<g>").count(), arrows, "{picture}");
+            let texts = picture.matches("</title>").count() + picture.matches("</desc>").count();
+            assert_eq!(texts, 2 + arrows);
+            assert!(!picture.contains("<x>") && !picture.contains("NaN"), "{picture}");
+        }
+    }
+}
