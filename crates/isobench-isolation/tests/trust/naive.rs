@@ -27,6 +27,8 @@ use isobench_isolation::history::{Key, Operation, Outcome};
 pub struct Case<'h> {
     pub history: &'h History,
     pub operations: Vec<Vec<Operation<'h>>>,
+    /// Who appended which element to which list.
+    appenders: BTreeMap<(Key, i64), usize>,
 }
 
 /// For each row the transactions that installed a version, in the order of these versions.
@@ -43,9 +45,17 @@ pub struct KnownOrder {
 
 impl<'h> Case<'h> {
     pub fn new(history: &'h History) -> Case<'h> {
-        let operations =
+        let operations: Vec<Vec<_>> =
             (0..history.transactions().len()).map(|index| history.operations(index).collect()).collect();
-        Case { history, operations }
+        let mut appenders = BTreeMap::new();
+        for (writer, operations) in operations.iter().enumerate() {
+            for operation in operations {
+                if let Operation::Append { key, element } = *operation {
+                    appenders.entry((key, element)).or_insert(writer);
+                }
+            }
+        }
+        Case { history, operations, appenders }
     }
 
     pub fn len(&self) -> usize {
@@ -132,7 +142,7 @@ impl<'h> Case<'h> {
 
     /// Who appended this element to this list.
     pub fn appender(&self, key: Key, element: i64) -> Option<usize> {
-        (0..self.len()).find(|&index| self.operations[index].contains(&Operation::Append { key, element }))
+        self.appenders.get(&(key, element)).copied()
     }
 
     /// Why the one must come before the other, whatever they read and wrote; nothing is known of what comes after an unknown

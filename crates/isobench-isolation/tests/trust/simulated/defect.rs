@@ -71,7 +71,7 @@ pub const CASES: [Planted; 14] = [
         expected: &[A::G1a],
         contradicted: Guarantee::of(Model::ReadCommitted),
         kept: Some(guarantee(Model::ReadUncommitted, Order::RealTime)),
-        seeds: 50,
+        seeds: 30,
     },
     Planted {
         defect: Defect::DirtyWrite,
@@ -80,7 +80,7 @@ pub const CASES: [Planted; 14] = [
         expected: &[A::G0],
         contradicted: Guarantee::of(Model::ReadUncommitted),
         kept: None,
-        seeds: 200,
+        seeds: 100,
     },
     Planted {
         defect: Defect::LostUpdate,
@@ -89,7 +89,7 @@ pub const CASES: [Planted; 14] = [
         expected: &[A::LostUpdate],
         contradicted: Guarantee::of(Model::ConsistentView),
         kept: Some(Guarantee::of(Model::ReadCommitted)),
-        seeds: 50,
+        seeds: 30,
     },
     Planted {
         defect: Defect::StaleSnapshot,
@@ -104,7 +104,7 @@ pub const CASES: [Planted; 14] = [
         ],
         contradicted: guarantee(Model::SnapshotIsolation, Order::RealTime),
         kept: Some(Guarantee::of(Model::SnapshotIsolation)),
-        seeds: 50,
+        seeds: 30,
     },
     Planted {
         defect: Defect::LongFork,
@@ -113,7 +113,7 @@ pub const CASES: [Planted; 14] = [
         expected: &[A::GNonadjacent, A::GNonadjacentPredicate],
         contradicted: Guarantee::of(Model::SnapshotIsolation),
         kept: Some(Guarantee::of(Model::ConsistentView)),
-        seeds: 150,
+        seeds: 80,
     },
     Planted {
         defect: Defect::MissingEdge,
@@ -122,7 +122,7 @@ pub const CASES: [Planted; 14] = [
         expected: &[A::G2Item, A::G2],
         contradicted: Guarantee::of(Model::Serializable),
         kept: Some(guarantee(Model::SnapshotIsolation, Order::RealTime)),
-        seeds: 50,
+        seeds: 30,
     },
     Planted {
         defect: Defect::TornCommit,
@@ -131,7 +131,7 @@ pub const CASES: [Planted; 14] = [
         expected: &[A::GSingle, A::GSinglePredicate, A::LostUpdate],
         contradicted: Guarantee::of(Model::ConsistentView),
         kept: Some(guarantee(Model::ReadCommitted, Order::RealTime)),
-        seeds: 120,
+        seeds: 60,
     },
     Planted {
         defect: Defect::FailedThatCommitted,
@@ -140,7 +140,7 @@ pub const CASES: [Planted; 14] = [
         expected: &[A::G1a, A::DirtyUpdate],
         contradicted: Guarantee::of(Model::ReadCommitted),
         kept: Some(guarantee(Model::ReadUncommitted, Order::RealTime)),
-        seeds: 50,
+        seeds: 30,
     },
     Planted {
         defect: Defect::CommittedThatFailed,
@@ -160,7 +160,7 @@ pub const CASES: [Planted; 14] = [
         ],
         contradicted: guarantee(Model::Serializable, Order::RealTime),
         kept: None,
-        seeds: 50,
+        seeds: 30,
     },
     Planted {
         defect: Defect::PhantomIgnored,
@@ -169,7 +169,7 @@ pub const CASES: [Planted; 14] = [
         expected: &[A::G2],
         contradicted: Guarantee::of(Model::Serializable),
         kept: Some(guarantee(Model::SnapshotIsolation, Order::RealTime)),
-        seeds: 50,
+        seeds: 30,
     },
     Planted {
         defect: Defect::PhantomIgnored,
@@ -178,7 +178,7 @@ pub const CASES: [Planted; 14] = [
         expected: &[A::GSinglePredicate, A::GNonadjacentPredicate, A::G2],
         contradicted: Guarantee::of(Model::Serializable),
         kept: Some(guarantee(Model::RepeatableRead, Order::RealTime)),
-        seeds: 50,
+        seeds: 30,
     },
     Planted {
         defect: Defect::OwnWriteOverlooked,
@@ -187,7 +187,7 @@ pub const CASES: [Planted; 14] = [
         expected: &[A::Internal],
         contradicted: Guarantee::of(Model::ReadUncommitted),
         kept: None,
-        seeds: 50,
+        seeds: 30,
     },
     Planted {
         defect: Defect::AppendedTwice,
@@ -196,7 +196,7 @@ pub const CASES: [Planted; 14] = [
         expected: &[A::DuplicateWrite],
         contradicted: Guarantee::of(Model::ReadUncommitted),
         kept: None,
-        seeds: 50,
+        seeds: 30,
     },
     Planted {
         defect: Defect::Garbage,
@@ -205,7 +205,7 @@ pub const CASES: [Planted; 14] = [
         expected: &[A::GarbageRead],
         contradicted: Guarantee::of(Model::ReadUncommitted),
         kept: None,
-        seeds: 50,
+        seeds: 30,
     },
 ];
 
