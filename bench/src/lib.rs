@@ -3,9 +3,11 @@
 //! The parts: a [`null_server`] that leaves only the client to measure; a [`raw_loop`] that shows what is left
 //! when the client does nothing; [`case`] (what is measured), [`contender`] (who), [`servers`] (where),
 //! [`client`] (one run), [`mod@rounds`], [`ratio`] and [`table`] (what came out); [`connections`] and [`features`] (two questions of their own). The program's `main` wires them.
-//! Depends on nothing of isobench but its embedded PostgreSQL: isobench is measured as a program.
+//! [`checking`] measures the checker of histories. Depends on nothing of isobench but that and its embedded PostgreSQL: isobench
+//! is measured as a program.
 
 pub mod case;
+pub mod checking;
 pub mod client;
 pub mod connections;
 pub mod contender;

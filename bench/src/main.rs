@@ -7,10 +7,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Parser;
+use isobench_bench::checking::{self, CheckPlan};
 use isobench_bench::client::{ClientError, INTERRUPTED};
 use isobench_bench::contender::{Contender, Pair, find_pgbench};
 use isobench_bench::null_server::{NullServer, raise_file_limit};
-use isobench_bench::options::{Compare, ExtraOptions, NullOptions, Options, Tool};
+use isobench_bench::options::{CheckOptions, Compare, ExtraOptions, NullOptions, Options, Tool};
 use isobench_bench::raw_loop;
 use isobench_bench::rounds::Rounds;
 use isobench_bench::servers::{ServerPlan, Servers, null_address};
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Some(Tool::RawLoop(options)) => raw_loop(&options.into()),
         Some(Tool::Connections(options)) => extra(&options, true),
         Some(Tool::Features(options)) => extra(&options, false),
+        Some(Tool::Check(options)) => checked(&options),
         None => compare(&options.compare),
     };
     match result {
@@ -76,6 +78,24 @@ fn extra(options: &ExtraOptions, of_connections: bool) -> Result<ExitCode, Failu
     };
     print!("{table}");
     server.stop()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says how long a check takes.
+fn checked(options: &CheckOptions) -> Result<ExitCode, Failure> {
+    let CheckOptions { transactions, clients, rows, level, order } = *options;
+    let checked = checking::run(&CheckPlan { transactions, clients, rows, level, order })?;
+    let peak = checked.peak.map_or_else(|| "unknown".to_owned(), |peak| format!("{peak} MiB"));
+    println!("{}", isobench_isolation::check::summary(&checked.report));
+    let seconds = |spent: checking::Spent| {
+        format!("{:.2} s (CPU {:.2} s)", spent.elapsed.as_secs_f64(), spent.cpu.as_secs_f64())
+    };
+    println!(
+        "{} MiB recorded; read in {}, checked in {}; most memory {peak}",
+        checked.bytes >> 20,
+        seconds(checked.read),
+        seconds(checked.check)
+    );
     Ok(ExitCode::SUCCESS)
 }
 

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use isobench_isolation::model::Order;
 
+use crate::checking;
 use crate::contender::Address;
 use crate::raw_loop::RawPlan;
 use crate::raw_loop::requests::{Mode, Workload};
@@ -33,6 +35,8 @@ pub enum Tool {
     Connections(ExtraOptions),
     /// Compares what -l, -r, -P and retries cost.
     Features(ExtraOptions),
+    /// Makes a history, checks it, and says how long that took.
+    Check(CheckOptions),
 }
 
 /// Options of the comparison.
@@ -129,6 +133,31 @@ pub struct ExtraOptions {
     /// pgbench to measure against [default: the installed one].
     #[arg(long, value_name = "FILE")]
     pub pgbench: Option<PathBuf>,
+}
+
+/// Options of the checker's benchmark.
+#[derive(Debug, Args)]
+pub struct CheckOptions {
+    /// Transactions of four operations each.
+    #[arg(short, long, value_name = "N", default_value_t = 1_000_000)]
+    pub transactions: u64,
+    /// Clients.
+    #[arg(short, long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub clients: u32,
+    /// Rows.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(100..))]
+    pub rows: u32,
+    /// What the history satisfies.
+    #[arg(long, value_enum, default_value_t = checking::Level::Serializable)]
+    pub level: checking::Level,
+    /// The dependencies to look at: data, session or real-time.
+    #[arg(long, value_parser = order, default_value = "real-time")]
+    pub order: Order,
+}
+
+fn order(text: &str) -> Result<Order, String> {
+    let named = Order::ALL.into_iter().find(|order| order.name().replace(' ', "-") == text);
+    named.ok_or_else(|| "use data, session or real-time".to_owned())
 }
 
 /// Options of the null server.
