@@ -2,7 +2,7 @@
 //!
 //! The parts: a [`null_server`] that leaves only the client to measure; a [`raw_loop`] that shows what is left
 //! when the client does nothing; [`case`] (what is measured), [`contender`] (who), [`servers`] (where),
-//! [`client`] (one run), [`mod@rounds`], [`ratio`] and [`table`] (what came out); [`connections`] and [`features`] (two questions of their own). The program's `main` wires them.
+//! [`client`] (one run), [`mod@rounds`], [`ratio`] and [`table`] (what came out); [`connections`], [`features`] and [`recording`] (questions of their own). The program's `main` wires them.
 //! [`checking`] measures the checker of histories. Depends on nothing of isobench but that and its embedded PostgreSQL: isobench
 //! is measured as a program.
 
@@ -16,6 +16,7 @@ pub mod null_server;
 pub mod options;
 pub mod ratio;
 pub mod raw_loop;
+pub mod recording;
 pub mod rounds;
 pub mod servers;
 pub mod table;

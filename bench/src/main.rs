@@ -11,10 +11,13 @@ use isobench_bench::checking::{self, CheckPlan};
 use isobench_bench::client::{ClientError, INTERRUPTED};
 use isobench_bench::contender::{Contender, Pair, find_pgbench};
 use isobench_bench::null_server::{NullServer, raise_file_limit};
-use isobench_bench::options::{CheckOptions, Compare, ExtraOptions, NullOptions, Options, Tool};
+use isobench_bench::options::{
+    CheckOptions, Compare, ExtraOptions, NullOptions, Options, RecordingOptions, Tool,
+};
 use isobench_bench::raw_loop;
+use isobench_bench::recording::{self, RecordingPlan};
 use isobench_bench::rounds::Rounds;
-use isobench_bench::servers::{ServerPlan, Servers, null_address};
+use isobench_bench::servers::{self, ServerPlan, Servers, null_address};
 use isobench_bench::table::{self, Places};
 use isobench_bench::{case, connections, features};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -29,6 +32,7 @@ fn main() -> ExitCode {
         Some(Tool::RawLoop(options)) => raw_loop(&options.into()),
         Some(Tool::Connections(options)) => extra(&options, true),
         Some(Tool::Features(options)) => extra(&options, false),
+        Some(Tool::Recording(options)) => recorded(&options),
         Some(Tool::Check(options)) => checked(&options),
         None => compare(&options.compare),
     };
@@ -78,6 +82,40 @@ fn extra(options: &ExtraOptions, of_connections: bool) -> Result<ExitCode, Failu
     };
     print!("{table}");
     server.stop()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Compares what recording costs, on the null server and on PostgreSQL.
+fn recorded(options: &RecordingOptions) -> Result<ExitCode, Failure> {
+    let beside = std::env::current_exe()?.with_file_name("examples").join("record");
+    let program = options.program.clone().unwrap_or(beside);
+    if !program.is_file() {
+        let path = program.display();
+        return Err(format!(
+            "there is no {path}; run `cargo build --release -p isobench-runner --example record`, or say --program FILE"
+        )
+        .into());
+    }
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&INTERRUPTED))?;
+    }
+    let plan = RecordingPlan { program, rounds: options.rounds, time: Duration::from_secs(options.time) };
+    let folder = tempfile::tempdir()?;
+    if let Some(warning) = table::load_warning(&std::fs::read_to_string("/proc/loadavg").unwrap_or_default())
+    {
+        println!("{warning}");
+    }
+    println!("{}", recording::heading());
+    let server = NullServer::start(folder.path(), 0)?;
+    let address = null_address(folder.path().to_string_lossy().into_owned(), server.port());
+    print!("{}", recording::lines(&plan, "null", &address, false, folder.path())?);
+    server.stop()?;
+    if !options.null_only {
+        let server_plan = ServerPlan { postgres: None, scale: 1, server_bin: options.server_bin.clone() };
+        let (server, address) = servers::embedded(&server_plan)?;
+        print!("{}", recording::lines(&plan, "postgres", &address, true, folder.path())?);
+        drop(server);
+    }
     Ok(ExitCode::SUCCESS)
 }
 

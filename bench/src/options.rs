@@ -37,6 +37,8 @@ pub enum Tool {
     Features(ExtraOptions),
     /// Makes a history, checks it, and says how long that took.
     Check(CheckOptions),
+    /// Compares runs that are recorded for the isolation checker with runs that aren't.
+    Recording(RecordingOptions),
 }
 
 /// Options of the comparison.
@@ -133,6 +135,26 @@ pub struct ExtraOptions {
     /// pgbench to measure against [default: the installed one].
     #[arg(long, value_name = "FILE")]
     pub pgbench: Option<PathBuf>,
+}
+
+/// Options of the comparison with recordings.
+#[derive(Debug, Args)]
+pub struct RecordingOptions {
+    /// Rounds; each runs everything once.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
+    /// Seconds of each run.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub time: u64,
+    /// The runner's example `record` [default: the one in the folder `examples` beside this program].
+    #[arg(long, value_name = "FILE")]
+    pub program: Option<PathBuf>,
+    /// Folder with initdb and postgres for the embedded server [default: the newest installed].
+    #[arg(long, value_name = "FOLDER")]
+    pub server_bin: Option<PathBuf>,
+    /// Leave PostgreSQL out.
+    #[arg(long)]
+    pub null_only: bool,
 }
 
 /// Options of the checker's benchmark.

@@ -108,7 +108,11 @@ pub fn null_address(host: String, port: u16) -> Address {
     Address { host, port, user: "x".to_string(), database: "y".to_string(), scale: 1 }
 }
 
-fn embedded(plan: &ServerPlan) -> Result<(Option<Server>, Address), ServersError> {
+/// An embedded PostgreSQL without tables, and where it is reached.
+///
+/// # Errors
+/// It can't be started.
+pub fn embedded(plan: &ServerPlan) -> Result<(Option<Server>, Address), ServersError> {
     let options = ServerOptions {
         bin: plan.server_bin.clone(),
         version: None,

@@ -18,6 +18,8 @@ pub enum Answer {
     Show(&'static str, Shown),
     /// A command tag and no row.
     Tag(&'static str),
+    /// One fixed row of an UPDATE.
+    Updated(&'static [Column<'static>]),
     /// Opens a transaction block, at its own level or at the session's.
     Begin(&'static str, Option<Level>),
     /// Ends the block by `COMMIT`.
@@ -82,6 +84,7 @@ enum Kind {
     Answer(Answer),
     Begin(&'static str),
     Rollback,
+    Update,
     Select,
     Set,
     Show,
@@ -89,10 +92,17 @@ enum Kind {
 
 const ONE: &[Column<'static>] = &[Column { name: "abalance", type_oid: oid::INT4, value: Some("0") }];
 
+/// A row of the registers that `bench recording` reads and writes.
+const REGISTER: &[Column<'static>] = &[
+    Column { name: "id", type_oid: oid::INT8, value: Some("417") },
+    Column { name: "version", type_oid: oid::INT8, value: Some("1234") },
+    Column { name: "writer", type_oid: oid::INT8, value: Some("1234567") },
+];
+
 /// Leading keyword, in upper case, and its kind. Hot ones first.
 const KEYWORDS: &[(&str, Kind)] = &[
     ("SELECT", Kind::Select),
-    ("UPDATE", Kind::Answer(Answer::Tag("UPDATE 1"))),
+    ("UPDATE", Kind::Update),
     ("INSERT", Kind::Answer(Answer::Tag("INSERT 0 1"))),
     ("BEGIN", Kind::Begin("BEGIN")),
     ("END", Kind::Answer(Answer::Commit)),
@@ -190,6 +200,10 @@ pub fn answer(statement: &[u8]) -> Answer {
             Answer::Tag("ROLLBACK")
         }
         Some((_, Kind::Rollback)) => Answer::Rollback,
+        Some((_, Kind::Update)) if rest.trim_ascii_end().ends_with(b"RETURNING id, version, writer") => {
+            Answer::Updated(REGISTER)
+        }
+        Some((_, Kind::Update)) => Answer::Tag("UPDATE 1"),
         Some((_, Kind::Select)) => select(rest),
         Some((_, Kind::Set)) => set(&lower(rest)),
         Some((_, Kind::Show)) => show(&lower(rest)),
@@ -205,6 +219,9 @@ fn select(rest: &[u8]) -> Answer {
     // The benchmark's own query need not be searched for all the others, millions of times.
     if rest.starts_with(b" abalance FROM") {
         return Answer::Row(ONE);
+    }
+    if rest.starts_with(b" id, version, writer FROM") {
+        return Answer::Row(REGISTER);
     }
     let text = lower(rest);
     QUERIES.iter().find(|(part, _)| text.contains(part)).map_or(Answer::Row(ONE), |(_, answer)| *answer)
@@ -287,6 +304,8 @@ mod tests {
     fn special_queries_get_their_own_rows() {
         let Answer::Row(columns) = answer(b"select count(*) from pgbench_branches") else { panic!("no row") };
         assert_eq!(columns[0].value, Some("1"));
+        assert_eq!(answer(b"SELECT id, version, writer FROM registers WHERE id = 1"), Answer::Row(REGISTER));
+        assert_eq!(answer(b"UPDATE r SET v = 1 RETURNING id, version, writer "), Answer::Updated(REGISTER));
         let Answer::Row(columns) = answer(b"SELECT version()") else { panic!("no row") };
         assert!(columns[0].value.unwrap().starts_with("PostgreSQL "));
         assert_eq!(answer(b"SHOW Server_Version"), Answer::Show("server_version", Shown::Text("15.0")));

@@ -306,7 +306,7 @@ impl Session {
             answer
         };
         match answer {
-            Answer::Row(columns) => wire::row_description(out, columns),
+            Answer::Row(columns) | Answer::Updated(columns) => wire::row_description(out, columns),
             Answer::Show(name, _) => {
                 wire::row_description(out, &[Column { name, type_oid: oid::TEXT, value: None }]);
             }
@@ -326,6 +326,7 @@ impl Session {
         match answer {
             Answer::Empty => wire::bare(out, b'I'),
             Answer::Row(columns) => row(out, columns, describe, "SELECT 1"),
+            Answer::Updated(columns) => row(out, columns, describe, "UPDATE 1"),
             Answer::Show(name, shown) => {
                 let value = match shown {
                     Shown::Text(text) => text,
