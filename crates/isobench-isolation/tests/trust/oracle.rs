@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use isobench_isolation::check::{Options, Report, check};
 use isobench_isolation::{Guarantee, History, Model, Order};
 
+use crate::counts::wrong_count;
 use crate::naive::Case;
 use crate::naive::judge::{Judgement, guarantees};
 use crate::random::{self, Kind};

@@ -119,6 +119,7 @@ impl<'c> Known<'c> {
             }
             cycle.push((step.from, step.to, dependency));
         }
+        self.verify_joined(finding, &cycle)?;
         let distinct: BTreeSet<_> = cycle.iter().map(|edge| edge.0).collect();
         if distinct.len() != cycle.len() {
             return Err("a transaction twice in the cycle".to_owned());
@@ -138,6 +139,18 @@ impl<'c> Known<'c> {
             return Err(format!("the cycle is {class:?}"));
         }
         self.verify_smallest(finding, cycle.len())
+    }
+
+    /// Steps of sessions and of time that follow each other are told as one, where one order alone has it.
+    fn verify_joined(&self, finding: &Finding, cycle: &[Edge]) -> Result<(), String> {
+        for (place, one) in cycle.iter().enumerate() {
+            let two = cycle[(place + 1) % cycle.len()];
+            let outside = needs(one.2) > Order::Data && needs(two.2) > Order::Data;
+            if outside && self.case.precedes(one.0, two.1, finding.order).is_some() {
+                return Err(format!("step {place} and the next could be one"));
+            }
+        }
+        Ok(())
     }
 
     fn verify_smallest(&self, finding: &Finding, length: usize) -> Result<(), String> {
