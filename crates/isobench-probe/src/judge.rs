@@ -9,13 +9,13 @@ use serde::Serialize;
 use crate::anomalies::{Evidence, Probe};
 use crate::record::{Record, StepRecord};
 
-/// The version of [`Matrix`] as a document; it rises when a field changes its meaning.
+/// The version of [`Matrix`] as a document.
 pub const VERSION: u32 = 1;
 
 /// What was probed, and what came out.
 #[derive(Debug, Clone, Serialize)]
 pub struct Matrix {
-    /// [`VERSION`].
+    /// The version of this document; it rises when a field changes its meaning.
     pub probe_version: u32,
     /// The server's product.
     pub product: String,
