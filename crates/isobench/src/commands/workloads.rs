@@ -27,7 +27,8 @@ pub fn workloads(options: &WorkloadsOptions) -> Outcome {
 }
 
 fn printed(files: &[(String, String)]) -> String {
-    files.iter().map(|(name, text)| format!("\n---- {name} ----\n{text}")).collect()
+    let with_heading = |(name, text): &(_, _)| format!("\n---- {name} ----\n{text}");
+    files.iter().map(with_heading).collect::<Vec<String>>().concat()
 }
 
 fn save(folder: &Path, files: &[(String, String)], chosen: &Chosen) -> Outcome {
