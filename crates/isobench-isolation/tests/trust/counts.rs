@@ -40,6 +40,11 @@ pub fn wrong_count(case: &Case<'_>, report: &Report) -> Option<String> {
                 Source::Writer(writer, true) => (None, place(writer).map(|it| it + 1)),
                 Source::Writer(writer, false) => (Some(Anomaly::G1b), place(writer).map(|it| it + 1)),
                 Source::Aborted(_) => (Some(Anomaly::G1a), None),
+                // Its own later write, or a counter that belongs to another value, has another name.
+                Source::Nobody if case.writers_of(key, version).contains(&reader) => {
+                    (Some(Anomaly::Internal), None)
+                }
+                Source::Nobody if case.is_of_another_counter(key, version) => (None, None),
                 Source::Nobody => (Some(Anomaly::GarbageRead), None),
             };
             if let Some(anomaly) = anomaly {

@@ -31,14 +31,18 @@ fn failure(history: &History) -> Option<String> {
     let judgement = case.judge();
     let report = check(history, &Options::default());
     let wrong = guarantees().find_map(|guarantee| wrong_answer(&judgement, &report, guarantee));
-    wrong.or_else(|| witness::verify(&case, &report).err()).or_else(|| wrong_verdict(history, &report)).map(
-        |wrong| {
+    wrong
+        .or_else(|| witness::verify(&case, &report).err())
+        .or_else(|| wrong_verdict(history, &report))
+        .or_else(
+            || if judgement.decided && !judgement.open_at_pl1 { wrong_count(&case, &report) } else { None },
+        )
+        .map(|wrong| {
             format!(
                 "{wrong}\nfound: {:?}",
                 report.findings.iter().map(|it| (it.anomaly, it.order)).collect::<Vec<_>>()
             )
-        },
-    )
+        })
 }
 
 fn wrong_answer(judgement: &Judgement, report: &Report, guarantee: Guarantee) -> Option<String> {
