@@ -94,15 +94,16 @@ impl Plan {
         }
     }
 
-    /// Puts options and plan file together; options win.
+    /// Puts options, plan file and defaults together; the earlier one wins.
     ///
     /// # Errors
     /// A file that can't be read, an unknown key, or a value out of range; the message names option or key.
-    pub fn resolve(options: &PlanOptions, file: Option<&Path>) -> Outcome<Plan> {
+    pub fn resolve(options: &PlanOptions, file: Option<&Path>, defaults: &PlanOptions) -> Outcome<Plan> {
         let given = match file {
             Some(path) => options.clone().or(read(path)?),
             None => options.clone(),
         };
+        let given = given.or(defaults.clone());
         let levels =
             parse_all("levels", &given.levels.unwrap_or_else(|| words("rc,rr,ser")), str::parse::<Level>)?;
         distinct("levels", &levels)?;
@@ -383,7 +384,7 @@ mod tests {
     use super::*;
 
     fn resolve(options: &PlanOptions) -> Outcome<Plan> {
-        Plan::resolve(options, None)
+        Plan::resolve(options, None, &PlanOptions::default())
     }
 
     fn message<T: std::fmt::Debug>(outcome: Outcome<T>) -> String {
@@ -465,11 +466,15 @@ mod tests {
         let path = folder.path().join("plan.toml");
         fs::write(&path, "levels = [\"rc\", \"ser\"]\nclients = [4]\nmax-tries = 3\nscale = 2\n").unwrap();
         let options = PlanOptions { scale: Some(7), ..PlanOptions::default() };
-        let plan = Plan::resolve(&options, Some(&path)).unwrap();
+        let plan = Plan::resolve(&options, Some(&path), &PlanOptions::default()).unwrap();
         assert_eq!((plan.clients.as_slice(), plan.scale), (&[4_usize][..], 7));
         assert_eq!(plan.max_tries, NonZeroU32::new(3));
+        // What the file says wins over other defaults, as audit has them.
+        let defaults = PlanOptions { clients: Some(vec![16]), rounds: Some(1), ..PlanOptions::default() };
+        let plan = Plan::resolve(&options, Some(&path), &defaults).unwrap();
+        assert_eq!((plan.clients.as_slice(), plan.rounds), (&[4_usize][..], 1));
         fs::write(&path, "level = [\"rc\"]\n").unwrap();
-        let unknown = message(Plan::resolve(&PlanOptions::default(), Some(&path)));
+        let unknown = message(Plan::resolve(&PlanOptions::default(), Some(&path), &PlanOptions::default()));
         assert!(unknown.contains("unknown field `level`") && unknown.contains("levels"), "{unknown}");
     }
 
@@ -479,7 +484,7 @@ mod tests {
         fs::write(folder.path().join("mine.sql"), "SELECT 1;\n").unwrap();
         let path = folder.path().join("plan.toml");
         fs::write(&path, "workload = [\"mine.sql@3\", \"select-only\"]\n").unwrap();
-        let plan = Plan::resolve(&PlanOptions::default(), Some(&path)).unwrap();
+        let plan = Plan::resolve(&PlanOptions::default(), Some(&path), &PlanOptions::default()).unwrap();
         assert!(plan.sources.name().ends_with("mine.sql@3+select-only@1"), "{}", plan.sources.name());
     }
 }

@@ -38,7 +38,7 @@ pub struct Comparison {
 /// # Errors
 /// Nothing could be measured.
 pub fn carry_out(options: &CompareOptions) -> Outcome<Comparison> {
-    let plan = Plan::resolve(&options.plan, options.plan_file.as_deref())?;
+    let plan = Plan::resolve(&options.plan, options.plan_file.as_deref(), &options.defaults)?;
     let judging = judging(options, &plan)?;
     let (mut target, control) = Target::find(
         &options.connection,

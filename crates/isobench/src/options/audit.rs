@@ -13,7 +13,8 @@ use super::{CompareOptions, PlanOptions};
     mut_arg("time", |arg| arg.help("Seconds at each level [default: 10]")),
     mut_arg("warmup", |arg| arg.help("Seconds run before; they are checked, too [default: 0]")),
     mut_arg("rounds", |arg| arg.help("How often every level is audited [default: 1]")),
-    mut_arg("history", |arg| arg.help("Write the recorded histories into this folder [default: isobench-history]"))
+    mut_arg("history", |arg| arg.help("Write the recorded histories into this folder [default: isobench-history]")),
+    mut_arg("no_verdict", |arg| arg.hide(true))
 )]
 pub struct AuditOptions {
     /// What is asked for; what isn't gets audit's defaults.
@@ -24,9 +25,8 @@ pub struct AuditOptions {
 impl AuditOptions {
     /// As options of a comparison.
     pub fn resolve(self) -> CompareOptions {
-        let CompareOptions { plan, history, .. } = self.compare;
-        let history = history.unwrap_or_else(|| "isobench-history".into());
-        CompareOptions { plan: plan.or(defaults()), history: Some(history), ..self.compare }
+        let history = self.compare.history.unwrap_or_else(|| "isobench-history".into());
+        CompareOptions { defaults: defaults(), history: Some(history), ..self.compare }
     }
 }
 

@@ -15,6 +15,9 @@ pub struct CompareOptions {
     /// What to compare.
     #[command(flatten)]
     pub plan: PlanOptions,
+    /// What neither options nor plan file say; where this is silent, too, `plan.rs` decides.
+    #[arg(skip)]
+    pub defaults: PlanOptions,
     /// Read the plan from this file; options override it
     #[arg(long = "plan", value_name = "FILE.toml")]
     pub plan_file: Option<PathBuf>,
