@@ -8,6 +8,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::components::{Components, View};
 use super::dependencies::{Graph, Label, Labels, Node};
+use super::explain;
 use super::found::Found;
 use super::pairs::Pairs;
 use super::search::{Link, Search, Way, links};
@@ -262,7 +263,11 @@ impl Hunt<'_> {
                 match way {
                     Way::None => {}
                     Way::GaveUp => complete = false,
-                    Way::Found(edges) => self.counted(pass, from, edge, edges, tallies),
+                    Way::Found(edges) => {
+                        // Taking it down costs more than a step an edge.
+                        *left = left.saturating_sub(8 * edges.len() as u64);
+                        self.counted(pass, from, edge, edges, tallies);
+                    }
                 }
             }
         }
@@ -307,12 +312,17 @@ impl Hunt<'_> {
         let to = self.graph.target(edge);
         if let Some(components) = pass.components {
             let Some(start) = view.follow(goal, edge) else { return Way::None };
+            let range = self.graph.range(to);
             if !self.graph.is_transaction(to) {
                 *steps = steps.saturating_sub(32);
                 return self.pairs.back_from_fan(view, start).map_or(Way::None, Way::Found);
             }
+            let Some(left) = steps.checked_sub(range.len() as u64) else {
+                *steps = 0;
+                return Way::GaveUp;
+            };
+            *steps = left;
             if let Some(edges) = self.pairs.back(view, start) {
-                *steps = steps.saturating_sub(1);
                 return Way::Found(edges);
             }
             return search.way(view, start, goal, |state| components.same(state, goal), steps);
@@ -384,7 +394,13 @@ impl Hunt<'_> {
     }
 
     fn report(&mut self, anomaly: Anomaly, count: Count, cycle: &[Link], smallest: bool) {
-        let steps = cycle.iter().map(|link| (self.told.tell)(*link)).collect();
+        // Nobody reads more, and each step takes a look at all of a row.
+        const EXPLAINED: usize = 64;
+        let step = |(number, link): (usize, &Link)| match number {
+            0..EXPLAINED => (self.told.tell)(*link),
+            _ => explain::brief(self.history, *link),
+        };
+        let steps = cycle.iter().enumerate().map(step).collect();
         let witness = Witness { steps, smallest };
         self.found.add(Finding { anomaly, order: self.order, count, witness });
     }

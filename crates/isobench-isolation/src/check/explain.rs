@@ -14,6 +14,14 @@ use super::found::Found;
 use super::rows::Rows;
 use super::scene::{Scene, name};
 use super::search::Link;
+use crate::history::History;
+
+/// The step without its proof.
+pub(super) fn brief(history: &History, link: Link) -> Step {
+    let (from, to) = (link.from as usize, link.to as usize);
+    let why = format!("{} comes before {}", name(history, from), name(history, to));
+    Step { from, to, dependency: link.label.dependency(), why }
+}
 
 /// The step of a witness for a dependency.
 pub(super) fn step(scene: Scene<'_>, rows: &Rows, link: Link) -> Step {
@@ -39,7 +47,7 @@ pub(super) fn step(scene: Scene<'_>, rows: &Rows, link: Link) -> Step {
             if let Some((first, second)) = operations(scene, rows, link) {
                 return scene.step(first, second, link.label);
             }
-            format!("{} comes before {}", name(history, from), name(history, to))
+            return brief(history, link);
         }
     };
     Step { from, to, dependency: link.label.dependency(), why }

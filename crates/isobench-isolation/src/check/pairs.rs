@@ -99,6 +99,7 @@ impl Pairs {
                 down.push(edge);
                 path.push((to, view.graph.range(node).start));
             } else if node != self.goal
+                && view.graph.range(node).len() <= MOST
                 && let Some(back) = self.back(view, to)
             {
                 down.push(edge);

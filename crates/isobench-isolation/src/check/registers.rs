@@ -266,16 +266,16 @@ impl<S: Sink> Examination<'_, '_, S> {
                 });
                 *lost = true;
             }
-            let own = group.len() > 1 && group.iter().any(|w| w.place.transaction == place.transaction);
+            let by_transaction = |written: &Written| written.place.transaction;
+            let own =
+                group.len() > 1 && group.binary_search_by_key(&place.transaction, by_transaction).is_ok();
             if between || own {
                 label = Label::Lost;
             }
         }
-        if let [only] = group {
-            self.sink.edge(place, only.place, label);
-        } else if !group.is_empty() {
-            let mut fan = self.sink.fan(group.iter().map(|written| written.place).collect());
-            link_others(self.sink, place, &mut fan, group, label);
+        // Of several with one counter one will do: that there are several says more than the rest of these dependencies.
+        if let Some(next) = group.iter().find(|written| written.place.transaction != place.transaction) {
+            self.sink.edge(place, next.place, label);
         }
         if !self.versions.loose.is_empty() {
             self.readers.push(Reader { seen, place });
@@ -363,18 +363,6 @@ impl<S: Sink> Examination<'_, '_, S> {
             vec![fact(writer, reader, why)]
         });
     }
-}
-
-/// Links to all of a group but the transaction's own versions.
-fn link_others<S: Sink>(sink: &mut S, from: Place, fan: &mut S::Fan, group: &[Written], label: Label) {
-    let mut start = 0;
-    for (index, written) in group.iter().enumerate() {
-        if written.place.transaction == from.transaction {
-            sink.link(from, fan, start..index, label);
-            start = index + 1;
-        }
-    }
-    sink.link(from, fan, start..group.len(), label);
 }
 
 fn twice(scene: Scene<'_>, a: Place, b: Place) -> Step {

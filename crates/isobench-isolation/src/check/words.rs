@@ -142,6 +142,9 @@ fn per_million(found: u64, committed: u64) -> String {
     if share >= 100.0 { format!("{share:.0}") } else { format!("{share:.2}") }
 }
 
+/// Of longer witnesses only the first steps are shown.
+const SHOWN: usize = 32;
+
 fn proof(finding: &Finding) -> String {
     let cycle = finding.witness.steps.iter().any(|step| step.dependency.is_some());
     let kind = match (cycle, finding.witness.smallest) {
@@ -151,9 +154,13 @@ fn proof(finding: &Finding) -> String {
     };
     let mut text =
         format!("{}: {}.\nFor example, {kind}:\n", finding_name(finding), finding.anomaly.facts().meaning);
-    for (number, step) in finding.witness.steps.iter().enumerate() {
+    let steps = &finding.witness.steps;
+    for (number, step) in steps.iter().enumerate().take(SHOWN) {
         let why = step.dependency.map_or_else(String::new, |dependency| format!(" [{}]", dependency.name()));
         let _ = writeln!(text, "  {}. {}{why}", number + 1, step.why);
+    }
+    if steps.len() > SHOWN {
+        let _ = writeln!(text, "  … and {} more steps", grouped((steps.len() - SHOWN) as u64));
     }
     text
 }
