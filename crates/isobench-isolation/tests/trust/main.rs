@@ -5,12 +5,14 @@
 //! | `oracle` | all small random histories against brute force: `naive` (the definitions) and `search` (orders of execution) |
 //! | `simulated` | a simulated database that implements each level is never accused; with a planted defect it is caught |
 //! | `golden` | each anomaly in a history, and one that differs a little without it; the examples of the literature |
+//! | `blind` | what can't be seen is said |
 //! | `counts` | how often an anomaly occurs is counted again |
 //! | `witness` | each step of a witness is looked up in the history again |
 //!
 //! None of it shares code with the checker. `ISOBENCH_SEEDS=N` makes the random tests N times as long;
 //! `ISOBENCH_BLESS=1` writes the rendered reports of the golden histories anew.
 
+mod blind;
 mod counts;
 mod golden;
 mod naive;
