@@ -225,3 +225,27 @@ fn operations(
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use isobench_isolation::Model;
+
+    use super::*;
+
+    #[test]
+    fn histories_are_what_they_are_called() {
+        for (level, strongest) in [
+            (Level::Serializable, Model::Serializable),
+            (Level::Snapshot, Model::SnapshotIsolation),
+            (Level::ReadCommitted, Model::ReadCommitted),
+        ] {
+            let plan =
+                CheckPlan { transactions: 5000, clients: 16, rows: 100, level, order: Order::RealTime };
+            let checked = run(&plan).unwrap();
+            let left = &checked.report.verdict.not_contradicted;
+            assert_eq!(left.len(), 1, "{left:?}");
+            assert_eq!((left[0].model, left[0].order), (strongest, Order::RealTime));
+            assert_eq!(checked.report.examined.committed, plan.transactions);
+        }
+    }
+}

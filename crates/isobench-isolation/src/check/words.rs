@@ -259,4 +259,16 @@ mod tests {
         );
         assert_eq!(line("T1: a x += 1, l x = []"), "nothing; own write not seen 1");
     }
+
+    #[test]
+    fn of_a_long_cycle_the_first_steps_are_shown() {
+        let mut history = String::new();
+        for row in 0..40 {
+            let _ = writeln!(history, "T{row}: r x {row} = v1, w x {} = v1", (row + 1) % 40);
+        }
+        let report = check(&text::parse(&history).unwrap(), &Options::default());
+        assert_eq!(report.findings[0].witness.steps.len(), 40);
+        let text = render(&report);
+        assert!(text.contains("\n  32. ") && text.contains("\n  … and 8 more steps\n"), "{text}");
+    }
 }
