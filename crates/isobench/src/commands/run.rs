@@ -116,7 +116,7 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
             Err(problem) => eprintln!("isobench: warning: {problem}"),
         }
     }
-    let wrong = round.breaks_promise() || round.is_violated();
+    let (broken, violated) = (round.breaks_promise(), round.is_violated());
     let printed = output::print(&text);
     if let (Some(path), Some(server)) = (&options.json, server) {
         let mut document = document(settings, target, server, scale, effective, round);
@@ -125,7 +125,7 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     }
     printed?;
     logged.map_err(|error| Failure::Output(error.to_string()))?;
-    verdict(settings, &outcome, wrong)
+    verdict(settings, &outcome, broken, violated)
 }
 
 /// What the manual promises at the level that was asked for, or that the server says it runs.
@@ -184,7 +184,7 @@ fn load(
 }
 
 /// The exit status that the run deserves.
-fn verdict(settings: &Settings, outcome: &Run, violated: bool) -> Outcome {
+fn verdict(settings: &Settings, outcome: &Run, broken: bool, violated: bool) -> Outcome {
     if let Err(error) = outcome.check() {
         return Err(Failure::Incomplete(error.to_string()));
     }
@@ -196,8 +196,11 @@ fn verdict(settings: &Settings, outcome: &Run, violated: bool) -> Outcome {
     if let Some(text) = all_failed(outcome) {
         return Err(Failure::Incomplete(text));
     }
+    if broken {
+        return Err(Failure::Broken("the level did not give what it promises; see above".to_owned()));
+    }
     if violated {
-        return Err(Failure::Broken("a promise is broken; see above".to_owned()));
+        return Err(Failure::Broken("an invariant does not hold; see above".to_owned()));
     }
     Ok(())
 }
