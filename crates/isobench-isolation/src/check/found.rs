@@ -1,5 +1,7 @@
 //! What was found so far: of each anomaly a count and a proof.
 
+use super::dependencies::Place;
+use super::scene::{Scene, fact};
 use super::{Count, Finding, Step, Witness};
 use crate::anomaly::Anomaly;
 use crate::model::{Guarantee, Order};
@@ -24,6 +26,21 @@ impl Found {
                 });
             }
         }
+    }
+
+    /// Counts a read of what an aborted transaction wrote.
+    pub(super) fn aborted_read(&mut self, scene: Scene<'_>, aborted: Place, place: Place) {
+        self.note(Anomaly::G1a, || {
+            let (writer, reader) = (aborted.transaction, place.transaction);
+            let why = format!(
+                "{} {} and was rolled back, but {} {}",
+                scene.name(writer),
+                scene.deed(aborted),
+                scene.name(reader),
+                scene.deed(place)
+            );
+            vec![fact(writer, reader, why)]
+        });
     }
 
     /// Adds a finding, unless the anomaly was found with fewer orders.

@@ -181,7 +181,7 @@ impl<'h> Group<'_, 'h> {
                     }
                     Some(Known::Aborted(aborted)) => {
                         let aborted = *aborted;
-                        self.aborted_read(aborted, place);
+                        self.found.aborted_read(self.scene, aborted, place);
                     }
                     Some(Known::Unsure) | None => {}
                 }
@@ -217,21 +217,6 @@ impl<'h> Group<'_, 'h> {
             let why =
                 format!("{} {}, which its own inserts don't fit in", scene.name(who), scene.deed(place));
             vec![fact(who, who, why)]
-        });
-    }
-
-    fn aborted_read(&mut self, aborted: Place, place: Place) {
-        let scene = self.scene;
-        self.found.note(Anomaly::G1a, || {
-            let (writer, reader) = (aborted.transaction, place.transaction);
-            let why = format!(
-                "{} {} and was rolled back, but {} {}",
-                scene.name(writer),
-                scene.deed(aborted),
-                scene.name(reader),
-                scene.deed(place)
-            );
-            vec![fact(writer, reader, why)]
         });
     }
 }

@@ -390,18 +390,7 @@ impl<'a, 'h> List<'a, 'h> {
 
     fn aborted_read(&self, place: Place, elements: &[i64], found: &mut Found) {
         let Some(aborted) = self.reads.dirty(elements) else { return };
-        let scene = self.scene;
-        found.note(Anomaly::G1a, || {
-            let (writer, reader) = (aborted.transaction, place.transaction);
-            let why = format!(
-                "{} {} and was rolled back, but {} {}",
-                scene.name(writer),
-                scene.deed(aborted),
-                scene.name(reader),
-                scene.deed(place)
-            );
-            vec![fact(writer, reader, why)]
-        });
+        found.aborted_read(self.scene, aborted, place);
     }
 
     /// The write-read dependency; false if what was read is no final version.

@@ -224,7 +224,7 @@ impl<S: Sink> Examination<'_, '_, S> {
             if writer == place.transaction {
                 // It can be its own only if nobody else made one that looks the same.
                 if let Some(aborted) = self.versions.aborted.find(version) {
-                    self.aborted_read(aborted, place);
+                    self.found.aborted_read(self.scene, aborted, place);
                     return false;
                 }
                 if self.versions.unsure.find(version).is_some() {
@@ -306,7 +306,7 @@ impl<S: Sink> Examination<'_, '_, S> {
             return None;
         }
         if let Some(aborted) = self.versions.aborted.find(version) {
-            self.aborted_read(aborted, place);
+            self.found.aborted_read(self.scene, aborted, place);
             return None;
         }
         if self.versions.unsure.find(version).is_some() {
@@ -344,21 +344,6 @@ impl<S: Sink> Examination<'_, '_, S> {
                 scene.deed(place),
                 scene.name(writer),
                 scene.deed(written)
-            );
-            vec![fact(writer, reader, why)]
-        });
-    }
-
-    fn aborted_read(&mut self, aborted: Place, place: Place) {
-        let scene = self.scene;
-        self.found.note(Anomaly::G1a, || {
-            let (writer, reader) = (aborted.transaction, place.transaction);
-            let why = format!(
-                "{} {} and was rolled back, but {} {}",
-                scene.name(writer),
-                scene.deed(aborted),
-                scene.name(reader),
-                scene.deed(place)
             );
             vec![fact(writer, reader, why)]
         });
