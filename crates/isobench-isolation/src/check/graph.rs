@@ -120,8 +120,10 @@ fn arrow(text: &mut String, from: (f64, f64), to: (f64, f64), step: &Step) {
     let turn = (end.1 - bend.1).atan2(end.0 - bend.0);
     let wing = |turn: f64| (end.0 - 9.0 * turn.cos(), end.1 - 9.0 * turn.sin());
     let (left, right) = (wing(turn - 0.4), wing(turn + 0.4));
-    // The curve goes half as far as its control point.
-    let words = (bend.0 - 18.0 * side.0, bend.1 - 18.0 * side.1 + 4.0);
+    // The curve goes half as far as its control point; the label stands outside of it, further out beside it than above it.
+    let apex = (start.0.midpoint(end.0).midpoint(bend.0), start.1.midpoint(end.1).midpoint(bend.1));
+    let out = 10.0 + 3.5 * label(step).len() as f64 * side.0.abs();
+    let words = (apex.0 + out * side.0, apex.1 + out * side.1 + 4.0);
     let _ = writeln!(
         text,
         "<g><title>{}</title><path d=\"M{:.1} {:.1}Q{:.1} {:.1} {:.1} {:.1}\"/>\
