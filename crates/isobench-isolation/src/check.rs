@@ -194,7 +194,7 @@ pub struct Verdict {
     pub not_contradicted: Vec<Guarantee>,
     /// What was promised.
     pub promised: Option<Guarantee>,
-    /// False if an anomaly contradicts what was promised; `None` if nothing was.
+    /// False if an anomaly contradicts what was promised; `None` if nothing was, or something by an order that was not looked at.
     pub kept: Option<bool>,
 }
 
@@ -321,7 +321,13 @@ fn verdict(findings: &[Finding], most: Order, promised: Option<Guarantee>) -> Ve
         .collect();
     let strongest = |one: &Guarantee| !candidates.iter().any(|other| other != one && other.implies(*one));
     let not_contradicted = candidates.iter().copied().filter(strongest).collect();
-    Verdict { not_contradicted, promised, kept: promised.map(|promised| !contradicted(promised)) }
+    Verdict { not_contradicted, promised, kept: promised.and_then(|promised| kept(findings, most, promised)) }
+}
+
+/// Whether what was promised was kept, having looked at orders up to `most`.
+pub(crate) fn kept(findings: &[Finding], most: Order, promised: Guarantee) -> Option<bool> {
+    let contradicted = findings.iter().any(|finding| finding.contradicts(promised));
+    if contradicted { Some(false) } else { (promised.order <= most).then_some(true) }
 }
 
 /// The answer.

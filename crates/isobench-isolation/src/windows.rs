@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::check::{Blind, Examined, Finding, Options, Report, Verdict, Witness, check};
+use crate::check::{Blind, Examined, Finding, Options, Report, Verdict, Witness, check, kept};
 use crate::history::{Draft, History};
 use crate::model::{Guarantee, Model, Order};
 
@@ -120,9 +120,8 @@ impl Together {
         note(self.undecided > 0, Blind::UndecidedOrder(self.undecided));
         note(self.no_instants, Blind::NoInstants);
         note(self.nothing_shared == self.windows, Blind::NothingShared);
-        let kept = options
-            .promised
-            .map(|promised| !self.findings.iter().any(|finding| finding.contradicts(promised)));
+        let most = if self.no_instants { options.order.min(Order::Session) } else { options.order };
+        let kept = options.promised.and_then(|promised| kept(&self.findings, most, promised));
         let verdict =
             Verdict { not_contradicted: common(&self.not_contradicted), promised: options.promised, kept };
         self.kept.set_dropped(dropped);

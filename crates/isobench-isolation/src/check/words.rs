@@ -65,6 +65,9 @@ fn verdict(report: &Report) -> Vec<String> {
             let broken: Vec<String> = broken.map(title).collect();
             format!("PROMISE BROKEN: {promised} was promised, but the history shows {}.", broken.join(", "))
         }
+        Some(promised) if report.verdict.kept.is_none() => {
+            format!("Whether {promised} was kept is not known: its order was not looked at.")
+        }
         Some(promised) => format!("Nothing contradicts {promised} {looked}."),
         None if report.findings.is_empty() => format!("Nothing was found {looked}."),
         None => {
@@ -258,6 +261,20 @@ mod tests {
             "serializable; read skew 1 with session order"
         );
         assert_eq!(line("T1: a x += 1, l x = []"), "nothing; own write not seen 1");
+    }
+
+    #[test]
+    fn what_was_not_looked_at_is_not_kept() {
+        let strict = "strict serializable".parse().ok();
+        let report = |history: &str| {
+            let options = Options { promised: strict, ..Options::default() };
+            check(&text::parse(history).unwrap(), &options)
+        };
+        let without = report("T1: w x = v1\nT2: r x = v1");
+        assert_eq!(without.verdict.kept, None);
+        assert!(render(&without).starts_with("Whether strict serializable was kept is not known"));
+        assert_eq!(report("T1 1..2: w x = v1\nT2 3..4: r x = v1").verdict.kept, Some(true));
+        assert_eq!(report("T1 1..2: w x = v1\nT2 3..4: r x = v0").verdict.kept, Some(false));
     }
 
     #[test]
