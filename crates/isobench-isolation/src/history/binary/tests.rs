@@ -118,30 +118,6 @@ fn a_few_bytes_per_operation() {
     assert!(bytes < 4 * 1000 * 8, "{bytes} bytes for 4000 operations");
 }
 
-/// Not a test: prints what it costs. `cargo test --release -p isobench-isolation --lib -- --ignored --nocapture binary`
-#[test]
-#[ignore = "prints figures"]
-fn cost() {
-    const MANY: u64 = 1_000_000;
-    let mut draft = Draft::new();
-    let began = std::time::Instant::now();
-    for id in 0..MANY {
-        std::hint::black_box(registers(id, &mut draft));
-    }
-    let making = began.elapsed();
-    let began = std::time::Instant::now();
-    let bytes = registers_file(MANY);
-    let writing = began.elapsed().saturating_sub(making);
-    let began = std::time::Instant::now();
-    let history = read(&bytes[..]).expect("whole");
-    println!(
-        "{} operations: {} bytes, written in {writing:?}, read in {:?}",
-        history.operation_count(),
-        bytes.len(),
-        began.elapsed()
-    );
-}
-
 #[test]
 fn a_file_that_ends_too_soon_is_truncated_wherever_it_ends() {
     let whole = registers_file(3);

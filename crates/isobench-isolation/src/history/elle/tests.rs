@@ -270,39 +270,3 @@ proptest! {
         let _ = write(Notation::Json, &history, Vec::new());
     }
 }
-
-/// Not a test: prints what it costs.
-/// `cargo test --release -p isobench-isolation --lib -- --ignored --nocapture elle`
-#[test]
-#[ignore = "prints figures"]
-fn cost() {
-    for notation in [Notation::Json, Notation::Edn] {
-        let mut text = String::new();
-        for id in 0..1_000_000_i64 {
-            let process = id % 16;
-            let (x, y) = (id * 7919 % 1000, id * 104_729 % 1000);
-            let before = id - 1500;
-            match notation {
-                Notation::Json => writeln!(
-                    text,
-                    "{{\"index\":{id},\"type\":\"ok\",\"process\":{process},\"time\":{id},\"f\":\"txn\",\"value\":\
-                     [[\"r\",{x},{before}],[\"w\",{x},{id}],[\"r\",{y},{before}],[\"w\",{y},{id}]]}}"
-                ),
-                Notation::Edn => writeln!(
-                    text,
-                    "{{:index {id}, :type :ok, :process {process}, :time {id}, :f :txn, :value \
-                     [[:r {x} {before}] [:w {x} {id}] [:r {y} {before}] [:w {y} {id}]]}}"
-                ),
-            }
-            .expect("writes");
-        }
-        let began = std::time::Instant::now();
-        let history = read(notation, text.as_bytes()).expect("reads");
-        println!(
-            "{notation:?}: {} operations in {} bytes read in {:?}",
-            history.operation_count(),
-            text.len(),
-            began.elapsed()
-        );
-    }
-}
