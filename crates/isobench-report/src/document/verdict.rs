@@ -92,16 +92,9 @@ impl Verdict {
     /// True if the history doesn't contradict a model, leaving sessions and real time aside.
     pub fn allows(&self, model: Model) -> bool {
         let plain = Guarantee::of(model);
-        let named = |name: &String| all_guarantees().find(|guarantee| guarantee.to_string() == *name);
-        self.not_contradicted.iter().filter_map(named).any(|guarantee| guarantee.implies(plain))
+        let mut named = self.not_contradicted.iter().filter_map(|name| name.parse::<Guarantee>().ok());
+        named.any(|guarantee| guarantee.implies(plain))
     }
-}
-
-/// Every model with every order.
-fn all_guarantees() -> impl Iterator<Item = Guarantee> {
-    Model::ALL
-        .into_iter()
-        .flat_map(|model| Order::ALL.into_iter().map(move |order| Guarantee { model, order }))
 }
 
 impl AnomalyFound {
@@ -172,6 +165,29 @@ pub struct AnomalyCount {
     pub count: u64,
 }
 
+impl AnomalyCount {
+    fn of(found: &AnomalyFound) -> AnomalyCount {
+        AnomalyCount {
+            known_as: found.known_as.clone(),
+            name: found.name.clone(),
+            order: found.order.clone(),
+            count: found.count,
+        }
+    }
+
+    /// Adds up the counts of each kind, in the order in which the kinds come first.
+    pub(crate) fn add_up(counts: impl Iterator<Item = AnomalyCount>) -> Vec<AnomalyCount> {
+        let mut kinds: Vec<AnomalyCount> = Vec::new();
+        for count in counts {
+            match kinds.iter_mut().find(|kind| kind.name == count.name && kind.order == count.order) {
+                Some(kind) => kind.count = kind.count.saturating_add(count.count),
+                None => kinds.push(count),
+            }
+        }
+        kinds
+    }
+}
+
 impl VerdictSummary {
     /// Takes the verdicts of rounds together; `None` of none.
     pub fn of(verdicts: &[&Verdict]) -> Option<VerdictSummary> {
@@ -185,18 +201,7 @@ impl VerdictSummary {
             .filter(|model| !allowed.iter().any(|other| other != *model && other.implies(**model)))
             .map(|model| model.name().to_owned());
         let found = || verdicts.iter().flat_map(|verdict| &verdict.anomalies);
-        let mut kinds: Vec<AnomalyCount> = Vec::new();
-        for anomaly in found() {
-            match kinds.iter_mut().find(|kind| kind.name == anomaly.name && kind.order == anomaly.order) {
-                Some(kind) => kind.count = kind.count.saturating_add(anomaly.count),
-                None => kinds.push(AnomalyCount {
-                    known_as: anomaly.known_as.clone(),
-                    name: anomaly.name.clone(),
-                    order: anomaly.order.clone(),
-                    count: anomaly.count,
-                }),
-            }
-        }
+        let mut kinds = AnomalyCount::add_up(found().map(AnomalyCount::of));
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.count));
         let committed = verdicts.iter().map(|verdict| verdict.examined.committed).sum::<u64>();
         let by_data = found().filter(|anomaly| anomaly.order == Order::Data.name());

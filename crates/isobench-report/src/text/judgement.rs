@@ -19,8 +19,9 @@ pub fn verdict(cells: &[&Cell]) -> Option<String> {
     let committed = verdicts.iter().map(|verdict| verdict.committed).sum::<u64>();
     let looked = format!("in the history of {}", counted(committed, "committed transaction"));
     let models = models(&verdicts);
+    let kinds = AnomalyCount::add_up(verdicts.iter().flat_map(|verdict| verdict.kinds.clone()));
     let (by_data, by_order): (Vec<_>, Vec<_>) =
-        kinds(&verdicts).into_iter().partition(|kind| kind.order == Order::Data.name());
+        kinds.into_iter().partition(|kind| kind.order == Order::Data.name());
     let mut text = if by_data.is_empty() {
         format!("{looked} nothing contradicts {models}, which is no proof")
     } else {
@@ -53,18 +54,6 @@ fn models(verdicts: &[&VerdictSummary]) -> String {
         }
     }
     models.join(" or ")
-}
-
-/// The anomalies of all cells.
-fn kinds(verdicts: &[&VerdictSummary]) -> Vec<AnomalyCount> {
-    let mut kinds: Vec<AnomalyCount> = Vec::new();
-    for kind in verdicts.iter().flat_map(|verdict| &verdict.kinds) {
-        match kinds.iter_mut().find(|known| known.name == kind.name && known.order == kind.order) {
-            Some(known) => known.count = known.count.saturating_add(kind.count),
-            None => kinds.push(kind.clone()),
-        }
-    }
-    kinds
 }
 
 fn listed(kinds: &[AnomalyCount]) -> String {
