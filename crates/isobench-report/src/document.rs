@@ -5,8 +5,13 @@
 
 mod cell;
 mod environment;
+mod flag;
+mod migrate;
 mod plan;
 mod round;
+mod search;
+mod series;
+mod server_side;
 mod summary;
 mod verdict;
 
@@ -15,17 +20,27 @@ use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 
 pub use cell::{Cell, CellLevel};
-pub use environment::{Client, Server};
+pub use environment::{Client, RelationSize, Server};
+pub use flag::{Flag, FlagKind};
 pub use plan::{Plan, PlannedScript};
 pub use round::{Attempts, Conflict, Invariant, Latency, Round, RoundError, TimeSpent, Transactions, Warmup};
-pub use summary::{Interval, RatioToFirst, Summary};
-pub use verdict::{AnomalyCount, AnomalyFound, ExaminedHistory, Verdict, VerdictSummary};
+pub use search::{Resolution, SweepResult, SweepStep};
+pub use series::{ClientLoad, Series};
+pub use server_side::{
+    CountComparison, Counter, LockWait, PredicateLocks, ServerProcesses, ServerSide, WaitRow,
+};
+pub use summary::{
+    Interval, IntervalSource, PercentileInterval, RatioToFirst, RoundsFor, Summary, WaitShare,
+};
+pub use verdict::{
+    AnomalyCount, AnomalyFound, ExaminedHistory, Verdict, VerdictSummary, WitnessArrow, WitnessTransaction,
+};
 
 /// The value of `format` in every result document.
 pub const FORMAT: &str = "isobench/result";
 
 /// The version of the document's shape. Rises when a field changes its name or type, not when one is added.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// The version of what the numbers mean. Rises when the same field measures something else.
 pub const MEASUREMENT_VERSION: u32 = 1;
@@ -49,6 +64,18 @@ pub struct Document {
     /// When measuring began, RFC 3339 with time zone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
+    /// When measuring ended, RFC 3339 with time zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<String>,
+    /// The command line that measured, a word each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// How precise the ratios were to be and are; null if that wasn't asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolution: Option<Resolution>,
+    /// The highest rates that were searched for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sweeps: Vec<SweepResult>,
     /// What a reader has to know before trusting the numbers, a sentence each.
     #[serde(default)]
     pub warnings: Vec<String>,
@@ -98,6 +125,10 @@ impl Document {
             complete: false,
             incomplete_reason: None,
             started_at: None,
+            finished_at: None,
+            command: Vec::new(),
+            resolution: None,
+            sweeps: Vec::new(),
             warnings: Vec::new(),
             server,
             client,
@@ -119,7 +150,7 @@ impl Document {
         }
         match value.get("format_version").and_then(serde_json::Value::as_u64) {
             Some(found) if found > u64::from(FORMAT_VERSION) => Err(DocumentError::Newer { found }),
-            _ => Ok(serde_json::from_value(value)?),
+            found => Ok(serde_json::from_value(migrate::to_present(value, found.unwrap_or(1)))?),
         }
     }
 

@@ -46,10 +46,12 @@ mod text;
 
 pub use csv::to_csv;
 pub use document::{
-    AnomalyCount, AnomalyFound, Attempts, Cell, CellLevel, Client, Conflict, Document, DocumentError,
-    ExaminedHistory, FORMAT, FORMAT_VERSION, Interval, Invariant, Latency, MEASUREMENT_VERSION, Plan,
-    PlannedScript, RatioToFirst, Round, RoundError, Server, Summary, TimeSpent, Transactions, Verdict,
-    VerdictSummary, Warmup, json_schema,
+    AnomalyCount, AnomalyFound, Attempts, Cell, CellLevel, Client, ClientLoad, Conflict, CountComparison,
+    Counter, Document, DocumentError, ExaminedHistory, FORMAT, FORMAT_VERSION, Flag, FlagKind, Interval,
+    IntervalSource, Invariant, Latency, LockWait, MEASUREMENT_VERSION, PercentileInterval, Plan,
+    PlannedScript, PredicateLocks, RatioToFirst, RelationSize, Resolution, Round, RoundError, RoundsFor,
+    Series, Server, ServerProcesses, ServerSide, Summary, SweepResult, SweepStep, TimeSpent, Transactions,
+    Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, WitnessArrow, WitnessTransaction, json_schema,
 };
 pub use summarise::summarise;
 pub use text::render;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use isobench_stats::{LatencyHistogram, Ledger, mean_interval, paired_ratio};
 
-use crate::document::{Cell, Document, Interval, Latency, RatioToFirst, Round, Summary, VerdictSummary};
+use crate::document::{Cell, Document, Interval, IntervalSource, Latency, RatioToFirst, Round, Summary, VerdictSummary};
 use crate::numbers::finite;
 
 /// Computes the summary of every cell from its rounds.
@@ -56,6 +56,7 @@ pub fn same_factors(one: &Cell, other: &Cell) -> bool {
         && one.jobs == other.jobs
         && one.protocol == other.protocol
         && one.backoff == other.backoff
+        && one.rate == other.rate
 }
 
 fn summary_of(cell: &Cell, reference: Option<&Cell>) -> Summary {
@@ -77,7 +78,9 @@ fn summary_of(cell: &Cell, reference: Option<&Cell>) -> Summary {
             &cell.rounds.iter().filter_map(|round| round.verdict.as_ref()).collect::<Vec<_>>(),
         ),
         level_differs: cell.level.differs(),
+        time_s: ledger.time.into(),
         rounds: u32::try_from(cell.rounds.iter().filter(|round| round.complete).count()).unwrap_or(u32::MAX),
+        ..Summary::default()
     }
 }
 
@@ -91,6 +94,7 @@ fn interval(samples: &[f64]) -> Interval {
         // Few rounds that scatter widely give an interval that reaches below zero, where no rate lies.
         low: estimate.low.map(|low| low.max(0.0)),
         high: estimate.high,
+        source: IntervalSource::Rounds,
     })
 }
 
@@ -112,6 +116,7 @@ fn ratio(cell: &Cell, reference: &Cell) -> Option<RatioToFirst> {
         low: ratio.low,
         high: ratio.high,
         significant: ratio.significant,
+        ..RatioToFirst::default()
     })
 }
 

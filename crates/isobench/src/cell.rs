@@ -128,6 +128,7 @@ pub fn round(job: &Job, run: &Run, number: u32, errors: Vec<String>) -> Round {
             sqlstate: conflict.sqlstate.to_string(),
             command: job.command_label(conflict.script, conflict.command),
             reason: conflict.reason.to_string(),
+            object: None,
             count: conflict.count,
         })
         .collect();
@@ -148,6 +149,8 @@ fn warmed_up(run: &Run) -> Warmup {
     let ledger = run.ledger();
     Warmup {
         seconds: run.elapsed.as_secs_f64(),
+        steps: 1,
+        steady: None,
         attempts: ledger.attempts.started,
         committed: ledger.transactions.committed,
         ambiguous: ledger.transactions.ambiguous,

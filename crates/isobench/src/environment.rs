@@ -21,5 +21,6 @@ pub fn client() -> Client {
         cpu: model.trim_start_matches([' ', '\t', ':']).to_owned(),
         cores: count(cores),
         os: std::env::consts::OS.to_owned(),
+        ..Client::default()
     }
 }

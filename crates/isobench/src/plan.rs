@@ -207,11 +207,13 @@ impl Plan {
             protocol: self.protocol.name().to_owned(),
             seed: Some(self.seed),
             strict_levels: self.strict_levels,
-            rate,
+            rates: rate.into_iter().collect(),
             latency_limit_ms: self.latency_limit.map(|limit| limit.as_secs_f64() * 1e3),
             connect_each: false,
             think_time_ms,
+            max_warmup_s: self.warmup.as_secs_f64(),
             server_settings: server_settings.iter().cloned().collect::<BTreeMap<_, _>>(),
+            ..report::Plan::default()
         }
     }
 }

@@ -149,6 +149,7 @@ impl Target {
             settings: settings.values,
             embedded: self.is_embedded(),
             description,
+            ..report::Server::default()
         })
     }
 

@@ -8,11 +8,45 @@ use std::fmt::Write as _;
 use super::{Finding, Step};
 use crate::history::History;
 
+/// A witness without its history: boxes for transactions, an arrow for each step.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Graph {
+    /// The anomaly's name, and what people call it.
+    pub title: String,
+    /// The transactions, each once, in the witness's order.
+    pub transactions: Vec<Node>,
+    /// The steps.
+    pub arrows: Vec<Arrow>,
+}
+
+/// A transaction of a graph.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Node {
+    /// Its name in the history, for example "T7".
+    pub name: String,
+    /// Whose it is, for example "client 3"; may be empty.
+    pub client: String,
+}
+
+/// A step of a graph.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Arrow {
+    /// Index of the transaction that comes first.
+    pub from: usize,
+    /// Index of the one that must come later; the same one if the step concerns one transaction only.
+    pub to: usize,
+    /// The short name of the dependency: ww, wr, rw …; may be empty.
+    pub label: String,
+    /// Why, in words.
+    pub why: String,
+}
+
 /// The witness of a finding in Graphviz' language: boxes for transactions, an arrow for each step.
 pub fn dot(history: &History, finding: &Finding) -> String {
+    let graph = Graph::of(history, finding);
     let mut text = format!("digraph \"{}\" {{\n  node [shape=box];\n", quoted(finding.anomaly.facts().name));
-    for transaction in transactions(finding) {
-        let _ = writeln!(text, "  t{transaction} [label=\"{}\"];", quoted(&name(history, transaction)));
+    for (index, transaction) in transactions(finding).into_iter().enumerate() {
+        let _ = writeln!(text, "  t{transaction} [label=\"{}\"];", quoted(&graph.transactions[index].name));
     }
     for step in &finding.witness.steps {
         let _ = writeln!(
@@ -27,6 +61,11 @@ pub fn dot(history: &History, finding: &Finding) -> String {
     text + "}\n"
 }
 
+/// The witness of a finding as SVG, see [`Graph::svg`].
+pub fn svg(history: &History, finding: &Finding) -> String {
+    Graph::of(history, finding).svg()
+}
+
 fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ")
 }
@@ -34,10 +73,6 @@ fn quoted(text: &str) -> String {
 /// What stands at an arrow.
 fn label(step: &Step) -> &'static str {
     step.dependency.map_or("", |dependency| dependency.name())
-}
-
-fn name(history: &History, transaction: usize) -> String {
-    history.transactions().get(transaction).map_or_else(|| transaction.to_string(), |t| format!("T{}", t.id))
 }
 
 /// The transactions of a witness, each once, in its order.
@@ -53,64 +88,84 @@ fn transactions(finding: &Finding) -> Vec<usize> {
 
 const BOX: (f64, f64) = (92.0, 38.0);
 
-/// The witness of a finding as SVG: boxes for transactions on a circle, an arrow for each step.
-///
-/// Self-contained, in the colour of the text around it. The steps in words are its description for screen readers, and what a
-/// pointer shows at each arrow.
-pub fn svg(history: &History, finding: &Finding) -> String {
-    let transactions = transactions(finding);
-    let facts = finding.anomaly.facts();
-    let radius = (transactions.len() as f64 * 36.0).max(84.0);
-    // Two boxes lie beside each other, and need no height.
-    let flat = transactions.len() <= 2;
-    let (width, height) =
-        (2.0 * radius + BOX.0 + 40.0, if flat { BOX.1 + 124.0 } else { 2.0 * radius + BOX.1 + 60.0 });
-    let middle = (width / 2.0, height / 2.0);
-    let place = |index: usize| {
-        let turn = TAU * index as f64 / transactions.len() as f64 + if flat { TAU / 2.0 } else { -TAU / 4.0 };
-        let radius = if transactions.len() == 1 { 0.0 } else { radius };
-        (middle.0 + radius * turn.cos(), middle.1 + radius * turn.sin())
-    };
-    let words = finding.witness.steps.iter().map(|step| step.why.as_str()).collect::<Vec<_>>().join("; ");
-    let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
-         height=\"{height:.0}\" role=\"img\" fill=\"none\" stroke=\"currentColor\" font-family=\"sans-serif\" \
-         font-size=\"13\" text-anchor=\"middle\">\n<title>{}</title>\n<desc>{}</desc>\n",
-        escaped(&format!("{}, {}", facts.name, facts.known_as)),
-        escaped(&words)
-    );
-    for step in &finding.witness.steps {
-        let index = |transaction| transactions.iter().position(|known| *known == transaction).unwrap_or(0);
-        let (from, to) = (index(step.from), index(step.to));
-        if from != to {
-            arrow(&mut text, place(from), place(to), step);
+impl Graph {
+    /// The graph of a finding's witness.
+    pub fn of(history: &History, finding: &Finding) -> Graph {
+        let places = transactions(finding);
+        let facts = finding.anomaly.facts();
+        let node = |&place: &usize| match history.transactions().get(place) {
+            Some(transaction) => Node {
+                name: format!("T{}", transaction.id),
+                client: format!("client {}", transaction.client),
+            },
+            None => Node { name: place.to_string(), client: String::new() },
+        };
+        let index = |transaction| places.iter().position(|known| *known == transaction).unwrap_or(0);
+        let arrow = |step: &Step| Arrow {
+            from: index(step.from),
+            to: index(step.to),
+            label: label(step).to_owned(),
+            why: step.why.clone(),
+        };
+        Graph {
+            title: format!("{}, {}", facts.name, facts.known_as),
+            transactions: places.iter().map(node).collect(),
+            arrows: finding.witness.steps.iter().map(arrow).collect(),
         }
     }
-    for (index, transaction) in transactions.iter().enumerate() {
-        let (x, y) = place(index);
-        let _ = writeln!(
-            text,
-            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{}\" height=\"{}\" rx=\"5\"/>\n\
-             <text x=\"{x:.1}\" y=\"{y:.1}\" stroke=\"none\" fill=\"currentColor\">{}</text>\n\
-             <text x=\"{x:.1}\" y=\"{:.1}\" stroke=\"none\" fill=\"currentColor\" font-size=\"10\">{}</text>",
-            x - BOX.0 / 2.0,
-            y - BOX.1 / 2.0,
-            BOX.0,
-            BOX.1,
-            escaped(&name(history, *transaction)),
-            y + 13.0,
-            client(history, *transaction)
-        );
-    }
-    text + "</svg>\n"
-}
 
-fn client(history: &History, transaction: usize) -> String {
-    history.transactions().get(transaction).map_or_else(String::new, |t| format!("client {}", t.client))
+    /// The graph as SVG: boxes on a circle, an arrow for each step. Arrows to boxes that don't exist are left out.
+    ///
+    /// Self-contained, in the colour of the text around it. The steps in words are its description for screen readers, and
+    /// what a pointer shows at each arrow.
+    pub fn svg(&self) -> String {
+        let count = self.transactions.len();
+        let radius = (count as f64 * 36.0).max(84.0);
+        // Two boxes lie beside each other, and need no height.
+        let flat = count <= 2;
+        let (width, height) =
+            (2.0 * radius + BOX.0 + 40.0, if flat { BOX.1 + 124.0 } else { 2.0 * radius + BOX.1 + 60.0 });
+        let middle = (width / 2.0, height / 2.0);
+        let place = |index: usize| {
+            let turn = TAU * index as f64 / count as f64 + if flat { TAU / 2.0 } else { -TAU / 4.0 };
+            let radius = if count == 1 { 0.0 } else { radius };
+            (middle.0 + radius * turn.cos(), middle.1 + radius * turn.sin())
+        };
+        let words = self.arrows.iter().map(|arrow| arrow.why.as_str()).collect::<Vec<_>>().join("; ");
+        let mut text = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
+             height=\"{height:.0}\" role=\"img\" fill=\"none\" stroke=\"currentColor\" font-family=\"sans-serif\" \
+             font-size=\"13\" text-anchor=\"middle\">\n<title>{}</title>\n<desc>{}</desc>\n",
+            escaped(&self.title),
+            escaped(&words)
+        );
+        for arrow in &self.arrows {
+            if arrow.from != arrow.to && arrow.from.max(arrow.to) < count {
+                draw(&mut text, place(arrow.from), place(arrow.to), arrow);
+            }
+        }
+        for (index, transaction) in self.transactions.iter().enumerate() {
+            let (x, y) = place(index);
+            let _ = writeln!(
+                text,
+                "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{}\" height=\"{}\" rx=\"5\"/>\n\
+                 <text x=\"{x:.1}\" y=\"{y:.1}\" stroke=\"none\" fill=\"currentColor\">{}</text>\n\
+                 <text x=\"{x:.1}\" y=\"{:.1}\" stroke=\"none\" fill=\"currentColor\" font-size=\"10\">{}</text>",
+                x - BOX.0 / 2.0,
+                y - BOX.1 / 2.0,
+                BOX.0,
+                BOX.1,
+                escaped(&transaction.name),
+                y + 13.0,
+                escaped(&transaction.client)
+            );
+        }
+        text + "</svg>\n"
+    }
 }
 
 /// A bent arrow from box to box, so that one there and one back lie apart.
-fn arrow(text: &mut String, from: (f64, f64), to: (f64, f64), step: &Step) {
+fn draw(text: &mut String, from: (f64, f64), to: (f64, f64), arrow: &Arrow) {
     const BEND: f64 = 60.0;
     let (x, y) = (to.0 - from.0, to.1 - from.1);
     let length = x.hypot(y).max(1.0);
@@ -122,14 +177,14 @@ fn arrow(text: &mut String, from: (f64, f64), to: (f64, f64), step: &Step) {
     let (left, right) = (wing(turn - 0.4), wing(turn + 0.4));
     // The curve goes half as far as its control point; the label stands outside of it, further out beside it than above it.
     let apex = (start.0.midpoint(end.0).midpoint(bend.0), start.1.midpoint(end.1).midpoint(bend.1));
-    let out = 10.0 + 3.5 * label(step).len() as f64 * side.0.abs();
+    let out = 10.0 + 3.5 * arrow.label.len() as f64 * side.0.abs();
     let words = (apex.0 + out * side.0, apex.1 + out * side.1 + 4.0);
     let _ = writeln!(
         text,
         "<g><title>{}</title><path d=\"M{:.1} {:.1}Q{:.1} {:.1} {:.1} {:.1}\"/>\
          <path d=\"M{:.1} {:.1}L{:.1} {:.1}L{:.1} {:.1}\"/>\
          <text x=\"{:.1}\" y=\"{:.1}\" stroke=\"none\" fill=\"currentColor\">{}</text></g>",
-        escaped(&step.why),
+        escaped(&arrow.why),
         start.0,
         start.1,
         bend.0,
@@ -144,7 +199,7 @@ fn arrow(text: &mut String, from: (f64, f64), to: (f64, f64), step: &Step) {
         right.1,
         words.0,
         words.1,
-        label(step)
+        escaped(&arrow.label)
     );
 }
 

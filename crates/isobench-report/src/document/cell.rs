@@ -55,6 +55,12 @@ pub struct Cell {
     pub protocol: String,
     /// The retry policy: how long a client waits before it tries again.
     pub backoff: String,
+    /// Transactions per second that were to be begun, over all clients; null: as many as possible. pgbench: -R.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// True if this is the first level once more, measured to learn how much equal cells differ on this machine (an A/A cell).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub calibration: bool,
     /// The isolation level.
     pub level: CellLevel,
     /// The measurements, in the order in which they were made.
@@ -62,6 +68,11 @@ pub struct Cell {
     /// What follows from the rounds. Computed, so it can be computed again.
     #[serde(default)]
     pub summary: Summary,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 impl Cell {
@@ -74,6 +85,8 @@ impl Cell {
             jobs: 1,
             protocol: "simple".to_owned(),
             backoff: "none".to_owned(),
+            rate: None,
+            calibration: false,
             level,
             rounds: Vec::new(),
             summary: Summary::default(),

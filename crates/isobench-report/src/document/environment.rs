@@ -23,6 +23,35 @@ pub struct Server {
     /// Where the server was, or where its programs came from, in words and without secrets.
     #[serde(default)]
     pub description: String,
+    /// The server's whole answer to `SELECT version()`.
+    #[serde(default)]
+    pub version_text: String,
+    /// Extensions of the database, with their versions.
+    #[serde(default)]
+    pub extensions: BTreeMap<String, String>,
+    /// Settings that are attached to the role or the database, as "role NAME: setting = value".
+    #[serde(default)]
+    pub role_settings: Vec<String>,
+    /// Tables and indexes of the workload after the first set-up, with their sizes.
+    #[serde(default)]
+    pub relations: Vec<RelationSize>,
+    /// What of this couldn't be read, and why.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// A table or an index of the workload.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RelationSize {
+    /// Its name.
+    pub name: String,
+    /// "table" or "index".
+    pub kind: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Rows, as the server estimates them; null for an index.
+    pub rows: Option<u64>,
 }
 
 /// The machine and the program that measured.
@@ -37,4 +66,10 @@ pub struct Client {
     /// The operating system and its version.
     #[serde(default)]
     pub os: String,
+    /// Memory of the machine in bytes; 0 if unknown.
+    #[serde(default)]
+    pub memory_bytes: u64,
+    /// True if the server runs on the same machine, and so shares its processors.
+    #[serde(default)]
+    pub same_machine: bool,
 }

@@ -56,14 +56,26 @@ pub struct Plan {
     pub seed: Option<u64>,
     /// True if a level that the server doesn't run was to be refused.
     pub strict_levels: bool,
-    /// Transactions per second that were to be started, over all clients; null: as many as possible. pgbench: -R.
-    pub rate: Option<f64>,
+    /// Transactions per second that were to be begun, over all clients; empty: as many as possible. pgbench: -R.
+    pub rates: Vec<f64>,
     /// Latency in milliseconds beyond which a transaction is late; null: none. pgbench: -L.
     pub latency_limit_ms: Option<f64>,
     /// Pause of a client between two transactions in milliseconds; null: none.
     pub think_time_ms: Option<f64>,
     /// True if each transaction had a connection of its own, whose opening counts for nothing but the time. pgbench: -C.
     pub connect_each: bool,
+    /// The longest warm-up in seconds: it goes on, in steps of `warmup_s`, until the rate is steady.
+    pub max_warmup_s: f64,
+    /// True if the first level was measured twice in every round, to learn what equal cells differ by.
+    pub calibrate: bool,
+    /// Rounds were to go on until the intervals of all ratios reach no further than this share; null: a fixed number of rounds.
+    pub resolve: Option<f64>,
+    /// The time in seconds after which no further round begins; null: none.
+    pub time_limit_s: Option<f64>,
+    /// True if the highest rate that keeps the latency limit was searched for.
+    pub sweep: bool,
+    /// True if the server's own statistics were sampled.
+    pub observe: bool,
     /// Settings that the server was started with.
     pub server_settings: BTreeMap<String, String>,
 }

@@ -9,7 +9,7 @@ use isobench_stats::{LatencyHistogram, Ledger, LedgerError, TimeLedger};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Verdict;
+use super::{ClientLoad, Series, ServerSide, Verdict};
 use crate::numbers::finite;
 
 /// What became of the attempts of a round. `started` is the sum of the others.
@@ -61,6 +61,9 @@ pub struct Conflict {
     pub command: String,
     /// The server's reason, without what differs from case to case.
     pub reason: String,
+    /// The table, or the table and the row, that the server's message names; null if it names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
     /// How many attempts ended this way.
     pub count: u64,
 }
@@ -99,6 +102,8 @@ pub struct Latency {
     pub p99: Option<f64>,
     /// 99.9 % took no longer.
     pub p999: Option<f64>,
+    /// 99.99 % took no longer.
+    pub p9999: Option<f64>,
     /// The exact longest one.
     pub max: Option<f64>,
     /// The whole distribution in microseconds: `HdrHistogram`, compressed V2 encoding, base64.
@@ -130,6 +135,10 @@ pub struct Invariant {
 pub struct Warmup {
     /// Duration in seconds.
     pub seconds: f64,
+    /// In how many steps it was made: it goes on until the rate is steady, or its longest time is over.
+    pub steps: u32,
+    /// False if the rate wasn't steady at its end; null if that wasn't looked at.
+    pub steady: Option<bool>,
     /// Attempts started.
     pub attempts: u64,
     /// Transactions committed.
@@ -188,6 +197,15 @@ pub struct Round {
     /// What happened before the clock started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup: Option<Warmup>,
+    /// What happened when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<Series>,
+    /// How busy the measuring program was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientLoad>,
+    /// What the server's own statistics tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerSide>,
 }
 
 fn yes() -> bool {
@@ -240,6 +258,9 @@ impl Round {
             client_cpu_s: None,
             connect_s: None,
             warmup: None,
+            series: None,
+            client: None,
+            server: None,
         }
     }
 
@@ -309,6 +330,7 @@ impl Latency {
             p95: histogram.percentile(95.0),
             p99: histogram.percentile(99.0),
             p999: histogram.percentile(99.9),
+            p9999: histogram.percentile(99.99),
             max: histogram.max_ms(),
             histogram: None,
         }

@@ -3,7 +3,18 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Latency, VerdictSummary};
+use super::{Flag, Latency, TimeSpent, VerdictSummary};
+
+/// Where an interval comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IntervalSource {
+    /// Student's t over the rounds, which are taken as independent.
+    #[default]
+    Rounds,
+    /// Batch means within the only round, whose seconds are correlated.
+    Batches,
+}
 
 /// A mean over the rounds with its 95 % interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -11,10 +22,48 @@ use super::{Latency, VerdictSummary};
 pub struct Interval {
     /// The arithmetic mean of the rounds; null when there is no round.
     pub mean: Option<f64>,
-    /// Lower end of the 95 % interval (Student's t over the rounds); null with fewer than two rounds.
+    /// Lower end of the 95 % interval; null if the measurements don't tell.
     pub low: Option<f64>,
-    /// Upper end of the 95 % interval; null with fewer than two rounds.
+    /// Upper end of the 95 % interval; null if the measurements don't tell.
     pub high: Option<f64>,
+    /// What it was computed from.
+    pub source: IntervalSource,
+}
+
+/// A percentile of the latency with its 95 % interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PercentileInterval {
+    /// The percentage, for example 99.9.
+    pub percent: f64,
+    /// The latency in milliseconds that this percentage of the committed transactions didn't exceed.
+    pub ms: f64,
+    /// Lower end of the 95 % interval; null if the sample doesn't tell.
+    pub low: Option<f64>,
+    /// Upper end of the 95 % interval; null if the sample doesn't tell.
+    pub high: Option<f64>,
+}
+
+/// What the sessions did, over all rounds: a state or a wait event and its share.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct WaitShare {
+    /// The type of the wait event, "CPU" or "idle".
+    pub kind: String,
+    /// The wait event; empty for "CPU".
+    pub event: String,
+    /// Its share of all sessions in all samples, 0 to 1.
+    pub share: f64,
+}
+
+/// How many rounds a precision would need.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RoundsFor {
+    /// The precision: how far the ratio's interval reaches up and down, as a share.
+    pub resolution: f64,
+    /// Rounds in all, those that were measured included, judged from how much these differ.
+    pub rounds: u32,
 }
 
 /// Committed transactions per second as a multiple of the first level's, measured in the same rounds.
@@ -28,8 +77,15 @@ pub struct RatioToFirst {
     pub low: Option<f64>,
     /// Upper end of the 95 % interval; null when the rounds don't tell.
     pub high: Option<f64>,
-    /// True if the interval excludes 1: the difference is more than noise.
+    /// True if the interval excludes 1, and the difference is larger than what equal cells differ by, where that was measured.
     pub significant: bool,
+    /// By what share equal cells may differ on this machine: the farther end of the A/A cell's interval; null if that wasn't
+    /// measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<f64>,
+    /// How many rounds a finer ratio would need.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds_for: Vec<RoundsFor>,
 }
 
 /// What follows from the rounds of a cell.
@@ -51,9 +107,26 @@ pub struct Summary {
     pub retries_per_transaction: f64,
     /// Time of attempts that didn't commit ÷ time of all attempts, over all rounds and clients, 0 to 1.
     pub wasted_share: f64,
+    /// Where the clients' time went, added up over all rounds.
+    pub time_s: TimeSpent,
+    /// The effective number of independent measurements within the rounds: bins of the series, reduced by their correlation;
+    /// null without a series that is long enough.
+    pub effective_samples: Option<f64>,
     /// Latency of committed transactions, from the merged histograms of the rounds. Its `histogram` is null, since it
     /// is the sum of those of the rounds.
     pub latency_ms: Latency,
+    /// The percentiles of that latency with their intervals.
+    pub percentiles: Vec<PercentileInterval>,
+    /// What the sessions did on the server, the largest share first; empty if that wasn't sampled.
+    pub waits: Vec<WaitShare>,
+    /// The most predicate locks that any sample found; null if none was looked for.
+    pub predicate_locks: Option<u64>,
+    /// CPU time of the measuring process per committed transaction, in microseconds; null if none committed.
+    pub client_cpu_us: Option<f64>,
+    /// CPU time of the server's processes per committed transaction, in microseconds; null if it isn't known.
+    pub server_cpu_us: Option<f64>,
+    /// What a reader must know before trusting the numbers.
+    pub flags: Vec<Flag>,
     /// True if every invariant held in every round, false if one was broken that the level promises; null if the workload
     /// has none, they couldn't be checked, or only such were broken as the level doesn't promise.
     pub invariants_held: Option<bool>,

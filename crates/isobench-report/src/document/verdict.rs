@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use isobench_isolation::check::graph::dot;
+use isobench_isolation::check::graph::{self, Graph};
 use isobench_isolation::check::{Examined, Report};
 use isobench_isolation::{Anomaly, Finding, Guarantee, History, Model, Order};
 use schemars::JsonSchema;
@@ -46,8 +46,32 @@ pub struct AnomalyFound {
     pub breaks_promise: bool,
     /// The smallest example, step by step.
     pub witness: Vec<String>,
-    /// The example as a graph in Graphviz' language.
-    pub graph: String,
+    /// The example as a graph: its transactions.
+    pub transactions: Vec<WitnessTransaction>,
+    /// The example as a graph: an arrow for each step of the witness.
+    pub arrows: Vec<WitnessArrow>,
+}
+
+/// A transaction of a witness.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct WitnessTransaction {
+    /// Its name, for example "T7".
+    pub name: String,
+    /// Whose it was, for example "client 3".
+    pub client: String,
+}
+
+/// A step of a witness.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct WitnessArrow {
+    /// Index of the transaction that comes first.
+    pub from: usize,
+    /// Index of the one that must come later; the same one if the step concerns one transaction only.
+    pub to: usize,
+    /// The dependency: ww, wr, rw, session, real time; empty if it is none.
+    pub label: String,
 }
 
 /// How much of a history was looked at. One transaction of a history is one attempt of the benchmark.
@@ -100,6 +124,11 @@ impl Verdict {
 impl AnomalyFound {
     fn new(history: &History, found: &Finding, promised: Option<Guarantee>) -> AnomalyFound {
         let facts = Anomaly::facts(found.anomaly);
+        let graph = Graph::of(history, found);
+        let transaction =
+            |node: graph::Node| WitnessTransaction { name: node.name, client: node.client };
+        let arrow =
+            |arrow: graph::Arrow| WitnessArrow { from: arrow.from, to: arrow.to, label: arrow.label };
         AnomalyFound {
             name: facts.name.to_owned(),
             known_as: facts.known_as.to_owned(),
@@ -108,7 +137,35 @@ impl AnomalyFound {
             at_least: !found.count.complete,
             breaks_promise: promised.is_some_and(|promised| found.contradicts(promised)),
             witness: found.witness.steps.iter().map(|step| step.why.clone()).collect(),
-            graph: dot(history, found),
+            transactions: graph.transactions.into_iter().map(transaction).collect(),
+            arrows: graph.arrows.into_iter().map(arrow).collect(),
+        }
+    }
+
+    /// The witness as a graph; without transactions if the document is of a version that had none.
+    pub fn graph(&self) -> Graph {
+        let why = |index: usize| self.witness.get(index).cloned().unwrap_or_default();
+        Graph {
+            title: format!("{}, {}", self.name, self.known_as),
+            transactions: self
+                .transactions
+                .iter()
+                .map(|transaction| graph::Node {
+                    name: transaction.name.clone(),
+                    client: transaction.client.clone(),
+                })
+                .collect(),
+            arrows: self
+                .arrows
+                .iter()
+                .enumerate()
+                .map(|(index, arrow)| graph::Arrow {
+                    from: arrow.from,
+                    to: arrow.to,
+                    label: arrow.label.clone(),
+                    why: why(index),
+                })
+                .collect(),
         }
     }
 }

@@ -64,7 +64,10 @@ fn plan(document: &Document) -> String {
         || "unlimited attempts".to_owned(),
         |tries| format!("at most {}", counted(tries.into(), "attempt")),
     ));
-    parts.extend(plan.rate.map(|rate| format!("{} transactions per second wanted", short(rate))));
+    if !plan.rates.is_empty() {
+        let rates: Vec<String> = plan.rates.iter().map(|rate| short(*rate)).collect();
+        parts.push(format!("{} transactions per second wanted", rates.join(", ")));
+    }
     parts.extend(plan.latency_limit_ms.map(|limit| format!("latency limit {} ms", short(limit))));
     parts.extend(plan.connect_each.then(|| "a connection for each transaction".to_owned()));
     parts.extend(plan.think_time_ms.map(|pause| format!("think time {} ms", short(pause))));

@@ -1,12 +1,14 @@
 //! Example documents for the tests, as a runner would fill them. Every number is made up and nothing is random.
 
+mod observed;
+
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_report::{
     AnomalyFound, Cell, CellLevel, Client, Conflict, Document, ExaminedHistory, Invariant, Plan,
-    PlannedScript, Round, Server, Verdict, Warmup,
+    PlannedScript, Round, Server, Verdict, Warmup, WitnessArrow, WitnessTransaction,
 };
 use isobench_stats::{Attempts, LatencyHistogram, Ledger, TimeLedger, Transactions};
 
@@ -79,6 +81,7 @@ impl Story {
             sqlstate: "40001".to_owned(),
             command: command.to_owned(),
             reason: reason.to_owned(),
+            object: None,
             count,
         };
         let concurrent = "could not serialize access due to concurrent update";
@@ -93,7 +96,14 @@ impl Story {
         round.order = Some(number);
         round.client_cpu_s = Some(0.25);
         round.connect_s = Some(0.012);
-        round.warmup = Some(Warmup { seconds: 1.0, attempts: 200, committed: 150, ambiguous: 0 });
+        round.warmup = Some(Warmup {
+            seconds: 1.0,
+            steps: 2,
+            steady: Some(true),
+            attempts: 200,
+            committed: 150,
+            ambiguous: 0,
+        });
         round
     }
 }
@@ -113,12 +123,14 @@ fn base() -> Document {
             .into(),
         embedded: true,
         description: "PostgreSQL 15.18 on x86_64-pc-linux-gnu".to_owned(),
+        ..Server::default()
     };
     let client = Client {
         version: "0.1.0".to_owned(),
         cpu: "Example CPU @ 3.00GHz".to_owned(),
         cores: 2,
         os: "Linux 6.1".to_owned(),
+        ..Client::default()
     };
     let plan = Plan {
         levels: LEVELS.to_vec(),
@@ -229,6 +241,14 @@ fn violated() -> Document {
     document
 }
 
+fn transaction(name: &str, client: &str) -> WitnessTransaction {
+    WitnessTransaction { name: name.to_owned(), client: client.to_owned() }
+}
+
+fn arrow(from: usize, to: usize, label: &str) -> WitnessArrow {
+    WitnessArrow { from, to, label: label.to_owned() }
+}
+
 /// A verdict as a check would give it: promised, strongest guarantees not contradicted, anomalies.
 fn verdict(promised: &str, not_contradicted: &[&str], anomalies: &[(&str, &str, u64, bool)]) -> Verdict {
     let anomalies: Vec<AnomalyFound> = anomalies
@@ -243,7 +263,8 @@ fn verdict(promised: &str, not_contradicted: &[&str], anomalies: &[(&str, &str, 
                 "T12 (client 3) read version 5 of registers 7, and T15 (client 1) wrote version 6".to_owned(),
                 "T15 (client 1) read version 8 of registers 9, and T12 (client 3) wrote version 9".to_owned(),
             ],
-            graph: "digraph { T12 -> T15; T15 -> T12 }".to_owned(),
+            transactions: vec![transaction("T12", "client 3"), transaction("T15", "client 1")],
+            arrows: vec![arrow(0, 1, "rw"), arrow(1, 0, "rw")],
             ..AnomalyFound::default()
         })
         .collect();
@@ -373,7 +394,7 @@ fn single_run() -> Document {
         time_s: None,
         transactions: Some(90),
         max_tries: Some(10),
-        rate: Some(20.0),
+        rates: vec![20.0],
         latency_limit_ms: Some(50.0),
         protocol: "prepared".to_owned(),
         ..document.plan
@@ -406,6 +427,7 @@ fn build() -> Vec<(&'static str, Document)> {
         ("all-failed", all_failed()),
         ("many-factors", many_factors()),
         ("single-run", single_run()),
+        ("observed", observed::observed(checked())),
         ("nothing", base()),
     ];
     for (_, document) in &mut examples {

@@ -312,7 +312,7 @@ fn plan_document(settings: &Settings, target: &Target, scale: u32) -> PlanDocume
         backoff: vec![spec.retry.backoff.to_string()],
         protocol: Protocol::name(spec.protocol).to_owned(),
         seed: Some(spec.seed),
-        rate,
+        rates: rate.into_iter().collect(),
         think_time_ms,
         latency_limit_ms: spec.latency_limit.map(|limit| limit.as_secs_f64() * 1e3),
         connect_each: spec.connect_each,

@@ -1,0 +1,53 @@
+//! What a reader must know before trusting the numbers of a cell.
+//!
+//! Not here: when a flag is raised (`summarise`).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Something about a cell that makes its numbers less certain than they look.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Flag {
+    /// Which.
+    pub kind: FlagKind,
+    /// What was seen, and what to do about it, in a sentence.
+    pub text: String,
+}
+
+/// The kinds of flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlagKind {
+    /// The rate hadn't become steady when the longest warm-up was over.
+    NotWarm,
+    /// The rate began lower or higher than it went on: the warm-up was too short.
+    Transient,
+    /// The rate rose or fell from begin to end of the rounds.
+    Drift,
+    /// The rate had two levels.
+    Bimodal,
+    /// The measuring program was busy nearly all the time, so the number may be its own.
+    ClientBound,
+    /// The measuring program used a large share of the processors that the server needed, too.
+    ClientShare,
+    /// The server counted something else than we did.
+    CountsDiffer,
+    /// The rate that was asked for wasn't reached.
+    BehindSchedule,
+}
+
+impl FlagKind {
+    /// The kind in few words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            FlagKind::NotWarm => "never steady",
+            FlagKind::Transient => "unsteady begin",
+            FlagKind::Drift => "drifts",
+            FlagKind::Bimodal => "two speeds",
+            FlagKind::ClientBound => "client-bound",
+            FlagKind::ClientShare => "client's share",
+            FlagKind::CountsDiffer => "counts differ",
+            FlagKind::BehindSchedule => "behind schedule",
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! What happened when within a round: counts in equal bins of time.
+//!
+//! Not here: what the server did meanwhile (`server_side`).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Counts in equal bins of time, from the begin of the measured part on. All lists have the same length; each adds up to the
+/// round's count.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Series {
+    /// Width of a bin in seconds. The last bin may be cut short by the end of the round.
+    pub bin_s: f64,
+    /// Transactions committed in each bin, by the time of the reply to COMMIT.
+    pub committed: Vec<u64>,
+    /// Attempts begun in each bin.
+    pub attempts: Vec<u64>,
+    /// Attempts that ended in a conflict in each bin.
+    pub conflicts: Vec<u64>,
+    /// Sum of the latencies of the transactions committed in each bin, in milliseconds.
+    pub latency_sum_ms: Vec<f64>,
+}
+
+/// How much of the machine the measuring program itself needed, and whether replies had to wait for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ClientLoad {
+    /// Worker threads.
+    pub workers: u32,
+    /// The share of the time, 0 to 1, in which the busiest worker wasn't waiting for the network or a timer. Near 1 the
+    /// client is the bottleneck.
+    pub busiest: f64,
+    /// CPU time of the measuring process ÷ (seconds × processors that it may use), 0 to 1.
+    pub share_of_cores: f64,
+    /// Mean time that news waited for the worker, in milliseconds: from the return of the poll to the end of the pass over
+    /// what it found. Null if nothing was counted.
+    pub lag_mean_ms: Option<f64>,
+    /// The same, 99th percentile of the passes.
+    pub lag_p99_ms: Option<f64>,
+    /// The same, the longest pass.
+    pub lag_max_ms: Option<f64>,
+}

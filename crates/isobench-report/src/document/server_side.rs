@@ -1,0 +1,109 @@
+//! What the server did during a round, as its own statistics tell it: waits, locks, counters, processes.
+//!
+//! Not here: how it is read (`isobench_observer`), and what the clients counted (`round`).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The server's side of a round. Whatever the server doesn't show, or doesn't let the role see, is empty and has a note.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ServerSide {
+    /// When each sample was taken, in seconds from the begin of the measured part.
+    pub at_s: Vec<f64>,
+    /// What the sessions of the clients were doing, one row for each state or wait event that was seen, most frequent first.
+    pub waits: Vec<WaitRow>,
+    /// Predicate locks (`SIReadLock` in `pg_locks`), sampled less often. Null if the server has none or doesn't show them.
+    pub predicate_locks: Option<PredicateLocks>,
+    /// Locks that were waited for, by type and mode, added up over the samples, most frequent first.
+    pub lock_waits: Vec<LockWait>,
+    /// Counters of the server, by how much they rose from just before to just after the measured part.
+    pub counters: Vec<Counter>,
+    /// The server's counts beside our own.
+    pub comparison: Vec<CountComparison>,
+    /// CPU and memory of the server's processes; null if they don't run on this machine.
+    pub processes: Option<ServerProcesses>,
+    /// Time that the samples took on the server, as seen from the client, in seconds.
+    pub sampling_s: f64,
+    /// What couldn't be read, and why, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// What sessions were doing, sampled.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct WaitRow {
+    /// The type of the wait event (PostgreSQL: `wait_event_type`, for example Lock, `LWLock`, IO, Client); "CPU" for sessions
+    /// that work and don't wait; "idle" for sessions without a statement.
+    pub kind: String,
+    /// The wait event (PostgreSQL: `wait_event`, for example tuple, `SerializableFinishedListLock`); empty for "CPU".
+    pub event: String,
+    /// Number of sessions in each sample, one for each time in `at_s`.
+    pub sessions: Vec<u32>,
+}
+
+/// Predicate locks held, sampled: how many at each granularity.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PredicateLocks {
+    /// When each sample was taken, in seconds from the begin of the measured part.
+    pub at_s: Vec<f64>,
+    /// Locks on tuples.
+    pub tuple: Vec<u64>,
+    /// Locks on pages: promoted from tuples (`max_pred_locks_per_page`), or taken by an index scan.
+    pub page: Vec<u64>,
+    /// Locks on relations: promoted from pages (`max_pred_locks_per_relation`), or taken by a sequential scan.
+    pub relation: Vec<u64>,
+}
+
+/// Locks that sessions waited for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LockWait {
+    /// The kind of object (PostgreSQL: `pg_locks.locktype`, for example transactionid, tuple).
+    pub locktype: String,
+    /// The mode asked for.
+    pub mode: String,
+    /// The table, where the lock names one.
+    pub table: Option<String>,
+    /// Waiting sessions, added up over the samples.
+    pub seen: u64,
+}
+
+/// A counter of the server.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Counter {
+    /// The view and the column, for example "`pg_stat_wal.wal_bytes`".
+    pub name: String,
+    /// What it counts, with its unit.
+    pub meaning: String,
+    /// By how much it rose.
+    pub change: f64,
+}
+
+/// A count of the server beside our own, from before the clients connected to after they left.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CountComparison {
+    /// What is counted, for example "commits".
+    pub what: String,
+    /// What we counted, warm-up and our own sessions included.
+    pub ours: u64,
+    /// What the server counted.
+    pub servers: u64,
+    /// True if the two agree, or differ by what is explained.
+    pub agrees: bool,
+    /// Why they may differ; empty if they are equal.
+    pub explanation: String,
+}
+
+/// CPU and memory of the server's processes during the measured part.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ServerProcesses {
+    /// User and system time of all of them, in seconds.
+    pub cpu_s: f64,
+    /// Memory that is theirs alone or their share of what they share (PSS), at the end, in bytes; null if it can't be read.
+    pub memory_bytes: Option<u64>,
+}
