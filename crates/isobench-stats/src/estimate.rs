@@ -27,28 +27,46 @@ pub struct Estimate {
 /// are: with few rounds it is as wide as it has to be. Returns `None` when there is no sample or one isn't
 /// finite. Source: Student, "The probable error of a mean", Biometrika 6 (1908).
 pub fn mean_interval(samples: &[f64]) -> Option<Estimate> {
-    if samples.is_empty() || samples.iter().any(|sample| !sample.is_finite()) {
-        return None;
-    }
     let n = samples.len();
-    let mean = samples.iter().map(|sample| sample / n as f64).sum::<f64>();
+    let mean = mean_of(samples)?;
     let half = half_width(samples, mean);
     let ends =
         half.map(|half| (mean - half, mean + half)).filter(|(low, high)| low.is_finite() && high.is_finite());
     Some(Estimate { mean, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1), n })
 }
 
+/// The arithmetic mean; `None` when there is no sample or one isn't finite.
+pub(crate) fn mean_of(samples: &[f64]) -> Option<f64> {
+    let n = samples.len() as f64;
+    // Divided before they are added, so that huge ones don't overflow.
+    let mean = samples.iter().map(|sample| sample / n).sum::<f64>();
+    (!samples.is_empty() && samples.iter().all(|sample| sample.is_finite())).then_some(mean)
+}
+
 fn half_width(samples: &[f64], mean: f64) -> Option<f64> {
     let n = samples.len() as f64;
     let squares = samples.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>();
-    let t = critical_value(samples.len().checked_sub(1)?)?;
+    let t = critical_value(n - 1.0)?;
     Some(t * (squares / (n - 1.0) / n).sqrt())
 }
 
 /// The quantile of Student's t that leaves 2.5 % above it.
-fn critical_value(degrees_of_freedom: usize) -> Option<f64> {
-    let distribution = StudentsT::new(0.0, 1.0, degrees_of_freedom as f64).ok()?;
+pub(crate) fn critical_value(degrees_of_freedom: f64) -> Option<f64> {
+    let distribution = StudentsT::new(0.0, 1.0, degrees_of_freedom).ok()?;
     Some(distribution.inverse_cdf(f64::midpoint(1.0, CONFIDENCE)))
+}
+
+/// The probability of an estimate at least this far from 0 if the truth is 0, by Student's t; `None` without degrees
+/// of freedom. Without any spread it is 0, or 1 if the estimate is 0, too.
+pub(crate) fn two_sided_p(estimate: f64, standard_error: f64, degrees_of_freedom: f64) -> Option<f64> {
+    let distribution = StudentsT::new(0.0, 1.0, degrees_of_freedom).ok()?;
+    if !estimate.is_finite() || !standard_error.is_finite() {
+        return None;
+    }
+    if standard_error == 0.0 {
+        return Some(if estimate == 0.0 { 1.0 } else { 0.0 });
+    }
+    Some((2.0 * distribution.sf((estimate / standard_error).abs())).clamp(0.0, 1.0))
 }
 
 #[cfg(test)]
@@ -58,17 +76,17 @@ mod tests {
     #[test]
     fn critical_values_are_those_of_the_printed_tables() {
         for (degrees, expected) in [
-            (1, 12.706_205),
-            (2, 4.302_653),
-            (4, 2.776_445),
-            (9, 2.262_157),
-            (29, 2.045_230),
-            (1000, 1.962_339),
+            (1.0, 12.706_205),
+            (2.0, 4.302_653),
+            (4.0, 2.776_445),
+            (9.0, 2.262_157),
+            (29.0, 2.045_230),
+            (1000.0, 1.962_339),
         ] {
             let value = critical_value(degrees).unwrap();
             assert!((value - expected).abs() < 1e-6, "{degrees} degrees: {value}");
         }
-        assert_eq!(critical_value(0), None);
+        assert_eq!(critical_value(0.0), None);
     }
 
     #[test]

@@ -53,10 +53,19 @@ impl LatencyHistogram {
     /// Records one latency in nanoseconds.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        self.moments.record(ns);
+        self.record_many(ns, 1);
+    }
+
+    /// Records one latency in nanoseconds so many times.
+    #[inline]
+    pub fn record_many(&mut self, ns: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        self.moments.record_many(ns, count);
         let us = (ns / NS_PER_US) + u64::from(ns % NS_PER_US >= NS_PER_US / 2);
         // Fails only where 2^54 µs have no index, which is nowhere: the moments would still know.
-        let _ = self.buckets.record(us);
+        let _ = self.buckets.record_n(us, count);
     }
 
     /// Adds everything that `other` recorded.

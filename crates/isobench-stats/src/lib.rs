@@ -10,8 +10,14 @@
 //! | `histogram` | a distribution of latencies that merges without loss |
 //! | `moments` | exact count, mean, standard deviation and maximum |
 //! | `encoding` | the histogram as text that other HdrHistogram libraries read |
-//! | `estimate` | a mean with its interval |
-//! | `ratio` | a ratio of paired measurements with its interval |
+//! | `percentile` | intervals of percentiles: of one run, and over rounds |
+//! | `estimate` | a mean of independent measurements with its interval |
+//! | `batches` | the mean of one run's correlated series with its interval |
+//! | `steady` | whether a run's series was steady: transient, drift, two levels |
+//! | `ratio` | a ratio of two series of measurements with its interval; noise, resolution, many comparisons |
+//! | `sweep` | the search for the highest rate that keeps a condition |
+//!
+//! How the methods were chosen, what they assume, and how they did in simulation: `docs/concept/statistics.md`.
 //!
 //! ```
 //! use isobench_stats::{LatencyHistogram, Ledger, mean_interval, paired_ratio};
@@ -37,16 +43,24 @@
 //! assert!(ratio.significant);
 //! ```
 
+mod batches;
 mod encoding;
 mod estimate;
 mod histogram;
 mod ledger;
 mod moments;
+mod percentile;
 mod ratio;
+mod steady;
+mod sweep;
 
+pub use batches::{SeriesEstimate, series_interval};
 pub use encoding::HistogramError;
 pub use estimate::{CONFIDENCE, Estimate, mean_interval};
 pub use histogram::LatencyHistogram;
 pub use ledger::{Attempts, Ledger, LedgerError, TimeLedger, Transactions};
 pub use moments::Moments;
-pub use ratio::{Ratio, paired_ratio};
+pub use percentile::{Percentile, percentile_with_interval};
+pub use ratio::{Ratio, holm, independent_ratio, noise_of, paired_ratio, rounds_needed};
+pub use steady::{Drift, drift, is_bimodal, is_warm, transient};
+pub use sweep::{Sweep, SweepResult};

@@ -58,6 +58,11 @@ impl Moments {
         self.count
     }
 
+    /// The sum of all durations in nanoseconds.
+    pub fn sum_ns(&self) -> u128 {
+        self.sum
+    }
+
     /// The shortest duration in nanoseconds, `None` when nothing was recorded.
     pub fn min_ns(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)

@@ -1,13 +1,14 @@
-//! A ratio of two series that were measured in pairs, with its interval.
+//! A ratio of two series of measurements with its interval, and whether it is more than noise.
 //!
 //! Not here: which cells are compared with which.
 
-use crate::estimate::mean_interval;
+use crate::batches::variance_of;
+use crate::estimate::{CONFIDENCE, critical_value, mean_of, two_sided_p};
 
 /// How many times the first of a pair is the second, and whether that is more than noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
-    /// The geometric mean of the pairs' ratios (the quotient of the sums, where some pairs have a zero).
+    /// The geometric mean of the pairs' ratios; where some numbers are zero, the quotient of the arithmetic means.
     pub mean: f64,
     /// The lower end of the 95 % interval; `None` when the pairs don't tell.
     pub low: Option<f64>,
@@ -15,15 +16,66 @@ pub struct Ratio {
     pub high: Option<f64>,
     /// True if the interval excludes 1: the difference is more than noise. False without an interval.
     pub significant: bool,
-    /// How many pairs there were.
+    /// The probability of a ratio at least this far from 1 if the truth were 1, two-sided, not corrected for the number of
+    /// comparisons (see [`holm`]); `None` without an interval. Below 0.05 exactly if significant.
+    pub p_value: Option<f64>,
+    /// How many pairs there were; of independent series the number of the shorter one.
     pub n: usize,
+}
+
+impl Ratio {
+    /// True if the difference is significant and larger than the noise of the machine, a distance from 1 in logarithms
+    /// ([`noise_of`]).
+    pub fn beyond(&self, noise: f64) -> bool {
+        self.significant && self.mean.ln().abs() > noise
+    }
+
+    /// Half the width of the interval in logarithms: 0.02 is ± 2 %. `None` without an interval, or with one that
+    /// ends at 0.
+    pub fn half_width(&self) -> Option<f64> {
+        let (low, high) = self.low.zip(self.high)?;
+        Some((high.ln() - low.ln()) / 2.0).filter(|half| half.is_finite())
+    }
+
+    /// From logarithms of ratios: their mean, its standard error, its degrees of freedom.
+    fn of_logs(mean: f64, error: Option<(f64, f64)>, n: usize) -> Option<Self> {
+        let value = Some(mean.exp()).filter(|value| value.is_finite())?;
+        let half = error.and_then(|(error, degrees)| Some(critical_value(degrees)? * error));
+        // With wild pairs the upper end may leave the range of floating point: then the pairs don't tell.
+        let ends = half.map(|half| ((mean - half).exp(), (mean + half).exp()));
+        let ends = ends.filter(|(_, high)| high.is_finite());
+        let p_value = ends.and(error).and_then(|(error, degrees)| two_sided_p(mean, error, degrees));
+        let significant = ends.is_some_and(|(low, high)| low > 1.0 || high < 1.0);
+        let (low, high) = (ends.map(|ends| ends.0), ends.map(|ends| ends.1));
+        Some(Ratio { mean: value, low, high, significant, p_value, n })
+    }
+
+    /// A ratio of 0: certain, if it was seen more than once.
+    fn zero(n: usize) -> Self {
+        let (end, p_value) = ((n > 1).then_some(0.0), (n > 1).then_some(0.0));
+        Ratio { mean: 0.0, low: end, high: end, significant: n > 1, p_value, n }
+    }
+
+    /// A ratio without an interval.
+    fn bare(mean: f64, n: usize) -> Option<Self> {
+        mean.is_finite().then_some(Ratio {
+            mean,
+            low: None,
+            high: None,
+            significant: false,
+            p_value: None,
+            n,
+        })
+    }
 }
 
 /// Compares measurements made in the same round: (of interest, of reference).
 ///
 /// The machine drifts between rounds and drags both sides along, so only the differences *within* a round count:
 /// the result is the 95 % Student t interval of the logarithms of the ratios, transformed back. Its mean is
-/// geometric, so that swapping the sides gives the reciprocal.
+/// geometric, so that swapping the sides gives the reciprocal. Assumes that the logarithms scatter roughly normally, and
+/// that rounds don't depend on one another. Each ratio is tested at 5 % by itself: of twenty equal
+/// things one is called different ([`holm`] corrects for that).
 ///
 /// | pairs | result |
 /// |---|---|
@@ -33,27 +85,127 @@ pub struct Ratio {
 /// | some zeros among them | quotient of the sums, no interval, not significant: logarithms don't exist |
 pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Ratio> {
     let n = pairs.len();
-    let usable = |value: f64| value.is_finite() && value >= 0.0;
-    if n == 0 || pairs.iter().any(|(of, to)| !usable(*of) || !usable(*to)) {
+    if n == 0 || pairs.iter().any(|(of, to)| !is_usable(*of) || !is_usable(*to)) {
         return None;
     }
     if pairs.iter().all(|(of, to)| *of == 0.0 && *to > 0.0) {
-        let end = (n > 1).then_some(0.0);
-        return Some(Ratio { mean: 0.0, low: end, high: end, significant: n > 1, n });
+        return Some(Ratio::zero(n));
     }
-    if pairs.iter().any(|(of, to)| *of == 0.0 || *to == 0.0) {
+    let Some(logs) = logs_of(pairs) else {
         let sums = pairs.iter().fold((0.0, 0.0), |sums, pair| (sums.0 + pair.0, sums.1 + pair.1));
-        let mean = Some(sums.0 / sums.1).filter(|mean| mean.is_finite())?;
-        return Some(Ratio { mean, low: None, high: None, significant: false, n });
+        return Ratio::bare(sums.0 / sums.1, n);
+    };
+    let mean = mean_of(&logs)?;
+    let error = (n > 1).then(|| ((variance_of(&logs, mean) / n as f64).sqrt(), (n - 1) as f64));
+    Ratio::of_logs(mean, error, n)
+}
+
+/// Compares measurements that were not made in the same rounds, such as two result files.
+///
+/// Method: Welch's t interval of the difference of the mean logarithms, with Satterthwaite's degrees of freedom,
+/// transformed back. The two sides may scatter differently and be of different number. Assumes that all
+/// measurements are independent and their logarithms scatter roughly normally. What differs between the two occasions
+/// (another hour, another load of the machine) is part of the ratio, and no interval knows it.
+///
+/// Zeros are treated as in [`paired_ratio`]; fewer than two measurements on a side leave no interval. Source: Welch,
+/// "The generalization of Student's problem when several different population variances are involved", Biometrika 34 (1947).
+pub fn independent_ratio(of: &[f64], to: &[f64]) -> Option<Ratio> {
+    let n = of.len().min(to.len());
+    if n == 0 || of.iter().chain(to).any(|value| !is_usable(*value)) {
+        return None;
     }
-    let logs: Vec<f64> = pairs.iter().map(|(of, to)| of.ln() - to.ln()).collect();
-    let estimate = mean_interval(&logs)?;
-    let mean = Some(estimate.mean.exp()).filter(|mean| mean.is_finite())?;
-    // With wild pairs the upper end may leave the range of floating point: then the pairs don't tell.
-    let ends = estimate.low.zip(estimate.high).map(|(low, high)| (low.exp(), high.exp()));
-    let ends = ends.filter(|(_, high)| high.is_finite());
-    let significant = ends.is_some_and(|(low, high)| low > 1.0 || high < 1.0);
-    Some(Ratio { mean, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1), significant, n })
+    if of.iter().all(|value| *value == 0.0) && to.iter().all(|value| *value > 0.0) {
+        return Some(Ratio::zero(n));
+    }
+    if of.iter().chain(to).any(|value| *value == 0.0) {
+        return Ratio::bare(mean_of(of)? / mean_of(to)?, n);
+    }
+    let [of, to] = [of, to].map(|side| side.iter().map(|value| value.ln()).collect::<Vec<_>>());
+    let mean = mean_of(&of)? - mean_of(&to)?;
+    Ratio::of_logs(mean, (n > 1).then(|| welch(&of, &to)).flatten(), n)
+}
+
+/// The standard error of a difference of means, and Satterthwaite's degrees of freedom.
+fn welch(left: &[f64], right: &[f64]) -> Option<(f64, f64)> {
+    let part = |side: &[f64]| Some(variance_of(side, mean_of(side)?) / side.len() as f64);
+    let (a, b) = (part(left)?, part(right)?);
+    let least = (left.len().min(right.len()) - 1) as f64;
+    let degrees = (a + b).powi(2) / (a * a / (left.len() - 1) as f64 + b * b / (right.len() - 1) as f64);
+    // Without any spread on either side the quotient is 0 ÷ 0.
+    Some(((a + b).sqrt(), if degrees.is_finite() { degrees } else { least }))
+}
+
+/// The noise of a machine, from the ratio of a cell to itself (an A/A pair): how far from 1, in logarithms, the ratio of
+/// equal things may lie.
+///
+/// It is the larger distance of the interval's ends from 1, so it counts what such a pair showed and what it couldn't
+/// exclude. A difference is called one only if it is larger ([`Ratio::beyond`]). `None` without an interval.
+pub fn noise_of(aa: &Ratio) -> Option<f64> {
+    let (low, high) = aa.low.zip(aa.high)?;
+    Some(low.ln().abs().max(high.ln().abs())).filter(|noise| noise.is_finite())
+}
+
+/// How many rounds in all, two at least, would make the interval's half width at most ln(1 + resolution), if the
+/// rounds to come scatter as those so far. A resolution of 0.02 is ± 2 %.
+///
+/// It is the smallest n with t(0.975, n − 1) · s ÷ √n ≤ ln(1 + resolution). The standard deviation s of few rounds is
+/// itself uncertain: with five it may be off by a factor of two. `None` with fewer than two pairs, with zeros among them, or if no number
+/// of rounds below 10^9 suffices.
+pub fn rounds_needed(pairs: &[(f64, f64)], resolution: f64) -> Option<usize> {
+    if pairs.len() < 2 || pairs.iter().any(|(of, to)| !is_usable(*of) || !is_usable(*to)) {
+        return None;
+    }
+    let logs = logs_of(pairs)?;
+    let spread = variance_of(&logs, mean_of(&logs)?).sqrt();
+    let wanted = (1.0 + resolution).ln();
+    if !spread.is_finite() || !wanted.is_finite() || wanted <= 0.0 {
+        return None;
+    }
+    let enough =
+        |n: usize| critical_value((n - 1) as f64).is_some_and(|t| t * spread / (n as f64).sqrt() <= wanted);
+    let (mut low, mut high) = (1, 2);
+    while !enough(high) {
+        (low, high) = (high, high * 2);
+        if high > MOST_ROUNDS {
+            return None;
+        }
+    }
+    // `low` isn't enough, `high` is.
+    while high - low > 1 {
+        let middle = usize::midpoint(low, high);
+        if enough(middle) { high = middle } else { low = middle }
+    }
+    Some(high)
+}
+
+/// More rounds than this nobody measures.
+const MOST_ROUNDS: usize = 1 << 30;
+
+/// Which of several tests are significant at 5 % for all of them together: the probability that any of them is
+/// a false alarm is at most 5 %, whatever they have in common.
+///
+/// Source: Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979).
+pub fn holm(p_values: &[f64]) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|left, right| p_values[*left].total_cmp(&p_values[*right]));
+    let mut significant = vec![false; p_values.len()];
+    for (rank, index) in order.into_iter().enumerate() {
+        let limit = (1.0 - CONFIDENCE) / (p_values.len() - rank) as f64;
+        if p_values[index].is_nan() || p_values[index] > limit {
+            break;
+        }
+        significant[index] = true;
+    }
+    significant
+}
+
+fn is_usable(value: f64) -> bool {
+    value.is_finite() && value >= 0.0
+}
+
+/// The logarithms of the pairs' ratios; `None` if a number is zero.
+fn logs_of(pairs: &[(f64, f64)]) -> Option<Vec<f64>> {
+    pairs.iter().map(|(of, to)| (*of > 0.0 && *to > 0.0).then(|| of.ln() - to.ln())).collect()
 }
 
 #[cfg(test)]
@@ -87,14 +239,15 @@ mod tests {
     #[test]
     fn a_level_at_which_nothing_ever_commits_is_significantly_worse() {
         let ratio = paired_ratio(&[(0.0, 400.0), (0.0, 410.0)]).unwrap();
-        assert_eq!(ratio, Ratio { mean: 0.0, low: Some(0.0), high: Some(0.0), significant: true, n: 2 });
+        assert_eq!(ratio, Ratio::zero(2));
+        assert_eq!((ratio.low, ratio.high, ratio.significant), (Some(0.0), Some(0.0), true));
         assert!(!paired_ratio(&[(0.0, 400.0)]).unwrap().significant);
     }
 
     #[test]
     fn a_zero_among_others_costs_the_interval() {
         let ratio = paired_ratio(&[(0.0, 400.0), (200.0, 400.0)]).unwrap();
-        assert_eq!(ratio, Ratio { mean: 0.25, low: None, high: None, significant: false, n: 2 });
+        assert_eq!(Some(ratio), Ratio::bare(0.25, 2));
     }
 
     #[test]
