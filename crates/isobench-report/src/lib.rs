@@ -37,6 +37,7 @@
 //! assert!(render(&again, 100).contains("no transaction committed"));
 //! ```
 
+mod answer;
 mod csv;
 mod document;
 mod level_name;
@@ -44,6 +45,7 @@ mod numbers;
 mod summarise;
 mod text;
 
+pub use answer::{Answer, answer};
 pub use csv::to_csv;
 pub use document::{
     AnomalyCount, AnomalyFound, Attempts, Cell, CellLevel, Client, ClientLoad, Conflict, CountComparison,

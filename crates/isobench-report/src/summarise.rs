@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use isobench_stats::{LatencyHistogram, Ledger, mean_interval, paired_ratio};
 
-use crate::document::{Cell, Document, Interval, IntervalSource, Latency, RatioToFirst, Round, Summary, VerdictSummary};
+use crate::document::{
+    Cell, Document, Interval, IntervalSource, Latency, RatioToFirst, Round, Summary, VerdictSummary,
+};
 use crate::numbers::finite;
 
 /// Computes the summary of every cell from its rounds.
@@ -57,6 +59,18 @@ pub fn same_factors(one: &Cell, other: &Cell) -> bool {
         && one.protocol == other.protocol
         && one.backoff == other.backoff
         && one.rate == other.rate
+}
+
+/// The cells, those together that differ in nothing but their levels, otherwise in the document's order.
+pub fn groups(document: &Document) -> Vec<Vec<&Cell>> {
+    let mut groups: Vec<Vec<&Cell>> = Vec::new();
+    for cell in &document.cells {
+        match groups.iter_mut().find(|group| same_factors(group[0], cell)) {
+            Some(group) => group.push(cell),
+            None => groups.push(vec![cell]),
+        }
+    }
+    groups
 }
 
 fn summary_of(cell: &Cell, reference: Option<&Cell>) -> Summary {

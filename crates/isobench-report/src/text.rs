@@ -8,8 +8,8 @@ mod judgement;
 mod layout;
 mod sentences;
 
-use crate::document::{Cell, Document};
-use crate::summarise::{same_factors, summarise};
+use crate::document::Document;
+use crate::summarise::{groups, summarise};
 use columns::{ANOMALIES_TITLE, Column, FACTORS, FIGURES, LEVEL, RATIO_TITLE, SPARE_TITLES};
 use layout::{Row, Table, wrap};
 
@@ -101,18 +101,6 @@ impl Shown {
         let titles = columns.iter().map(|column| (column.title, column.unit, column.right)).collect();
         Shown { columns, table: Table { titles, rows } }
     }
-}
-
-/// The cells, those together that differ in nothing but their levels, otherwise in the document's order.
-fn groups(document: &Document) -> Vec<Vec<&Cell>> {
-    let mut groups: Vec<Vec<&Cell>> = Vec::new();
-    for cell in &document.cells {
-        match groups.iter_mut().find(|group| same_factors(group[0], cell)) {
-            Some(group) => group.push(cell),
-            None => groups.push(vec![cell]),
-        }
-    }
-    groups
 }
 
 fn varies(document: &Document, factor: &Column) -> bool {

@@ -125,10 +125,8 @@ impl AnomalyFound {
     fn new(history: &History, found: &Finding, promised: Option<Guarantee>) -> AnomalyFound {
         let facts = Anomaly::facts(found.anomaly);
         let graph = Graph::of(history, found);
-        let transaction =
-            |node: graph::Node| WitnessTransaction { name: node.name, client: node.client };
-        let arrow =
-            |arrow: graph::Arrow| WitnessArrow { from: arrow.from, to: arrow.to, label: arrow.label };
+        let transaction = |node: graph::Node| WitnessTransaction { name: node.name, client: node.client };
+        let arrow = |arrow: graph::Arrow| WitnessArrow { from: arrow.from, to: arrow.to, label: arrow.label };
         AnomalyFound {
             name: facts.name.to_owned(),
             known_as: facts.known_as.to_owned(),

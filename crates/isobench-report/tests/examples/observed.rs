@@ -21,8 +21,7 @@ pub fn observed(mut document: Document) -> Document {
     document.client.same_machine = true;
     document.server.version_text = "PostgreSQL 15.18 on x86_64-pc-linux-gnu, compiled by gcc".to_owned();
     document.server.extensions = [("plpgsql".to_owned(), "1.0".to_owned())].into();
-    document.server.role_settings =
-        vec!["role app: default_transaction_isolation = serializable".to_owned()];
+    document.server.role_settings = vec!["role app: default_transaction_isolation = serializable".to_owned()];
     document.server.relations = vec![
         relation("pgbench_accounts", "table", 13_434_880, Some(100_000)),
         relation("pgbench_accounts_pkey", "index", 2_260_992, None),
