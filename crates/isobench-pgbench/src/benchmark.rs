@@ -234,6 +234,7 @@ fn spec(debug: bool, options: &Benchmark) -> RunSpec {
         rules: Rules::Pgbench,
         detail,
         per_command: options.per_command,
+        series: None,
         // pgbench waits for what is under way as long as it takes.
         grace: Duration::MAX,
     }
@@ -241,9 +242,10 @@ fn spec(debug: bool, options: &Benchmark) -> RunSpec {
 
 /// The two kinds of errors that pgbench retries.
 fn classify(error: &ServerError) -> ErrorClass {
+    let conflict = |reason| ErrorClass::Conflict { reason: Cow::Borrowed(reason), object: None };
     match error.code {
-        SqlState::SERIALIZATION_FAILURE => ErrorClass::Conflict(Cow::Borrowed("serialization failure")),
-        SqlState::DEADLOCK_DETECTED => ErrorClass::Conflict(Cow::Borrowed("deadlock")),
+        SqlState::SERIALIZATION_FAILURE => conflict("serialization failure"),
+        SqlState::DEADLOCK_DETECTED => conflict("deadlock"),
         _ => ErrorClass::Other,
     }
 }

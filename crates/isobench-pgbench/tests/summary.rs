@@ -181,6 +181,8 @@ fn render(case: &Case, version: Version) -> String {
         aborted_in: None,
         interrupted: false,
         reconnecting: Duration::from_millis(30),
+        series: None,
+        load: Vec::new(),
     };
     let Asked { failures_detailed, per_command, progress, partitions } = case.asked;
     let summary = Summary {

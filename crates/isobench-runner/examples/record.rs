@@ -39,7 +39,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mix = Mix::new(vec![Weighted { script, weight: 1 }])?;
     let workload = Workload { mix, variables: Variables::new(&symbols), symbols };
     // At the levels that are measured here there are no conflicts to speak of.
-    let mut job = Job::new(spec, workload, Box::new(|_| ErrorClass::Conflict("conflict".into())));
+    let mut job = Job::new(
+        spec,
+        workload,
+        Box::new(|_| ErrorClass::Conflict { reason: "conflict".into(), object: None }),
+    );
     if !flags.is_empty() {
         job = job.recording(Storage::default())?;
     }

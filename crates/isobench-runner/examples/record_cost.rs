@@ -83,7 +83,7 @@ impl Transport for Memory {
         Ok(())
     }
 
-    fn wait(&mut self, _until: Nanos, ready: &mut Vec<usize>) -> io::Result<()> {
+    fn wait(&mut self, _now: Nanos, _until: Nanos, ready: &mut Vec<usize>) -> io::Result<()> {
         ready.push(0);
         Ok(())
     }

@@ -455,6 +455,9 @@ impl Client {
         let ledger = &mut self.record(ctx).ledger;
         ledger.attempts.started += 1;
         ledger.retries += u64::from(self.tries > 1);
+        if let Some(series) = &mut ctx.recorder.series {
+            series.at(ctx.now).attempts += 1;
+        }
         self.run_commands(ctx)
     }
 

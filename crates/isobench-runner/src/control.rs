@@ -46,6 +46,7 @@ impl Control {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Published {
+    attempts: AtomicU64,
     committed: AtomicU64,
     given_up: AtomicU64,
     abandoned: AtomicU64,
@@ -61,6 +62,8 @@ pub struct Published {
 /// A reading of the progress of all workers since the start of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Progress {
+    /// Attempts that were started.
+    pub attempts: u64,
     /// Committed transactions.
     pub committed: u64,
     /// Transactions given up after conflicts.
@@ -87,6 +90,7 @@ impl Published {
     /// Replaces the figures. Readers may see some fields a moment before others.
     pub(crate) fn store(&self, now: &Progress) {
         let pairs = [
+            (&self.attempts, now.attempts),
             (&self.committed, now.committed),
             (&self.given_up, now.given_up),
             (&self.abandoned, now.abandoned),
@@ -106,6 +110,7 @@ impl Published {
     fn add_to(&self, sum: &mut Progress) {
         let count = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
         let real = |cell: &AtomicU64| f64::from_bits(cell.load(Ordering::Relaxed));
+        sum.attempts += count(&self.attempts);
         sum.committed += count(&self.committed);
         sum.given_up += count(&self.given_up);
         sum.abandoned += count(&self.abandoned);
@@ -146,9 +151,9 @@ mod tests {
     #[test]
     fn progress_adds_up_over_workers() {
         let workers = [Published::default(), Published::default()];
-        workers[0].store(&Progress { committed: 3, latency_sum_ms: 1.5, ..Progress::default() });
-        workers[1].store(&Progress { committed: 4, latency_sum_ms: 0.5, ..Progress::default() });
+        workers[0].store(&Progress { attempts: 5, committed: 3, latency_sum_ms: 1.5, ..Progress::default() });
+        workers[1].store(&Progress { attempts: 6, committed: 4, latency_sum_ms: 0.5, ..Progress::default() });
         let sum = Progress::read(&workers);
-        assert_eq!((sum.committed, sum.latency_sum_ms), (7, 2.0));
+        assert_eq!((sum.attempts, sum.committed, sum.latency_sum_ms), (11, 7, 2.0));
     }
 }

@@ -12,8 +12,10 @@ use crate::client::Client;
 use crate::control::{Control, Progress, Published};
 use crate::event::Report;
 use crate::job::{Job, Streams};
+use crate::load::WorkerLoad;
 use crate::observer::Observer;
 use crate::recorder::{ConflictCount, ScriptRecord};
+use crate::series::Series;
 use crate::sockets::Sockets;
 use crate::spec::Stop;
 use crate::time::{Clock, Nanos, SystemClock};
@@ -66,6 +68,10 @@ pub struct Outcome {
     pub interrupted: bool,
     /// Time spent on opening and closing sessions during the run, added up over clients ([`crate::RunSpec::connect_each`]).
     pub reconnecting: Duration,
+    /// What happened over time, if that was asked for ([`crate::RunSpec::series`]).
+    pub series: Option<Series>,
+    /// How busy each worker was.
+    pub load: Vec<WorkerLoad>,
 }
 
 impl Fleet {
@@ -90,7 +96,7 @@ impl Fleet {
         let opened: Vec<Result<_, OpenError<E>>> = thread::scope(|scope| {
             let threads: Vec<_> = groups
                 .into_iter()
-                .map(|clients| scope.spawn(move || open_crew(job, clients, connect, clock)))
+                .map(|clients| scope.spawn(move || open_crew(job, clients, connect)))
                 .collect();
             threads
                 .into_iter()
@@ -149,7 +155,8 @@ impl Fleet {
                     let done = done.clone();
                     let observer = observers.next();
                     scope.spawn(move || {
-                        let order = Order { job, stop, clock: &clock, control, published, report, streams };
+                        let order =
+                            Order { job, stop, clock: &clock, began, control, published, report, streams };
                         let account = crew.run(&order, observer.map(|observer| &mut **observer));
                         drop(done);
                         account
@@ -176,7 +183,7 @@ impl Fleet {
                 .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
                 .collect()
         });
-        Outcome::from_accounts(job, began, &accounts)
+        Outcome::from_accounts(job, began, accounts)
     }
 }
 
@@ -184,11 +191,10 @@ fn open_crew<P, E>(
     job: &Job,
     mut clients: Vec<Client>,
     connect: &Connect<'_, P, E>,
-    clock: SystemClock,
 ) -> Result<(Crew<Sockets>, Vec<P>), OpenError<E>> {
     let count = clients.len();
     let refused = |error| OpenError::EventLoop(count, error);
-    let mut transport = Sockets::new(count, clock);
+    let mut transport = Sockets::new(count);
     let mut prepared = Vec::new();
     if !job.spec.connect_each {
         for (index, client) in clients.iter_mut().enumerate() {
@@ -203,9 +209,9 @@ fn open_crew<P, E>(
 
 impl Outcome {
     /// Adds up what the workers brought.
-    pub(crate) fn from_accounts(job: &Job, began: Nanos, accounts: &[Account]) -> Outcome {
+    pub(crate) fn from_accounts(job: &Job, began: Nanos, accounts: Vec<Account>) -> Outcome {
         let mut sum = job.recorder();
-        for account in accounts {
+        for account in &accounts {
             sum.merge(&account.recorder);
         }
         let ended = accounts.iter().map(|account| account.ended).max().unwrap_or(began);
@@ -213,10 +219,12 @@ impl Outcome {
             elapsed: ended.duration_since(began),
             scripts: sum.scripts,
             conflicts: sum.conflicts,
+            series: sum.series.map(|counter| counter.finish(ended)),
             aborted: accounts.iter().map(|account| account.aborted).sum(),
             aborted_in: accounts.iter().position(|account| account.aborted > 0),
             interrupted: accounts.iter().any(|account| account.interrupted),
             reconnecting: accounts.iter().map(|account| account.reconnecting).sum(),
+            load: accounts.into_iter().map(|account| account.load).collect(),
         }
     }
 
@@ -240,7 +248,7 @@ impl Outcome {
     }
 
     /// Checks the accounting rules: every attempt and every transaction in exactly one bucket, and as many conflicts by
-    /// kind as in all.
+    /// kind, and of everything over time, as in all.
     ///
     /// # Errors
     /// The identity that doesn't hold. That is a defect of the program, never of the server.
@@ -255,7 +263,25 @@ impl Outcome {
         if latencies != ledger.transactions.committed {
             return Err(AccountingError::Latencies { latencies, committed: ledger.transactions.committed });
         }
-        Ok(())
+        self.series.as_ref().map_or(Ok(()), |series| self.check_series(series, &ledger))
+    }
+
+    /// Checks that what was counted over time is what was counted in all, and that it covers the whole run.
+    fn check_series(&self, series: &Series, ledger: &Ledger) -> Result<(), AccountingError> {
+        let bins = self.elapsed.as_nanos().div_ceil(series.bin.as_nanos().max(1)).max(1);
+        let sum = series.total();
+        let latency: u128 = self.scripts.iter().map(|script| script.latency.moments().sum_ns()).sum();
+        let pairs: [(&'static str, u128, u128); 5] = [
+            ("committed transactions", sum.committed.into(), ledger.transactions.committed.into()),
+            ("conflicts", sum.conflicts.into(), ledger.conflicts.into()),
+            ("attempts", sum.attempts.into(), ledger.attempts.started.into()),
+            ("nanoseconds of latency", sum.latency_ns.into(), latency),
+            ("bins", series.bins.len() as u128, bins),
+        ];
+        match pairs.into_iter().find(|(_, over_time, counted)| over_time != counted) {
+            Some((what, over_time, counted)) => Err(AccountingError::Series { what, over_time, counted }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -280,5 +306,15 @@ pub enum AccountingError {
         latencies: u64,
         /// Count in the ledger.
         committed: u64,
+    },
+    /// The series and the ledger differ.
+    #[error("{over_time} {what} over time, but {counted} in all; please report this")]
+    Series {
+        /// Of what.
+        what: &'static str,
+        /// Sum over the bins.
+        over_time: u128,
+        /// The count of the whole run.
+        counted: u128,
     },
 }

@@ -16,6 +16,8 @@
 //! | `transport`, `sockets`, `poller` | the network as a trait, and for real; waiting for it |
 //! | `time`, `timers`, `schedule` | clock, timers, due times |
 //! | `recorder` | counters of one worker |
+//! | `series` | counts over time |
+//! | `load` | how busy a worker was |
 //! | `recording`, `recording/store` | what transactions read and wrote, for the isolation checker |
 //! | `control` | stopping a run and watching it |
 //! | `simulation` | running a crew on another transport and clock |
@@ -25,6 +27,7 @@ mod control;
 mod event;
 mod fleet;
 mod job;
+mod load;
 mod observed;
 mod observer;
 mod poller;
@@ -34,6 +37,7 @@ mod recording;
 mod retry;
 mod rules;
 mod schedule;
+mod series;
 mod simulation;
 mod sockets;
 mod spec;
@@ -46,13 +50,15 @@ pub use control::{Control, Progress, Urgency};
 pub use event::{Cause, Detail, Event, Failed, Place, Report, Step, Unfinished};
 pub use fleet::{AccountingError, Connect, Fleet, OpenError, Outcome, Watch};
 pub use job::{Job, Reconnect};
+pub use load::WorkerLoad;
 pub use observer::{Ended, How, Observer};
 pub use program::{Classify, ErrorClass, Workload, commit_points};
 pub use recorder::{AssertionRecord, CommandRecord, ConflictCount, ScriptRecord};
 pub use recording::{Recording, RecordingError, Storage};
 pub use retry::{Backoff, BackoffError, Jitter, RetryPolicy};
 pub use rules::Rules;
+pub use series::{Bin, Series};
 pub use simulation::Simulation;
 pub use spec::{OnError, Pacing, Protocol, RunSpec, Stop};
-pub use time::{Clock, Nanos, SystemClock};
+pub use time::{Clock, Nanos, SystemClock, ThreadTime};
 pub use transport::{Received, Transport};

@@ -26,8 +26,13 @@ pub struct Workload {
 /// What an error of the server means for the attempt that met it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ErrorClass {
-    /// A conflict between transactions; the attempt may be repeated. Carries the reason in the words of the report.
-    Conflict(Cow<'static, str>),
+    /// A conflict between transactions; the attempt may be repeated.
+    Conflict {
+        /// Why, in the words of the report.
+        reason: Cow<'static, str>,
+        /// About what, if the server says so: a table, or a row of it.
+        object: Option<Cow<'static, str>>,
+    },
     /// The server doesn't know whether it committed (SQLSTATE 40003); never repeated.
     Ambiguous,
     /// Anything else.

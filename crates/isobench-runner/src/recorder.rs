@@ -8,6 +8,8 @@ use isobench_pgwire::SqlState;
 use isobench_stats::{LatencyHistogram, Ledger, Moments};
 
 use crate::control::Progress;
+use crate::series::Counter;
+use crate::time::Nanos;
 
 /// Everything that is counted for one script.
 #[derive(Debug, Clone, Default)]
@@ -63,6 +65,12 @@ pub struct CommandRecord {
     pub retries: u64,
 }
 
+/// More objects than this aren't told apart for one code and reason: what comes later is [`OTHERS`].
+const MOST_OBJECTS: usize = 50;
+
+/// The object of conflicts whose own isn't kept.
+const OTHERS: &str = "others";
+
 /// How often attempts ended in one kind of conflict at one command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConflictCount {
@@ -74,6 +82,8 @@ pub struct ConflictCount {
     pub command: usize,
     /// The reason, in the words of the server's product.
     pub reason: Cow<'static, str>,
+    /// The table, or row, that the conflict was about, if the server said so; `others` beyond the first 50 of a code and reason.
+    pub object: Option<Cow<'static, str>>,
     /// Number of attempts.
     pub count: u64,
 }
@@ -83,6 +93,8 @@ pub struct ConflictCount {
 pub(crate) struct Recorder {
     pub(crate) scripts: Vec<ScriptRecord>,
     pub(crate) conflicts: Vec<ConflictCount>,
+    /// Counts over time, if they are wanted.
+    pub(crate) series: Option<Counter>,
 }
 
 impl ScriptRecord {
@@ -122,25 +134,40 @@ impl Recorder {
                 ..ScriptRecord::default()
             })
             .collect();
-        Recorder { scripts, conflicts: Vec::new() }
+        Recorder { scripts, conflicts: Vec::new(), series: None }
     }
 
     /// Counts an attempt that ended in a conflict.
-    pub(crate) fn conflict(&mut self, at: (usize, usize), sqlstate: SqlState, reason: Cow<'static, str>) {
-        let (script, command) = at;
-        self.scripts[script].ledger.conflicts += 1;
-        self.add_conflict(&ConflictCount { sqlstate, script, command, reason, count: 1 });
+    pub(crate) fn conflict(&mut self, now: Nanos, conflict: ConflictCount) {
+        self.scripts[conflict.script].ledger.conflicts += 1;
+        if let Some(series) = &mut self.series {
+            series.at(now).conflicts += 1;
+        }
+        self.add_conflict(conflict);
     }
 
-    fn add_conflict(&mut self, new: &ConflictCount) {
-        let same = |old: &&mut ConflictCount| {
-            (old.sqlstate, old.script, old.command) == (new.sqlstate, new.script, new.command)
-                && old.reason == new.reason
-        };
-        match self.conflicts.iter_mut().find(same) {
-            Some(old) => old.count += new.count,
-            None => self.conflicts.push(new.clone()),
+    fn add_conflict(&mut self, mut new: ConflictCount) {
+        if new.object.is_some() && self.position(&new).is_none() && self.objects(&new) >= MOST_OBJECTS {
+            new.object = Some(Cow::Borrowed(OTHERS));
         }
+        match self.position(&new) {
+            Some(old) => self.conflicts[old].count += new.count,
+            None => self.conflicts.push(new),
+        }
+    }
+
+    /// Where conflicts of this kind are counted.
+    fn position(&self, new: &ConflictCount) -> Option<usize> {
+        self.conflicts.iter().position(|old| {
+            (old.sqlstate, old.script, old.command) == (new.sqlstate, new.script, new.command)
+                && (&old.reason, &old.object) == (&new.reason, &new.object)
+        })
+    }
+
+    /// How many counts of the same code and reason have an object.
+    fn objects(&self, new: &ConflictCount) -> usize {
+        let same = |old: &&ConflictCount| (old.sqlstate, &old.reason) == (new.sqlstate, &new.reason);
+        self.conflicts.iter().filter(same).filter(|old| old.object.is_some()).count()
     }
 
     pub(crate) fn merge(&mut self, other: &Recorder) {
@@ -148,7 +175,12 @@ impl Recorder {
             mine.merge(theirs);
         }
         for conflict in &other.conflicts {
-            self.add_conflict(conflict);
+            self.add_conflict(conflict.clone());
+        }
+        match (&mut self.series, &other.series) {
+            (Some(mine), Some(theirs)) => mine.merge(theirs),
+            (mine @ None, theirs) => mine.clone_from(theirs),
+            (Some(_), None) => {}
         }
     }
 
@@ -157,6 +189,7 @@ impl Recorder {
         let mut sum = Progress::default();
         for script in &self.scripts {
             let transactions = &script.ledger.transactions;
+            sum.attempts += script.ledger.attempts.started;
             sum.committed += transactions.committed;
             sum.given_up += transactions.given_up;
             sum.abandoned += script.abandoned;
@@ -183,13 +216,51 @@ mod tests {
     fn equal_conflicts_are_counted_together() {
         let mut recorder = Recorder::new([3].into_iter(), false);
         let mut other = recorder.clone();
-        let reason = Cow::Borrowed("concurrent update");
-        recorder.conflict((0, 1), SqlState::SERIALIZATION_FAILURE, reason.clone());
-        other.conflict((0, 1), SqlState::SERIALIZATION_FAILURE, reason.clone());
-        other.conflict((0, 2), SqlState::DEADLOCK_DETECTED, Cow::Borrowed("deadlock"));
+        recorder.conflict(Nanos(1), conflict(1, None));
+        other.conflict(Nanos(1), conflict(1, None));
+        other.conflict(Nanos(1), conflict(2, None));
+        other.conflict(Nanos(1), conflict(1, Some("a")));
+        other
+            .conflict(Nanos(1), ConflictCount { sqlstate: SqlState::DEADLOCK_DETECTED, ..conflict(1, None) });
         recorder.merge(&other);
         let counts: Vec<u64> = recorder.conflicts.iter().map(|conflict| conflict.count).collect();
-        assert_eq!(counts, [2, 1]);
-        assert_eq!(recorder.progress().conflicts, 3);
+        assert_eq!(counts, [2, 1, 1, 1]);
+        assert_eq!(recorder.progress().conflicts, 5);
+    }
+
+    #[test]
+    fn objects_are_told_apart_as_long_as_they_are_few() {
+        let mut recorder = Recorder::new([3].into_iter(), false);
+        let mut other = recorder.clone();
+        for row in 0..60 {
+            let name = format!("row {row}");
+            recorder.conflict(Nanos(1), conflict(row % 3, Some(&name)));
+            recorder.conflict(Nanos(1), conflict(row % 3, Some(&name)));
+            other.conflict(Nanos(1), conflict(row % 3, Some(&format!("row {}", row + 30))));
+        }
+        recorder.conflict(Nanos(1), conflict(0, None));
+        recorder
+            .conflict(Nanos(1), ConflictCount { reason: "another".into(), ..conflict(0, Some("row 99")) });
+        recorder.merge(&other);
+        let count = |object: Option<&str>| {
+            let same = recorder.conflicts.iter().filter(|conflict| conflict.object.as_deref() == object);
+            same.map(|conflict| conflict.count).sum::<u64>()
+        };
+        assert_eq!((count(Some("row 0")), count(Some("row 30")), count(Some("row 49"))), (2, 3, 3));
+        assert_eq!((count(Some("row 50")), count(Some("row 99")), count(None)), (0, 1, 1));
+        assert_eq!(count(Some(OTHERS)), 20 + 40);
+        assert_eq!(recorder.conflicts.len(), 50 + 3 + 2);
+        assert_eq!(recorder.conflicts.iter().map(|conflict| conflict.count).sum::<u64>(), 182);
+    }
+
+    fn conflict(command: usize, object: Option<&str>) -> ConflictCount {
+        ConflictCount {
+            sqlstate: SqlState::SERIALIZATION_FAILURE,
+            script: 0,
+            command,
+            reason: Cow::Borrowed("concurrent update"),
+            object: object.map(|name| Cow::Owned(name.to_owned())),
+            count: 1,
+        }
     }
 }

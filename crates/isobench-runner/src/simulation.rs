@@ -41,8 +41,8 @@ impl<T: Transport> Simulation<T> {
         let published = Published::default();
         let began = clock.now();
         let order =
-            Order { job, stop, clock, control, published: &published, report, streams: &self.streams };
+            Order { job, stop, clock, began, control, published: &published, report, streams: &self.streams };
         let account = self.crew.run(&order, observer);
-        Outcome::from_accounts(job, began, &[account])
+        Outcome::from_accounts(job, began, vec![account])
     }
 }

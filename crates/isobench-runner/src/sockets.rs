@@ -11,7 +11,7 @@ use rustix::event::Timespec;
 
 use crate::job::Reconnect;
 use crate::poller::{Poller, Watched};
-use crate::time::{Clock, Nanos, SystemClock};
+use crate::time::Nanos;
 use crate::transport::{Received, Transport};
 
 /// One worker's sockets.
@@ -20,15 +20,14 @@ pub(crate) struct Sockets {
     open: Vec<Option<Watched>>,
     cancels: Vec<Option<CancelToken>>,
     canceller: Option<Sender<CancelToken>>,
-    clock: SystemClock,
 }
 
 impl Sockets {
     /// Sockets for so many connections, none of which is open.
-    pub(crate) fn new(connections: usize, clock: SystemClock) -> Sockets {
+    pub(crate) fn new(connections: usize) -> Sockets {
         let open = std::iter::repeat_with(|| None).take(connections).collect();
         let cancels = vec![None; connections];
-        Sockets { poller: Poller::new(), open, cancels, canceller: None, clock }
+        Sockets { poller: Poller::new(), open, cancels, canceller: None }
     }
 
     /// Takes over a connection that has been set up; returns what it has received and not understood.
@@ -102,8 +101,8 @@ impl Transport for Sockets {
         self.poller.change(connection, watched)
     }
 
-    fn wait(&mut self, until: Nanos, ready: &mut Vec<usize>) -> io::Result<()> {
-        let left = until.duration_since(self.clock.now());
+    fn wait(&mut self, now: Nanos, until: Nanos, ready: &mut Vec<usize>) -> io::Result<()> {
+        let left = until.duration_since(now);
         let timeout = Timespec {
             tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: left.subsec_nanos().into(),

@@ -98,6 +98,8 @@ pub struct RunSpec {
     pub detail: Detail,
     /// Collect latency, failures and retries for each command (pgbench: `-r`).
     pub per_command: bool,
+    /// Count what happens over time, in bins of this length ([`crate::Series`]).
+    pub series: Option<Duration>,
     /// How long transactions that are under way may take after the end of the run, or after an interrupt, before the
     /// server is asked to cancel them. They then count as cut off, or as ambiguous if their commit was on its way.
     pub grace: Duration,
@@ -120,6 +122,7 @@ impl Default for RunSpec {
             rules: Rules::default(),
             detail: Detail::default(),
             per_command: false,
+            series: None,
             grace: Duration::ZERO,
         }
     }

@@ -17,7 +17,12 @@ impl Nanos {
     /// The instant `duration` later; never beyond [`Nanos::NEVER`].
     #[must_use]
     pub fn after(self, duration: Duration) -> Nanos {
-        Nanos(self.0.saturating_add(nanos(duration)))
+        self.plus(nanos(duration))
+    }
+
+    /// The instant so many nanoseconds later; never beyond [`Nanos::NEVER`].
+    pub(crate) fn plus(self, ns: u64) -> Nanos {
+        Nanos(self.0.saturating_add(ns))
     }
 
     /// Nanoseconds from `earlier` to this instant; 0 if it is not earlier.
@@ -40,6 +45,20 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 pub trait Clock {
     /// The present instant. Never goes backwards.
     fn now(&self) -> Nanos;
+
+    /// What the calling thread has used up to now; `None` where time is simulated.
+    fn thread_time(&self) -> Option<ThreadTime> {
+        None
+    }
+}
+
+/// What a thread has used since it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadTime {
+    /// Time on a processor, user and system.
+    pub cpu: Duration,
+    /// Time in which it was ready to run and had no processor; `None` where the system doesn't tell.
+    pub starved: Option<Duration>,
 }
 
 /// The operating system's monotonic clock, counted from the moment it was made.
@@ -66,6 +85,18 @@ impl Clock for SystemClock {
     fn now(&self) -> Nanos {
         Nanos(monotonic() - self.origin)
     }
+
+    fn thread_time(&self) -> Option<ThreadTime> {
+        let cpu = clock_gettime(ClockId::ThreadCPUTime);
+        let cpu = Duration::new(cpu.tv_sec.try_into().ok()?, cpu.tv_nsec.try_into().ok()?);
+        Some(ThreadTime { cpu, starved: starved() })
+    }
+}
+
+/// How long this thread has waited for a processor: the second number of the file (Linux: `sched-stats.rst`).
+fn starved() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_ascii_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
 /// The system's monotonic clock in nanoseconds. It is read once or twice per transaction, and [`std::time::Instant`] would check

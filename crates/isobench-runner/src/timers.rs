@@ -22,12 +22,12 @@ impl Timers {
         self.queue.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Takes out a client whose instant has come.
-    pub(crate) fn due(&mut self, now: Nanos) -> Option<usize> {
+    /// Takes out a client whose instant has come, with that instant.
+    pub(crate) fn due(&mut self, now: Nanos) -> Option<(Nanos, usize)> {
         if self.next()? > now {
             return None;
         }
-        self.queue.pop().map(|Reverse((_, client))| client)
+        self.queue.pop().map(|Reverse(due)| due)
     }
 }
 
@@ -43,8 +43,8 @@ mod tests {
         timers.set(Nanos(20), 2);
         assert_eq!(timers.next(), Some(Nanos(10)));
         assert_eq!(timers.due(Nanos(9)), None);
-        assert_eq!(timers.due(Nanos(25)), Some(1));
-        assert_eq!(timers.due(Nanos(25)), Some(2));
+        assert_eq!(timers.due(Nanos(25)), Some((Nanos(10), 1)));
+        assert_eq!(timers.due(Nanos(25)), Some((Nanos(20), 2)));
         assert_eq!(timers.due(Nanos(25)), None);
     }
 }

@@ -38,13 +38,14 @@ pub trait Transport {
     /// The operating system refuses.
     fn watch_writable(&mut self, connection: usize, on: bool) -> io::Result<()>;
 
-    /// Waits until a connection has news or the instant `until` has come, and appends the connections to `ready`.
+    /// Waits until a connection has news or the instant `until` has come, and appends the connections to `ready`; `now` is the
+    /// present instant, which the caller has just read.
     /// May return early with none. News may be told only once (edge-triggered): a reader has to receive until
     /// fewer bytes came than the buffer holds. The end of a connection is news of its own.
     ///
     /// # Errors
     /// The operating system refuses; the worker can't go on.
-    fn wait(&mut self, until: Nanos, ready: &mut Vec<usize>) -> io::Result<()>;
+    fn wait(&mut self, now: Nanos, until: Nanos, ready: &mut Vec<usize>) -> io::Result<()>;
 
     /// Asks the server to cancel what the connection is waiting for. Best effort; there is no answer.
     fn cancel(&mut self, connection: usize);

@@ -11,10 +11,12 @@ use crate::client::{Action, CLOSED, Client, Context};
 use crate::control::{Control, Published, Urgency};
 use crate::event::{Cause, Event, Place, Report};
 use crate::job::{Job, Streams};
+use crate::load::{Meter, WorkerLoad};
 use crate::observer::Observer;
 use crate::recorder::Recorder;
 use crate::recording::Pen;
 use crate::schedule::Schedule;
+use crate::series::Counter;
 use crate::spec::{OnError, Pacing, Stop};
 use crate::time::{Clock, Nanos};
 use crate::timers::Timers;
@@ -62,6 +64,7 @@ pub(crate) struct Account {
     pub(crate) aborted: usize,
     /// Time spent on opening and closing sessions for single transactions.
     pub(crate) reconnecting: Duration,
+    pub(crate) load: WorkerLoad,
 }
 
 impl<T: Transport> Crew<T> {
@@ -87,10 +90,13 @@ impl<T: Transport> Crew<T> {
             Pacing::Rate(rate) => Some(Schedule::new(rate, share, began, order.streams.schedule.clone())),
             Pacing::Unpaced | Pacing::ThinkTime(_) => None,
         };
+        let mut recorder = order.job.recorder();
+        recorder.series = spec.series.map(|bin| Counter::new(order.began, bin));
         let mut shift = Shift {
             order,
             live: 0,
-            recorder: order.job.recorder(),
+            recorder,
+            meter: Meter::new(order.clock, began),
             pen: Pen::default(),
             schedule,
             choice: order.streams.choice.clone(),
@@ -114,6 +120,7 @@ impl<T: Transport> Crew<T> {
             interrupted: shift.interrupted,
             reconnecting: Duration::from_nanos(shift.reconnecting),
             recorder: shift.recorder,
+            load: shift.meter.finish(order.clock, shift.now, self.clients.len()),
             aborted: self.clients.iter().filter(|client| client.is_aborted()).count(),
         }
     }
@@ -124,6 +131,8 @@ pub(crate) struct Order<'a> {
     pub(crate) job: &'a Job,
     pub(crate) stop: Stop,
     pub(crate) clock: &'a dyn Clock,
+    /// When the run began, for all workers.
+    pub(crate) began: Nanos,
     pub(crate) control: &'a Control,
     pub(crate) published: &'a Published,
     pub(crate) report: &'a Report<'a>,
@@ -137,6 +146,7 @@ struct Shift<'a, T> {
     /// Clients that haven't finished.
     live: usize,
     recorder: Recorder,
+    meter: Meter,
     pen: Pen,
     schedule: Option<Schedule>,
     choice: Option<Prng>,
@@ -165,34 +175,54 @@ impl<T: Transport> Shift<'_, T> {
         let mut buffer = vec![0; BUFFER];
         let mut ready = Vec::new();
         let mut due = Vec::new();
+        let mut served = self.live;
         while self.live > 0 {
+            self.meter.end_pass(self.now, served);
             let until = self
                 .timers
                 .next()
                 .unwrap_or(Nanos::NEVER)
                 .min(self.now.after(LONGEST_WAIT))
                 .min(if self.phase == Phase::Running { self.deadline } else { Nanos::NEVER });
-            if let Err(error) = self.crew.transport.wait(until, &mut ready) {
+            let waited = self.crew.transport.wait(self.now, until, &mut ready);
+            self.now = self.order.clock.now();
+            self.meter.begin_pass(self.now);
+            served = ready.len();
+            if let Err(error) = waited {
                 self.give_up(&error);
                 break;
             }
-            for client in ready.drain(..) {
-                self.serve(client, &mut buffer);
+            if !ready.is_empty() {
+                for client in ready.drain(..) {
+                    self.serve(client, &mut buffer);
+                }
+                self.now = self.order.clock.now();
             }
-            self.now = self.order.clock.now();
-            // Taken out all at once: a client that asks to be called again at once waits for its next turn.
-            due.extend(std::iter::from_fn(|| self.timers.due(self.now)));
-            for client in due.drain(..) {
-                self.call(client, Client::on_timer);
-            }
+            served += self.serve_timers(&mut due);
             self.watch_the_end();
             self.publish(false);
         }
+        self.meter.end_pass(self.now, served);
         self.publish(true);
         let recording = self.order.job.recording.as_ref();
         if let Some(problem) = recording.and_then(|recording| self.pen.hand_over(recording)) {
             (self.order.report)(Event::Unrecorded(problem));
         }
+    }
+
+    /// Calls the clients whose instant has come, and returns how many they were.
+    fn serve_timers(&mut self, due: &mut Vec<(Nanos, usize)>) -> usize {
+        // Taken out all at once: a client that asks to be called again at once waits for its next turn.
+        due.extend(std::iter::from_fn(|| self.timers.due(self.now)));
+        let (turn, count) = (self.now, due.len());
+        for (at, client) in due.drain(..) {
+            self.meter.timer(at, turn);
+            self.call(client, Client::on_timer);
+        }
+        if count > 0 {
+            self.now = self.order.clock.now();
+        }
+        count
     }
 
     /// Calls a client and does what it asks for.

@@ -26,7 +26,7 @@
 //! isobench_pgwire::frontend::query(&mut query, b"INSERT INTO t VALUES (1)");
 //! assert_eq!(server.send(0, &query)?, query.len());
 //! let mut ready = Vec::new();
-//! server.wait(Nanos::NEVER, &mut ready)?;
+//! server.wait(server.now(), Nanos::NEVER, &mut ready)?;
 //! assert_eq!((ready, server.now()), (vec![0], Nanos(1_000_000)));
 //! assert!(matches!(server.receive(0, &mut [0; 100])?, Received::Bytes(_)));
 //! assert_eq!(server.truth().committed_rows, 1);
@@ -108,7 +108,7 @@ impl Transport for SimulatedServer {
         Ok(())
     }
 
-    fn wait(&mut self, until: Nanos, ready: &mut Vec<usize>) -> io::Result<()> {
+    fn wait(&mut self, _now: Nanos, until: Nanos, ready: &mut Vec<usize>) -> io::Result<()> {
         self.network.borrow_mut().wait(until, ready)
     }
 
@@ -153,7 +153,7 @@ mod tests {
     fn wait(server: &mut SimulatedServer, milliseconds: u64) -> Vec<usize> {
         let mut ready = Vec::new();
         let until = server.now().after(Duration::from_millis(milliseconds));
-        server.wait(until, &mut ready).expect("time is left");
+        server.wait(server.now(), until, &mut ready).expect("time is left");
         ready
     }
 

@@ -17,7 +17,7 @@ pub fn job(spec: RunSpec, workload: Workload, database: &Database) -> Job {
         }
         product
             .conflict(error.code, &error.message, error.detail.as_deref())
-            .map_or(ErrorClass::Other, |conflict| ErrorClass::Conflict(conflict.reason))
+            .map_or(ErrorClass::Other, |conflict| ErrorClass::Conflict { reason: conflict.reason, object: None })
     };
     Job::new(spec, workload, Box::new(classify))
 }

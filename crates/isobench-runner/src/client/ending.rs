@@ -1,5 +1,6 @@
 //! How attempts and transactions end: each in exactly one bucket of the ledger, and what the client does next.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use isobench_isolation::history::{Outcome, Transaction};
@@ -10,6 +11,7 @@ use super::{Action, Client, Context, Failure, State};
 use crate::event::{Cause, Event};
 use crate::observer::How;
 use crate::program::ErrorClass;
+use crate::recorder::ConflictCount;
 use crate::spec::OnError;
 
 /// The bucket of an attempt that ends its transaction too, without a commit.
@@ -33,6 +35,11 @@ impl Client {
         record.ledger.late += u64::from(late);
         record.latency.record(now.since(since));
         record.count_tries(tries);
+        if let Some(series) = &mut ctx.recorder.series {
+            let bin = series.at(now);
+            bin.committed += 1;
+            bin.latency_ns = bin.latency_ns.saturating_add(now.since(since));
+        }
         if self.tape.is_some() {
             // A block that the script leaves open is undone with its session.
             let open = self.status != TransactionStatus::Idle;
@@ -49,8 +56,8 @@ impl Client {
         };
         let (code, command) = (failure.error.code, failure.command);
         match (ctx.job.classify)(&failure.error) {
-            ErrorClass::Conflict(reason) => {
-                ctx.recorder.conflict((self.script, command), code, reason);
+            ErrorClass::Conflict { reason, object } => {
+                self.count_conflict(ctx, command, code, (reason, object));
                 self.after_conflict(ctx, command, code)
             }
             ErrorClass::Ambiguous => {
@@ -64,6 +71,18 @@ impl Client {
             }
             ErrorClass::Other => self.errored(ctx, &failure),
         }
+    }
+
+    /// Counts an attempt that ended in a conflict, for this reason and about this object.
+    fn count_conflict(
+        &self,
+        ctx: &mut Context<'_>,
+        command: usize,
+        sqlstate: SqlState,
+        (reason, object): (Cow<'static, str>, Option<Cow<'static, str>>),
+    ) {
+        let conflict = ConflictCount { sqlstate, script: self.script, command, reason, object, count: 1 };
+        ctx.recorder.conflict(ctx.now, conflict);
     }
 
     fn after_conflict(&mut self, ctx: &mut Context<'_>, command: usize, code: SqlState) -> Action {
@@ -168,9 +187,8 @@ impl Client {
                 let failed = self.failure.as_ref().filter(|failure| !failure.error.is_fatal());
                 let class = failed.map(|failure| (ctx.job.classify)(&failure.error));
                 let unanswered = matches!(class, None | Some(ErrorClass::Ambiguous));
-                if let Some((failure, ErrorClass::Conflict(reason))) = failed.zip(class) {
-                    let at = (self.script, failure.command);
-                    ctx.recorder.conflict(at, failure.error.code, reason);
+                if let Some((failure, ErrorClass::Conflict { reason, object })) = failed.zip(class) {
+                    self.count_conflict(ctx, failure.command, failure.error.code, (reason, object));
                 }
                 // The server executes what a pipeline holds before it is asked to synchronise.
                 let under_way = self.outstanding > 0 || self.pipeline.is_some();

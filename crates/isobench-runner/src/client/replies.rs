@@ -349,7 +349,7 @@ impl Client {
 /// True if a client goes on after this error.
 fn survives(ctx: &Context<'_>, error: &ServerError) -> bool {
     match (ctx.job.classify)(error) {
-        ErrorClass::Conflict(_) | ErrorClass::Ambiguous => true,
+        ErrorClass::Conflict { .. } | ErrorClass::Ambiguous => true,
         ErrorClass::Other if ctx.cancelling && error.code == SqlState::QUERY_CANCELED => true,
         ErrorClass::Other => ctx.job.spec.on_error == OnError::Continue,
     }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{Detail, OnError, Pacing, Protocol, RetryPolicy, Rules, Stop, Urgency};
-use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
+use isobench_testkit::simulated::{Fault, Faults, Loss, On, Settings, When};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::harness::{Case, INSERT, TRANSFER, backoff, millis, tries};
+use crate::harness::{Case, INSERT, TRANSFER, backoff, micros, millis, tries};
 
 /// The protocols in which pipelines are possible.
 pub const EXTENDED: &[Protocol] = &[Protocol::Extended, Protocol::Prepared];
@@ -130,8 +130,10 @@ prop_compose! {
         spread in 0_u64..3_000_000,
         pieces in prop::option::of(1_usize..40),
         short_writes in prop::option::of(1_usize..60),
-    ) -> (u64, std::ops::RangeInclusive<u64>, Option<usize>, Option<usize>) {
-        (seed, fastest..=fastest + spread, pieces, short_writes)
+        receiving in prop_oneof![Just(0), 0_u64..300],
+    ) -> Settings {
+        let latency = fastest..=fastest + spread;
+        Settings { seed, latency, receiving: micros(receiving), pieces, short_writes, ..Settings::default() }
     }
 }
 
@@ -140,12 +142,13 @@ prop_compose! {
     pub fn cases(scripts: Scripts)(
         (script, protocol) in script(scripts),
         clients in 1_usize..6,
-        (seed, latency, pieces, short_writes) in network(),
+        settings in network(),
         (faults, retry, pacing) in (faults(), policy(), pacing()),
         limit in prop::option::of((1_u64..40).prop_map(millis)),
         on_error in select(vec![OnError::Abort, OnError::Continue, OnError::EndRun]),
         (rules, connecting) in (rules(), connecting()),
         (errors, steps) in (any::<bool>(), any::<bool>()),
+        series in prop::option::of((1_u64..20_000).prop_map(micros)),
         stop in stop(),
         grace in 0_u64..50,
         interrupts in prop::collection::vec(((0_u64..80_000).prop_map(Duration::from_micros), urgency()), 0..3),
@@ -157,17 +160,15 @@ prop_compose! {
         if let Some(connecting) = connecting {
             case = case.connect_each(connecting);
         }
-        case.spec.seed = seed;
+        case.spec.seed = settings.seed;
+        case.spec.series = series;
         case.spec.grace = millis(grace);
         case.stop = stop;
         case.interrupts = interrupts;
         // Against a server that hangs, or conflicts without end, a number of transactions is no end.
         case.interrupts.push((millis(5_000), Urgency::Now));
-        case.settings.seed = seed;
-        case.settings.latency = latency;
-        case.settings.pieces = pieces;
-        case.settings.short_writes = short_writes;
-        case.settings.time_limit = Duration::from_secs(20);
+        let (connecting, faults) = (case.settings.connecting, case.settings.faults);
+        case.settings = Settings { connecting, faults, time_limit: Duration::from_secs(20), ..settings };
         case
     }
 }

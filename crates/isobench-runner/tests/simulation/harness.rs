@@ -38,6 +38,11 @@ pub const fn millis(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
 
+/// A duration of microseconds.
+pub const fn micros(microseconds: u64) -> Duration {
+    Duration::from_micros(microseconds)
+}
+
 /// At most so many tries, without backoff.
 pub fn tries(most: u32) -> RetryPolicy {
     RetryPolicy { max_tries: NonZeroU32::new(most), backoff: Backoff::None }
@@ -172,6 +177,12 @@ impl Case {
         self
     }
 
+    /// What happens over time is counted, in bins of this length.
+    pub fn series(mut self, bin: Duration) -> Case {
+        self.spec.series = Some(bin);
+        self
+    }
+
     pub fn time(mut self, time: Duration) -> Case {
         self.stop = Stop::Time(time);
         self
@@ -257,6 +268,7 @@ impl Stage {
             u128::from(spent) <= outcome.elapsed.as_nanos() * u128::from(clients),
             "more time spent than passed"
         );
+        check_load(&outcome);
         let ran = Ran { ledger: outcome.ledger(), outcome, truth, events, ended: witness.ended };
         ran.check_observations(&self.case.spec);
         ran
@@ -395,10 +407,23 @@ impl Ran {
     }
 }
 
+/// Holds what is said of the worker against the whole.
+fn check_load(outcome: &Outcome) {
+    let [load] = &outcome.load[..] else { panic!("{:?}", outcome.load) };
+    assert!(load.busy <= load.elapsed && load.elapsed <= outcome.elapsed, "{load:?}");
+    // A pass serves one at least, but for those that only look after the end.
+    assert!(load.timers.len() <= load.lag.len() && load.passes > 0, "{load:?}");
+    assert!(u128::from(load.lag.moments().max_ns().unwrap_or(0)) <= load.busy.as_nanos(), "{load:?}");
+}
+
 fn classify(error: &ServerError) -> ErrorClass {
+    let conflict = |reason| ErrorClass::Conflict {
+        reason: Cow::Borrowed(reason),
+        object: error.table.clone().map(Cow::Owned),
+    };
     match error.code {
-        SqlState::SERIALIZATION_FAILURE => ErrorClass::Conflict(Cow::Borrowed("concurrent update")),
-        SqlState::DEADLOCK_DETECTED => ErrorClass::Conflict(Cow::Borrowed("deadlock")),
+        SqlState::SERIALIZATION_FAILURE => conflict("concurrent update"),
+        SqlState::DEADLOCK_DETECTED => conflict("deadlock"),
         SqlState::STATEMENT_COMPLETION_UNKNOWN => ErrorClass::Ambiguous,
         _ => ErrorClass::Other,
     }

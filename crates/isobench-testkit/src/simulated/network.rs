@@ -166,6 +166,9 @@ impl Network {
 
     pub(super) fn receive(&mut self, connection: usize, buffer: &mut [u8]) -> io::Result<Received> {
         let number = self.wire(connection);
+        if !self.wires[number].arrived.is_empty() {
+            self.pass_to(self.now.after(self.settings.receiving));
+        }
         let wire = &mut self.wires[number];
         if wire.closed_by_client {
             return Err(io::ErrorKind::NotConnected.into());

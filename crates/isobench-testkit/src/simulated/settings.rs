@@ -14,6 +14,8 @@ pub struct Settings {
     pub latency: RangeInclusive<u64>,
     /// How long it takes to open a session, which nothing but the opener waits for.
     pub connecting: Duration,
+    /// How long it takes to receive, if anything has arrived, which nothing but the receiver waits for.
+    pub receiving: Duration,
     /// What goes wrong.
     pub faults: Faults,
     /// The results of SELECT, and of INSERT and UPDATE with RETURNING: the first entry whose text occurs in the statement answers it. Without a match the
@@ -34,6 +36,7 @@ impl Default for Settings {
             seed: 0,
             latency: 1_000_000..=1_000_000,
             connecting: Duration::ZERO,
+            receiving: Duration::ZERO,
             faults: Faults::none(),
             answers: Vec::new(),
             pieces: None,
