@@ -55,5 +55,5 @@ pub use document::{
     Series, Server, ServerProcesses, ServerSide, Summary, SweepResult, SweepStep, TimeSpent, Transactions,
     Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, WitnessArrow, WitnessTransaction, json_schema,
 };
-pub use summarise::summarise;
+pub use summarise::{resolution, summarise};
 pub use text::render;

@@ -3,14 +3,19 @@
 //! Only reads the rounds and the plan's levels, so a saved result can be summarised again. Not here: the
 //! arithmetic of intervals (`isobench_stats`) and the wording (`text`).
 
-use std::collections::BTreeMap;
+mod compared;
+mod flags;
+mod observed;
+mod within;
 
-use isobench_stats::{LatencyHistogram, Ledger, mean_interval, paired_ratio};
+use isobench_stats::{LatencyHistogram, Ledger, mean_interval, percentile_with_interval};
 
 use crate::document::{
-    Cell, Document, Interval, IntervalSource, Latency, RatioToFirst, Round, Summary, VerdictSummary,
+    Cell, Document, Interval, IntervalSource, Latency, PercentileInterval, Round, Summary, VerdictSummary,
 };
 use crate::numbers::finite;
+
+pub use compared::resolution;
 
 /// Computes the summary of every cell from its rounds.
 ///
@@ -20,15 +25,15 @@ use crate::numbers::finite;
 pub fn summarise(document: &mut Document) {
     let references: Vec<Option<usize>> =
         document.cells.iter().map(|cell| reference_of(document, cell)).collect();
-    let summaries: Vec<Summary> = document
-        .cells
-        .iter()
-        .zip(references)
-        .map(|(cell, reference)| summary_of(cell, reference.map(|index| &document.cells[index])))
-        .collect();
+    let summaries: Vec<Summary> = document.cells.iter().map(|cell| summary_of(document, cell)).collect();
     for (cell, summary) in document.cells.iter_mut().zip(summaries) {
         cell.summary = summary;
     }
+    let ratios = compared::ratios(document, &references);
+    for (cell, ratio) in document.cells.iter_mut().zip(ratios) {
+        cell.summary.ratio = ratio;
+    }
+    document.resolution = document.resolution.map(|known| resolution(document, known.wanted));
 }
 
 /// The rounds that conclusions rest on.
@@ -42,12 +47,12 @@ pub fn counted_ledger(cell: &Cell) -> Ledger {
     counted_rounds(cell).iter().map(|round| round.ledger()).collect::<Vec<_>>().iter().sum()
 }
 
+/// The place of the cell that another one is compared with.
 fn reference_of(document: &Document, cell: &Cell) -> Option<usize> {
     let first = document.plan.levels.first().copied();
-    document
-        .cells
-        .iter()
-        .position(|other| (first.is_none() || other.level.requested == first) && same_factors(other, cell))
+    document.cells.iter().position(|other| {
+        (first.is_none() || other.level.requested == first) && !other.calibration && same_factors(other, cell)
+    })
 }
 
 /// True if two cells differ in nothing but their levels.
@@ -73,28 +78,56 @@ pub fn groups(document: &Document) -> Vec<Vec<&Cell>> {
     groups
 }
 
-fn summary_of(cell: &Cell, reference: Option<&Cell>) -> Summary {
+fn summary_of(document: &Document, cell: &Cell) -> Summary {
     let rounds = counted_rounds(cell);
     let ledger = counted_ledger(cell);
-    let tps: Vec<f64> = rounds.iter().filter_map(|round| rate(round, round.transactions.committed)).collect();
     let attempts: Vec<f64> = rounds.iter().filter_map(|round| rate(round, round.attempts.started)).collect();
+    let bins = within::bins(document, &rounds);
+    let distributions = distributions(&rounds);
     Summary {
-        tps: interval(&tps),
-        ratio: reference.and_then(|reference| ratio(cell, reference)),
+        tps: throughput(&rounds, &bins),
+        ratio: None,
         conflict_ratio: ledger.conflict_ratio(),
         attempts_per_s: mean_interval(&attempts).map(|estimate| estimate.mean),
         retries_per_transaction: ledger.retries_per_transaction(),
         wasted_share: ledger.wasted_share(),
-        latency_ms: latency(&rounds),
+        time_s: ledger.time.into(),
+        effective_samples: within::effective_samples(&bins),
+        latency_ms: latency(&distributions),
+        percentiles: percentiles(&distributions),
+        waits: observed::waits(&rounds),
+        predicate_locks: observed::predicate_locks(&rounds),
+        client_cpu_us: observed::client_cpu_us(&rounds),
+        server_cpu_us: observed::server_cpu_us(&rounds),
+        flags: flags::flags(document, cell, &rounds, &bins),
         invariants_held: invariants_held(cell),
         violations: violations(cell),
         verdict: VerdictSummary::of(
             &cell.rounds.iter().filter_map(|round| round.verdict.as_ref()).collect::<Vec<_>>(),
         ),
         level_differs: cell.level.differs(),
-        time_s: ledger.time.into(),
         rounds: u32::try_from(cell.rounds.iter().filter(|round| round.complete).count()).unwrap_or(u32::MAX),
-        ..Summary::default()
+    }
+}
+
+/// Committed transactions per second: over the rounds, or, of a single one, from its own course.
+fn throughput(rounds: &[&Round], bins: &[Vec<f64>]) -> Interval {
+    let samples: Vec<f64> =
+        rounds.iter().filter_map(|round| rate(round, round.transactions.committed)).collect();
+    let Some(estimate) = mean_interval(&samples) else { return Interval::default() };
+    // Few rounds that scatter widely give an interval that reaches below zero, where no rate lies.
+    let low = |low: f64| low.max(0.0);
+    if let ([bins], [mean]) = (bins, samples.as_slice())
+        && let Some((below, above)) = within::half_widths(bins)
+    {
+        let (low, high) = (Some(low(mean - below)), Some(mean + above));
+        return Interval { mean: Some(*mean), low, high, source: IntervalSource::Batches };
+    }
+    Interval {
+        mean: Some(estimate.mean),
+        low: estimate.low.map(low),
+        high: estimate.high,
+        source: IntervalSource::Rounds,
     }
 }
 
@@ -102,49 +135,33 @@ fn rate(round: &Round, count: u64) -> Option<f64> {
     finite(count as f64 / round.seconds).filter(|rate| *rate >= 0.0)
 }
 
-fn interval(samples: &[f64]) -> Interval {
-    mean_interval(samples).map_or_else(Interval::default, |estimate| Interval {
-        mean: Some(estimate.mean),
-        // Few rounds that scatter widely give an interval that reaches below zero, where no rate lies.
-        low: estimate.low.map(|low| low.max(0.0)),
-        high: estimate.high,
-        source: IntervalSource::Rounds,
-    })
+/// The distributions of the rounds in which anything committed. With a damaged or missing one among them there are none, for
+/// the rest isn't the same population.
+fn distributions(rounds: &[&Round]) -> Vec<LatencyHistogram> {
+    let committing = rounds.iter().filter(|round| round.transactions.committed > 0);
+    let found: Option<Vec<LatencyHistogram>> =
+        committing.map(|round| round.latency_ms.distribution()).collect();
+    found.unwrap_or_default()
 }
 
-fn ratio(cell: &Cell, reference: &Cell) -> Option<RatioToFirst> {
-    let by_number = |cell: &Cell| -> BTreeMap<u32, f64> {
-        let rounds = counted_rounds(cell);
-        rounds
-            .iter()
-            .filter_map(|round| Some((round.round, rate(round, round.transactions.committed)?)))
-            .collect()
-    };
-    let (own, first) = (by_number(cell), by_number(reference));
-    let pairs: Vec<(f64, f64)> =
-        own.iter().filter_map(|(number, tps)| Some((*tps, *first.get(number)?))).collect();
-    let ratio = paired_ratio(&pairs)?;
-    Some(RatioToFirst {
-        to: reference.level.name(),
-        mean: ratio.mean,
-        low: ratio.low,
-        high: ratio.high,
-        significant: ratio.significant,
-        ..RatioToFirst::default()
-    })
-}
-
-/// Percentiles come from merged histograms, never from averages of percentiles. With a damaged or missing one among
-/// them there are none, for the rest isn't the same population.
-fn latency(rounds: &[&Round]) -> Latency {
+/// Percentiles come from merged histograms, never from averages of percentiles.
+fn latency(rounds: &[LatencyHistogram]) -> Latency {
     let mut merged = LatencyHistogram::new();
-    for round in rounds.iter().filter(|round| round.transactions.committed > 0) {
-        match round.latency_ms.distribution() {
-            Some(distribution) => merged.merge(&distribution),
-            None => return Latency::default(),
-        }
+    for round in rounds {
+        merged.merge(round);
     }
     Latency::figures(&merged)
+}
+
+/// The percentages that get an interval.
+const PERCENTAGES: [f64; 6] = [50.0, 90.0, 95.0, 99.0, 99.9, 99.99];
+
+fn percentiles(rounds: &[LatencyHistogram]) -> Vec<PercentileInterval> {
+    let one = |percent: f64| {
+        let found = percentile_with_interval(rounds, percent)?;
+        Some(PercentileInterval { percent, ms: found.value, low: found.low, high: found.high })
+    };
+    PERCENTAGES.into_iter().filter_map(one).collect()
 }
 
 fn invariants_held(cell: &Cell) -> Option<bool> {

@@ -253,12 +253,12 @@ fn optional_fields_may_be_missing() {
 
 #[test]
 fn other_files_are_refused_with_a_reason() {
-    let newer = example("nothing").to_json().replace("\"format_version\": 1", "\"format_version\": 2");
+    let newer = example("nothing").to_json().replace("\"format_version\": 2", "\"format_version\": 3");
     let error = Document::from_json(&newer).unwrap_err();
-    assert!(matches!(error, DocumentError::Newer { found: 2 }));
+    assert!(matches!(error, DocumentError::Newer { found: 3 }));
     assert_eq!(
         error.to_string(),
-        "this result has format version 2, but this isobench reads versions up to 1; \
+        "this result has format version 3, but this isobench reads versions up to 2; \
          use the isobench that wrote it or a newer one"
     );
     assert_eq!(

@@ -202,6 +202,9 @@ pub fn errored(cell: &Cell) -> u64 {
 
 fn level(document: &Document, cell: &Cell) -> Vec<String> {
     let mut lines = vec![cell.level.name()];
+    if cell.calibration {
+        lines.push("once more (A/A)".to_owned());
+    }
     if cell.level.differs() {
         lines.push(format!("→ {}", cell.level.effective));
     }
@@ -216,6 +219,7 @@ fn level(document: &Document, cell: &Cell) -> Vec<String> {
     if errored > 0 {
         lines.push(format!("ERRORED {}", count(errored)));
     }
+    lines.extend(cell.summary.flags.iter().map(|flag| format!("! {}", flag.kind.name())));
     lines
 }
 
@@ -234,7 +238,7 @@ fn ratio(_: &Document, cell: &Cell) -> Vec<String> {
     let Some(ratio) = &cell.summary.ratio else {
         return vec![MISSING.to_owned()];
     };
-    if ratio.to == cell.level.name() {
+    if ratio.to == cell.level.name() && !cell.calibration {
         return vec!["first".to_owned()];
     }
     let ends = ratio.low.zip(ratio.high);

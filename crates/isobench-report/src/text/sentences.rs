@@ -3,8 +3,8 @@
 //! Not here: the table.
 
 use super::columns::{errored, is_incomplete};
-use super::judgement;
 use super::layout::wrap;
+use super::{judgement, precision};
 use crate::document::{Cell, CellLevel, Document, RatioToFirst, Round};
 use crate::numbers::{counted, percent, short};
 use crate::summarise::counted_ledger;
@@ -15,12 +15,14 @@ pub fn lines(document: &Document, width: usize) -> Vec<String> {
     let mut paragraphs: Vec<String> =
         levels(document).iter().map(|cells| about_level(document, cells)).collect();
     if document.cells.iter().all(|cell| cell.summary.tps.low.is_none()) {
-        let mut paragraph = "No intervals: they need two complete rounds or more.".to_owned();
+        let mut paragraph =
+            "No intervals: they need two complete rounds or more, or a long one with a series.".to_owned();
         if levels(document).len() > 1 {
             paragraph.push_str(" Whether a difference is more than noise is unknown.");
         }
         paragraphs.push(paragraph);
     }
+    paragraphs.extend(precision::paragraphs(document));
     paragraphs.extend(judgement::unproved(document));
     paragraphs.iter().flat_map(|paragraph| wrap(paragraph, width, 2)).collect()
 }
@@ -28,7 +30,7 @@ pub fn lines(document: &Document, width: usize) -> Vec<String> {
 /// The cells of each level, in the document's order.
 fn levels(document: &Document) -> Vec<Vec<&Cell>> {
     let mut levels: Vec<Vec<&Cell>> = Vec::new();
-    for cell in &document.cells {
+    for cell in document.cells.iter().filter(|cell| !cell.calibration) {
         match levels.iter_mut().find(|cells| cells[0].level == cell.level) {
             Some(cells) => cells.push(cell),
             None => levels.push(vec![cell]),
@@ -47,6 +49,7 @@ fn about_level(document: &Document, cells: &[&Cell]) -> String {
     sentences.extend(incomplete(document, cells));
     sentences.extend(not_retried(cells));
     sentences.extend(left_over(cells));
+    sentences.extend(flagged(cells));
     sentences.join(" ")
 }
 
@@ -201,6 +204,13 @@ fn left_over(cells: &[&Cell]) -> Option<String> {
     .map(|(number, what)| format!("{} {what}", counted(number, "transaction")))
     .collect();
     (!parts.is_empty()).then(|| format!("Not counted as throughput: {}.", parts.join(", ")))
+}
+
+/// What makes the numbers less certain than they look.
+fn flagged(cells: &[&Cell]) -> Option<String> {
+    let texts: Vec<&str> =
+        cells.iter().flat_map(|cell| &cell.summary.flags).map(|flag| flag.text.as_str()).collect();
+    (!texts.is_empty()).then(|| format!("But: {}.", texts.join("; ")))
 }
 
 /// "12", or "12 to 34"; `None` of nothing.

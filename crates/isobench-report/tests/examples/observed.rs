@@ -5,8 +5,8 @@ use isobench_report::{
     Round, Series, ServerProcesses, ServerSide, SweepResult, SweepStep, WaitRow,
 };
 
-/// Bins of a round, 50 ms each.
-const BINS: u64 = 100;
+/// Bins of a round.
+const BINS: u64 = 50;
 
 /// Adds to a comparison of three levels what was observed meanwhile.
 pub fn observed(mut document: Document) -> Document {
@@ -28,6 +28,10 @@ pub fn observed(mut document: Document) -> Document {
     ];
     let mut again = document.cells[0].clone();
     again.calibration = true;
+    again.rounds.rotate_left(1);
+    for (round, number) in again.rounds.iter_mut().zip(1..) {
+        round.round = number;
+    }
     document.cells.insert(1, again);
     for (index, cell) in document.cells.iter_mut().enumerate() {
         observe(cell, index as u64);
@@ -77,11 +81,11 @@ fn series(round: &Round) -> Series {
 }
 
 fn server_side(index: u64, round: &Round) -> ServerSide {
-    let at_s: Vec<f64> = (1..=40).map(|sample| f64::from(sample) * round.seconds / 41.0).collect();
+    let at_s: Vec<f64> = (1..=30).map(|sample| f64::from(sample) * round.seconds / 31.0).collect();
     let row = |kind: &str, event: &str, most: u32| WaitRow {
         kind: kind.to_owned(),
         event: event.to_owned(),
-        sessions: (0..40).map(|sample| most.saturating_sub(sample * 3 % 4)).collect(),
+        sessions: (0..30).map(|sample| most.saturating_sub(sample * 3 % 4)).collect(),
     };
     let mut waits = vec![row("Client", "ClientRead", 2), row("CPU", "", 2), row("IO", "WALSync", 1)];
     if index > 1 {

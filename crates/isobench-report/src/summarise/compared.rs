@@ -1,0 +1,97 @@
+//! Each cell as a multiple of the first level's, measured in the same rounds; the noise of the machine; how precise that is.
+//!
+//! Not here: the arithmetic of ratios (`isobench_stats`).
+
+use std::collections::BTreeMap;
+
+use isobench_stats::{Ratio, noise_of, paired_ratio, rounds_needed};
+
+use super::{counted_rounds, rate, same_factors};
+use crate::document::{Cell, Document, RatioToFirst, Resolution, RoundsFor};
+
+/// Precisions for which the needed rounds are told.
+const RESOLUTIONS: [f64; 3] = [0.01, 0.02, 0.05];
+
+/// For each cell its ratio to the cell at its reference.
+///
+/// Paired by the number of the round. If the group of cells has an A/A cell, a difference counts only if it is larger than
+/// what that shows or can't exclude.
+pub fn ratios(document: &Document, references: &[Option<usize>]) -> Vec<Option<RatioToFirst>> {
+    let compare = |(cell, reference): (&Cell, &Option<usize>)| {
+        let first = &document.cells[(*reference)?];
+        let pairs = pairs(cell, first);
+        let ratio = paired_ratio(&pairs)?;
+        Some((first, pairs, ratio))
+    };
+    let found: Vec<Option<_>> = document.cells.iter().zip(references).map(compare).collect();
+    let noise_beside = |cell: &Cell| {
+        let known = document.cells.iter().zip(&found);
+        let mut known = known.filter(|(other, _)| other.calibration && same_factors(other, cell));
+        known.find_map(|(_, found)| noise_of(&found.as_ref()?.2))
+    };
+    let shown = |(cell, found): (&Cell, &Option<(&Cell, Vec<(f64, f64)>, Ratio)>)| {
+        let (first, pairs, ratio) = found.as_ref()?;
+        Some(ratio_to(first, pairs, ratio, noise_beside(cell)))
+    };
+    document.cells.iter().zip(&found).map(shown).collect()
+}
+
+fn ratio_to(first: &Cell, pairs: &[(f64, f64)], ratio: &Ratio, noise: Option<f64>) -> RatioToFirst {
+    let needed = |resolution: f64| {
+        let rounds = u32::try_from(rounds_needed(pairs, resolution)?).ok()?;
+        Some(RoundsFor { resolution, rounds })
+    };
+    // A cell isn't compared with itself.
+    let itself = ratio.half_width() == Some(0.0);
+    RatioToFirst {
+        to: first.level.name(),
+        mean: ratio.mean,
+        low: ratio.low,
+        high: ratio.high,
+        significant: noise.map_or(ratio.significant, |noise| ratio.beyond(noise)),
+        noise: noise.map(f64::exp_m1),
+        rounds_for: if itself { Vec::new() } else { RESOLUTIONS.into_iter().filter_map(needed).collect() },
+    }
+}
+
+/// Committed transactions per second of two cells in the rounds that both have.
+fn pairs(cell: &Cell, reference: &Cell) -> Vec<(f64, f64)> {
+    let by_number = |cell: &Cell| -> BTreeMap<u32, f64> {
+        let rounds = counted_rounds(cell);
+        rounds
+            .iter()
+            .filter_map(|round| Some((round.round, rate(round, round.transactions.committed)?)))
+            .collect()
+    };
+    let (own, first) = (by_number(cell), by_number(reference));
+    own.iter().filter_map(|(number, tps)| Some((*tps, *first.get(number)?))).collect()
+}
+
+/// How precise the ratios of a summarised document are, against what was wanted (0.02: ± 2 %).
+///
+/// Reached is what the least known ratio has: e to the half width of its logarithm's interval, minus 1. Ratios of cells in
+/// which nothing ever commits have no width and count as known.
+pub fn resolution(document: &Document, wanted: f64) -> Resolution {
+    let mut reached: Option<f64> = Some(0.0);
+    let mut more: Option<u32> = Some(0);
+    let references = document.cells.iter().map(|cell| super::reference_of(document, cell));
+    for (index, (cell, reference)) in document.cells.iter().zip(references).enumerate() {
+        let Some(reference) = reference.filter(|reference| *reference != index) else { continue };
+        let pairs = pairs(cell, &document.cells[reference]);
+        let Some(ratio) = paired_ratio(&pairs) else {
+            (reached, more) = (None, None);
+            continue;
+        };
+        let nothing = ratio.mean == 0.0 && ratio.significant;
+        let width = if nothing { Some(0.0) } else { ratio.half_width().map(f64::exp_m1) };
+        reached = reached.zip(width).map(|(reached, width)| reached.max(width));
+        let needed = if nothing { Some(pairs.len()) } else { rounds_needed(&pairs, wanted) };
+        let needed =
+            needed.map(|needed| u32::try_from(needed.saturating_sub(pairs.len())).unwrap_or(u32::MAX));
+        more = more.zip(needed).map(|(more, needed)| more.max(needed));
+    }
+    if reached.is_some_and(|reached| reached <= wanted) {
+        more = Some(0);
+    }
+    Resolution { wanted, reached, more_rounds: more }
+}

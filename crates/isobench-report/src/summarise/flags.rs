@@ -1,0 +1,202 @@
+//! When a cell's numbers are less certain than they look: one function for each kind of flag.
+
+use isobench_stats::{drift, is_bimodal, transient};
+
+use crate::document::{Cell, Document, Flag, FlagKind, Round};
+use crate::numbers::{counted, percent, short};
+
+/// A worker busier than this share of the time may be what limits the rate.
+const BUSY: f64 = 0.9;
+
+/// A larger share of the processors than this is missing to a server on the same machine.
+const SHARE: f64 = 0.25;
+
+/// A drift of less than this over a round changes no conclusion.
+const DRIFT: f64 = 0.05;
+
+/// A rate that is reached to this share counts as reached.
+const REACHED: f64 = 0.95;
+
+/// What a reader must know of a cell. `bins` are the rates over time of those rounds that have any.
+pub fn flags(document: &Document, cell: &Cell, rounds: &[&Round], bins: &[Vec<f64>]) -> Vec<Flag> {
+    [
+        not_warm(document, rounds),
+        unsteady_begin(bins),
+        drifts(bins),
+        two_speeds(bins),
+        client_bound(rounds),
+        client_share(document, rounds),
+        counts_differ(rounds),
+        behind_schedule(cell, rounds),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn flag(kind: FlagKind, text: String) -> Flag {
+    Flag { kind, text }
+}
+
+/// Each test has five false alarms in a hundred. Two in five rounds, or the only one, are more than that.
+fn often(alarms: usize, rounds: usize) -> bool {
+    alarms * 5 >= rounds * 2 && alarms >= rounds.min(2) && alarms > 0
+}
+
+fn of_rounds(some: usize, all: usize) -> String {
+    format!("{some} of {}", counted(all as u64, "round"))
+}
+
+fn not_warm(document: &Document, rounds: &[&Round]) -> Option<Flag> {
+    let looked: Vec<bool> =
+        rounds.iter().filter_map(|round| round.warmup.as_ref()?.steady).map(|steady| !steady).collect();
+    let cold = looked.iter().filter(|cold| **cold).count();
+    often(cold, looked.len()).then(|| {
+        let longest = document.plan.max_warmup_s;
+        let text = format!(
+            "in {} the rate wasn't steady when the longest warm-up ({} s) was over; give it more (--max-warmup)",
+            of_rounds(cold, looked.len()),
+            short(longest)
+        );
+        flag(FlagKind::NotWarm, text)
+    })
+}
+
+fn unsteady_begin(bins: &[Vec<f64>]) -> Option<Flag> {
+    // Too short a series tells nothing either way.
+    let told: Vec<Option<usize>> =
+        bins.iter().filter(|bins| drift(bins).is_some()).map(|bins| transient(bins)).collect();
+    let unsteady = told.iter().filter(|cut| **cut != Some(0)).count();
+    often(unsteady, told.len()).then(|| {
+        let text = format!(
+            "in {} the rate changed after the measured time had begun; a longer --warmup or --time tells more",
+            of_rounds(unsteady, told.len())
+        );
+        flag(FlagKind::Transient, text)
+    })
+}
+
+fn drifts(bins: &[Vec<f64>]) -> Option<Flag> {
+    let told: Vec<_> = bins.iter().filter_map(|bins| drift(bins)).collect();
+    for (word, sign) in [("fell", -1.0), ("rose", 1.0)] {
+        let same: Vec<f64> = told
+            .iter()
+            .filter(|drift| drift.significant && drift.relative * sign >= DRIFT)
+            .map(|drift| drift.relative.abs())
+            .collect();
+        if often(same.len(), told.len()) {
+            let mean = same.iter().sum::<f64>() / same.len() as f64;
+            let text = format!(
+                "in {} the rate {word} from begin to end, by {} on average, so the mean depends on how long is measured",
+                of_rounds(same.len(), told.len()),
+                percent(mean)
+            );
+            return Some(flag(FlagKind::Drift, text));
+        }
+    }
+    None
+}
+
+fn two_speeds(bins: &[Vec<f64>]) -> Option<Flag> {
+    let told: Vec<bool> = bins.iter().filter_map(|bins| is_bimodal(bins)).collect();
+    let two = told.iter().filter(|two| **two).count();
+    often(two, told.len()).then(|| {
+        let text = format!(
+            "in {} the rate had two levels (a checkpoint, or another program?), so the mean is neither",
+            of_rounds(two, told.len())
+        );
+        flag(FlagKind::Bimodal, text)
+    })
+}
+
+/// The middle of the rounds' figures.
+fn median(mut figures: Vec<f64>) -> Option<f64> {
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied()
+}
+
+fn client_bound(rounds: &[&Round]) -> Option<Flag> {
+    let busy = median(rounds.iter().filter_map(|round| Some(round.client?.busiest)).collect())?;
+    (busy >= BUSY).then(|| {
+        let text = format!(
+            "a worker of isobench was busy {} of the time, so the number may be the client's; use more workers (--jobs) or \
+             another machine",
+            percent(busy)
+        );
+        flag(FlagKind::ClientBound, text)
+    })
+}
+
+fn client_share(document: &Document, rounds: &[&Round]) -> Option<Flag> {
+    let share = median(rounds.iter().filter_map(|round| Some(round.client?.share_of_cores)).collect())?;
+    (document.client.same_machine && share >= SHARE).then(|| {
+        let text =
+            format!("isobench itself used {} of the processors that the server runs on, too", percent(share));
+        flag(FlagKind::ClientShare, text)
+    })
+}
+
+fn counts_differ(rounds: &[&Round]) -> Option<Flag> {
+    let compared =
+        || rounds.iter().filter_map(|round| round.server.as_ref()).flat_map(|server| &server.comparison);
+    let first = compared().find(|count| !count.agrees)?;
+    let reason =
+        if first.explanation.is_empty() { String::new() } else { format!(" ({})", first.explanation) };
+    let text = format!(
+        "the server counted {} {}, we counted {}{reason}; somebody else may have worked in this database",
+        first.servers, first.what, first.ours
+    );
+    Some(flag(FlagKind::CountsDiffer, text))
+}
+
+fn behind_schedule(cell: &Cell, rounds: &[&Round]) -> Option<Flag> {
+    let wanted = cell.rate?;
+    let begun = |round: &&Round| {
+        let ran = round.transactions.total.saturating_sub(round.transactions.skipped);
+        Some(ran as f64 / round.seconds).filter(|rate| rate.is_finite())
+    };
+    let reached = median(rounds.iter().filter_map(begun).collect())?;
+    (reached < REACHED * wanted).then(|| {
+        let text = format!(
+            "{} transactions per second were wanted, {} begun: the latency tells of a queue that grows",
+            short(wanted),
+            short(reached)
+        );
+        flag(FlagKind::BehindSchedule, text)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_alarm_among_many_is_none() {
+        for (alarms, rounds, flagged) in [
+            (0, 0, false),
+            (0, 5, false),
+            (1, 1, true),
+            (1, 2, false),
+            (2, 2, true),
+            (1, 5, false),
+            (2, 5, true),
+            (3, 10, false),
+            (4, 10, true),
+        ] {
+            assert_eq!(often(alarms, rounds), flagged, "{alarms} of {rounds}");
+        }
+    }
+
+    #[test]
+    fn half_speed_for_a_while_is_two_speeds_and_an_unsteady_begin() {
+        let slow_then_fast: Vec<f64> =
+            (0..100).map(|bin| if bin < 40 { 500.0 } else { 1000.0 } + f64::from(bin * 7 % 11)).collect();
+        let kinds: Vec<FlagKind> =
+            [unsteady_begin(std::slice::from_ref(&slow_then_fast)), two_speeds(&[slow_then_fast])]
+                .into_iter()
+                .flatten()
+                .map(|flag| flag.kind)
+                .collect();
+        assert_eq!(kinds, [FlagKind::Transient, FlagKind::Bimodal]);
+    }
+}

@@ -1,0 +1,89 @@
+//! How precise the comparison is, below the table: the noise of the machine, what a finer ratio would need, the highest rates.
+//!
+//! Not here: how any of it is computed.
+
+use crate::document::{Cell, Document, IntervalSource, SweepResult};
+use crate::numbers::{counted, percent, short};
+
+/// The paragraphs, not wrapped.
+pub fn paragraphs(document: &Document) -> Vec<String> {
+    let mut paragraphs: Vec<String> =
+        document.cells.iter().filter(|cell| cell.calibration).filter_map(noise).collect();
+    let single =
+        |cell: &Cell| cell.summary.tps.source == IntervalSource::Batches && cell.summary.tps.low.is_some();
+    if document.cells.iter().any(single) {
+        paragraphs.push(
+            "Intervals come from the course of a single round (batch means), so they don't know how much rounds differ; \
+             more rounds tell (--rounds)."
+                .to_owned(),
+        );
+    }
+    paragraphs.extend(resolution(document));
+    paragraphs.extend(document.sweeps.iter().map(sweep));
+    paragraphs
+}
+
+/// What the A/A cell shows.
+fn noise(cell: &Cell) -> Option<String> {
+    let ratio = cell.summary.ratio.as_ref()?;
+    let level = cell.level.name();
+    let Some((low, high)) = ratio.low.zip(ratio.high) else {
+        return Some(format!(
+            "Noise: {level} was measured twice in every round; it takes two rounds to tell."
+        ));
+    };
+    let noise = ratio.noise.map_or_else(String::new, |noise| {
+        format!(", so no difference below {} is called one", percent(noise))
+    });
+    Some(format!(
+        "Noise: {level} was measured twice in every round, and the two differ by a factor of {} ({} to {}){noise}.",
+        short(ratio.mean),
+        short(low),
+        short(high)
+    ))
+}
+
+fn resolution(document: &Document) -> Option<String> {
+    let known = document.resolution?;
+    let wanted = percent(known.wanted);
+    Some(match (known.reached, known.more_rounds) {
+        (Some(reached), _) if reached <= known.wanted => {
+            format!("Resolution: every ratio is known to ± {}, as wanted (± {wanted}).", percent(reached))
+        }
+        (Some(reached), Some(more)) => format!(
+            "Resolution: ± {wanted} was wanted, ± {} was reached; it would probably take {}.",
+            percent(reached),
+            counted(u64::from(more), "more round")
+        ),
+        (Some(reached), None) => {
+            format!("Resolution: ± {wanted} was wanted, ± {} was reached.", percent(reached))
+        }
+        (None, _) => format!("Resolution: ± {wanted} was wanted, but not every ratio has an interval."),
+    })
+}
+
+fn sweep(found: &SweepResult) -> String {
+    let level =
+        found.level.map_or_else(|| "the server's default level".to_owned(), |level| level.to_string());
+    let limit = format!("{} ms", short(found.limit_ms));
+    let closed = format!("in a closed loop it commits {} per second", short(found.capacity));
+    match (found.highest_kept, found.lowest_missed) {
+        (Some(kept), missed) => {
+            let missed = missed.map_or_else(
+                || ", the most that was tried".to_owned(),
+                |missed| format!(" (at {} it didn't)", short(missed)),
+            );
+            format!(
+                "Highest rate: {level} with {} clients committed 99 % of the transactions due within {limit} at {} per \
+                 second{missed}; {closed}.",
+                found.clients,
+                short(kept)
+            )
+        }
+        (None, _) => format!(
+            "Highest rate: {level} with {} clients committed 99 % of the transactions due within {limit} at no rate that was \
+             tried; {closed}.",
+            found.clients
+        ),
+    }
+}
