@@ -1,0 +1,228 @@
+//! The server's counts beside our own: every transaction that the clients counted must be one that the server counted.
+//!
+//! Not here: how the counters are read.
+
+use crate::observed::Counter;
+
+/// What we counted from [`before_sessions`](crate::Observer::before_sessions) to
+/// [`after_sessions`](crate::Observer::after_sessions), warm-up included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OwnCounts {
+    /// Transactions whose COMMIT was answered (times the number of server's transactions in one of ours, if a script has
+    /// several or none).
+    pub committed: u64,
+    /// Attempts that ended otherwise: retried, given up, errored, cut off.
+    pub rolled_back: u64,
+    /// Attempts that ended with 40P01.
+    pub deadlocks: u64,
+    /// Sessions opened in that database, for whatever purpose. Each is a committed transaction for the server; it isn't to be
+    /// counted in `other_committed` again.
+    pub sessions: u64,
+    /// Further statements and blocks of ours outside the clients' transactions: setting and reading levels, reading invariants,
+    /// each round trip that prepares a statement outside a block.
+    pub other_committed: u64,
+    /// Attempts of which we don't know how they ended (ambiguous, or cut off while the session was closed).
+    pub uncertain: u64,
+}
+
+/// A count of the server beside our own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CountComparison {
+    /// "sessions", "commits", "rollbacks" or "deadlocks".
+    pub what: &'static str,
+    /// What we counted, the observer's own transactions included.
+    pub ours: u64,
+    /// What the server counted. 0 if its statistics were reset meanwhile.
+    pub servers: u64,
+    /// True if the two agree, or differ by no more than what is explained.
+    pub agrees: bool,
+    /// Why they may differ; empty if they are equal.
+    pub explanation: String,
+}
+
+/// What the comparison needs to know besides the counters.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct ServerCounts {
+    /// Transactions of the observer itself that fall between the two readings.
+    pub own_committed: u64,
+    /// Those that failed.
+    pub own_rolled_back: u64,
+    /// Sessions in the database that were there before the clients came.
+    pub others: u64,
+    /// How often autovacuum may have looked into the database, by the time that passed.
+    pub autovacuum_visits: u64,
+    /// Some sessions hadn't left when the counters were read.
+    pub incomplete: bool,
+    /// The statistics can't be expected to be exact: why.
+    pub inexact: Option<&'static str>,
+}
+
+/// Transactions of an autovacuum worker that finds nothing to do (measured with versions 15 and 18).
+const VISIT: u64 = 2;
+
+/// Transactions that vacuuming or analyzing a table takes at most, as far as was seen.
+const PER_TABLE: u64 = 8;
+
+/// Compares; empty if the server's counts aren't known.
+pub(crate) fn compare(counters: &[Counter], facts: &ServerCounts, ours: &OwnCounts) -> Vec<CountComparison> {
+    let rise = |column: &str| {
+        let name = format!("pg_stat_database.{column}");
+        counters.iter().find(|counter| counter.name == name).map(|counter| counter.change)
+    };
+    let tables = |column: &str| {
+        let name = format!("pg_stat_all_tables.{column}");
+        counters.iter().find(|counter| counter.name == name).map_or(0, |counter| whole(counter.change))
+    };
+    let background = facts.autovacuum_visits * VISIT
+        + (tables("autovacuum_count") + tables("autoanalyze_count")) * PER_TABLE;
+    let rows = [
+        ("sessions", "sessions", ours.sessions, 0, 0),
+        (
+            "commits",
+            "xact_commit",
+            ours.committed + ours.sessions + ours.other_committed + facts.own_committed,
+            ours.uncertain,
+            background,
+        ),
+        ("rollbacks", "xact_rollback", ours.rolled_back + facts.own_rolled_back, ours.uncertain, 0),
+        ("deadlocks", "deadlocks", ours.deadlocks, 0, 0),
+    ];
+    let one = |(what, column, ours, uncertain, background)| {
+        let change = rise(column)?;
+        Some(judge(what, ours, change, uncertain, background, facts))
+    };
+    rows.into_iter().filter_map(one).collect()
+}
+
+/// Judges one count. `uncertain` may be missing or not on either side; `background` may come on top on the server's.
+fn judge(
+    what: &'static str,
+    ours: u64,
+    change: f64,
+    uncertain: u64,
+    background: u64,
+    facts: &ServerCounts,
+) -> CountComparison {
+    let servers = whole(change);
+    let mut row =
+        CountComparison { what, ours, servers, agrees: ours == servers, explanation: String::new() };
+    if change < 0.0 {
+        row.agrees = false;
+        "the server's statistics were reset meanwhile, or it was restarted".clone_into(&mut row.explanation);
+        return row;
+    }
+    if row.agrees {
+        return row;
+    }
+    let missing = ours.saturating_sub(servers);
+    let extra = servers.saturating_sub(ours);
+    let mut reasons = Vec::new();
+    if missing.max(extra) <= uncertain {
+        reasons.push(format!("{uncertain} attempts ended in a way that isn't known here"));
+    } else if extra > 0 && extra <= uncertain + background {
+        reasons.push(format!("autovacuum, which may have taken up to {background} transactions"));
+    } else {
+        if extra > 0 && facts.others > 0 {
+            let sessions = if facts.others == 1 { "session was" } else { "sessions were" };
+            reasons.push(format!("{} other {sessions} connected to the database", facts.others));
+        }
+        if missing > 0 && facts.incomplete {
+            reasons.push("some sessions hadn't ended when the counters were read".to_owned());
+        }
+        reasons.extend(facts.inexact.map(str::to_owned));
+    }
+    row.agrees = !reasons.is_empty();
+    row.explanation = if row.agrees {
+        reasons.join("; ")
+    } else if extra > 0 {
+        format!("{extra} more than ours: other sessions, or background processes, in the same database?")
+    } else {
+        format!("{missing} fewer than ours: not explained")
+    };
+    row
+}
+
+/// A counter's change as a whole number; 0 if it fell.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counters are far below 2^53")]
+fn whole(change: f64) -> u64 {
+    change.max(0.0).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counters(commits: f64, rollbacks: f64) -> Vec<Counter> {
+        let counter = |name: &str, change| Counter {
+            name: format!("pg_stat_database.{name}"),
+            meaning: String::new(),
+            change,
+        };
+        vec![
+            counter("sessions", 2.0),
+            counter("xact_commit", commits),
+            counter("xact_rollback", rollbacks),
+            counter("deadlocks", 0.0),
+        ]
+    }
+
+    const OURS: OwnCounts = OwnCounts {
+        committed: 100,
+        rolled_back: 5,
+        deadlocks: 0,
+        sessions: 2,
+        other_committed: 4,
+        uncertain: 1,
+    };
+
+    fn judged(commits: f64, rollbacks: f64, facts: &ServerCounts) -> Vec<(bool, String)> {
+        let rows = compare(&counters(commits, rollbacks), facts, &OURS);
+        rows.into_iter().skip(1).map(|row| (row.agrees, row.explanation)).collect()
+    }
+
+    #[test]
+    fn equal_counts_agree_without_a_word() {
+        let facts = ServerCounts { own_committed: 10, ..ServerCounts::default() };
+        let rows = compare(&counters(116.0, 5.0), &facts, &OURS);
+        assert_eq!(rows.len(), 4);
+        assert!(rows.iter().all(|row| row.agrees && row.explanation.is_empty()), "{rows:?}");
+        assert_eq!((rows[1].what, rows[1].ours, rows[1].servers), ("commits", 116, 116));
+    }
+
+    #[test]
+    fn uncertain_attempts_may_be_on_either_side() {
+        let facts = ServerCounts::default();
+        assert!(judged(107.0, 4.0, &facts).iter().all(|row| row.0));
+        let rows = judged(108.0, 3.0, &facts);
+        assert_eq!((rows[0].0, rows[1].0), (false, false));
+        assert!(rows[0].1.starts_with("2 more"), "{rows:?}");
+        assert!(rows[1].1.starts_with("2 fewer"), "{rows:?}");
+    }
+
+    #[test]
+    fn autovacuum_explains_more_commits_but_not_fewer() {
+        let facts = ServerCounts { autovacuum_visits: 2, ..ServerCounts::default() };
+        assert!(judged(110.0, 5.0, &facts)[0].1.starts_with("autovacuum"));
+        assert!(!judged(112.0, 5.0, &facts)[0].0);
+        assert!(!judged(102.0, 5.0, &facts)[0].0);
+    }
+
+    #[test]
+    fn others_explain_what_they_may_have_done() {
+        let facts = ServerCounts { others: 1, ..ServerCounts::default() };
+        let rows = judged(9999.0, 3.0, &facts);
+        assert_eq!(rows[0], (true, "1 other session was connected to the database".to_owned()));
+        assert!(!rows[1].0, "others take no rollbacks away");
+    }
+
+    #[test]
+    fn a_reset_is_no_agreement() {
+        let rows = judged(-5.0, 5.0, &ServerCounts::default());
+        assert!(!rows[0].0 && rows[0].1.contains("reset"), "{rows:?}");
+    }
+
+    #[test]
+    fn without_counters_there_is_no_comparison() {
+        assert_eq!(compare(&[], &ServerCounts::default(), &OURS), []);
+    }
+}

@@ -1,0 +1,133 @@
+//! The observer's session: every call has a limit, and its own transactions are counted, because the server counts them, too.
+//!
+//! Not here: what is asked.
+
+use std::time::{Duration, Instant};
+
+use isobench_pgwire::{Connection, Rows, SqlState};
+
+/// How long the server may work on a statement of ours.
+const STATEMENT_LIMIT: Duration = Duration::from_secs(1);
+
+/// How long we wait for an answer: longer, for the way, and because the server's limit tells more.
+const ANSWER_LIMIT: Duration = Duration::from_secs(2);
+
+/// Why a question has no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// The view, function or column doesn't exist, or the role may not read it: there is no use in asking again.
+    Never(String),
+    /// It took too long, or something else went wrong this time.
+    Now(String),
+    /// The session is gone.
+    Lost,
+}
+
+/// A session on the server.
+pub struct Session {
+    connection: Option<Connection>,
+    /// Why there is no connection (any more).
+    pub lost: Option<String>,
+    /// Transactions of this session that the server counts as committed. Each statement is one.
+    pub committed: u64,
+    /// Those that failed.
+    pub rolled_back: u64,
+    /// The time that the way to the server and back takes, at least.
+    pub round_trip: Duration,
+}
+
+impl Session {
+    /// A session that isn't there.
+    pub fn none(why: impl Into<String>) -> Self {
+        Session {
+            connection: None,
+            lost: Some(why.into()),
+            committed: 0,
+            rolled_back: 0,
+            round_trip: Duration::ZERO,
+        }
+    }
+
+    /// Takes over a new connection and makes it harmless. `settings` are statements for that; those that the server doesn't
+    /// know don't matter.
+    pub fn new(mut connection: Connection, settings: &[String]) -> Self {
+        connection.set_timeout(Some(ANSWER_LIMIT));
+        let mut session = Session { connection: Some(connection), lost: None, ..Session::none("") };
+        for setting in settings {
+            // What is refused isn't known there; what matters shows at the first question.
+            let _ = session.query(setting);
+        }
+        session.round_trip = (0..3).filter_map(|_| session.ping()).min().unwrap_or_default();
+        session
+    }
+
+    /// The settings of an observer's session on PostgreSQL and its relatives: it can't be held up, takes no predicate locks
+    /// even if the role's default is serializable, and is recognised.
+    pub fn settings(application_name: &str) -> [String; 4] {
+        [
+            format!("set application_name = '{}'", application_name.replace('\'', "''")),
+            format!("set statement_timeout = {}", STATEMENT_LIMIT.as_millis()),
+            "set default_transaction_isolation = 'read committed'".to_owned(),
+            "set jit = off".to_owned(),
+        ]
+    }
+
+    /// Whether there is a session.
+    pub fn is_open(&self) -> bool {
+        self.connection.is_some()
+    }
+
+    /// Asks one question, in a transaction of its own.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub fn query(&mut self, sql: &str) -> Result<Rows, Refusal> {
+        let Some(connection) = &mut self.connection else { return Err(Refusal::Lost) };
+        match connection.query(sql) {
+            Ok(rows) => {
+                self.committed += 1;
+                Ok(rows)
+            }
+            Err(error) if error.is_connection_lost() => {
+                let text = error.to_string();
+                self.lost = Some(text.split_whitespace().collect::<Vec<_>>().join(" "));
+                self.connection = None;
+                Err(Refusal::Lost)
+            }
+            Err(error) => {
+                self.rolled_back += 1;
+                let text = error.server().map_or_else(|| error.to_string(), |error| error.message.clone());
+                let never = error.code().is_some_and(is_for_good);
+                Err(if never { Refusal::Never(text) } else { Refusal::Now(text) })
+            }
+        }
+    }
+
+    /// The first value of the answer.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub fn value(&mut self, sql: &str) -> Result<Option<String>, Refusal> {
+        let rows = self.query(sql)?.rows;
+        Ok(rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
+    }
+
+    /// Says goodbye.
+    pub fn close(self) {
+        if let Some(connection) = self.connection {
+            connection.close();
+        }
+    }
+
+    fn ping(&mut self) -> Option<Duration> {
+        let began = Instant::now();
+        self.query("select 1").ok()?;
+        Some(began.elapsed())
+    }
+}
+
+/// Whether asking again is of no use: a missing right, table, column or function, something not implemented, or a syntax
+/// that isn't understood.
+fn is_for_good(code: SqlState) -> bool {
+    matches!(code.as_str(), "42501" | "42P01" | "42703" | "42883" | "0A000" | "42601" | "3F000" | "55000")
+}
