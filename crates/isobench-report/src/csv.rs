@@ -80,7 +80,8 @@ pub fn to_csv(document: &Document) -> String {
     text
 }
 
-fn line(fields: impl Iterator<Item = String>) -> String {
+/// A line of fields, quoted where they need it.
+pub fn line(fields: impl Iterator<Item = String>) -> String {
     fields.map(|field| quote(&field)).collect::<Vec<_>>().join(",") + "\n"
 }
 
@@ -92,7 +93,8 @@ fn quote(field: &str) -> String {
     }
 }
 
-fn number(value: Option<f64>) -> String {
+/// A number with every digit; empty if there is none.
+pub fn number(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map_or_else(String::new, |value| value.to_string())
 }
 

@@ -1,0 +1,54 @@
+//! The pictures of the report, drawn as SVG: one function for each, in a table.
+//!
+//! Colours are classes only (`chart/chart.css`, which expects `color-scheme` to say which theme is shown), so that themes and print decide; markers, dashes, hatchings and direct labels
+//! tell the same without colour. Whatever a document holds, a figure has no number that isn't finite, and nothing panics. Not
+//! here: the page around the figures, and anything that is computed: figures show what the summaries and rounds hold.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `subject` | what a cell is called and how it is drawn, the same in every figure |
+//! | `scale` | from values to places, and round ticks |
+//! | `frame` | the picture, its plots, grids and labels |
+//! | `rows` | a list of horizontal bars, each below its label |
+//! | `marks` | markers, lines, hatchings, and what a pointer shows at them |
+//! | `legend` | what the hatchings mean |
+//! | `data` | the numbers of a figure as comma-separated values |
+//! | the others | a figure each |
+
+mod data;
+mod frame;
+mod legend;
+mod marks;
+mod rows;
+mod scale;
+mod subject;
+mod throughput;
+
+use crate::document::Document;
+
+/// A picture of the report with everything that belongs to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Figure {
+    /// The anchor: the same in every report.
+    pub id: &'static str,
+    /// What the picture is about, in a few words.
+    pub title: String,
+    /// What is shown, of what population, from when to when.
+    pub caption: String,
+    /// What one sees, in words, with the numbers that matter: for those who can't see it.
+    pub description: String,
+    /// What the marks mean, as HTML to stand above the picture; empty where everything is labelled.
+    pub legend: String,
+    /// The picture, as an element of an HTML page.
+    pub svg: String,
+    /// The data, comma-separated (RFC 4180) with a line of titles.
+    pub csv: String,
+}
+
+/// The figures in the order of the report.
+static FIGURES: [fn(&Document) -> Option<Figure>; 1] = [throughput::figure];
+
+/// Draws the figures that the document has data for. Its summaries must have been computed.
+pub fn figures(document: &Document) -> Vec<Figure> {
+    FIGURES.iter().filter_map(|figure| figure(document)).collect()
+}

@@ -1,0 +1,166 @@
+//! The picture itself, and the plots in it: sizes, grids, axes, labels.
+//!
+//! A picture is 600 units wide and scales with its column. The style makes text 18 units high on a phone (where that is some 10
+//! pixels) and 12 on a desk, so the layout leaves room for 18. Not here: marks.
+
+use maud::{Markup, html};
+
+use super::marks::u;
+use super::scale::Scale;
+
+/// The width of every picture in units.
+pub const WIDTH: f64 = 600.0;
+
+/// The height of a line of text in units.
+pub const LINE: f64 = 23.0;
+
+/// The width of a letter in units, on the average of what labels have.
+const LETTER: f64 = 9.2;
+
+/// Draws a picture of this height around its content.
+///
+/// Its name and its description are for screen readers; what can be stopped at inside has names of its own.
+pub fn picture(id: &str, title: &str, description: &str, height: f64, content: &Markup) -> String {
+    let drawn = html! {
+        svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox={ "0 0 " (u(WIDTH)) " " (u(height)) }
+            role="group" aria-labelledby={ (id) "-name" } aria-describedby={ (id) "-words" } {
+            title id={ (id) "-name" } { (title) }
+            desc id={ (id) "-words" } { (description) }
+            (content)
+        }
+    };
+    drawn.into_string()
+}
+
+/// The room that a text needs, in units.
+pub fn width_of(text: &str) -> f64 {
+    text.chars().count() as f64 * LETTER
+}
+
+/// The text, cut where it has no room.
+pub fn fitting(text: &str, room: f64) -> String {
+    if width_of(text) <= room {
+        return text.to_owned();
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates, and NaN becomes 0")]
+    let letters = (room / LETTER) as usize;
+    let cut: String = text.chars().take(letters.saturating_sub(1)).collect();
+    cut.trim_end().to_owned() + "…"
+}
+
+/// A line of text that begins at a place, cut where it has no room; the whole of it is shown at a pointer.
+pub fn text(class: &str, (x, y): (f64, f64), words: &str, room: f64) -> Markup {
+    let shown = fitting(words, room);
+    html! {
+        text class=(class) x=(u(x)) y=(u(y)) {
+            @if shown != words { title { (words) } }
+            (shown)
+        }
+    }
+}
+
+/// The part of a picture where data lie.
+#[derive(Debug, Clone, Copy)]
+pub struct Plot {
+    /// The left edge.
+    pub left: f64,
+    /// The right edge.
+    pub right: f64,
+    /// The upper edge.
+    pub top: f64,
+    /// The lower edge.
+    pub bottom: f64,
+}
+
+impl Plot {
+    /// Horizontal lines with their labels at the left, and what they count above them.
+    pub fn rising(&self, scale: &Scale, most: usize, what: &str) -> Markup {
+        html! {
+            (text("axis", (0.0, self.top - 9.0), what, WIDTH))
+            @for tick in scale.ticks(most) {
+                @let y = scale.at(tick.value);
+                line class=(if tick.value == 0.0 { "base" } else { "grid" })
+                    x1=(u(self.left)) x2=(u(self.right)) y1=(u(y)) y2=(u(y)) {}
+                text class="tick end" x=(u(self.left - 7.0)) y=(u(y)) dy="0.35em" { (tick.label) }
+            }
+        }
+    }
+
+    /// Vertical lines, with their labels below where these have room, and what they count below these.
+    pub fn across(&self, scale: &Scale, most: usize, what: &str) -> Markup {
+        html! {
+            @for tick in scale.ticks(most) {
+                @let x = scale.at(tick.value);
+                line class="grid" x1=(u(x)) x2=(u(x)) y1=(u(self.top)) y2=(u(self.bottom)) {}
+            }
+            (labels_below(scale, most, self.bottom))
+            text class="axis end" x=(u(self.right)) y=(u(self.bottom + 2.0 * LINE - 4.0)) { (what) }
+        }
+    }
+}
+
+/// How far below a plot the labels of [`Plot::across`] reach.
+pub const BELOW: f64 = 2.0 * LINE + 2.0;
+
+/// The labels of an axis below `bottom`. One that would touch its neighbour is left out.
+pub fn labels_below(scale: &Scale, most: usize, bottom: f64) -> Markup {
+    let mut free_from = f64::NEG_INFINITY;
+    let mut labels = Vec::new();
+    for tick in scale.ticks(most) {
+        let half = width_of(&tick.label) / 2.0;
+        let x = scale.at(tick.value).clamp(half, (WIDTH - half).max(half));
+        if x - half >= free_from {
+            free_from = x + half + 10.0;
+            labels.push((x, tick.label));
+        }
+    }
+    html! {
+        @for (x, label) in labels {
+            text class="tick middle" x=(u(x)) y=(u(bottom + LINE - 3.0)) { (label) }
+        }
+    }
+}
+
+/// The left edge of a plot whose labels at the left are these.
+pub fn left_of(scales: &[(&Scale, usize)]) -> f64 {
+    let labels = scales.iter().flat_map(|(scale, most)| scale.ticks(*most));
+    labels.map(|tick| width_of(&tick.label)).fold(20.0, f64::max) + 9.0
+}
+
+/// Places for labels near the wished ones, in their order, so that none touches another or leaves the range.
+pub fn spread(wished: &[f64], low: f64, high: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..wished.len()).collect();
+    order.sort_by(|one, other| wished[*one].total_cmp(&wished[*other]));
+    let mut places = wished.to_vec();
+    let mut free_from = low;
+    for index in &order {
+        places[*index] = places[*index].max(free_from);
+        free_from = places[*index] + LINE - 3.0;
+    }
+    let mut free_to = high;
+    for index in order.iter().rev() {
+        places[*index] = places[*index].min(free_to);
+        free_to = places[*index] - LINE + 3.0;
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut() {
+        assert_eq!(fitting("serializable", 200.0), "serializable");
+        assert_eq!(fitting("exponential:base=1ms", 100.0), "exponenti…");
+        assert_eq!(fitting("x", f64::NAN), "…");
+    }
+
+    #[test]
+    fn labels_are_moved_apart() {
+        assert_eq!(spread(&[50.0, 10.0], 0.0, 100.0), [50.0, 10.0]);
+        assert_eq!(spread(&[50.0, 50.0, 50.0], 0.0, 100.0), [50.0, 70.0, 90.0]);
+        assert_eq!(spread(&[95.0, 99.0], 0.0, 100.0), [80.0, 100.0]);
+        assert_eq!(spread(&[], 0.0, 1.0), [0.0; 0]);
+    }
+}

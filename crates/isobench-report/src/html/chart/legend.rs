@@ -1,0 +1,37 @@
+//! What the hatchings of a figure mean: a list that wraps where the page is narrow.
+//!
+//! Not here: levels, which are labelled in the pictures themselves.
+
+use maud::html;
+
+use super::marks::hatched;
+
+/// Something that a hatching stands for.
+pub struct Entry {
+    /// The number of the hatching.
+    pub kind: usize,
+    /// What it stands for, in a few words.
+    pub name: String,
+    /// More about it; empty if the name says it.
+    pub meaning: String,
+}
+
+/// The list, as HTML. Its samples use the hatchings that the picture of the figure defines.
+pub fn legend(figure: &str, entries: &[Entry]) -> String {
+    let list = html! {
+        ul class="chart-legend" {
+            @for entry in entries {
+                li {
+                    svg class="chart swatch" viewBox="0 0 20 14" aria-hidden="true" focusable="false" {
+                        rect class="segment" fill=(hatched(figure, entry.kind)) x="0.5" y="0.5" width="19" height="13" {}
+                    }
+                    span {
+                        (entry.name)
+                        @if !entry.meaning.is_empty() { span class="meaning" { ": " (entry.meaning) } }
+                    }
+                }
+            }
+        }
+    };
+    list.into_string()
+}

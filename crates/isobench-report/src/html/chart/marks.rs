@@ -1,0 +1,153 @@
+//! What data are drawn with: markers, lines, hatchings, and what a pointer shows at them.
+//!
+//! Every kind differs in shape, not only in colour. Not here: colours (`chart.css`), places (`scale`).
+
+use std::fmt::{self, Display, Formatter, Write as _};
+
+use maud::{Markup, html};
+
+/// So many hatchings differ.
+pub const HATCHINGS: usize = 9;
+
+/// A length or a place in the picture's units: at most one decimal.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Units(pub f64);
+
+impl Display for Units {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let tenths = (self.0 * 10.0).round();
+        // Neither "NaN" nor "-0" are of use to a browser.
+        let tenths = if tenths.is_finite() && tenths != 0.0 { tenths } else { 0.0 };
+        write!(f, "{}", tenths / 10.0)
+    }
+}
+
+/// Shorthand for [`Units`].
+pub fn u(value: f64) -> Units {
+    Units(value)
+}
+
+/// Marks with what a pointer or the keyboard shows at them.
+pub fn tipped(class: &str, tip: &str, marks: &Markup) -> Markup {
+    html! { g class=(class) data-tip=(tip) { title { (tip) } (marks) } }
+}
+
+/// Everything that belongs to a cell or a category: one stop for the keyboard, one sentence for a screen reader.
+pub fn series(class: &str, label: &str, marks: &Markup) -> Markup {
+    html! { g class={ "series " (class) } role="img" tabindex="0" aria-label=(label) data-tip=(label) { (marks) } }
+}
+
+/// The marker of a level: disc, square, triangle, diamond, cross, star.
+pub fn marker(style: usize, x: f64, y: f64) -> Markup {
+    let mut path = String::new();
+    let points: &[(f64, f64)] = match style {
+        1 => &[(-5.0, -5.0), (5.0, -5.0), (5.0, 5.0), (-5.0, 5.0)],
+        2 => &[(0.0, -6.5), (6.0, 4.5), (-6.0, 4.5)],
+        3 => &[(0.0, -7.0), (7.0, 0.0), (0.0, 7.0), (-7.0, 0.0)],
+        4 => &[
+            (-2.0, -6.0), (2.0, -6.0), (2.0, -2.0), (6.0, -2.0), (6.0, 2.0), (2.0, 2.0),
+            (2.0, 6.0), (-2.0, 6.0), (-2.0, 2.0), (-6.0, 2.0), (-6.0, -2.0), (-2.0, -2.0),
+        ],
+        5 => &[(0.0, 6.5), (6.0, -4.5), (-6.0, -4.5)],
+        _ => return html! { circle class="marker" cx=(u(x)) cy=(u(y)) r="5.5" {} },
+    };
+    for (index, (right, down)) in points.iter().enumerate() {
+        let _ = write!(path, "{}{} {}", if index == 0 { "M" } else { "L" }, u(x + right), u(y + down));
+    }
+    html! { path class="marker" d={ (path) "Z" } {} }
+}
+
+/// The path of a line through points; broken where one is missing.
+pub fn path(points: impl IntoIterator<Item = Option<(f64, f64)>>) -> String {
+    let mut text = String::new();
+    let mut pen_down = false;
+    for point in points {
+        if let Some((x, y)) = point {
+            let _ = write!(text, "{}{} {}", if pen_down { "L" } else { "M" }, u(x), u(y));
+        }
+        pen_down = point.is_some();
+    }
+    text
+}
+
+/// A line of an interval from `low` to `high` with a stroke across at each end.
+pub fn whisker(low: (f64, f64), high: (f64, f64)) -> Markup {
+    const REACH: f64 = 4.0;
+    let flat = (low.1 - high.1).abs() < f64::EPSILON;
+    let (x, y) = if flat { (0.0, REACH) } else { (REACH, 0.0) };
+    let end = |(along, across): (f64, f64)| {
+        format!("M{} {}L{} {}", u(along - x), u(across - y), u(along + x), u(across + y))
+    };
+    html! { path class="whisker" d={ (path([Some(low), Some(high)])) (end(low)) (end(high)) } {} }
+}
+
+/// A filled box.
+pub fn bar(class: &str, fill: Option<&str>, (left, right): (f64, f64), (top, bottom): (f64, f64)) -> Markup {
+    let (width, height) = ((right - left).max(0.0), (bottom - top).max(0.0));
+    html! {
+        rect class=(class) fill=[fill] x=(u(left)) y=(u(top)) width=(u(width)) height=(u(height)) {}
+    }
+}
+
+/// What refers to a hatching of a figure, for the attribute `fill`.
+pub fn hatched(figure: &str, kind: usize) -> String {
+    format!("url(#{figure}-h{})", kind % HATCHINGS)
+}
+
+/// The definitions of a figure's hatchings.
+pub fn hatchings(figure: &str, kinds: impl IntoIterator<Item = usize>) -> Markup {
+    html! {
+        defs {
+            @for kind in kinds {
+                pattern id={ (figure) "-h" (kind) } patternUnits="userSpaceOnUse" width="8" height="8" {
+                    rect class={ "ground k" (kind) } width="8" height="8" {}
+                    (lines(kind))
+                }
+            }
+        }
+    }
+}
+
+fn lines(kind: usize) -> Markup {
+    let path = match kind {
+        1 => "M-2 2L2 -2M0 8L8 0M6 10L10 6",
+        3 => "M-2 6L2 10M0 0L8 8M6 -2L10 2",
+        4 => "M0 4H8",
+        5 => "M4 0V8",
+        6 => "M0 4H8M4 0V8",
+        7 => "M0 8L8 0M0 0L8 8",
+        2 => return html! { circle class="spot" cx="2" cy="2" r="1.4" {} circle class="spot" cx="6" cy="6" r="1.4" {} },
+        8 => return html! { circle class="spot" cx="4" cy="4" r="1.2" {} },
+        _ => return html! {},
+    };
+    html! { path class="hatch" d=(path) {} }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_have_one_decimal_and_are_numbers() {
+        for (value, text) in [
+            (1.0, "1"), (1.25, "1.3"), (-0.04, "0"), (f64::NAN, "0"), (f64::INFINITY, "0"), (599.96, "600"),
+        ] {
+            assert_eq!(u(value).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn lines_are_broken_where_a_point_is_missing() {
+        let points = [Some((0.0, 1.0)), Some((1.0, 2.0)), None, Some((3.0, 4.0)), Some((5.0, 6.0))];
+        assert_eq!(path(points), "M0 1L1 2M3 4L5 6");
+    }
+
+    #[test]
+    fn tips_are_escaped() {
+        let marks = tipped("x", "a \"b\" <c>", &html! {}).into_string();
+        assert_eq!(
+            marks,
+            "<g class=\"x\" data-tip=\"a &quot;b&quot; &lt;c&gt;\"><title>a &quot;b&quot; &lt;c&gt;</title></g>"
+        );
+    }
+}

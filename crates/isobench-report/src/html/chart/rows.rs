@@ -1,0 +1,110 @@
+//! A list of horizontal tracks on a common scale, each below the label of its cell, so that no label needs a margin.
+//!
+//! Not here: what is drawn on a track.
+
+use maud::{Markup, PreEscaped, html};
+
+use super::frame::{BELOW, LINE, WIDTH, labels_below, text, width_of};
+use super::marks::{marker, u};
+use super::scale::Scale;
+use super::subject::Subject;
+
+/// Where scales of rows begin and end: marks at the ends have room.
+pub const ENDS: (f64, f64) = (7.0, 593.0);
+
+/// The strip of a row on which marks lie.
+#[derive(Debug, Clone, Copy)]
+pub struct Track {
+    /// Its upper edge.
+    pub top: f64,
+    /// Its lower edge.
+    pub bottom: f64,
+}
+
+impl Track {
+    /// The height in the middle.
+    pub fn middle(&self) -> f64 {
+        self.top.midpoint(self.bottom)
+    }
+}
+
+/// Rows in the making, from top to bottom.
+pub struct Rows {
+    scale: Scale,
+    most: usize,
+    thickness: f64,
+    y: f64,
+    drawn: String,
+}
+
+impl Rows {
+    /// No rows yet. Their tracks are so thick and have at most so many grid lines.
+    pub fn new(scale: Scale, most: usize, thickness: f64) -> Rows {
+        Rows { scale, most, thickness, y: 0.0, drawn: String::new() }
+    }
+
+    /// What the following rows have in common; nothing if that is nothing.
+    pub fn heading(&mut self, words: &str) {
+        if words.is_empty() {
+            return;
+        }
+        self.y += if self.y > 0.0 { LINE / 2.0 } else { 0.0 };
+        self.add(&text("heading", (0.0, self.y + 17.0), words, WIDTH));
+        self.y += LINE + 3.0;
+    }
+
+    /// The label of a cell, its value in words at the right, and the track below.
+    pub fn cell(&mut self, subject: &Subject, value: &str) -> Track {
+        let y = self.y + 17.0;
+        let mark = html! { g class=(subject.class()) { (marker(subject.style, 8.0, y - 6.0)) } };
+        self.add(&mark);
+        self.labelled(22.0, &subject.name, value);
+        self.track()
+    }
+
+    /// A line with something at the left and something at the right.
+    pub fn labelled(&mut self, indent: f64, name: &str, value: &str) {
+        let y = self.y + 17.0;
+        let room = WIDTH - indent - width_of(value) - 10.0;
+        let line = html! {
+            (text("label", (indent, y), name, room.max(120.0)))
+            text class="value end" x=(u(WIDTH)) y=(u(y)) { (value) }
+        };
+        self.add(&line);
+        self.y += LINE;
+    }
+
+    /// An empty track with its grid.
+    pub fn track(&mut self) -> Track {
+        let track = Track { top: self.y + 2.0, bottom: self.y + 2.0 + self.thickness };
+        let grid = html! {
+            @for tick in self.scale.ticks(self.most) {
+                @let x = self.scale.at(tick.value);
+                line class="grid" x1=(u(x)) x2=(u(x)) y1=(u(track.top)) y2=(u(track.bottom)) {}
+            }
+        };
+        self.add(&grid);
+        self.y = track.bottom + 9.0;
+        track
+    }
+
+    /// Draws what was made elsewhere.
+    pub fn add(&mut self, marks: &Markup) {
+        self.drawn += &marks.0;
+    }
+
+    /// Leaves some room.
+    pub fn skip(&mut self, height: f64) {
+        self.y += height;
+    }
+
+    /// The rows with their axis below, and their height.
+    pub fn finish(self, what: &str) -> (Markup, f64) {
+        let bottom = self.y - 6.0;
+        let axis = html! {
+            (labels_below(&self.scale, self.most, bottom))
+            text class="axis end" x=(u(WIDTH)) y=(u(bottom + 2.0 * LINE - 4.0)) { (what) }
+        };
+        (PreEscaped(self.drawn + &axis.0), bottom + BELOW)
+    }
+}
