@@ -132,9 +132,7 @@ impl<'a> Retry<'a> {
         const LONGEST_PAUSE: Duration = Duration::from_millis(640);
         // COMMIT answered ROLLBACK: nothing was done.
         let nothing_done = matches!(error, Error::Answer { .. });
-        let conflict = error.refusal().is_some_and(|source| {
-            self.db.product.conflict(source.code, &source.message, source.detail.as_deref()).is_some()
-        });
+        let conflict = error.refusal().is_some_and(|source| self.db.product.conflict(source).is_some());
         if !(conflict || nothing_done) || self.left == 0 {
             return Err(error);
         }

@@ -25,6 +25,7 @@ pub mod invariants;
 pub mod level;
 mod load;
 pub mod namespace;
+pub mod object;
 mod options;
 pub mod product;
 pub mod products;

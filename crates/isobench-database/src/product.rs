@@ -10,6 +10,7 @@ use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::level::{EffectiveLevelQuery, SetLevel};
 use crate::namespace::Home;
+use crate::object::ObjectMark;
 use crate::products::{PRODUCTS, UNKNOWN};
 use crate::promises::Promises;
 use crate::settings::SettingsSource;
@@ -32,6 +33,8 @@ pub struct Product {
     pub waits: WaitView,
     /// The errors that are conflicts.
     pub conflicts: &'static [ConflictRule],
+    /// Where they say what the conflict was about.
+    pub objects: &'static [ObjectMark],
     /// How its tables are made, filled and tidied.
     pub dialect: Dialect,
     /// Where isobench works on a server that isn't its own.

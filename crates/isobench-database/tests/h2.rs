@@ -82,7 +82,7 @@ fn conflict(db: &Database, namespace: &Namespace, options: &ConnectOptions) {
     let WireError::Server(error) = late.execute(update).unwrap_err() else {
         panic!("not the server's error")
     };
-    let found = db.product.conflict(error.code, &error.message, error.detail.as_deref()).unwrap();
+    let found = db.product.conflict(&error).unwrap();
     assert_eq!(found.reason, "deadlock or concurrent update");
     late.execute("rollback").unwrap();
 }

@@ -17,10 +17,7 @@ fn start(script: &str) -> (ScriptedServer, Connection, Database) {
 /// The reason that the product's row gives to the error of a statement.
 fn reason(conn: &mut Connection, db: &Database, sql: &str) -> Option<String> {
     match conn.execute(sql).unwrap_err() {
-        WireError::Server(error) => db
-            .product
-            .conflict(error.code, &error.message, error.detail.as_deref())
-            .map(|conflict| conflict.reason.into_owned()),
+        WireError::Server(error) => db.product.conflict(&error).map(|conflict| conflict.reason.into_owned()),
         other => panic!("{other}"),
     }
 }

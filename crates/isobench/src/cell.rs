@@ -128,7 +128,7 @@ pub fn round(job: &Job, run: &Run, number: u32, errors: Vec<String>) -> Round {
             sqlstate: conflict.sqlstate.to_string(),
             command: job.command_label(conflict.script, conflict.command),
             reason: conflict.reason.to_string(),
-            object: None,
+            object: conflict.object.as_deref().map(str::to_owned),
             count: conflict.count,
         })
         .collect();

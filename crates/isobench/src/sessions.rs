@@ -16,8 +16,11 @@ pub fn job(spec: RunSpec, workload: Workload, database: &Database) -> Job {
             return ErrorClass::Ambiguous;
         }
         product
-            .conflict(error.code, &error.message, error.detail.as_deref())
-            .map_or(ErrorClass::Other, |conflict| ErrorClass::Conflict { reason: conflict.reason, object: None })
+            .conflict(error)
+            .map_or(ErrorClass::Other, |conflict| ErrorClass::Conflict {
+                reason: conflict.reason,
+                object: conflict.object,
+            })
     };
     Job::new(spec, workload, Box::new(classify))
 }

@@ -89,9 +89,10 @@ impl Account<'_> {
         )?;
         for conflict in &self.run.conflicts {
             let at = self.job.command_label(conflict.script, conflict.command);
+            let object = conflict.object.as_ref().map_or_else(String::new, |object| format!(" on {object}"));
             writeln!(
                 out,
-                "  {:>8}  {} {}, at command {at}",
+                "  {:>8}  {} {}{object}, at command {at}",
                 conflict.count, conflict.sqlstate, conflict.reason
             )?;
         }

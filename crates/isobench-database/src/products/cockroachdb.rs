@@ -6,6 +6,7 @@ use crate::conflict::{ConflictRule, Reason, rule};
 use crate::dialect::{Dialect, Empty, Load, PrimaryKey};
 use crate::level::{SHOW, SetLevel};
 use crate::namespace::Home;
+use crate::object::ObjectMark;
 use crate::product::{Product, Recognition};
 use crate::promises::SNAPSHOT_ISOLATION;
 use crate::settings::SettingsSource;
@@ -23,6 +24,7 @@ pub static COCKROACHDB: Product = Product {
     promises: SNAPSHOT_ISOLATION,
     waits: WaitView::Time,
     conflicts: &CONFLICTS,
+    objects: &[ObjectMark::Key],
     dialect: Dialect {
         primary_key: PrimaryKey::InCreateTable,
         // Ignored with a NOTICE.

@@ -6,6 +6,7 @@ use crate::conflict::{ConflictRule, Reason, rule};
 use crate::dialect::{CAUTIOUS, Dialect};
 use crate::level::{EffectiveLevelQuery, SetLevel};
 use crate::namespace::Home;
+use crate::object::{ObjectMark, Part};
 use crate::product::{Product, Recognition};
 use crate::promises::STANDARD;
 use crate::settings::SettingsSource;
@@ -33,6 +34,10 @@ pub static H2: Product = Product {
         waits: &["SELECT blocker_id IS NOT NULL FROM information_schema.sessions WHERE session_id = {id}"],
     },
     conflicts: &CONFLICTS,
+    objects: &[
+        ObjectMark::Quoted(Part::Message, "Details: \""),
+        ObjectMark::Quoted(Part::Message, "lock table \""),
+    ],
     dialect: Dialect { analyze: Some("analyze table"), checkpoint: true, ..CAUTIOUS },
     home: Home {
         marked: "SELECT coalesce(remarks, '') FROM information_schema.schemata WHERE schema_name = 'isobench'",

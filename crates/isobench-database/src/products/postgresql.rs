@@ -6,6 +6,7 @@ use crate::conflict::{ConflictRule, Reason, rule};
 use crate::dialect::{Dialect, Empty, Load, PrimaryKey};
 use crate::level::{SHOW, SetLevel};
 use crate::namespace::Home;
+use crate::object::PG_OBJECTS;
 use crate::product::{Product, Recognition};
 use crate::promises::SNAPSHOT_ISOLATION;
 use crate::settings::SettingsSource;
@@ -25,6 +26,7 @@ pub static POSTGRESQL: Product = Product {
     promises: SNAPSHOT_ISOLATION,
     waits: PG_BLOCKING,
     conflicts: &CONFLICTS,
+    objects: &PG_OBJECTS,
     dialect: Dialect {
         primary_key: PrimaryKey::AddedLater,
         fillfactor: true,

@@ -4,6 +4,7 @@ use crate::conflict::GENERIC;
 use crate::dialect::CAUTIOUS;
 use crate::level::{SHOW, SetLevel};
 use crate::namespace::Home;
+use crate::object::PG_OBJECTS;
 use crate::product::{Product, Recognition};
 use crate::promises::STANDARD;
 use crate::settings::SettingsSource;
@@ -18,6 +19,7 @@ pub static UNKNOWN: Product = Product {
     promises: STANDARD,
     waits: WaitView::Time,
     conflicts: &GENERIC,
+    objects: &PG_OBJECTS,
     dialect: CAUTIOUS,
     home: Home { advisory_lock: false, ..Home::SCHEMA },
     settings: SettingsSource::None,

@@ -6,6 +6,7 @@ use crate::conflict::{ConflictRule, Reason, rule};
 use crate::dialect::{Dialect, Empty, Load, PrimaryKey};
 use crate::level::{EffectiveLevelQuery, SetLevel};
 use crate::namespace::Home;
+use crate::object::{ObjectMark, PG_OBJECTS};
 use crate::product::{Product, Recognition};
 use crate::promises::SNAPSHOT_ISOLATION;
 use crate::settings::SettingsSource;
@@ -27,6 +28,7 @@ pub static YUGABYTEDB: Product = Product {
     promises: SNAPSHOT_ISOLATION,
     waits: WaitView::Time,
     conflicts: &CONFLICTS,
+    objects: &[ObjectMark::DocKey, PG_OBJECTS[0], PG_OBJECTS[1]],
     dialect: Dialect {
         primary_key: PrimaryKey::InCreateTable,
         fillfactor: false,
@@ -47,7 +49,7 @@ pub static YUGABYTEDB: Product = Product {
 };
 
 /// Before version 1.2.1 the same texts come with XX000.
-static CONFLICTS: [ConflictRule; 13] = [
+static CONFLICTS: [ConflictRule; 14] = [
     rule(SqlState::SERIALIZATION_FAILURE, RESTART, Reason::Named(RESTART)),
     rule(SqlState::SERIALIZATION_FAILURE, PRIORITY, Reason::Named(PRIORITY)),
     rule(SqlState::SERIALIZATION_FAILURE, "expired or aborted", Reason::Named(ABORTED)),
@@ -56,6 +58,7 @@ static CONFLICTS: [ConflictRule; 13] = [
         "read/write dependencies",
         Reason::WithReasonCode("read/write dependencies"),
     ),
+    rule(SqlState::SERIALIZATION_FAILURE, "value write after transaction start", Reason::Named(COMMITTED)),
     rule(SqlState::SERIALIZATION_FAILURE, UPDATE, Reason::Named(UPDATE)),
     rule(SqlState::SERIALIZATION_FAILURE, DELETE, Reason::Named(DELETE)),
     rule(SqlState::SERIALIZATION_FAILURE, "", Reason::Named("serialization failure")),
@@ -74,5 +77,6 @@ static CONFLICTS: [ConflictRule; 13] = [
 const RESTART: &str = "restart read required";
 const PRIORITY: &str = "conflicts with higher priority transaction";
 const ABORTED: &str = "expired or aborted by a conflict";
+const COMMITTED: &str = "conflict with committed data";
 const UPDATE: &str = "concurrent update";
 const DELETE: &str = "concurrent delete";

@@ -1,0 +1,110 @@
+//! What a conflict was about: the table, or the row of it, as far as the server says so.
+//!
+//! Where a product says it stands in its row, as data. Not here: which errors are conflicts, and why they arose (`conflict.rs`).
+
+use std::borrow::Cow;
+
+use isobench_pgwire::ServerError;
+
+/// Longer names are cut: keys may hold whole texts.
+const LONGEST: usize = 100;
+
+/// A part of an error's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The primary message.
+    Message,
+    /// The context: the calls that led there.
+    Context,
+}
+
+/// A place where an error may name the object. The first one that does wins; before all of them comes the error's own field for a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ObjectMark {
+    /// Between this text, which ends with a quotation mark, and the next quotation mark.
+    Quoted(Part, &'static str),
+    /// In the innermost statement of the context: the table that it writes or locks. It is a function's, or one that checks a foreign key.
+    Statement,
+    /// A key of `CockroachDB` in the message: table, index and values, for example `/Table/110/5/5/0`. What comes after `meta={` isn't what the
+    /// conflict was about, but where the transaction wrote first.
+    Key,
+    /// A key of `YugabyteDB` in the detail: hash and values, for example `DocKey(0x1210, [1], [])`. It doesn't say of which table.
+    DocKey,
+}
+
+/// Where PostgreSQL names the object: in the context of a wait for a lock, for example `while updating tuple (0,12) in relation "t"`, and
+/// in that of a statement which isn't the client's. Of a row that was changed meanwhile, without a wait that failed, it names none.
+///
+/// Rows aren't told apart: a tuple's number is another one after each update.
+pub(crate) static PG_OBJECTS: [ObjectMark; 2] =
+    [ObjectMark::Quoted(Part::Context, "in relation \""), ObjectMark::Statement];
+
+impl ObjectMark {
+    fn find(self, error: &ServerError) -> Option<&str> {
+        let context = error.context.as_deref().unwrap_or("");
+        match self {
+            ObjectMark::Quoted(part, before) => {
+                let text = if part == Part::Message { &error.message } else { context };
+                let (_, rest) = text.split_once(before)?;
+                rest.split_once('"').map(|(name, _)| name)
+            }
+            ObjectMark::Statement => {
+                let (_, statement) = context.split_once("SQL statement \"")?;
+                target(statement)
+            }
+            ObjectMark::Key => {
+                let about = error.message.split("meta={").next()?;
+                let key = &about[about.find("/Table/")?..];
+                Some(&key[..end_of_key(key)])
+            }
+            ObjectMark::DocKey => {
+                let detail = error.detail.as_deref()?;
+                let key = &detail[detail.find("DocKey(DocKey(")? + "DocKey(".len()..];
+                // Hash and values; the second list of them ends it.
+                let end = key.find("])")? + "])".len();
+                Some(&key[..end])
+            }
+        }
+    }
+}
+
+/// The object of a conflict, by the first mark that finds one.
+pub(crate) fn object(marks: &[ObjectMark], error: &ServerError) -> Option<Cow<'static, str>> {
+    let named = error.table.as_deref().or_else(|| marks.iter().find_map(|mark| mark.find(error)))?;
+    let (name, rest) = named.split_at(named.char_indices().nth(LONGEST).map_or(named.len(), |(at, _)| at));
+    match (name, rest) {
+        ("", _) => None,
+        (name, "") => Some(Cow::Owned(name.to_owned())),
+        (name, _) => Some(Cow::Owned(format!("{name}…"))),
+    }
+}
+
+/// The table that a statement updates, deletes from, inserts into or, if it has been written for a foreign key, reads; without its schema.
+fn target(statement: &str) -> Option<&str> {
+    let mut words = statement.split_ascii_whitespace().peekable();
+    let mut is = |word: &str| words.next_if(|next| next.eq_ignore_ascii_case(word)).is_some();
+    if is("select") {
+        words.find(|word| word.eq_ignore_ascii_case("from"))?;
+        words.next_if(|next| next.eq_ignore_ascii_case("only"))?;
+    } else {
+        if !(is("update") || is("delete") && is("from") || is("insert") && is("into")) {
+            return None;
+        }
+        is("only");
+    }
+    let name = words.next()?.split('(').next()?;
+    let table = name.rsplit('.').next()?;
+    Some(table.trim_matches(['"', ';']))
+}
+
+/// The length of a key at the begin of a text: up to a blank or a bracket outside of quotation marks.
+fn end_of_key(text: &str) -> usize {
+    let (mut quoted, mut escaped) = (false, false);
+    let end = text.find(|letter: char| {
+        let ends = !quoted && (letter.is_whitespace() || matches!(letter, ')' | ']' | ',' | '@'));
+        quoted ^= letter == '"' && !escaped;
+        escaped = letter == '\\' && !escaped;
+        ends
+    });
+    text[..end.unwrap_or(text.len())].trim_end_matches(':').len()
+}
