@@ -119,9 +119,7 @@ impl Sight {
         );
         let row = match identity {
             Ok(rows) => rows.rows.into_iter().next().unwrap_or_default(),
-            Err(refusal) => {
-                return self.cant("the server's version", refusal);
-            }
+            Err(refusal) => return self.cant("the server's version", refusal),
         };
         let cell = |place: usize| row.get(place).cloned().flatten();
         let major: u32 = cell(0).and_then(|text| text.parse().ok()).unwrap_or(0);

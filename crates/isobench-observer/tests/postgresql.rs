@@ -1,0 +1,293 @@
+//! Observing real servers: what is seen of sessions that wait, and counts that agree to the last transaction.
+
+mod support;
+
+use std::thread;
+
+use isobench_observer::{CountComparison, LocalServer, Observed, OwnCounts};
+use isobench_pgserver::Server;
+use isobench_pgwire::Connection;
+
+use support::{PATIENCE, newest_server, observer, on_each_server, options, session, wait_for};
+
+/// So that nobody but the test makes transactions.
+const QUIET: [(&str, &str); 2] = [("autovacuum", "off"), ("deadlock_timeout", "20ms")];
+
+/// Makes a table with some rows.
+fn make_table(server: &Server) {
+    let mut connection = session(server);
+    connection
+        .execute("create table counted (id int primary key, value int); insert into counted select i, 0 from generate_series(1, 500) i; analyze counted")
+        .unwrap();
+    connection.close();
+}
+
+fn update(connection: &mut Connection, id: u32) -> bool {
+    connection.execute(&format!("update counted set value = value + 1 where id = {id}")).is_ok()
+}
+
+/// Two sessions that wait for each other; both end their transactions. How many committed.
+fn deadlock(server: &Server) -> u64 {
+    let (mut one, mut two) = (session(server), session(server));
+    one.execute("begin").unwrap();
+    two.execute("begin").unwrap();
+    assert!(update(&mut one, 1) && update(&mut two, 2));
+    let second = thread::spawn(move || {
+        let went_well = update(&mut two, 1);
+        two.execute("commit").unwrap();
+        two.close();
+        went_well
+    });
+    let first = update(&mut one, 2);
+    one.execute("commit").unwrap();
+    one.close();
+    u64::from(first) + u64::from(second.join().unwrap())
+}
+
+fn shown(rows: &[CountComparison]) -> Vec<String> {
+    rows.iter().map(|row| format!("{} {} {} {}", row.what, row.ours, row.servers, row.explanation)).collect()
+}
+
+#[test]
+fn counts_agree_exactly() {
+    on_each_server("counts_agree_exactly", &QUIET, |server| {
+        make_table(server);
+        let observer = observer(server, server.user(), None);
+        for part in 0..2 {
+            observer.before_sessions();
+            let mut clients: Vec<Connection> = (0..3).map(|_| session(server)).collect();
+            for client in &mut clients {
+                // The warm-up.
+                client.execute("begin; select 1; commit").unwrap();
+            }
+            observer.begin();
+            for (client, id) in clients.iter_mut().zip([3, 4, 5]) {
+                for _ in 0..100 {
+                    client.execute("begin").unwrap();
+                    assert!(update(client, id));
+                    client.execute("commit").unwrap();
+                }
+                client.execute("begin").unwrap();
+                assert!(update(client, id));
+                client.execute("rollback").unwrap();
+                client.execute("select 1 / 0").unwrap_err();
+            }
+            let survivors = deadlock(server);
+            assert_eq!(survivors, 1);
+            observer.end();
+            clients.into_iter().for_each(Connection::close);
+            let observed = observer.after_sessions();
+            let ours = OwnCounts {
+                committed: 3 * 101 + survivors,
+                rolled_back: 3 * 2 + 1,
+                deadlocks: 1,
+                sessions: 5,
+                ..OwnCounts::default()
+            };
+            let rows = observed.compare(&ours);
+            assert!(
+                rows.len() == 4 && rows.iter().all(|row| row.agrees && row.explanation.is_empty()),
+                "part {part} on {}: {:#?}",
+                server.version(),
+                shown(&rows)
+            );
+            let wrong = OwnCounts { committed: ours.committed + 1, ..ours };
+            assert!(!observed.compare(&wrong)[1].agrees, "one transaction more is noticed");
+            counters_rose(&observed, server);
+            assert_eq!(observed.notes, Vec::<String>::new());
+        }
+    });
+}
+
+fn counters_rose(observed: &Observed, server: &Server) {
+    // 300 updates committed, 3 rolled back, and those of the deadlock.
+    let updated = observed.whole("pg_stat_database.tup_updated");
+    assert!((303.0..=307.0).contains(&updated), "{updated} on {}", server.version());
+    for name in ["pg_current_wal_insert_lsn.bytes", "pg_stat_wal.wal_bytes", "pg_stat_wal.wal_records"] {
+        assert!(observed.whole(name) > 0.0, "{name} on {}", server.version());
+    }
+    let known: Vec<&str> = observed.whole.iter().map(|counter| counter.name.as_str()).collect();
+    let checkpoints = known
+        .iter()
+        .any(|name| ["pg_stat_bgwriter.checkpoints_timed", "pg_stat_checkpointer.num_timed"].contains(name));
+    assert!(checkpoints, "{known:?}");
+    // The log's position doesn't lag.
+    assert!(observed.measured("pg_current_wal_insert_lsn.bytes") > 0.0);
+}
+
+#[test]
+fn waits_and_locks_are_seen() {
+    on_each_server("waits_and_locks_are_seen", &QUIET, |server| {
+        make_table(server);
+        let observer = observer(server, server.user(), None);
+        // Somebody who has nothing to do with it.
+        let mut other = session(server);
+        other.execute("begin; select 1").unwrap();
+        observer.before_sessions();
+        let mut reader = session(server);
+        let mut holder = session(server);
+        let mut waiter = session(server);
+        reader.execute("begin isolation level serializable; set local enable_seqscan = off").unwrap();
+        reader.query("select value from counted where id = 7").unwrap();
+        holder.execute("begin").unwrap();
+        assert!(update(&mut holder, 8));
+        observer.begin();
+        let waiting = thread::spawn(move || {
+            assert!(update(&mut waiter, 8));
+            waiter
+        });
+        let lock = ("Lock".to_owned(), "transactionid".to_owned());
+        wait_for(&observer, |sample| sample.sessions.get(&lock) == Some(&1));
+        let client = ("Client".to_owned(), "ClientRead".to_owned());
+        wait_for(&observer, |sample| sample.sessions.get(&client) == Some(&2));
+        // The locks are looked at after 0.2 and 0.4 seconds.
+        wait_for(&observer, |sample| sample.at_s.is_some_and(|at| at > 0.7));
+        observer.end();
+        holder.execute("commit").unwrap();
+        waiting.join().unwrap().close();
+        holder.close();
+        reader.close();
+        let observed = observer.after_sessions();
+        assert!(observed.waits.iter().any(|row| row.kind == lock.0 && row.event == lock.1));
+        assert!(observed.waits.iter().all(|row| row.sessions.len() == observed.at_s.len()));
+        assert!(observed.at_s.is_sorted() && observed.at_s.len() > 3);
+        let most = observed.waits.iter().flat_map(|row| &row.sessions).max();
+        assert!(most.is_some_and(|most| *most <= 2), "the other session isn't one of the clients'");
+        let locks = observed.predicate_locks.as_ref().expect("a superuser may see them");
+        assert!(locks.at_s.len() >= 2 && locks.at_s.len() as u64 == observed.lock_samples);
+        assert!(locks.tuple.iter().all(|count| *count == 1), "{locks:?}");
+        assert!(locks.page.iter().all(|count| *count == 1), "of the index: {locks:?}");
+        let wait = observed.lock_waits.iter().find(|wait| wait.locktype == "transactionid").unwrap();
+        assert_eq!((wait.mode.as_str(), wait.seen), ("ShareLock", observed.lock_samples));
+        assert!(observed.sampling_s > 0.0);
+        // What the other session did, or the observer's: not known to the comparison, but explained.
+        let rows = observed.compare(&OwnCounts { sessions: 3, ..OwnCounts::default() });
+        let commits = rows.iter().find(|row| row.what == "commits").unwrap();
+        assert!(commits.agrees && commits.explanation.contains("1 other session"), "{:?}", shown(&rows));
+    });
+}
+
+#[test]
+fn a_role_that_is_serializable_by_default_leaves_no_predicate_locks() {
+    let test = "a_role_that_is_serializable_by_default_leaves_no_predicate_locks";
+    let Some(server) = newest_server(test, &QUIET) else { return };
+    session(&server)
+        .execute(
+            "create role strict login; alter role strict set default_transaction_isolation = serializable",
+        )
+        .unwrap();
+    let observer = observer(&server, "strict", None);
+    observer.before_sessions();
+    observer.begin();
+    wait_for(&observer, |sample| sample.at_s.is_some_and(|at| at > 0.3));
+    observer.end();
+    let locks = observer.after_sessions().predicate_locks.unwrap();
+    assert!(
+        locks.relation.iter().chain(&locks.page).chain(&locks.tuple).all(|count| *count == 0),
+        "{locks:?}"
+    );
+}
+
+#[test]
+fn without_rights_the_rest_is_seen() {
+    on_each_server("without_rights_the_rest_is_seen", &QUIET, |server| {
+        make_table(server);
+        let mut admin = session(server);
+        admin.execute("create role plain login; create role stranger login").unwrap();
+        // Without the right to see others' sessions, those of the own role are seen.
+        let unprivileged = observer(server, "plain", None);
+        unprivileged.before_sessions();
+        let own = Connection::open(&options(server, "plain")).unwrap();
+        let foreign = Connection::open(&options(server, "stranger")).unwrap();
+        unprivileged.begin();
+        let idle = ("idle".to_owned(), String::new());
+        wait_for(&unprivileged, |sample| sample.sessions.get(&idle) == Some(&1));
+        unprivileged.end();
+        own.close();
+        foreign.close();
+        let observed = unprivileged.after_sessions();
+        assert_eq!(observed.notes, Vec::<String>::new());
+        assert!(observed.whole("pg_stat_database.sessions") >= 1.0);
+
+        admin.execute("revoke select on pg_stat_activity, pg_locks, pg_stat_wal from public").unwrap();
+        let blind = observer(server, "plain", None);
+        blind.before_sessions();
+        blind.begin();
+        blind.end();
+        let observed = blind.after_sessions();
+        for view in ["pg_stat_activity", "pg_locks", "pg_stat_wal"] {
+            let expected = format!("{view} can't be read: permission denied for view {view}");
+            assert_eq!(
+                observed.notes.iter().filter(|note| **note == expected).count(),
+                1,
+                "{:?}",
+                observed.notes
+            );
+        }
+        assert_eq!(observed.notes.len(), 3, "{:?}", observed.notes);
+        assert!(observed.at_s.is_empty() && observed.predicate_locks.is_none());
+        assert!(observed.whole.iter().any(|counter| counter.name == "pg_stat_database.xact_commit"));
+        assert!(!observed.compare(&OwnCounts::default()).is_empty());
+
+        admin.execute("revoke select on all tables in schema pg_catalog from public").unwrap();
+        blind.before_sessions();
+        blind.begin();
+        blind.end();
+        let observed = blind.after_sessions();
+        assert!(
+            observed.whole.iter().all(|counter| counter.name.starts_with("pg_current_wal")),
+            "{:?}",
+            observed.whole
+        );
+        assert_eq!(observed.compare(&OwnCounts::default()), []);
+    });
+}
+
+#[test]
+fn processes_of_a_local_server_are_added_up() {
+    let Some(server) = newest_server("processes_of_a_local_server_are_added_up", &QUIET) else { return };
+    for local in [LocalServer::Postmaster(server.pid()), LocalServer::Maybe] {
+        let observer = observer(&server, server.user(), Some(local));
+        observer.before_sessions();
+        let mut busy = session(&server);
+        observer.begin();
+        // At least a tenth of a second of work, on any machine of this century; half of it in a session that ends.
+        for _ in 0..2 {
+            busy.query("select count(*) from generate_series(1, 1500000)").unwrap();
+            busy.close();
+            busy = session(&server);
+        }
+        observer.end();
+        busy.close();
+        let observed = observer.after_sessions();
+        let processes = observed.processes.unwrap_or_else(|| panic!("{local:?}: {:?}", observed.notes));
+        assert!(processes.cpu_s > 0.05, "{processes:?}");
+        assert!(processes.memory_bytes.is_none_or(|bytes| bytes > 1 << 20), "{processes:?}");
+    }
+}
+
+#[test]
+fn a_server_that_dies_is_a_note() {
+    let Some(server) = newest_server("a_server_that_dies_is_a_note", &QUIET) else { return };
+    let observer = observer(&server, server.user(), None);
+    observer.before_sessions();
+    let client = session(&server);
+    observer.begin();
+    wait_for(&observer, |sample| !sample.sessions.is_empty());
+    server.stop().unwrap();
+    drop(client);
+    observer.end();
+    let observed = observer.after_sessions();
+    assert!(!observed.at_s.is_empty(), "what was seen before is kept");
+    let note = observed.notes.last().unwrap();
+    assert!(note.starts_with("the server wasn't observed, or not to the end: "), "{note}");
+    assert_eq!(observed.compare(&OwnCounts::default()), [], "half a count is none");
+    // And it may go on, without a server.
+    observer.before_sessions();
+    observer.begin();
+    observer.end();
+    assert!(!observer.after_sessions().notes.is_empty());
+    let began = std::time::Instant::now();
+    drop(observer);
+    assert!(began.elapsed() < PATIENCE);
+}

@@ -1,0 +1,91 @@
+//! Other products: scripted answers, H2, and no server at all.
+
+mod support;
+
+use std::time::Duration;
+
+use isobench_database::Database;
+use isobench_observer::{Observed, Observer, OwnCounts};
+use isobench_pgwire::{ConnectOptions, Host};
+use isobench_testkit::h2::H2;
+use isobench_testkit::installed::skip;
+use isobench_testkit::scripted::ScriptedServer;
+
+/// An observer that takes no samples, so that what it asks is always the same.
+fn quiet(options: ConnectOptions, database: &Database) -> Observer {
+    support::observe(options, database, None, Duration::from_hours(1))
+}
+
+/// All commands in their order.
+fn once(observer: &Observer) -> Observed {
+    observer.before_sessions();
+    observer.begin();
+    observer.end();
+    observer.after_sessions()
+}
+
+#[test]
+fn cockroachdb_tells_its_retries() {
+    let server = ScriptedServer::start(include_str!("scripts/cockroachdb.txt"));
+    let database = Database::from_version_text("CockroachDB CCL v23.2.1 (x86_64-pc-linux-gnu, built …)");
+    let observer = quiet(server.options(), &database);
+    let observed = once(&observer);
+    assert!((observed.measured("crdb_internal.node_metrics.txn.restarts.writetooold") - 7.0).abs() < 1e-9);
+    assert!((observed.whole("crdb_internal.node_metrics.txn.restarts.writetooold") - 12.0).abs() < 1e-9);
+    assert!((observed.whole("crdb_internal.node_metrics.txn.refresh.auto_retries") - 40.0).abs() < 1e-9);
+    let known = |name: &str| observed.whole.iter().any(|counter| counter.name.ends_with(name));
+    assert!(!known("txn.autoretries"), "this version doesn't have it: NULL");
+    assert!(observed.notes[0].starts_with("CockroachDB: what sessions wait for isn't sampled"));
+    assert_eq!(
+        observed.notes[1],
+        "crdb_internal.cluster_contention_events can't be read: user test does not have VIEWACTIVITY privilege"
+    );
+    assert_eq!(observed.compare(&OwnCounts::default()), []);
+    drop(observer);
+    server.finish();
+}
+
+#[test]
+fn yugabytedb_is_like_postgresql_as_far_as_it_goes() {
+    let server = ScriptedServer::start(include_str!("scripts/yugabytedb.txt"));
+    let database = Database::from_version_text("PostgreSQL 11.2-YB-2.13.0.0-b0 on x86_64-pc-linux-gnu");
+    let observer = quiet(server.options(), &database);
+    let observed = once(&observer);
+    assert!((observed.whole("pg_stat_database.xact_commit") - 25.0).abs() < 1e-9);
+    let rows = observed.compare(&OwnCounts { committed: 3, ..OwnCounts::default() });
+    assert!(rows.iter().all(|row| row.agrees), "{rows:?}");
+    assert!(rows[0].explanation.starts_with("YugabyteDB counts each retry"), "{rows:?}");
+    assert!(
+        observed.notes.iter().any(|note| note.starts_with("YugabyteDB: statistics are those of the node"))
+    );
+    drop(observer);
+    server.finish();
+}
+
+#[test]
+fn a_product_without_known_statistics_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let h2 = match H2::start(folder.path()) {
+        Ok(h2) => h2,
+        Err(why) => return skip("a_product_without_known_statistics_is_left_alone", &why),
+    };
+    let database =
+        Database::from_version_text("PostgreSQL 8.2.23 server protocol using H2 2.4.240 (2025-09-22)");
+    let observed = once(&quiet(h2.options(), &database));
+    assert_eq!(
+        observed.notes,
+        ["the server wasn't observed, or not to the end: isobench knows no statistics of this product (H2)"]
+    );
+}
+
+#[test]
+fn no_connection_is_a_note() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ConnectOptions::new(Host::unix(folder.path(), 1), "nobody", "nothing");
+    let database = Database::from_version_text("PostgreSQL 18.1 on x86_64-pc-linux-gnu");
+    let observed = once(&quiet(options, &database));
+    assert_eq!(observed.notes.len(), 1, "{:?}", observed.notes);
+    assert!(observed.notes[0].contains("connection to server"), "{:?}", observed.notes);
+    assert!(observed.whole.is_empty() && observed.at_s.is_empty() && observed.predicate_locks.is_none());
+    assert_eq!(observed.compare(&OwnCounts::default()), []);
+}
