@@ -10,6 +10,7 @@
 //! | `summarise` | a cell's summary from its rounds, its ratio to the first level |
 //! | `text` | the table of `isobench compare` and the sentences below it |
 //! | `csv` | one line per round |
+//! | `html` | the page: the answer, the pictures, everything behind them |
 //!
 //! ```
 //! use std::time::Duration;
@@ -40,6 +41,7 @@
 mod answer;
 mod csv;
 mod document;
+mod html;
 mod level_name;
 mod numbers;
 mod summarise;
@@ -55,5 +57,6 @@ pub use document::{
     Series, Server, ServerProcesses, ServerSide, Summary, SweepResult, SweepStep, TimeSpent, Transactions,
     Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, WitnessArrow, WitnessTransaction, json_schema,
 };
+pub use html::to_html;
 pub use summarise::{resolution, summarise};
 pub use text::render;

@@ -2,11 +2,14 @@
 //!
 //! Readable without colour. Not here: the computation of what is shown.
 
-mod columns;
-mod header;
+pub mod columns;
+pub mod header;
 mod judgement;
-mod layout;
-mod sentences;
+pub mod layout;
+mod precision;
+pub mod sentences;
+
+pub use judgement::unproved;
 
 use crate::document::Document;
 use crate::summarise::{groups, summarise};
@@ -50,14 +53,16 @@ fn warnings(document: &Document, width: usize) -> Vec<String> {
 }
 
 /// The columns that were chosen, and the table they make.
-struct Shown {
-    columns: Vec<&'static Column>,
-    table: Table,
+pub struct Shown {
+    /// The columns.
+    pub columns: Vec<&'static Column>,
+    /// The table.
+    pub table: Table,
 }
 
 impl Shown {
     /// Gives every factor that varies a column, unless the table then gets too wide.
-    fn choose(document: &Document, width: usize) -> Shown {
+    pub fn choose(document: &Document, width: usize) -> Shown {
         let vary: Vec<&'static Column> = FACTORS.iter().filter(|factor| varies(document, factor)).collect();
         let choices: [(&[_], &[_], bool); 4] =
             [(&vary, &[], true), (&vary, &[], false), (&[], &vary, true), (&[], &vary, false)];
@@ -103,7 +108,8 @@ impl Shown {
     }
 }
 
-fn varies(document: &Document, factor: &Column) -> bool {
+/// True if the cells of a document differ in a factor.
+pub fn varies(document: &Document, factor: &Column) -> bool {
     let mut values = document.cells.iter().map(|cell| (factor.show)(document, cell));
     let first = values.next();
     values.any(|value| Some(value) != first)

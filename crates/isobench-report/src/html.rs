@@ -1,0 +1,198 @@
+//! The report that people read in a browser: one self-contained page.
+//!
+//! The page makes no request of any kind (its content security policy forbids them), and is complete without its script:
+//! that only adds tooltips and buttons. Sections stand in a table, in the page's order, each in a file of its own. Not
+//! here: the figures (`chart`), the computation of what is shown.
+
+mod accounting;
+mod answer;
+mod chart;
+mod conflicts;
+mod environment;
+mod limits;
+mod method;
+mod part;
+mod pictures;
+mod plan_file;
+mod server_side;
+mod table;
+mod verdict;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use sha2::{Digest as _, Sha256};
+
+use crate::document::Document;
+use crate::numbers::{count, counted};
+use crate::summarise::summarise;
+
+const STYLE: &str = include_str!("html/page.css");
+/// The figures' own style.
+const FIGURES_STYLE: &str = include_str!("html/chart/chart.css");
+const SCRIPT: &str = include_str!("html/page.js");
+
+/// A part of the page.
+struct Section {
+    /// Its anchor.
+    id: &'static str,
+    /// Its heading.
+    title: &'static str,
+    /// What it says; `None` if the document has nothing for it.
+    body: fn(&Document) -> Option<Markup>,
+}
+
+/// The sections in the order of the page.
+static SECTIONS: [Section; 9] = [
+    Section { id: "answer", title: "Answer", body: answer::body },
+    Section { id: "pictures", title: "Pictures", body: pictures::body },
+    Section { id: "verdict", title: "Verdict", body: verdict::body },
+    Section { id: "conflicts", title: "Conflicts", body: conflicts::body },
+    Section { id: "server", title: "The server's side", body: server_side::body },
+    Section { id: "accounting", title: "Accounting", body: accounting::body },
+    Section { id: "method", title: "How it was measured", body: method::body },
+    Section { id: "environment", title: "Environment", body: environment::body },
+    Section { id: "limits", title: "What the numbers do not say", body: limits::body },
+];
+
+/// Renders a document as a page that needs nothing but itself: no network, no other file, no script.
+///
+/// Summaries are computed from the rounds, whatever the document says.
+pub fn to_html(document: &Document) -> String {
+    let mut document = document.clone();
+    summarise(&mut document);
+    let sections: Vec<(&Section, Markup)> =
+        SECTIONS.iter().filter_map(|section| Some((section, (section.body)(&document)?))).collect();
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            (head(&document))
+            body {
+                a class="skip" href="#answer" { "Skip to the answer" }
+                (header(&document))
+                div class="columns" {
+                    (contents(&sections, &document))
+                    main id="main" {
+                        @for (section, body) in &sections {
+                            section id=(section.id) aria-labelledby={ (section.id) "-title" } {
+                                h2 id={ (section.id) "-title" } { (section.title) }
+                                (body)
+                            }
+                        }
+                    }
+                }
+                (footer(&document))
+                div id="tip" role="tooltip" hidden {}
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn head(document: &Document) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta http-equiv="Content-Security-Policy" content=(policy());
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            meta name="generator" content={ "isobench " (document.client.version) };
+            title { (title(document)) " · isobench" }
+            style { (PreEscaped(STYLE)) (PreEscaped(FIGURES_STYLE)) }
+        }
+    }
+}
+
+/// Nothing is loaded from anywhere; the only script that runs is the page's own, known by its digest.
+fn policy() -> String {
+    let digest = STANDARD.encode(Sha256::digest(SCRIPT));
+    format!(
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
+}
+
+/// What was compared, in a line.
+fn title(document: &Document) -> String {
+    let server = part::server_name(&document.server);
+    let mut names: Vec<String> = Vec::new();
+    for cell in &document.cells {
+        let name = cell.level.name();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    match names.as_slice() {
+        [] => format!("Isolation levels of {server}"),
+        [one] => format!("{} on {server}", part::capital(one)),
+        _ => format!("What isolation costs on {server}"),
+    }
+}
+
+fn header(document: &Document) -> Markup {
+    html! {
+        header class="top" {
+            div {
+                p class="brandname" { "isobench" }
+                h1 { (title(document)) }
+                p class="facts" {
+                    @for fact in facts(document) { span { (fact) } " " }
+                }
+            }
+            fieldset class="theme" {
+                legend { "Theme" }
+                @for (id, name) in [("auto", "Auto"), ("light", "Light"), ("dark", "Dark")] {
+                    input type="radio" name="theme" id={ "theme-" (id) } checked[id == "auto"];
+                    label for={ "theme-" (id) } { (name) }
+                }
+            }
+        }
+    }
+}
+
+/// The few facts without which no number says anything.
+fn facts(document: &Document) -> Vec<String> {
+    let plan = &document.plan;
+    let workload: Vec<&str> = plan.workload.iter().map(|script| script.name.as_str()).collect();
+    let clients: Vec<String> = plan.clients.iter().map(|clients| count((*clients).into())).collect();
+    let mut facts = Vec::new();
+    if !workload.is_empty() {
+        facts.push(workload.join(" + "));
+    }
+    match plan.clients.as_slice() {
+        [] => {}
+        [one] => facts.push(counted((*one).into(), "client")),
+        _ => facts.push(format!("{} clients", clients.join(", "))),
+    }
+    facts.push(format!("scale {}", count(plan.scale.into())));
+    facts.extend(part::length(plan));
+    facts.extend(document.started_at.clone());
+    facts
+}
+
+fn contents(sections: &[(&Section, Markup)], document: &Document) -> Markup {
+    html! {
+        nav class="contents" aria-label="Contents" {
+            ol {
+                @for (section, _) in sections {
+                    li {
+                        a href={ "#" (section.id) } { (section.title) }
+                        @if section.id == "pictures" { (pictures::contents(document)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn footer(document: &Document) -> Markup {
+    html! {
+        footer {
+            p {
+                "Written by isobench " (document.client.version) " from a result of format version "
+                (document.format_version) ", measurement version " (document.measurement_version)
+                ". Results of different measurement versions must not be compared."
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The account of every cell: attempts, transactions and time in their buckets, adding up visibly; and every round.
+//!
+//! Not here: what the buckets mean in the runner, and the check of the identities after every run.
+
+use maud::{Markup, html};
+
+use super::part::{cell_name, measured, table};
+use crate::document::{Cell, Document, Round, TimeSpent};
+use crate::numbers::{MISSING, count, optional, percent, short};
+use crate::summarise::{counted_ledger, counted_rounds};
+
+/// The section's body.
+pub fn body(document: &Document) -> Option<Markup> {
+    let cells: Vec<&Cell> = measured(document).collect();
+    (!cells.is_empty()).then(|| {
+        html! {
+            p {
+                "Every attempt lies in exactly one bucket, and so does every transaction. Throughput counts committed \
+                 transactions only."
+            }
+            (attempts(document, &cells))
+            (transactions(document, &cells))
+            (time(document, &cells))
+            (client(document, &cells))
+            (rounds(document, &cells))
+        }
+    })
+}
+
+/// A table of buckets: their sum stands beside what was begun.
+fn buckets(
+    caption: &str,
+    document: &Document,
+    cells: &[&Cell],
+    names: &[(&str, bool)],
+    values: impl Fn(&Cell) -> (u64, Vec<u64>),
+) -> Markup {
+    let rows: Vec<Vec<String>> = cells
+        .iter()
+        .map(|cell| {
+            let (all, parts) = values(cell);
+            let sum = parts.iter().fold(0_u64, |sum, part| sum.saturating_add(*part));
+            let sum =
+                if sum == all { format!("= {}", count(sum)) } else { format!("DIFFERS: {}", count(sum)) };
+            let counts = std::iter::once(&all).chain(&parts).map(|number| count(*number));
+            std::iter::once(cell_name(document, cell)).chain(counts).chain([sum]).collect()
+        })
+        .collect();
+    table(caption, names, &rows)
+}
+
+fn attempts(document: &Document, cells: &[&Cell]) -> Markup {
+    let names = [
+        ("level", false),
+        ("started", true),
+        ("committed", true),
+        ("retried", true),
+        ("given up", true),
+        ("ambiguous", true),
+        ("cut off", true),
+        ("errored", true),
+        ("sum", true),
+    ];
+    buckets("Attempts, by how they ended", document, cells, &names, |cell| {
+        let all = counted_ledger(cell).attempts;
+        let parts = vec![all.committed, all.retried, all.given_up, all.ambiguous, all.cut_off, all.errored];
+        (all.started, parts)
+    })
+}
+
+fn transactions(document: &Document, cells: &[&Cell]) -> Markup {
+    let names = [
+        ("level", false),
+        ("in all", true),
+        ("committed", true),
+        ("given up", true),
+        ("ambiguous", true),
+        ("cut off", true),
+        ("errored", true),
+        ("skipped", true),
+        ("sum", true),
+    ];
+    buckets("Transactions, by how they ended", document, cells, &names, |cell| {
+        let all = counted_ledger(cell).transactions;
+        let parts = vec![all.committed, all.given_up, all.ambiguous, all.cut_off, all.errored, all.skipped];
+        (all.total, parts)
+    })
+}
+
+fn time(document: &Document, cells: &[&Cell]) -> Markup {
+    let rows: Vec<Vec<String>> = cells
+        .iter()
+        .map(|cell| {
+            let TimeSpent { useful, wasted, backoff, waiting } = cell.summary.time_s;
+            let seconds: f64 = counted_rounds(cell).iter().map(|round| round.seconds).sum();
+            let all = seconds * f64::from(cell.clients);
+            let other = (all - useful - wasted - backoff - waiting).max(0.0);
+            let part = |part: f64| {
+                if all > 0.0 { format!("{} ({})", short(part), percent(part / all)) } else { short(part) }
+            };
+            vec![
+                cell_name(document, cell),
+                short(all),
+                part(useful),
+                part(wasted),
+                part(backoff),
+                part(waiting),
+                part(other),
+            ]
+        })
+        .collect();
+    table(
+        "Time of the clients in seconds: clients × measured time, by what they did",
+        &[
+            ("level", false),
+            ("in all", true),
+            ("useful", true),
+            ("wasted", true),
+            ("backoff", true),
+            ("waiting", true),
+            ("between", true),
+        ],
+        &rows,
+    )
+}
+
+/// What the measuring program itself needed.
+fn client(document: &Document, cells: &[&Cell]) -> Markup {
+    let rows: Vec<Vec<String>> = cells
+        .iter()
+        .filter_map(|cell| {
+            let loads: Vec<_> = cell.rounds.iter().filter_map(|round| round.client).collect();
+            let most = |get: fn(&crate::document::ClientLoad) -> Option<f64>| {
+                loads.iter().filter_map(get).reduce(f64::max)
+            };
+            let share = |value: Option<f64>| value.map_or_else(|| MISSING.to_owned(), percent);
+            (!loads.is_empty()).then(|| {
+                vec![
+                    cell_name(document, cell),
+                    share(most(|load| Some(load.busiest))),
+                    share(most(|load| Some(load.share_of_cores))),
+                    optional(most(|load| load.lag_mean_ms)),
+                    optional(most(|load| load.lag_p99_ms)),
+                    optional(most(|load| load.lag_max_ms)),
+                ]
+            })
+        })
+        .collect();
+    if rows.is_empty() {
+        return Markup::default();
+    }
+    table(
+        "The measuring program itself, in the round in which each was highest",
+        &[
+            ("level", false),
+            ("busiest worker", true),
+            ("share of the cores", true),
+            ("lag, mean ms", true),
+            ("lag, p99 ms", true),
+            ("lag, longest ms", true),
+        ],
+        &rows,
+    )
+}
+
+fn rounds(document: &Document, cells: &[&Cell]) -> Markup {
+    let row = |cell: &Cell, round: &Round| {
+        let warmup = round.warmup.map_or_else(|| MISSING.to_owned(), |warmup| short(warmup.seconds));
+        vec![
+            cell_name(document, cell),
+            count(round.round.into()),
+            round.order.map_or_else(|| MISSING.to_owned(), |order| count(order.into())),
+            if round.complete { "yes" } else { "NOT complete" }.to_owned(),
+            warmup,
+            short(round.seconds),
+            optional(round.tps),
+            count(round.attempts.started),
+            count(round.transactions.committed),
+            count(round.ledger().conflicts),
+            optional(round.latency_ms.mean),
+            optional(round.latency_ms.p99),
+            round.errors.join("; "),
+        ]
+    };
+    let rows: Vec<Vec<String>> =
+        cells.iter().flat_map(|cell| cell.rounds.iter().map(|round| row(cell, round))).collect();
+    let titles = [
+        ("level", false),
+        ("round", true),
+        ("place in it", true),
+        ("complete", false),
+        ("warm-up s", true),
+        ("seconds", true),
+        ("committed per s", true),
+        ("attempts", true),
+        ("committed", true),
+        ("conflicts", true),
+        ("mean ms", true),
+        ("p99 ms", true),
+        ("errors", false),
+    ];
+    html! {
+        details {
+            summary { "Every round" }
+            (table("Every round of every level", &titles, &rows))
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The answer in words and one table, with everything that brands it.
+//!
+//! Not here: how the answer is found (`crate::answer`), the table (`table`).
+
+use maud::{Markup, html};
+
+use super::part::{cell_name, is_brand, scrolling};
+use super::table;
+use crate::answer::answer;
+use crate::document::Document;
+
+/// The section's body.
+#[expect(clippy::unnecessary_wraps, reason = "sections stand in one table, and others may be left out")]
+pub fn body(document: &Document) -> Option<Markup> {
+    let answer = answer(document);
+    Some(html! {
+        (brands(document))
+        p class="headline" { (answer.headline) }
+        @if !answer.reasons.is_empty() {
+            ul class="reasons" {
+                @for reason in &answer.reasons {
+                    li class=[is_brand(reason).then_some("brand")] { (reason) }
+                }
+            }
+        }
+        (resolution(document))
+        @if !document.cells.is_empty() {
+            (scrolling("Results of every cell", &table::results(document)))
+            (flags(document))
+            (table::legend(document))
+        }
+    })
+}
+
+/// What makes the whole result less than it looks, above everything else.
+fn brands(document: &Document) -> Markup {
+    let mut brands: Vec<(&str, String)> = Vec::new();
+    if !document.complete {
+        let why = document.incomplete_reason.as_deref().unwrap_or("it ended before everything was measured");
+        brands.push(("INCOMPLETE", why.to_owned()));
+    }
+    if document.has_broken_promise() {
+        brands.push(("PROMISE BROKEN", "a recorded history contradicts what its level promises".to_owned()));
+    }
+    if document.has_violations() {
+        brands.push((
+            "WRONG DATA",
+            "what the level promises about the tables didn't hold after a round".to_owned(),
+        ));
+    }
+    if document.has_level_mismatch() {
+        brands
+            .push(("OTHER LEVEL", "the server says it runs another level than the one asked for".to_owned()));
+    }
+    brands.extend(document.warnings.iter().map(|warning| ("Warning", warning.clone())));
+    html! {
+        @if !brands.is_empty() {
+            ul class="banners" role="list" aria-label="Before you read on" {
+                @for (name, text) in &brands {
+                    li class=[is_brand(name).then_some("grave")] { strong { (name) } ": " (text.trim_end_matches('.')) "." }
+                }
+            }
+        }
+    }
+}
+
+fn resolution(document: &Document) -> Markup {
+    let Some(resolution) = document.resolution else { return Markup::default() };
+    let percent = crate::numbers::percent;
+    let reached = match resolution.reached {
+        Some(reached) => format!("the widest ratio reaches {} up and down", percent(reached)),
+        None => "not every ratio has an interval".to_owned(),
+    };
+    let more = match resolution.more_rounds {
+        Some(0) => "that is what was wanted".to_owned(),
+        Some(rounds) => {
+            let more = crate::numbers::counted(rounds.into(), "more round");
+            format!("it would probably take {more} of the same kind to reach what was wanted")
+        }
+        None => "how many more rounds it would take isn't known".to_owned(),
+    };
+    html! {
+        p { "Precision: " (percent(resolution.wanted)) " was wanted; " (reached) "; " (more) "." }
+    }
+}
+
+/// The sentences of the flags that stand at the rows.
+fn flags(document: &Document) -> Markup {
+    let flagged: Vec<_> = document.cells.iter().filter(|cell| !cell.summary.flags.is_empty()).collect();
+    html! {
+        @if !flagged.is_empty() {
+            div id="flags" class="flags" {
+                h3 { "Flags" }
+                dl {
+                    @for cell in flagged {
+                        dt { (cell_name(document, cell)) }
+                        @for flag in &cell.summary.flags {
+                            dd { strong { (flag.kind.name()) } ": " (flag.text) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

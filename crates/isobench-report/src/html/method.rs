@@ -1,0 +1,238 @@
+//! How it was measured: the plan, the order, the method of each interval, and what it takes to repeat it.
+//!
+//! Only methods that this document's numbers rest on are named. Not here: the plan as a file (`plan_file`).
+
+use maud::{Markup, html};
+
+use super::part::{code, length, measured, pairs};
+use super::plan_file;
+use crate::document::{Document, Interval, IntervalSource, Plan};
+use crate::numbers::{count, counted, percent, short};
+
+/// The section's body.
+#[expect(clippy::unnecessary_wraps, reason = "sections stand in one table, and others may be left out")]
+pub fn body(document: &Document) -> Option<Markup> {
+    let methods: Vec<&Method> = METHODS.iter().filter(|method| (method.used)(document)).collect();
+    let command = command(&document.command);
+    Some(html! {
+        h3 { "The plan" }
+        (pairs(&plan(&document.plan)))
+        (order(document))
+        @if !methods.is_empty() {
+            h3 { "The intervals" }
+            dl class="methods" {
+                @for method in methods {
+                    dt { (method.name) }
+                    dd { (method.text) }
+                }
+            }
+        }
+        h3 { "To repeat it" }
+        @if !command.is_empty() {
+            (code("command", "The command that measured", "command.sh", &format!("{command}\n")))
+        }
+        @let file = plan_file::text(document);
+        (code("plan", "The same as a plan: isobench compare --plan plan.toml", "plan.toml", &file))
+        @if document.plan.workload.iter().any(|script| !script.text.is_empty()) {
+            details {
+                summary { "The scripts" }
+                @for (index, script) in document.plan.workload.iter().enumerate() {
+                    (code(&format!("script-{index}"), &weighed(script), &script.name, &script.text))
+                }
+            }
+        }
+    })
+}
+
+fn weighed(script: &crate::document::PlannedScript) -> String {
+    format!("{}, weight {}", script.name, count(script.weight.into()))
+}
+
+/// The command line as a shell takes it.
+fn command(words: &[String]) -> String {
+    let plain = |word: &str| {
+        !word.is_empty()
+            && word.chars().all(|letter| letter.is_alphanumeric() || "-_=+./:,@%".contains(letter))
+    };
+    let quoted = |word: &String| {
+        if plain(word) { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+fn plan(plan: &Plan) -> Vec<(String, String)> {
+    let list = |values: Vec<String>| values.join(", ");
+    let mut rows: Vec<(&str, Option<String>)> = vec![
+        ("levels", Some(list(plan.levels.iter().map(ToString::to_string).collect()))),
+        ("workload", Some(list(plan.workload.iter().map(weighed).collect()))),
+        ("clients", Some(list(plan.clients.iter().map(|clients| count((*clients).into())).collect()))),
+        ("workers", Some(count(plan.jobs.into()))),
+        ("scale", Some(count(plan.scale.into()))),
+        ("length", length(plan)),
+        ("warm-up", Some(warmup(plan))),
+        ("attempts", Some(tries(plan))),
+        ("backoff", Some(list(plan.backoff.clone()))),
+        ("protocol", Some(plan.protocol.clone())),
+        ("seed", plan.seed.map(|seed| seed.to_string())),
+    ];
+    let rates = || plan.rates.iter().map(|rate| short(*rate)).collect();
+    rows.push((
+        "rate",
+        (!plan.rates.is_empty()).then(|| format!("{} per second, begun on schedule", list(rates()))),
+    ));
+    rows.push(("latency limit", plan.latency_limit_ms.map(|limit| format!("{} ms", short(limit)))));
+    rows.push(("think time", plan.think_time_ms.map(|pause| format!("{} ms", short(pause)))));
+    rows.push(("precision wanted", plan.resolve.map(percent)));
+    rows.push(("time limit", plan.time_limit_s.map(|limit| format!("{} s", short(limit)))));
+    let yes = |asked: bool, text: &str| asked.then(|| text.to_owned());
+    rows.push(("connections", yes(plan.connect_each, "a new one for each transaction")));
+    rows.push((
+        "strict levels",
+        yes(plan.strict_levels, "a level that the server doesn't run was to be refused"),
+    ));
+    rows.push(("calibration", yes(plan.calibrate, "the first level was measured twice in every round")));
+    rows.push(("sweep", yes(plan.sweep, "the highest rate that keeps the latency limit was searched for")));
+    rows.push(("server's statistics", yes(plan.observe, "sampled while measuring")));
+    rows.into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), value.filter(|value| !value.is_empty())?)))
+        .collect()
+}
+
+fn warmup(plan: &Plan) -> String {
+    if plan.warmup_s <= 0.0 {
+        return "none".to_owned();
+    }
+    if plan.max_warmup_s > plan.warmup_s {
+        return format!(
+            "{} s, and again until the rate is steady, {} s at most",
+            short(plan.warmup_s),
+            short(plan.max_warmup_s)
+        );
+    }
+    format!("{} s", short(plan.warmup_s))
+}
+
+fn tries(plan: &Plan) -> String {
+    plan.max_tries.map_or_else(
+        || "as many as it takes within the time".to_owned(),
+        |tries| format!("at most {} per transaction", counted(tries.into(), "attempt")),
+    )
+}
+
+/// The order of the cells in the first rounds.
+fn order(document: &Document) -> Markup {
+    const SHOWN: u32 = 3;
+    let mut lines: Vec<String> = Vec::new();
+    for number in 1..=SHOWN {
+        let mut places: Vec<(u32, String)> = Vec::new();
+        for cell in measured(document) {
+            for round in cell.rounds.iter().filter(|round| round.round == number) {
+                places.extend(round.order.map(|order| (order, super::part::cell_name(document, cell))));
+            }
+        }
+        places.sort();
+        if places.len() > 1 {
+            let names: Vec<String> = places.into_iter().map(|(_, name)| name).collect();
+            lines.push(format!("Round {number}: {}.", names.join(" → ")));
+        }
+    }
+    html! {
+        @if !lines.is_empty() {
+            h3 { "The order" }
+            p {
+                "Every round measures every level once, each on fresh tables, in an order that the seed shuffles anew, so that a \
+                 machine that gets slower or faster favours no level. The first rounds:"
+            }
+            ul { @for line in &lines { li { (line) } } }
+        }
+    }
+}
+
+/// A method that numbers rest on, and what it assumes.
+struct Method {
+    name: &'static str,
+    used: fn(&Document) -> bool,
+    text: &'static str,
+}
+
+fn any_interval(document: &Document, source: IntervalSource) -> bool {
+    let from = |interval: &Interval| interval.low.is_some() && interval.source == source;
+    document.cells.iter().any(|cell| from(&cell.summary.tps))
+}
+
+static METHODS: [Method; 7] = [
+    Method {
+        name: "Mean of rounds: Student's t",
+        used: |document| any_interval(document, IntervalSource::Rounds),
+        text: "The 95 % interval of committed per s is mean ± t·s/√n over the n rounds. It assumes that rounds are independent \
+               and scatter roughly normally. It tells what more rounds of the same kind on the same machine would give.",
+    },
+    Method {
+        name: "Mean within a round: batch means",
+        used: |document| any_interval(document, IntervalSource::Batches),
+        text: "There is one round only, and its successive moments depend on each other, so the interval comes from the means of \
+               20 batches, widened by their remaining correlation (Student's t, 19 degrees of freedom). It assumes a steady \
+               series several times longer than its correlation lasts, and knows nothing of how much another round would differ.",
+    },
+    Method {
+        name: "Ratio to the first level: paired log ratios",
+        used: |document| {
+            document
+                .cells
+                .iter()
+                .filter_map(|cell| cell.summary.ratio.as_ref())
+                .any(|ratio| ratio.low.is_some())
+        },
+        text: "Each round's rate is divided by that of the first level in the same round; shown are the geometric mean of \
+               these ratios and the 95 % interval by Student's t of their logarithms. What both share, such as a machine that \
+               slows down, cancels out. It assumes independent rounds.",
+    },
+    Method {
+        name: "Noise of the machine: an A/A cell",
+        used: |document| {
+            document
+                .cells
+                .iter()
+                .filter_map(|cell| cell.summary.ratio.as_ref())
+                .any(|ratio| ratio.noise.is_some())
+        },
+        text: "The first level was measured twice in every round. How far the two differ is what equal things differ by here, and \
+               a ratio within that is called noise, whatever its own interval says.",
+    },
+    Method {
+        name: "Percentiles: order statistics",
+        used: |document| {
+            let known = |cell: &crate::document::Cell| {
+                cell.summary.percentiles.iter().any(|percentile| percentile.low.is_some())
+            };
+            document.cells.iter().any(known)
+        },
+        text: "Percentiles come from the merged histograms of all rounds, never from averages of percentiles, and only where the \
+               sample is large enough. Their 95 % intervals assume no shape of the distribution.",
+    },
+    Method {
+        name: "Warm-up: CUSUM and MSER",
+        used: |document| document.plan.max_warmup_s > document.plan.warmup_s,
+        text: "The warm-up goes on until no change of the rate is found in what follows its begin: a self-normalised CUSUM \
+               tests at 5 % whether there is a change at all, and MSER says where the begin ends. About one steady series in twenty is \
+               warmed up longer than needed.",
+    },
+    Method {
+        name: "Anomalies: cycles of dependencies",
+        used: |document| document.cells.iter().any(|cell| cell.summary.verdict.is_some()),
+        text: "Every read and write of the recorded attempts is put into a graph of dependencies (Adya 1999). Whether a level is \
+               contradicted is decided exactly; how often, up to a bound of effort. Nothing found is no proof.",
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::command;
+
+    #[test]
+    fn a_command_is_quoted_where_a_shell_needs_it() {
+        let words =
+            ["isobench", "compare", "--resolve", "2%", "-w", "my script.sql", "it's", ""].map(str::to_owned);
+        assert_eq!(command(&words), "isobench compare --resolve 2% -w 'my script.sql' 'it'\\''s' ''");
+    }
+}

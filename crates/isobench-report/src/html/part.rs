@@ -1,0 +1,144 @@
+//! What several sections use: names of cells, tables, small words.
+//!
+//! Not here: what any section says.
+
+use maud::{Markup, html};
+
+use crate::document::{Cell, Document, Plan, Server};
+use crate::numbers::{counted, short};
+use crate::text::columns::{Column, FACTORS};
+
+/// Product and version.
+pub fn server_name(server: &Server) -> String {
+    let product = if server.product.is_empty() { "an unknown server" } else { &server.product };
+    format!("{product} {}", server.version).trim_end().to_owned()
+}
+
+/// The text with its first letter in upper case.
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// "3 rounds of 5 s", as far as the plan tells.
+pub fn length(plan: &Plan) -> Option<String> {
+    let rounds = counted(plan.rounds.into(), "round");
+    match (plan.time_s, plan.transactions) {
+        (Some(seconds), _) => Some(format!("{rounds} of {} s", short(seconds))),
+        (None, Some(transactions)) => {
+            Some(format!("{rounds} of {} per client", counted(transactions, "transaction")))
+        }
+        (None, None) => None,
+    }
+}
+
+/// The factors besides the level in which the cells differ.
+pub fn varying(document: &Document) -> Vec<&'static Column> {
+    FACTORS.iter().filter(|factor| crate::text::varies(document, factor)).collect()
+}
+
+/// A cell in words: its level, and the factors in which the cells of the document differ.
+pub fn cell_name(document: &Document, cell: &Cell) -> String {
+    let mut parts = vec![cell.level.name()];
+    if cell.calibration {
+        parts.push("measured again".to_owned());
+    }
+    for factor in varying(document) {
+        parts.push(format!("{} {}", factor.title, (factor.show)(document, cell).join(" ")));
+    }
+    parts.join(", ")
+}
+
+/// The cells that were measured at all.
+pub fn measured(document: &Document) -> impl Iterator<Item = &Cell> {
+    document.cells.iter().filter(|cell| !cell.rounds.is_empty())
+}
+
+/// A heading of a table's column, and whether numbers stand in it.
+pub type Title<'a> = (&'a str, bool);
+
+/// A table whose first column names its rows. It scrolls within itself where the page is narrow.
+pub fn table(caption: &str, titles: &[Title], rows: &[Vec<String>]) -> Markup {
+    let right = |index: usize| titles.get(index).is_some_and(|title| title.1);
+    scrolling(
+        caption,
+        &html! {
+            table {
+                caption { (caption) }
+                thead {
+                    tr {
+                        @for (title, number) in titles {
+                            th scope="col" class=[number.then_some("number")] { (title) }
+                        }
+                    }
+                }
+                tbody {
+                    @for row in rows {
+                        tr {
+                            @for (index, cell) in row.iter().enumerate() {
+                                @if index == 0 {
+                                    th scope="row" { (cell) }
+                                } @else {
+                                    td class=[right(index).then_some("number")] { (cell) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        },
+    )
+}
+
+/// Something wide, in a box that scrolls by pointer and by keyboard.
+pub fn scrolling(label: &str, content: &Markup) -> Markup {
+    html! {
+        div class="scroll" role="region" aria-label=(label) tabindex="0" { (content) }
+    }
+}
+
+/// Names with their values.
+pub fn pairs(pairs: &[(String, String)]) -> Markup {
+    html! {
+        dl class="pairs" {
+            @for (name, value) in pairs {
+                div { dt { (name) } dd { (value) } }
+            }
+        }
+    }
+}
+
+/// Text of a program, to be read or taken along.
+pub fn code(id: &str, label: &str, file: &str, text: &str) -> Markup {
+    html! {
+        div class="code" {
+            div class="codebar" {
+                span { (label) }
+                button type="button" class="save" data-save=(id) data-file=(file) hidden { "Save as file" }
+            }
+            pre id=(id) tabindex="0" aria-label=(label) { code { (text) } }
+        }
+    }
+}
+
+/// True if a line brands what it stands at: it has a word in capitals.
+pub fn is_brand(line: &str) -> bool {
+    line.split(' ').any(|word| word.len() > 3 && word.chars().all(|letter| letter.is_ascii_uppercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_in_capitals_brand() {
+        assert!(is_brand("promise BROKEN") && is_brand("INCOMPLETE 2/3") && is_brand("VIOLATED 12"));
+        assert!(!is_brand("promise unbroken") && !is_brand("G-single") && !is_brand("→ serializable"));
+    }
+
+    #[test]
+    fn a_text_is_never_markup() {
+        let page = table("<b>", &[("<i>", false)], &[vec!["\"<script>&".to_owned()]]).into_string();
+        assert!(!page.contains("<b>") && !page.contains("<i>") && !page.contains("<script>"), "{page}");
+    }
+}

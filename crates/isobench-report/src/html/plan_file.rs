@@ -1,0 +1,117 @@
+//! The plan as the file that `isobench compare --plan` reads.
+//!
+//! Written from the document alone, so what a plan of the document doesn't keep (`--setup`, options of the tables and of the
+//! server) is missing; the file's comment says so. Not here: the plan in words (`method`).
+
+use serde::Serialize;
+
+use crate::document::{Document, PlannedScript};
+
+/// The keys of a plan file, which are the names of the command line's options.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct PlanFile {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    levels: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    workload: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    clients: Vec<u32>,
+    jobs: u32,
+    scale: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<f64>,
+    warmup: f64,
+    rounds: u32,
+    max_tries: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    backoff: Vec<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    protocol: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency_limit: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    think_time: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+    strict_levels: bool,
+}
+
+/// What stands above the keys.
+const COMMENT: &str = "\
+# Repeats the comparison: isobench compare --plan plan.toml
+# Options of the server and of its tables are no part of a plan. Scripts that aren't built in have to lie beside this file.
+";
+
+/// The file's text.
+pub fn text(document: &Document) -> String {
+    let plan = &document.plan;
+    let finite = |number: Option<f64>| number.filter(|number| number.is_finite());
+    let file = PlanFile {
+        levels: plan.levels.iter().map(|level| level.short()).collect(),
+        workload: workload(document),
+        clients: plan.clients.clone(),
+        jobs: plan.jobs,
+        scale: plan.scale,
+        time: finite(plan.time_s),
+        warmup: finite(Some(plan.warmup_s)).unwrap_or(0.0),
+        rounds: plan.rounds,
+        max_tries: plan.max_tries.unwrap_or(0),
+        backoff: plan.backoff.clone(),
+        protocol: plan.protocol.clone(),
+        rate: finite(plan.rates.first().copied()),
+        latency_limit: finite(plan.latency_limit_ms),
+        think_time: finite(plan.think_time_ms),
+        // TOML's integers have a sign.
+        seed: plan.seed.filter(|seed| i64::try_from(*seed).is_ok()),
+        strict_levels: plan.strict_levels,
+    };
+    match toml::to_string(&file) {
+        Ok(text) => format!("{COMMENT}{text}"),
+        Err(error) => format!("{COMMENT}# It can't be written: {error}\n"),
+    }
+}
+
+/// The scripts with their weights; or the checked workload, which is named by its cells only.
+fn workload(document: &Document) -> Vec<String> {
+    let scripts = &document.plan.workload;
+    let weighed = |script: &PlannedScript| format!("{}@{}", script.name, script.weight);
+    let mix = scripts.iter().map(weighed).collect::<Vec<_>>().join("+");
+    match (document.cells.first(), scripts.as_slice()) {
+        (Some(cell), [only]) if cell.workload == only.name => vec![only.name.clone()],
+        (Some(cell), _) if cell.workload != mix => vec![cell.workload.clone()],
+        _ => scripts.iter().map(weighed).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::{Cell, CellLevel, Client, Plan, Server};
+    use isobench_isolation::EffectiveLevel;
+
+    #[test]
+    fn a_checked_workload_is_named_as_on_the_command_line() {
+        let mut document = Document::new(Server::default(), Client::default(), Plan::default());
+        document.plan.workload =
+            vec![PlannedScript { name: "write".to_owned(), weight: 1, text: String::new() }];
+        assert_eq!(workload(&document), ["write@1"]);
+        document.cells.push(Cell::new("registers:keys=5", CellLevel::new(None, EffectiveLevel::Unknown)));
+        assert_eq!(workload(&document), ["registers:keys=5"]);
+    }
+
+    #[test]
+    fn a_plan_is_toml_with_the_options_names() {
+        let plan = Plan {
+            workload: vec![PlannedScript { name: "a \"b\".sql".to_owned(), weight: 3, text: String::new() }],
+            seed: Some(u64::MAX),
+            ..Plan::default()
+        };
+        let text = text(&Document::new(Server::default(), Client::default(), plan));
+        let read: toml::Table = text.parse().unwrap();
+        assert_eq!(read["workload"][0].as_str(), Some("a \"b\".sql@3"));
+        assert!(read.contains_key("max-tries") && !read.contains_key("seed"), "{text}");
+    }
+}

@@ -1,0 +1,204 @@
+//! What the server's own statistics tell: counters, lock waits, its counts beside ours, its processes.
+//!
+//! Not here: wait events and predicate locks over time, which are pictures.
+
+use maud::{Markup, html};
+
+use super::part::{cell_name, measured, table};
+use crate::document::{Cell, CountComparison, Counter, Document, LockWait, ServerSide};
+use crate::numbers::{MISSING, count, counted, optional, percent, short};
+use crate::summarise::counted_rounds;
+
+/// The section's body.
+pub fn body(document: &Document) -> Option<Markup> {
+    let cells: Vec<&Cell> = measured(document).filter(|cell| sides(cell).next().is_some()).collect();
+    if cells.is_empty() {
+        return None;
+    }
+    Some(html! {
+        (counters(document, &cells))
+        (processes(document, &cells))
+        (lock_waits(document, &cells))
+        (comparison(document, &cells))
+        (notes(&cells))
+    })
+}
+
+/// The server's side of the rounds that count.
+fn sides(cell: &Cell) -> impl Iterator<Item = &ServerSide> {
+    counted_rounds(cell).into_iter().filter_map(|round| round.server.as_ref())
+}
+
+fn committed(cell: &Cell) -> u64 {
+    let rounds = counted_rounds(cell).into_iter().filter(|round| round.server.is_some());
+    rounds.fold(0, |sum, round| sum.saturating_add(round.transactions.committed))
+}
+
+fn titles<'a>(first: &'a str, names: &'a [String]) -> Vec<(&'a str, bool)> {
+    std::iter::once((first, false)).chain(names.iter().map(|name| (name.as_str(), true))).collect()
+}
+
+fn counters(document: &Document, cells: &[&Cell]) -> Markup {
+    let mut known: Vec<&Counter> = Vec::new();
+    for counter in cells.iter().flat_map(|cell| sides(cell)).flat_map(|side| &side.counters) {
+        if !known.iter().any(|other| other.name == counter.name) {
+            known.push(counter);
+        }
+    }
+    if known.is_empty() {
+        return Markup::default();
+    }
+    let names: Vec<String> = cells.iter().map(|cell| cell_name(document, cell)).collect();
+    let row = |counter: &&Counter| {
+        let value = |cell: &&Cell| {
+            let changes = sides(cell).flat_map(|side| &side.counters).filter(|own| own.name == counter.name);
+            let sum = changes.map(|own| own.change).reduce(|sum, change| sum + change);
+            let Some(sum) = sum.filter(|sum| sum.is_finite()) else { return MISSING.to_owned() };
+            match committed(cell) {
+                0 => format!("({} in all)", short(sum)),
+                committed => format!("{} ({} in all)", short(sum / committed as f64), short(sum)),
+            }
+        };
+        let name = format!("{} ({})", counter.meaning, counter.name);
+        std::iter::once(name).chain(cells.iter().map(value)).collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<String>> = known.iter().map(row).collect();
+    html! {
+        h3 { "Counters" }
+        (table("Rise of the server's counters in the measured time, per committed transaction", &titles("counter", &names), &rows))
+    }
+}
+
+fn processes(document: &Document, cells: &[&Cell]) -> Markup {
+    if !cells.iter().flat_map(|cell| sides(cell)).any(|side| side.processes.is_some()) {
+        return Markup::default();
+    }
+    let rows: Vec<Vec<String>> = cells
+        .iter()
+        .map(|cell| {
+            let memory = sides(cell).filter_map(|side| side.processes?.memory_bytes).max();
+            let sampling: f64 = sides(cell).map(|side| side.sampling_s).sum();
+            let measured = counted_rounds(cell).into_iter().filter(|round| round.server.is_some());
+            let seconds: f64 = measured.map(|round| round.seconds).sum();
+            vec![
+                cell_name(document, cell),
+                optional(cell.summary.server_cpu_us),
+                optional(cell.summary.client_cpu_us),
+                memory.map_or_else(|| MISSING.to_owned(), super::environment::bytes),
+                percent(sampling / seconds),
+            ]
+        })
+        .collect();
+    let titles = [
+        ("level", false),
+        ("server CPU, µs per committed", true),
+        ("client CPU, µs per committed", true),
+        ("server memory, most", true),
+        ("sampled, share of the time", true),
+    ];
+    html! {
+        h3 { "Processes" }
+        (table("Processor time and memory, and the part of the time in which the server answered the sampler", &titles, &rows))
+    }
+}
+
+fn lock_waits(document: &Document, cells: &[&Cell]) -> Markup {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for cell in cells {
+        let mut sums: Vec<LockWait> = Vec::new();
+        for wait in sides(cell).flat_map(|side| &side.lock_waits).filter(|wait| wait.seen > 0) {
+            let same = |other: &&mut LockWait| {
+                (&other.locktype, &other.mode, &other.table) == (&wait.locktype, &wait.mode, &wait.table)
+            };
+            match sums.iter_mut().find(same) {
+                Some(sum) => sum.seen = sum.seen.saturating_add(wait.seen),
+                None => sums.push(wait.clone()),
+            }
+        }
+        sums.sort_by_key(|sum| std::cmp::Reverse(sum.seen));
+        rows.extend(sums.into_iter().map(|sum| {
+            let table = sum.table.unwrap_or_else(|| MISSING.to_owned());
+            vec![cell_name(document, cell), sum.locktype, sum.mode, table, count(sum.seen)]
+        }));
+    }
+    if rows.is_empty() {
+        return Markup::default();
+    }
+    let titles = [
+        ("level", false),
+        ("lock on", false),
+        ("mode", false),
+        ("table", false),
+        ("sessions seen waiting", true),
+    ];
+    html! {
+        h3 { "Locks waited for" }
+        (table("Sessions that waited for a lock, added up over the samples", &titles, &rows))
+    }
+}
+
+fn comparison(document: &Document, cells: &[&Cell]) -> Markup {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for cell in cells {
+        let mut whats: Vec<&str> = Vec::new();
+        for one in sides(cell).flat_map(|side| &side.comparison) {
+            if !whats.contains(&one.what.as_str()) {
+                whats.push(&one.what);
+            }
+        }
+        rows.extend(whats.into_iter().map(|what| compared(document, cell, what)));
+    }
+    if rows.is_empty() {
+        return Markup::default();
+    }
+    let titles = [
+        ("level", false),
+        ("counted", false),
+        ("by isobench", true),
+        ("by the server", true),
+        ("agree", false),
+        ("why they may differ", false),
+    ];
+    html! {
+        h3 { "The server's counts beside ours" }
+        (table("What both counted, from before the clients connected until after they left", &titles, &rows))
+    }
+}
+
+fn compared(document: &Document, cell: &Cell, what: &str) -> Vec<String> {
+    let all: Vec<&CountComparison> =
+        sides(cell).flat_map(|side| &side.comparison).filter(|one| one.what == what).collect();
+    let sum =
+        |get: fn(&CountComparison) -> u64| count(all.iter().map(|one| get(one)).fold(0, u64::saturating_add));
+    let agree = all.iter().filter(|one| one.agrees).count();
+    let agree = if agree == all.len() {
+        format!("in {}", counted(all.len() as u64, "round"))
+    } else {
+        format!("DIFFER in {} of {}", all.len() - agree, counted(all.len() as u64, "round"))
+    };
+    let disagreeing = all.iter().filter(|one| !one.agrees).chain(all.iter().filter(|one| one.agrees));
+    let why = disagreeing.map(|one| one.explanation.clone()).find(|why| !why.is_empty());
+    vec![
+        cell_name(document, cell),
+        what.to_owned(),
+        sum(|one| one.ours),
+        sum(|one| one.servers),
+        agree,
+        why.unwrap_or_default(),
+    ]
+}
+
+fn notes(cells: &[&Cell]) -> Markup {
+    let mut notes: Vec<&str> = Vec::new();
+    for note in cells.iter().flat_map(|cell| sides(cell)).flat_map(|side| &side.notes) {
+        if !notes.contains(&note.as_str()) {
+            notes.push(note);
+        }
+    }
+    html! {
+        @if !notes.is_empty() {
+            h3 { "What couldn't be read" }
+            ul { @for note in notes { li { (note) } } }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The table of results: a row for each cell, the interval below each number.
+//!
+//! The columns and their words are those of the table in the terminal, with the percentiles' intervals and the flags in
+//! addition. Not here: what a column counts (`text/columns`).
+
+use maud::{Markup, html};
+
+use super::part::{is_brand, varying};
+use crate::document::{Cell, Document};
+use crate::numbers::{optional, short};
+use crate::summarise::groups;
+use crate::text::columns::{ANOMALIES_TITLE, Column, FIGURES, LEVEL, RATIO_TITLE};
+
+/// The columns that a document fills.
+fn columns(document: &Document) -> Vec<&'static Column> {
+    let compares = groups(document).iter().any(|group| group.len() > 1);
+    let judged = document.cells.iter().any(|cell| cell.summary.verdict.is_some());
+    let figures = FIGURES.iter().filter(|column| match column.title {
+        RATIO_TITLE => compares,
+        ANOMALIES_TITLE => judged,
+        _ => true,
+    });
+    std::iter::once(&LEVEL).chain(varying(document)).chain(figures).collect()
+}
+
+/// The lines of a cell of the table: the value, and below it its interval.
+fn lines(document: &Document, cell: &Cell, column: &Column) -> Vec<String> {
+    let percent = column.title.strip_prefix('p').and_then(|digits| digits.parse::<f64>().ok());
+    match percent {
+        Some(percent) => percentile(cell, percent, column, document),
+        None => (column.show)(document, cell),
+    }
+}
+
+fn percentile(cell: &Cell, percent: f64, column: &Column, document: &Document) -> Vec<String> {
+    let known = cell.summary.percentiles.iter().find(|known| (known.percent - percent).abs() < 1e-9);
+    let Some(known) = known else { return (column.show)(document, cell) };
+    let mut lines = vec![optional(Some(known.ms))];
+    lines.extend(known.low.zip(known.high).map(|(low, high)| format!("{}–{}", short(low), short(high))));
+    lines
+}
+
+/// The table.
+pub fn results(document: &Document) -> Markup {
+    let columns = columns(document);
+    html! {
+        table class="results" {
+            caption { "Every level with what it committed, and what that cost. Below each mean its 95 % interval." }
+            thead {
+                tr {
+                    @for column in &columns {
+                        th scope="col" class=[column.right.then_some("number")] {
+                            (column.title) " " span class="unit" { (column.unit) }
+                        }
+                    }
+                }
+            }
+            @for group in groups(document) {
+                tbody {
+                    @for cell in group { (row(document, cell, &columns)) }
+                }
+            }
+        }
+    }
+}
+
+fn row(document: &Document, cell: &Cell, columns: &[&'static Column]) -> Markup {
+    html! {
+        tr {
+            @for (index, column) in columns.iter().enumerate() {
+                @let lines = lines(document, cell, column);
+                @if index == 0 {
+                    th scope="row" {
+                        (stacked(&lines))
+                        @for flag in &cell.summary.flags {
+                            a class="flag" href="#flags" { (flag.kind.name()) }
+                        }
+                    }
+                } @else {
+                    td class=[column.right.then_some("number")] { (stacked(&lines)) }
+                }
+            }
+        }
+    }
+}
+
+fn stacked(lines: &[String]) -> Markup {
+    html! {
+        @for (index, line) in lines.iter().enumerate() {
+            @let class = match (index, is_brand(line)) {
+                (_, true) => "line brand",
+                (0, _) => "line",
+                _ => "line below",
+            };
+            span class=(class) { (line) } " "
+        }
+    }
+}
+
+/// What the columns count.
+pub fn legend(document: &Document) -> Markup {
+    html! {
+        details class="legend" {
+            summary { "What the columns count" }
+            dl {
+                @for column in columns(document).iter().filter(|column| !column.legend.0.is_empty()) {
+                    dt { (column.legend.0) }
+                    dd { (column.legend.1) "." }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! What the recorded histories prove of each level: the promise, the anomalies with a witness, the invariants.
+//!
+//! Not here: how histories are checked (`isobench_isolation`).
+
+use isobench_isolation::{Anomaly, Order};
+use maud::{Markup, PreEscaped, html};
+
+use super::part::{capital, cell_name, measured, scrolling, table};
+use crate::document::{AnomalyFound, Cell, Document, Verdict, VerdictSummary};
+use crate::numbers::{count, counted, optional};
+
+/// The section's body.
+pub fn body(document: &Document) -> Option<Markup> {
+    let cells: Vec<&Cell> = measured(document).collect();
+    if cells.is_empty() {
+        return None;
+    }
+    let unproved: Vec<String> = cells
+        .iter()
+        .filter(|cell| cell.summary.verdict.is_none())
+        .map(|cell| cell_name(document, cell))
+        .collect();
+    Some(html! {
+        @for cell in &cells {
+            @if let Some(summary) = &cell.summary.verdict { (judged(document, cell, summary)) }
+        }
+        @if !unproved.is_empty() {
+            div class="level" {
+                h3 { "Unproved" }
+                p { (crate::text::unproved(document).unwrap_or_default()) }
+                @if unproved.len() < cells.len() { p { "This concerns " (unproved.join("; ")) "." } }
+            }
+        }
+        (invariants(document, &cells))
+    })
+}
+
+fn judged(document: &Document, cell: &Cell, summary: &VerdictSummary) -> Markup {
+    let verdicts: Vec<&Verdict> = cell.rounds.iter().filter_map(|round| round.verdict.as_ref()).collect();
+    let broken = summary.kept == Some(false);
+    html! {
+        div class="level" {
+            h3 {
+                (capital(&cell_name(document, cell))) " "
+                span class={ "badge " (if broken { "bad" } else { "plain" }) } { (promise_word(summary)) }
+            }
+            p { (sentence(summary)) }
+            (looked_at(&verdicts))
+            @let kinds = kinds(&verdicts);
+            @if kinds.is_empty() {
+                p { "No anomaly was found." }
+            } @else {
+                (anomalies(&kinds))
+                @for (_, example) in &kinds { (witness(example)) }
+            }
+            @let blind = blind(&verdicts);
+            @if !blind.is_empty() {
+                p { "What the check can't see here:" }
+                ul { @for sentence in blind { li { (capital(sentence)) } } }
+            }
+        }
+    }
+}
+
+fn promise_word(summary: &VerdictSummary) -> &'static str {
+    match summary.kept {
+        Some(true) => "promise unbroken",
+        Some(false) => "promise BROKEN",
+        None => "no promise known",
+    }
+}
+
+fn sentence(summary: &VerdictSummary) -> String {
+    let promised = match &summary.promised {
+        Some(promised) => format!("Promised is {promised}"),
+        None => "What is promised isn't known".to_owned(),
+    };
+    let shown = match summary.models.as_slice() {
+        [] => "the histories contradict every level, even read uncommitted".to_owned(),
+        models => format!("the histories don't contradict {}", models.join(" or ")),
+    };
+    let kept = match summary.kept {
+        Some(true) => ", so the promise was not seen broken, which is no proof that it holds",
+        Some(false) => ", which is less than promised: the promise is BROKEN",
+        None => "",
+    };
+    format!(
+        "{promised}; {shown}{kept}. Anomalies per million committed attempts: {}{}.",
+        if summary.at_least { "at least " } else { "" },
+        optional(summary.anomalies_per_million)
+    )
+}
+
+fn looked_at(verdicts: &[&Verdict]) -> Markup {
+    let sum = |get: fn(&Verdict) -> u64| {
+        count(verdicts.iter().map(|verdict| get(verdict)).fold(0, u64::saturating_add))
+    };
+    html! {
+        p class="muted" {
+            "Looked at, warm-up included: " (sum(|verdict| verdict.examined.committed)) " committed, "
+            (sum(|verdict| verdict.examined.aborted)) " failed and "
+            (sum(|verdict| verdict.examined.unknown)) " unknown attempts with "
+            (sum(|verdict| verdict.examined.operations)) " reads and writes; "
+            (sum(|verdict| verdict.examined.write_write)) " write-write, "
+            (sum(|verdict| verdict.examined.write_read)) " write-read and "
+            (sum(|verdict| verdict.examined.read_write)) " anti-dependencies."
+        }
+    }
+}
+
+/// Every kind of anomaly with its count over the rounds, and the example with the shortest witness.
+fn kinds<'a>(verdicts: &[&'a Verdict]) -> Vec<(AnomalyFound, &'a AnomalyFound)> {
+    let mut kinds: Vec<(AnomalyFound, &AnomalyFound)> = Vec::new();
+    for found in verdicts.iter().flat_map(|verdict| &verdict.anomalies) {
+        let known = kinds.iter_mut().find(|(kind, _)| kind.name == found.name && kind.order == found.order);
+        match known {
+            None => kinds.push((AnomalyFound { witness: Vec::new(), ..found.clone() }, found)),
+            Some((kind, example)) => {
+                kind.count = kind.count.saturating_add(found.count);
+                kind.at_least |= found.at_least;
+                kind.breaks_promise |= found.breaks_promise;
+                let breaks_first = found.breaks_promise && !example.breaks_promise;
+                let shorter = found.breaks_promise == example.breaks_promise
+                    && (1..example.witness.len()).contains(&found.witness.len());
+                if breaks_first || shorter {
+                    *example = found;
+                }
+            }
+        }
+    }
+    kinds
+}
+
+fn anomalies(kinds: &[(AnomalyFound, &AnomalyFound)]) -> Markup {
+    let rows: Vec<Vec<String>> = kinds
+        .iter()
+        .map(|(kind, _)| {
+            vec![
+                kind.known_as.clone(),
+                kind.name.clone(),
+                format!("{}{}", if kind.at_least { "≥" } else { "" }, count(kind.count)),
+                kind.order.clone(),
+                if kind.breaks_promise { "BREAKS IT" } else { "permits it" }.to_owned(),
+                meaning(kind),
+            ]
+        })
+        .collect();
+    table(
+        "Anomalies found",
+        &[
+            ("anomaly", false),
+            ("in the literature", false),
+            ("count", true),
+            ("shown by", false),
+            ("the promise", false),
+            ("what it is", false),
+        ],
+        &rows,
+    )
+}
+
+fn meaning(found: &AnomalyFound) -> String {
+    let known = Anomaly::ALL.iter().map(|anomaly| anomaly.facts()).find(|facts| facts.name == found.name);
+    let meaning = known.map_or("", |facts| facts.meaning);
+    if found.order == Order::Data.name() || found.order.is_empty() {
+        capital(meaning)
+    } else {
+        format!("{}; it needs the order of {}, which no level of SQL promises", capital(meaning), found.order)
+    }
+}
+
+/// The smallest example, step by step and drawn.
+fn witness(found: &AnomalyFound) -> Markup {
+    if found.witness.is_empty() && found.transactions.is_empty() {
+        return Markup::default();
+    }
+    html! {
+        details class="witness" open[found.breaks_promise] {
+            summary { "An example of " (found.known_as) ", step by step" }
+            div class="example" {
+                ol { @for step in &found.witness { li { (capital(step)) "." } } }
+                @if !found.transactions.is_empty() {
+                    (scrolling(&format!("{} drawn", found.known_as), &PreEscaped(found.graph().svg())))
+                }
+            }
+        }
+    }
+}
+
+fn blind<'a>(verdicts: &[&'a Verdict]) -> Vec<&'a str> {
+    let mut blind: Vec<&str> = Vec::new();
+    for sentence in verdicts.iter().flat_map(|verdict| &verdict.blind) {
+        if !blind.contains(&sentence.as_str()) {
+            blind.push(sentence);
+        }
+    }
+    blind
+}
+
+/// What was looked up in the tables after each round.
+fn invariants(document: &Document, cells: &[&Cell]) -> Markup {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for cell in cells {
+        let mut names: Vec<&str> = Vec::new();
+        for invariant in cell.rounds.iter().flat_map(|round| &round.invariants) {
+            if !names.contains(&invariant.name.as_str()) {
+                names.push(&invariant.name);
+            }
+        }
+        rows.extend(names.into_iter().map(|name| invariant(document, cell, name)));
+    }
+    if rows.is_empty() {
+        return Markup::default();
+    }
+    let titles = [
+        ("level", false),
+        ("what must be true", false),
+        ("held after", false),
+        ("violations", true),
+        ("promised", false),
+        ("found", false),
+    ];
+    html! {
+        div class="level" {
+            h3 { "The tables after each round" }
+            (table("What must be true of the tables, and whether it was", &titles, &rows))
+        }
+    }
+}
+
+fn invariant(document: &Document, cell: &Cell, name: &str) -> Vec<String> {
+    let all: Vec<_> = cell
+        .rounds
+        .iter()
+        .flat_map(|round| &round.invariants)
+        .filter(|invariant| invariant.name == name)
+        .collect();
+    let held = all.iter().filter(|invariant| invariant.held == Some(true)).count();
+    let broken = all.iter().find(|invariant| invariant.held == Some(false));
+    let unchecked = all.iter().find(|invariant| invariant.held.is_none());
+    let violations = all.iter().filter_map(|invariant| invariant.violations).reduce(u64::saturating_add);
+    let shown = broken.or(unchecked).or(all.last());
+    vec![
+        cell_name(document, cell),
+        name.to_owned(),
+        format!("{held} of {}", counted(all.len() as u64, "round")),
+        violations.map_or_else(|| crate::numbers::MISSING.to_owned(), count),
+        match (broken, shown.is_none_or(|invariant| invariant.promised)) {
+            (Some(_), true) => "yes: VIOLATED".to_owned(),
+            (_, true) => "yes".to_owned(),
+            (_, false) => "no".to_owned(),
+        },
+        shown.map(|invariant| invariant.detail.clone()).unwrap_or_default(),
+    ]
+}
