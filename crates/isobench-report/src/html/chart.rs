@@ -12,17 +12,23 @@
 //! | `rows` | a list of horizontal bars, each below its label |
 //! | `marks` | markers, lines, hatchings, and what a pointer shows at them |
 //! | `legend` | what the hatchings mean |
+//! | `wait_kinds` | which hatching stands for which wait event |
 //! | `data` | the numbers of a figure as comma-separated values |
 //! | the others | a figure each |
 
 mod data;
 mod frame;
+mod latency;
 mod legend;
 mod marks;
+mod ratio;
 mod rows;
 mod scale;
 mod subject;
 mod throughput;
+mod time_ledger;
+mod wait_kinds;
+mod waits;
 
 use crate::document::Document;
 
@@ -46,7 +52,8 @@ pub struct Figure {
 }
 
 /// The figures in the order of the report.
-static FIGURES: [fn(&Document) -> Option<Figure>; 1] = [throughput::figure];
+static FIGURES: [fn(&Document) -> Option<Figure>; 5] =
+    [throughput::figure, ratio::figure, time_ledger::figure, latency::figure, waits::figure];
 
 /// Draws the figures that the document has data for. Its summaries must have been computed.
 pub fn figures(document: &Document) -> Vec<Figure> {

@@ -5,8 +5,9 @@
 
 use maud::{Markup, html};
 
-use super::marks::u;
-use super::scale::Scale;
+use super::marks::{marker, path, u};
+use super::scale::{Scale, Tick};
+use super::subject::Subject;
 
 /// The width of every picture in units.
 pub const WIDTH: f64 = 600.0;
@@ -87,31 +88,49 @@ impl Plot {
     }
 
     /// Vertical lines, with their labels below where these have room, and what they count below these.
-    pub fn across(&self, scale: &Scale, most: usize, what: &str) -> Markup {
+    pub fn across(&self, scale: &Scale, ticks: &[Tick], what: &str) -> Markup {
         html! {
-            @for tick in scale.ticks(most) {
+            @for tick in ticks {
                 @let x = scale.at(tick.value);
                 line class="grid" x1=(u(x)) x2=(u(x)) y1=(u(self.top)) y2=(u(self.bottom)) {}
             }
-            (labels_below(scale, most, self.bottom))
+            (labels_below(scale, ticks, self.bottom))
             text class="axis end" x=(u(self.right)) y=(u(self.bottom + 2.0 * LINE - 4.0)) { (what) }
         }
     }
+
+    /// The names of lines beside their ends, each with its marker.
+    pub fn names(&self, ends: &[(&Subject, f64)]) -> Markup {
+        let wished: Vec<f64> = ends.iter().map(|(_, y)| *y).collect();
+        let places = spread(&wished, self.top + 4.0, self.bottom);
+        html! {
+            @for ((subject, end), y) in ends.iter().zip(places) {
+                g class=(subject.class()) {
+                    path class="leader" d=(path([Some((self.right + 2.0, *end)), Some((self.right + 12.0, y))])) {}
+                    (marker(subject.style, self.right + 20.0, y))
+                    (text("note", (self.right + 31.0, y + 5.0), &subject.short, WIDTH - self.right - 31.0))
+                }
+            }
+        }
+    }
 }
+
+/// The room at the right of a plot for the names of its lines.
+pub const NAMES: f64 = 172.0;
 
 /// How far below a plot the labels of [`Plot::across`] reach.
 pub const BELOW: f64 = 2.0 * LINE + 2.0;
 
 /// The labels of an axis below `bottom`. One that would touch its neighbour is left out.
-pub fn labels_below(scale: &Scale, most: usize, bottom: f64) -> Markup {
+pub fn labels_below(scale: &Scale, ticks: &[Tick], bottom: f64) -> Markup {
     let mut free_from = f64::NEG_INFINITY;
     let mut labels = Vec::new();
-    for tick in scale.ticks(most) {
+    for tick in ticks {
         let half = width_of(&tick.label) / 2.0;
         let x = scale.at(tick.value).clamp(half, (WIDTH - half).max(half));
         if x - half >= free_from {
             free_from = x + half + 10.0;
-            labels.push((x, tick.label));
+            labels.push((x, &tick.label));
         }
     }
     html! {
@@ -120,6 +139,9 @@ pub fn labels_below(scale: &Scale, most: usize, bottom: f64) -> Markup {
         }
     }
 }
+
+/// The room above a plot for what its axis counts.
+pub const ABOVE: f64 = LINE + 4.0;
 
 /// The left edge of a plot whose labels at the left are these.
 pub fn left_of(scales: &[(&Scale, usize)]) -> f64 {

@@ -6,7 +6,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::frame::{BELOW, LINE, WIDTH, labels_below, text, width_of};
 use super::marks::{marker, u};
-use super::scale::Scale;
+use super::scale::{Scale, Tick};
 use super::subject::Subject;
 
 /// Where scales of rows begin and end: marks at the ends have room.
@@ -31,7 +31,7 @@ impl Track {
 /// Rows in the making, from top to bottom.
 pub struct Rows {
     scale: Scale,
-    most: usize,
+    ticks: Vec<Tick>,
     thickness: f64,
     y: f64,
     drawn: String,
@@ -40,7 +40,7 @@ pub struct Rows {
 impl Rows {
     /// No rows yet. Their tracks are so thick and have at most so many grid lines.
     pub fn new(scale: Scale, most: usize, thickness: f64) -> Rows {
-        Rows { scale, most, thickness, y: 0.0, drawn: String::new() }
+        Rows { ticks: scale.ticks(most), scale, thickness, y: 0.0, drawn: String::new() }
     }
 
     /// What the following rows have in common; nothing if that is nothing.
@@ -78,7 +78,7 @@ impl Rows {
     pub fn track(&mut self) -> Track {
         let track = Track { top: self.y + 2.0, bottom: self.y + 2.0 + self.thickness };
         let grid = html! {
-            @for tick in self.scale.ticks(self.most) {
+            @for tick in &self.ticks {
                 @let x = self.scale.at(tick.value);
                 line class="grid" x1=(u(x)) x2=(u(x)) y1=(u(track.top)) y2=(u(track.bottom)) {}
             }
@@ -102,7 +102,7 @@ impl Rows {
     pub fn finish(self, what: &str) -> (Markup, f64) {
         let bottom = self.y - 6.0;
         let axis = html! {
-            (labels_below(&self.scale, self.most, bottom))
+            (labels_below(&self.scale, &self.ticks, bottom))
             text class="axis end" x=(u(WIDTH)) y=(u(bottom + 2.0 * LINE - 4.0)) { (what) }
         };
         (PreEscaped(self.drawn + &axis.0), bottom + BELOW)

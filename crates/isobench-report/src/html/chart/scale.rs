@@ -14,8 +14,7 @@ const SMALLEST: f64 = 1e-6;
 const LONG: f64 = 1e7;
 
 /// Percentages that deserve a tick, where the sample reaches them.
-const PERCENTAGES: [(f64, &str); 7] = [
-    (0.0, "0 %"),
+const PERCENTAGES: [(f64, &str); 6] = [
     (50.0, "50 %"),
     (90.0, "90 %"),
     (99.0, "99 %"),
@@ -233,7 +232,7 @@ mod tests {
         assert_eq!(labels(&Scale::log([0.5, 80.0], 1.0, 0.0, 1.0), 5), ["1", "3", "10", "30"]);
         assert_eq!(labels(&Scale::log([0.9, 1.1], 1.0, 0.0, 1.0), 5), ["0.90", "0.95", "1.00", "1.05", "1.10"]);
         assert_eq!(labels(&Scale::counts([530.0], 0.0, 1.0), 5), ["0", "1", "10", "100"]);
-        assert_eq!(labels(&Scale::percentiles(99.95, 0.0, 1.0), 9), ["0 %", "50 %", "90 %", "99 %", "99.9 %"]);
+        assert_eq!(labels(&Scale::percentiles(99.95, 0.0, 1.0), 9), ["50 %", "90 %", "99 %", "99.9 %"]);
         assert_eq!(labels(&Scale::from_zero([3e7], 0.0, 1.0), 4), ["0", "1e7", "2e7", "3e7"]);
     }
 

@@ -4,7 +4,8 @@
 
 use crate::document::{Cell, Document, Round};
 use crate::html::part::varying;
-use crate::summarise::{counted_rounds, same_factors};
+use crate::numbers::short;
+use crate::summarise::{self, counted_rounds};
 
 /// So many levels differ in colour, marker and dashes.
 const STYLES: usize = 6;
@@ -15,6 +16,8 @@ pub struct Subject<'a> {
     pub cell: &'a Cell,
     /// Its level, and what brands it: "serializable", "read committed → serializable", "read committed, measured again".
     pub name: String,
+    /// The same in few words, where room is scarce.
+    pub short: String,
     /// The number of its level's style, from 0.
     pub style: usize,
     /// True for the first level once more (an A/A cell): the same colour, but hollow.
@@ -61,22 +64,24 @@ pub const NAMES: [&str; 6] = ["workload", "clients", "backoff", "rate", "level",
 pub fn groups(document: &Document) -> Vec<Group<'_>> {
     let levels = levels(document);
     let factors = varying(document);
-    let mut groups: Vec<Group> = Vec::new();
-    for cell in &document.cells {
-        let subject = subject(cell, &levels);
-        let same = |group: &&mut Group| {
-            group.members.first().is_some_and(|member| same_factors(member.cell, cell))
-        };
-        if let Some(group) = groups.iter_mut().find(same) {
-            group.members.push(subject);
-            continue;
+    let rates = document.cells.windows(2).any(|pair| pair[0].rate != pair[1].rate);
+    let name = |cell: &Cell| {
+        let mut words: Vec<String> = factors
+            .iter()
+            .map(|factor| format!("{} {}", factor.title, (factor.show)(document, cell).join(" ")))
+            .collect();
+        if rates {
+            words.push(cell.rate.map_or_else(|| "no rate".to_owned(), |rate| format!("rate {} per s", short(rate))));
         }
-        let words = factors.iter().map(|factor| {
-            format!("{} {}", factor.title, (factor.show)(document, cell).join(" "))
-        });
-        groups.push(Group { name: words.collect::<Vec<_>>().join(", "), members: vec![subject] });
-    }
-    groups
+        words.join(", ")
+    };
+    summarise::groups(document)
+        .into_iter()
+        .map(|cells| Group {
+            name: cells.first().map(|cell| name(cell)).unwrap_or_default(),
+            members: cells.into_iter().map(|cell| subject(cell, &levels)).collect(),
+        })
+        .collect()
 }
 
 /// The names of the levels, those of the plan first.
@@ -94,6 +99,7 @@ fn levels(document: &Document) -> Vec<String> {
 fn subject<'a>(cell: &'a Cell, levels: &[String]) -> Subject<'a> {
     let level = cell.level.name();
     let style = levels.iter().position(|name| *name == level).unwrap_or(0) % STYLES;
+    let short = if cell.calibration { "measured again".to_owned() } else { level.clone() };
     let mut name = level;
     if cell.level.differs() {
         name = format!("{name} → {}", cell.level.effective);
@@ -101,5 +107,5 @@ fn subject<'a>(cell: &'a Cell, levels: &[String]) -> Subject<'a> {
     if cell.calibration {
         name += ", measured again";
     }
-    Subject { cell, name, style, again: cell.calibration }
+    Subject { cell, name, short, style, again: cell.calibration }
 }
