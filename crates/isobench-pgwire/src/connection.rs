@@ -36,6 +36,8 @@ pub struct Connection {
     limited: bool,
     /// Set when the session is of no further use.
     broken: bool,
+    /// Transactions that ended well.
+    committed: u64,
 }
 
 impl Connection {
@@ -64,6 +66,7 @@ impl Connection {
             timeout: None,
             limited: false,
             broken: false,
+            committed: 0,
         }
     }
 
@@ -136,6 +139,12 @@ impl Connection {
         Ok(answer.completed.iter().filter_map(Completed::rows).sum())
     }
 
+    /// How many transactions of this session ended without an error, as the server counts them (PostgreSQL:
+    /// `pg_stat_database.xact_commit`): statements outside a block, and blocks. Those of COPY FROM STDIN aren't counted.
+    pub fn transactions(&self) -> u64 {
+        self.committed
+    }
+
     /// State of the session's transaction after the last statement.
     pub fn transaction_status(&self) -> TransactionStatus {
         self.status
@@ -201,7 +210,9 @@ impl Connection {
         while self.receive(&mut answer, deadline)? == Next::CopyIn {
             self.refuse_copy(deadline)?;
         }
-        answer.finish()
+        let answer = answer.finish()?;
+        self.committed += u64::from(self.status == TransactionStatus::Idle);
+        Ok(answer)
     }
 
     fn send_query(&mut self, sql: &str, deadline: Deadline) -> Result<(), Error> {

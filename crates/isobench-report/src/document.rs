@@ -6,7 +6,7 @@
 mod cell;
 mod environment;
 mod flag;
-mod migrate;
+pub(crate) mod migrate;
 mod plan;
 mod round;
 mod search;
@@ -164,9 +164,10 @@ impl Document {
         text
     }
 
-    /// True if an invariant of the workload was found broken in any round of any cell.
+    /// True if an invariant of the workload was found broken in any round of any cell, or anything while rates were searched for.
     pub fn has_violations(&self) -> bool {
-        self.cells.iter().flat_map(|cell| &cell.rounds).any(Round::is_violated)
+        let swept = self.sweeps.iter().flat_map(|sweep| &sweep.tried).any(|step| step.broken);
+        swept || self.cells.iter().flat_map(|cell| &cell.rounds).any(Round::is_violated)
     }
 
     /// True if the history of any round contradicts what the level promises.

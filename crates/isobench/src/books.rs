@@ -20,8 +20,8 @@ const COMEBACK: Duration = Duration::from_secs(10);
 
 /// What is known of the tables before the measured part.
 pub enum Books {
-    /// The scripts are built-in ones, and this was the state.
-    Open(Vec<Writes>, Baseline),
+    /// The scripts are built-in ones, this was the state, and asking for it took so many transactions of the server.
+    Open(Vec<Writes>, Baseline, u64),
     /// They are a checked workload, whose invariants need no state before.
     Checked(Chosen),
     /// Nothing can be checked, for this reason.
@@ -40,10 +40,24 @@ impl Books {
                 "the workload has scripts of your own, whose invariants are not known".to_owned(),
             );
         };
-        match connector.open().and_then(|mut connection| baseline(&mut connection)) {
-            Ok(before) => Books::Open(writes, before),
+        let read = |mut connection: Connection| {
+            let before = baseline(&mut connection)?;
+            Ok((before, connection.transactions()))
+        };
+        match connector.open().and_then(read) {
+            Ok((before, transactions)) => Books::Open(writes, before, transactions),
             Err(error) => Books::Closed(format!("could not be read before measuring: {error}")),
         }
+    }
+
+    /// Sessions that were opened to read the state before.
+    pub fn sessions(&self) -> u64 {
+        u64::from(matches!(self, Books::Open(..)))
+    }
+
+    /// Transactions of these sessions, as the server counts them.
+    pub fn transactions(&self) -> u64 {
+        if let Books::Open(_, _, transactions) = self { *transactions } else { 0 }
     }
 
     /// Reads the state again and compares its change with what the run counted. `promised` is what the level promises.
@@ -51,7 +65,7 @@ impl Books {
         let patience = if run.aborted > 0 { COMEBACK } else { Duration::ZERO };
         let checked = match self {
             Books::Closed(why) => return vec![Invariant::unchecked("tables", why)],
-            Books::Open(writes, before) => open_again(connector, patience)
+            Books::Open(writes, before, _) => open_again(connector, patience)
                 .and_then(|mut connection| check(&mut connection, &before, expected(run, &writes), &writes))
                 .map(|checked| {
                     let invariant = |checked: isobench_database::Checked| {

@@ -11,31 +11,66 @@ use crate::plan::{CellPlan, Plan};
 /// Shows what is running and how long the rest takes.
 pub struct Display {
     bar: Option<ProgressBar>,
+    live: bool,
     cells: u32,
+    cells_of_round: u32,
     done: u32,
     began: Instant,
     expected: Duration,
 }
 
 impl Display {
-    /// Begins the display of a plan.
-    pub fn new(plan: &Plan) -> Display {
-        let cells = u32::try_from(plan.cells().len()).unwrap_or(u32::MAX).saturating_mul(plan.rounds);
+    /// Begins the display of a plan. `live` shows more of the running cell, on a terminal.
+    pub fn new(plan: &Plan, live: bool) -> Display {
+        let cells_of_round = u32::try_from(plan.cells().len()).unwrap_or(u32::MAX);
+        let cells = cells_of_round.saturating_mul(plan.rounds);
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(u64::from(cells));
             let style = ProgressStyle::with_template("{bar:20} {pos}/{len}  {msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        Display { bar, cells, done: 0, began: Instant::now(), expected: plan.time + plan.warmup }
+        let live = live && bar.is_some();
+        Display {
+            bar,
+            live,
+            cells,
+            cells_of_round,
+            done: 0,
+            began: Instant::now(),
+            expected: plan.time + plan.warmup,
+        }
     }
 
-    /// Shows the cell that is running.
-    pub fn running(&self, plan: &Plan, cell: &CellPlan, round: u32, elapsed: Duration, progress: &Progress) {
+    /// Whether the running cell is shown in all its detail.
+    pub fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// There are to be so many rounds.
+    pub fn set_rounds(&mut self, rounds: u32) {
+        self.cells = self.cells_of_round.saturating_mul(rounds);
+        if let Some(bar) = &self.bar {
+            bar.set_length(u64::from(self.cells));
+        }
+    }
+
+    /// Shows the cell that is running. `waits` says what its sessions are waiting for: event and number of sessions.
+    pub fn running(
+        &self,
+        plan: &Plan,
+        cell: &CellPlan,
+        round: u32,
+        elapsed: Duration,
+        progress: &Progress,
+        waits: &[(String, u32)],
+    ) {
         let Some(bar) = &self.bar else { return };
+        let waits: String =
+            waits.iter().take(3).map(|(event, sessions)| format!(", {sessions} {event}")).collect();
         let seconds = elapsed.as_secs_f64().max(1e-3);
         bar.set_message(format!(
-            "{}: {:.0} tps, {:.0} conflicts/s, {} left",
+            "{}: {:.0} tps, {:.0} conflicts/s{waits}, {} left",
             title(plan, cell, round),
             progress.committed as f64 / seconds,
             progress.conflicts as f64 / seconds,

@@ -21,6 +21,12 @@ use crate::setup::Setup;
 use crate::tables::Tables;
 use crate::workload::{Source, Sources};
 
+/// With a precision to reach, the time after which no further round begins, in seconds.
+const TIME_LIMIT: f64 = 600.0;
+
+/// Into how many bins a step of the warm-up is cut.
+const WARMUP_BINS: usize = 25;
+
 /// How long transactions that are under way may take after the end of a cell.
 pub const GRACE: Duration = Duration::from_secs(10);
 
@@ -43,18 +49,30 @@ pub struct Plan {
     pub time: Duration,
     /// Time before it.
     pub warmup: Duration,
+    /// The longest time before it.
+    pub max_warmup: Duration,
     /// Repetitions.
     pub rounds: u32,
+    /// Whether the first level is measured twice in every round.
+    pub calibrate: bool,
+    /// How precise the ratios are to be, as a share.
+    pub resolve: Option<f64>,
+    /// The time after which no further round begins.
+    pub time_limit: Option<Duration>,
     /// The most attempts; `None` is unlimited.
     pub max_tries: Option<NonZeroU32>,
     /// Retry policies.
     pub backoff: Vec<Backoff>,
     /// The protocol.
     pub protocol: Protocol,
-    /// Pacing.
-    pub pacing: Pacing,
+    /// Transactions per second; empty: as many as possible.
+    pub rates: Vec<f64>,
+    /// Pause of a client between two transactions.
+    pub think_time: Option<Duration>,
     /// Latency limit.
     pub latency_limit: Option<Duration>,
+    /// Whether the highest rate within the latency limit is searched for.
+    pub sweep: bool,
     /// Seed.
     pub seed: u64,
     /// Refuse a level that the server runs as another one.
@@ -70,15 +88,21 @@ pub struct CellPlan {
     pub clients: usize,
     /// Delay before a retry.
     pub backoff: Backoff,
+    /// Transactions per second; `None`: as many as possible.
+    pub rate: Option<f64>,
+    /// The first level once more, to see what equal cells differ by.
+    pub calibration: bool,
 }
 
 impl CellPlan {
     /// A name for a file of this cell's in one round, without what differs by plan.
     pub fn file_name(&self, round: u32) -> String {
         let backoff = self.backoff.to_string().replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
+        let rate = self.rate.map_or_else(String::new, |rate| format!("-rate-{rate}"));
         format!(
-            "{}-{}-clients-backoff-{backoff}-round-{round}",
+            "{}{}-{}-clients-backoff-{backoff}{rate}-round-{round}",
             self.level.name().replace(' ', "-"),
+            if self.calibration { "-again" } else { "" },
             self.clients
         )
     }
@@ -127,6 +151,23 @@ impl Plan {
         }
         let protocol = protocol(given.protocol.as_deref().unwrap_or("simple"))?;
         sources.check(protocol)?;
+        let warmup = seconds("warmup", given.warmup.unwrap_or(0.5), 0.0)?;
+        let rates = given.rate.unwrap_or_default();
+        distinct("rate", &rates)?;
+        let think_time = given.think_time.map(|pause| milliseconds("think-time", pause)).transpose()?;
+        for rate in rates.iter().map(|rate| Some(*rate)).chain([None]) {
+            pacing(rate, given.think_time)?;
+        }
+        let latency_limit =
+            given.latency_limit.map(|limit| milliseconds("latency-limit", limit)).transpose()?;
+        let sweep = given.sweep.unwrap_or(false);
+        if sweep && (latency_limit.is_none() || !rates.is_empty() || think_time.is_some()) {
+            return Err(Failure::setup(
+                "--sweep searches for the highest rate within a latency limit: give --latency-limit, and neither --rate nor \
+                 --think-time",
+            ));
+        }
+        let resolve = given.resolve.as_deref().map(|text| share("resolve", text)).transpose()?;
         Ok(Plan {
             levels,
             sources,
@@ -135,16 +176,23 @@ impl Plan {
             jobs: at_least_one("jobs", given.jobs.unwrap_or(1))?,
             scale: at_least_one("scale", given.scale.unwrap_or(1))?,
             time: seconds("time", given.time.unwrap_or(2.5), 0.01)?,
-            warmup: seconds("warmup", given.warmup.unwrap_or(0.5), 0.0)?,
+            warmup,
+            max_warmup: longest_warmup(warmup, given.max_warmup)?,
             rounds: at_least_one("rounds", given.rounds.unwrap_or(5))?,
+            calibrate: given.calibrate.unwrap_or(false),
+            resolve,
+            time_limit: given
+                .time_limit
+                .or(resolve.map(|_| TIME_LIMIT))
+                .map(|limit| seconds("time-limit", limit, 0.0))
+                .transpose()?,
             max_tries: NonZeroU32::new(given.max_tries.unwrap_or(0)),
             backoff,
             protocol,
-            pacing: pacing(given.rate, given.think_time)?,
-            latency_limit: given
-                .latency_limit
-                .map(|limit| milliseconds("latency-limit", limit))
-                .transpose()?,
+            rates,
+            think_time,
+            latency_limit,
+            sweep,
             seed: given.seed.unwrap_or(1),
             strict_levels: given.strict_levels.unwrap_or(false),
         })
@@ -152,19 +200,38 @@ impl Plan {
 
     /// All combinations of the factors, in the order of the table.
     pub fn cells(&self) -> Vec<CellPlan> {
+        let rates: Vec<Option<f64>> = match self.rates.as_slice() {
+            [] => vec![None],
+            rates => rates.iter().copied().map(Some).collect(),
+        };
         let mut cells = Vec::new();
         for &clients in &self.clients {
             for &backoff in &self.backoff {
-                cells.extend(self.levels.iter().map(|&level| CellPlan { level, clients, backoff }));
+                for &rate in &rates {
+                    let cell = |(level, calibration)| CellPlan { level, clients, backoff, rate, calibration };
+                    cells.extend(self.rows().map(cell));
+                }
             }
         }
         cells
     }
 
+    /// The levels, the first one twice if it is to be calibrated.
+    fn rows(&self) -> impl Iterator<Item = (Level, bool)> + '_ {
+        let again = self.levels.first().filter(|_| self.calibrate).map(|&level| (level, true));
+        let mut plain = self.levels.iter().map(|&level| (level, false));
+        plain.next().into_iter().chain(again).chain(plain)
+    }
+
     /// The order in which a round measures the cells: shuffled by the seed, differently in every round, so that a machine
     /// that gets slower or faster favours no level.
     pub fn order(&self, round: u32) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.cells().len()).collect();
+        self.shuffled(round, self.cells().len())
+    }
+
+    /// So many places, shuffled by the seed, differently in every round.
+    pub fn shuffled(&self, round: u32, places: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..places).collect();
         let mut rng = Prng::seed(self.seed ^ (u64::from(round) << 32));
         for last in (1..order.len()).rev() {
             let other = rng.int_between(0, i64::try_from(last).unwrap_or(i64::MAX));
@@ -178,8 +245,13 @@ impl Plan {
         RunSpec {
             clients: cell.clients,
             workers: self.jobs,
-            pacing: self.pacing,
+            pacing: match (cell.rate, self.think_time) {
+                (Some(rate), _) => Pacing::Rate(rate),
+                (None, Some(pause)) => Pacing::ThinkTime(pause),
+                (None, None) => Pacing::Unpaced,
+            },
             latency_limit: self.latency_limit,
+            series: Some(self.bin()),
             retry: RetryPolicy { max_tries: self.max_tries, backoff: cell.backoff },
             protocol: self.protocol,
             on_error: OnError::Abort,
@@ -189,9 +261,17 @@ impl Plan {
         }
     }
 
+    /// How long the bins of a cell's course are: a hundred in the measured time, and enough in a step of the warm-up to see
+    /// whether it is steady.
+    fn bin(&self) -> Duration {
+        let time = self.time.as_secs_f64();
+        let warmup = self.warmup.as_secs_f64() / WARMUP_BINS as f64;
+        let bin = if warmup > 0.0 { warmup.min(time / 100.0).max(time / 600.0) } else { time / 100.0 };
+        Duration::from_secs_f64(bin.max(0.005))
+    }
+
     /// What the result document says of the plan.
     pub fn document(&self, server_settings: &[(String, String)]) -> report::Plan {
-        let (rate, think_time_ms) = pacing_figures(self.pacing);
         report::Plan {
             levels: self.levels.clone(),
             workload: self.sources.planned(),
@@ -207,11 +287,15 @@ impl Plan {
             protocol: self.protocol.name().to_owned(),
             seed: Some(self.seed),
             strict_levels: self.strict_levels,
-            rates: rate.into_iter().collect(),
+            rates: self.rates.clone(),
             latency_limit_ms: self.latency_limit.map(|limit| limit.as_secs_f64() * 1e3),
             connect_each: false,
-            think_time_ms,
-            max_warmup_s: self.warmup.as_secs_f64(),
+            think_time_ms: self.think_time.map(|pause| pause.as_secs_f64() * 1e3),
+            max_warmup_s: self.max_warmup.as_secs_f64(),
+            calibrate: self.calibrate,
+            resolve: self.resolve,
+            time_limit_s: self.time_limit.map(|limit| limit.as_secs_f64()),
+            sweep: self.sweep,
             server_settings: server_settings.iter().cloned().collect::<BTreeMap<_, _>>(),
             ..report::Plan::default()
         }
@@ -230,6 +314,11 @@ impl PlanOptions {
             scale: self.scale.or(other.scale),
             time: self.time.or(other.time),
             warmup: self.warmup.or(other.warmup),
+            max_warmup: self.max_warmup.or(other.max_warmup),
+            calibrate: self.calibrate.or(other.calibrate),
+            resolve: self.resolve.or(other.resolve),
+            time_limit: self.time_limit.or(other.time_limit),
+            sweep: self.sweep.or(other.sweep),
             rounds: self.rounds.or(other.rounds),
             max_tries: self.max_tries.or(other.max_tries),
             backoff: self.backoff.or(other.backoff),
@@ -319,6 +408,32 @@ pub fn seconds(option: &str, value: f64, least: f64) -> Outcome<Duration> {
     Err(wrong(option, format!("{value} is no number of seconds from {least} to {LONGEST}")))
 }
 
+/// The longest warm-up, three steps if it isn't given.
+fn longest_warmup(warmup: Duration, given: Option<f64>) -> Outcome<Duration> {
+    let Some(given) = given else { return Ok(warmup * 3) };
+    let longest = seconds("max-warmup", given, 0.0)?;
+    if longest < warmup {
+        let (longest, warmup) = (longest.as_secs_f64(), warmup.as_secs_f64());
+        return Err(wrong("max-warmup", format!("{longest} s is less than --warmup ({warmup} s)")));
+    }
+    Ok(longest)
+}
+
+/// A share: "2%" or "2 %" or 0.02.
+///
+/// # Errors
+/// Not a number above 0 and up to 1.
+pub fn share(option: &str, text: &str) -> Outcome<f64> {
+    let (number, unit) = match text.trim().strip_suffix('%') {
+        Some(number) => (number.trim(), 100.0),
+        None => (text.trim(), 1.0),
+    };
+    match number.parse::<f64>().map(|number| number / unit) {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err(wrong(option, format!("\"{text}\" is no percentage above 0 and up to 100, such as 2%"))),
+    }
+}
+
 /// A time in milliseconds.
 ///
 /// # Errors
@@ -373,6 +488,7 @@ pub fn cell_entry(sources: &Sources, scale: u32, spec: &RunSpec, level: report::
     cell.jobs = count(spec.workers);
     spec.protocol.name().clone_into(&mut cell.protocol);
     cell.backoff = spec.retry.backoff.to_string();
+    cell.rate = pacing_figures(spec.pacing).0;
     cell
 }
 
@@ -455,7 +571,13 @@ mod tests {
             (PlanOptions { scale: Some(0), ..PlanOptions::default() }, "--scale"),
             (PlanOptions { backoff: Some(words("sometimes")), ..PlanOptions::default() }, "--backoff"),
             (PlanOptions { protocol: Some("fast".to_owned()), ..PlanOptions::default() }, "--protocol"),
-            (PlanOptions { rate: Some(0.0), ..PlanOptions::default() }, "--rate"),
+            (PlanOptions { rate: Some(vec![0.0]), ..PlanOptions::default() }, "--rate"),
+            (PlanOptions { rate: Some(vec![5.0, 5.0]), ..PlanOptions::default() }, "--rate"),
+            (PlanOptions { resolve: Some("0%".to_owned()), ..PlanOptions::default() }, "--resolve"),
+            (PlanOptions { resolve: Some("two".to_owned()), ..PlanOptions::default() }, "--resolve"),
+            (PlanOptions { time_limit: Some(-1.0), ..PlanOptions::default() }, "--time-limit"),
+            (PlanOptions { max_warmup: Some(0.1), ..PlanOptions::default() }, "--max-warmup"),
+            (PlanOptions { sweep: Some(true), ..PlanOptions::default() }, "--sweep"),
         ] {
             let message = message(resolve(&options));
             assert!(message.starts_with(option), "{message}");

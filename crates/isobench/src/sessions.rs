@@ -15,12 +15,10 @@ pub fn job(spec: RunSpec, workload: Workload, database: &Database) -> Job {
         if product.ambiguous(error.code) {
             return ErrorClass::Ambiguous;
         }
-        product
-            .conflict(error)
-            .map_or(ErrorClass::Other, |conflict| ErrorClass::Conflict {
-                reason: conflict.reason,
-                object: conflict.object,
-            })
+        product.conflict(error).map_or(ErrorClass::Other, |conflict| ErrorClass::Conflict {
+            reason: conflict.reason,
+            object: conflict.object,
+        })
     };
     Job::new(spec, workload, Box::new(classify))
 }
@@ -38,16 +36,21 @@ pub fn reconnecting(job: Job, connector: &Connector, database: &Database, level:
     job.reconnecting(Box::new(move || connect().map_err(|error| error.to_string())))
 }
 
+/// Clients that are connected.
+pub struct Opened {
+    /// The clients.
+    pub fleet: Fleet,
+    /// The level that their sessions have.
+    pub effective: EffectiveLevel,
+    /// Transactions that setting up the sessions took, as the server counts them, all sessions together.
+    pub transactions: u64,
+}
+
 /// Connects all clients. With a level, every session is set to it, and asked inside a transaction which one it has.
 ///
 /// # Errors
 /// A session can't be set up; the message says what to do where that is known.
-pub fn open(
-    job: &Job,
-    connector: &Connector,
-    database: &Database,
-    level: Option<Level>,
-) -> Outcome<(Fleet, EffectiveLevel)> {
+pub fn open(job: &Job, connector: &Connector, database: &Database, level: Option<Level>) -> Outcome<Opened> {
     let product = database.product;
     let connect = |_client| {
         let mut connection = connector.open()?;
@@ -58,17 +61,19 @@ pub fn open(
             }
             None => None,
         };
-        Ok::<_, Error>((connection, effective))
+        let transactions = connection.transactions();
+        Ok::<_, Error>((connection, (effective, transactions)))
     };
-    let (fleet, levels) = Fleet::open(job, &connect).map_err(|error| explain(&error, job.spec().clients))?;
-    let levels: Vec<_> = levels.into_iter().flatten().collect();
+    let (fleet, told) = Fleet::open(job, &connect).map_err(|error| explain(&error, job.spec().clients))?;
+    let transactions = told.iter().map(|(_, transactions)| transactions).sum();
+    let levels: Vec<_> = told.into_iter().filter_map(|(level, _)| level).collect();
     if !levels.is_empty() {
-        return Ok((fleet, agree(&levels)));
+        return Ok(Opened { fleet, effective: agree(&levels), transactions });
     }
     // Nobody has asked: no level was wanted, or the sessions are yet to come.
-    let (mut connection, effective) = connect(0).map_err(Failure::setup)?;
+    let (mut connection, (effective, _)) = connect(0).map_err(Failure::setup)?;
     let effective = effective.map_or_else(|| product.read_effective(&mut connection), Ok);
-    Ok((fleet, effective.map_err(Failure::setup)?))
+    Ok(Opened { fleet, effective: effective.map_err(Failure::setup)?, transactions })
 }
 
 /// The level that all sessions have; if they differ, a name that says so.

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use isobench_database::{Database, Namespace, detect, settings};
+use isobench_observer::LocalServer;
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{Address, ConnectOptions, Connection, Given, Host, process_environment};
 use isobench_report as report;
@@ -93,6 +94,13 @@ impl Target {
     /// True if the server is the embedded one.
     pub fn is_embedded(&self) -> bool {
         self.embedded.is_some()
+    }
+
+    /// How the server's processes may be found on this machine; `None` if it is elsewhere. A Unix socket or a loopback address
+    /// may lead out of a container or through a tunnel, which shows later.
+    pub fn local(&self) -> Option<LocalServer> {
+        let mut hosts = self.options.hosts.iter().map(LocalServer::of_host);
+        hosts.all(|local| local.is_some()).then_some(LocalServer::Maybe)
     }
 
     /// Opens a session in the place where the tables are.

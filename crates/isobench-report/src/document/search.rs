@@ -44,6 +44,11 @@ pub struct SweepResult {
     pub tried: Vec<SweepStep>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
 /// One rate that a sweep tried.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -54,6 +59,9 @@ pub struct SweepStep {
     pub within_limit: f64,
     /// 99th percentile of the latency of those that committed, in milliseconds, from the scheduled start; null if too few did.
     pub p99_ms: Option<f64>,
-    /// True if at least 99 % committed within the limit.
+    /// True if at least 99 % committed within the limit, and nothing was broken.
     pub kept: bool,
+    /// True if an invariant or a promise of the level was found broken.
+    #[serde(skip_serializing_if = "is_false")]
+    pub broken: bool,
 }

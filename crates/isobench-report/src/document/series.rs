@@ -31,12 +31,15 @@ pub struct ClientLoad {
     /// The share of the time, 0 to 1, in which the busiest worker wasn't waiting for the network or a timer. Near 1 the
     /// client is the bottleneck.
     pub busiest: f64,
+    /// The share of the time, 0 to 1, in which the worker that fared worst could have run but had no processor; null if the
+    /// system doesn't tell.
+    pub starved: Option<f64>,
     /// CPU time of the measuring process ÷ (seconds × processors that it may use), 0 to 1.
     pub share_of_cores: f64,
-    /// Mean time that news waited for the worker, in milliseconds: from the return of the poll to the end of the pass over
-    /// what it found. Null if nothing was counted.
+    /// Mean time of a pass of the worker's loop over what the poller found, in milliseconds, weighted by the replies and timers
+    /// it served: about the delay that the client adds to a reply when it is busy. Null if nothing was served.
     pub lag_mean_ms: Option<f64>,
-    /// The same, 99th percentile of the passes.
+    /// The same, 99th percentile.
     pub lag_p99_ms: Option<f64>,
     /// The same, the longest pass.
     pub lag_max_ms: Option<f64>,

@@ -50,6 +50,7 @@ fn observe(cell: &mut Cell, index: u64) {
         round.client = Some(ClientLoad {
             workers: 2,
             busiest: 0.42,
+            starved: Some(0.05),
             share_of_cores: 0.11,
             lag_mean_ms: Some(0.04),
             lag_p99_ms: Some(0.31),
@@ -138,6 +139,7 @@ fn sweep(cell: &Cell, highest: f64) -> SweepResult {
         within_limit: within,
         p99_ms: Some(rate / 40.0),
         kept: within >= 0.99,
+        broken: false,
     };
     SweepResult {
         level: cell.level.requested,

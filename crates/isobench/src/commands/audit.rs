@@ -24,7 +24,7 @@ pub fn audit(options: AuditOptions) -> Outcome {
     if let Some(folder) = &options.history {
         eprintln!("the histories are in {}; isobench check reads them", folder.display());
     }
-    comparison.finish(&options, &reports)
+    comparison.finish(&reports)
 }
 
 /// The report of each cell, below a heading.

@@ -18,7 +18,6 @@ use isobench_runner::{Control, Event, Fleet, Job, OnError, Outcome as Run, Proto
 use isobench_script::find_builtin;
 
 use crate::books::Books;
-use crate::cell::{cpu_seconds, round};
 use crate::environment::{client, now};
 use crate::failure::{Failure, Outcome};
 use crate::judgement::Judging;
@@ -26,7 +25,8 @@ use crate::messages::Messages;
 use crate::options::RunOptions;
 use crate::output;
 use crate::plan::{cell_entry, count, pacing_figures};
-use crate::sessions;
+use crate::round::{cpu_seconds, round};
+use crate::sessions::{self, Opened};
 use crate::summary::Account;
 use crate::tables::Tables as WorkloadTables;
 use crate::target::Target;
@@ -75,7 +75,7 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     }
     let job = if observed { Judging::recording(job, options.history.as_deref())? } else { job };
     let job = sessions::reconnecting(job, &connector, &target.database, settings.level);
-    let (fleet, effective) = sessions::open(&job, &connector, &target.database, settings.level)?;
+    let Opened { fleet, effective, .. } = sessions::open(&job, &connector, &target.database, settings.level)?;
     let promised = promised(settings, &effective, target);
     let books = has_books(settings).then(|| Books::open(&connector, &settings.sources, false));
     let messages = Messages::aloud();
@@ -102,8 +102,7 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
         invariants: &invariants,
     };
     let mut text = summary.render() + &account.render();
-    let mut round = round(&job, &outcome, 1, messages.into_errors());
-    round.client_cpu_s = Some(cpu_s);
+    let mut round = round(&job, &outcome, 1, messages.into_errors(), cpu_s);
     round.connect_s = Some(connecting.as_secs_f64());
     round.invariants.clone_from(&invariants);
     if let Some(recording) = job.into_recording() {
@@ -282,7 +281,7 @@ fn document(
     effective: EffectiveLevel,
     round: Round,
 ) -> Document {
-    let mut document = Document::new(server, client(), plan_document(settings, target, scale));
+    let mut document = Document::new(server, client(target), plan_document(settings, target, scale));
     let level = CellLevel::new(settings.level, effective);
     let mut cell = cell_entry(&settings.sources, scale, &settings.spec, level);
     document.complete = round.complete;

@@ -21,11 +21,26 @@ pub struct CompareOptions {
     /// Read the plan from this file; options override it
     #[arg(long = "plan", value_name = "FILE.toml")]
     pub plan_file: Option<PathBuf>,
-    /// Write the result to this file as JSON, also if the comparison is interrupted
-    #[arg(long, value_name = "FILE")]
+    /// Show the running cell while it is measured: throughput, conflicts, latency, what sessions wait for (on a terminal)
+    #[arg(long)]
+    pub live: bool,
+    /// Don't sample the server's own statistics (waits, locks, counters)
+    #[arg(long)]
+    pub no_observe: bool,
+    /// Write the result (result.json) and the report (report.html) into this folder, also if the comparison is interrupted [default: isobench-results/TIME]
+    #[arg(long, value_name = "FOLDER", help_heading = "Files", conflicts_with_all = ["json", "html", "no_save"])]
+    pub results: Option<PathBuf>,
+    /// Write the result to this file as JSON, and nothing else unless it is named, too
+    #[arg(long, value_name = "FILE", help_heading = "Files")]
     pub json: Option<PathBuf>,
+    /// Write the report to this file as HTML, and nothing else unless it is named, too
+    #[arg(long, value_name = "FILE", help_heading = "Files")]
+    pub html: Option<PathBuf>,
+    /// Write neither result nor report
+    #[arg(long, help_heading = "Files", conflicts_with_all = ["json", "html"])]
+    pub no_save: bool,
     /// Write one line for each cell and round to this file as CSV
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Files")]
     pub csv: Option<PathBuf>,
     /// Write the recorded histories of a checked workload into this folder, a file for each cell and round
     #[arg(long, value_name = "FOLDER", help_heading = "Verdict")]
@@ -75,12 +90,24 @@ pub struct PlanOptions {
     /// Seconds measured in each cell [default: 2.5]
     #[arg(long, short = 'T', value_name = "SECONDS")]
     pub time: Option<f64>,
-    /// Seconds run before measuring, in each cell [default: 0.5]
+    /// Seconds run before measuring, in each cell; repeated until the rate is steady [default: 0.5]
     #[arg(long, value_name = "SECONDS")]
     pub warmup: Option<f64>,
+    /// The longest warm-up in seconds [default: three times --warmup]
+    #[arg(long, value_name = "SECONDS")]
+    pub max_warmup: Option<f64>,
     /// How often every cell is measured, interleaved with the others [default: 5]
     #[arg(long, value_name = "NUM")]
     pub rounds: Option<u32>,
+    /// Measure the first level twice in every round, to learn what equal cells differ by on this machine; smaller differences are noise
+    #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL")]
+    pub calibrate: Option<bool>,
+    /// Go on with rounds until every ratio is known to this precision, such as 2%, or the time limit is reached
+    #[arg(long, value_name = "PERCENT")]
+    pub resolve: Option<String>,
+    /// Begin no further round that would end after so many seconds [default: unlimited; with --resolve 600]
+    #[arg(long, value_name = "SECONDS")]
+    pub time_limit: Option<f64>,
     /// The most attempts of one transaction; 0 is unlimited [default: 0]
     #[arg(long, value_name = "NUM")]
     pub max_tries: Option<u32>,
@@ -91,8 +118,11 @@ pub struct PlanOptions {
     #[arg(long, short = 'M', value_name = "PROTOCOL")]
     pub protocol: Option<String>,
     /// Transactions per second that are begun, over all clients; latency then counts from the scheduled start [default: unlimited]
-    #[arg(long, short = 'R', value_name = "NUM")]
-    pub rate: Option<f64>,
+    #[arg(long, short = 'R', value_name = "LIST", value_delimiter = ',')]
+    pub rate: Option<Vec<f64>>,
+    /// After the rounds, search for the highest rate of each level at which 99 % of the transactions commit within --latency-limit
+    #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL")]
+    pub sweep: Option<bool>,
     /// Milliseconds after which a transaction is late, and not retried
     #[arg(long, short = 'L', value_name = "MS")]
     pub latency_limit: Option<f64>,

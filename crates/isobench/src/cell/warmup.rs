@@ -1,0 +1,81 @@
+//! The warm-up before a cell is measured: step by step, until the rate is steady.
+//!
+//! Not here: what steady means (`isobench_stats`).
+
+use std::time::Duration;
+
+use isobench_report::Warmup;
+use isobench_runner::{Fleet, Job, Outcome as Run, Progress, Report, Stop, Urgency, Watch};
+use isobench_stats::is_warm;
+
+use super::{Bench, WATCH_EVERY};
+use crate::observation::OwnWork;
+
+/// Fewer bins than this tell nothing about steadiness.
+const FEWEST_BINS: usize = 20;
+
+/// A warm-up that is over.
+pub struct Warmed {
+    /// What the document says of it.
+    pub figures: Warmup,
+    /// Every client did what was planned.
+    pub complete: bool,
+}
+
+impl Bench<'_> {
+    /// Warms up; `None` if the plan has no warm-up.
+    ///
+    /// It goes on in steps of the plan's length until the transient that is found in all of them ends before the last one, or
+    /// until another step would be too long.
+    pub(super) fn warm_up(
+        &self,
+        fleet: &mut Fleet,
+        job: &Job,
+        report: &Report<'_>,
+        watch: &mut dyn FnMut(Duration, Progress),
+        own: &mut OwnWork,
+    ) -> Option<Warmed> {
+        let step = self.plan.warmup;
+        if step.is_zero() {
+            return None;
+        }
+        let mut warmed = Warmed { figures: Warmup::default(), complete: true };
+        let mut bins: Vec<f64> = Vec::new();
+        let mut planned = Duration::ZERO;
+        loop {
+            let seen = Watch { every: WATCH_EVERY, show: &mut *watch };
+            let run = fleet.run(job, Stop::Time(step), self.control, report, seen, &mut []);
+            own.clients(&run);
+            planned += step;
+            let whole = whole_bins(&run, step);
+            let last = whole.len();
+            bins.extend(whole);
+            warmed.add(&run);
+            warmed.figures.steady = (last >= FEWEST_BINS).then(|| is_warm(&bins, last));
+            let goes_on = warmed.complete && self.control.urgency() == Urgency::None;
+            if warmed.figures.steady != Some(false) || !goes_on || planned + step > self.plan.max_warmup {
+                return Some(warmed);
+            }
+        }
+    }
+}
+
+impl Warmed {
+    fn add(&mut self, run: &Run) {
+        let ledger = run.ledger();
+        self.figures.seconds += run.elapsed.as_secs_f64();
+        self.figures.steps += 1;
+        self.figures.attempts += ledger.attempts.started;
+        self.figures.committed += ledger.transactions.committed;
+        self.figures.ambiguous += ledger.transactions.ambiguous;
+        self.complete &= run.is_complete();
+    }
+}
+
+/// Committed transactions in each bin before the step's time was up. (In the rest nothing new begins.)
+fn whole_bins(run: &Run, step: Duration) -> Vec<f64> {
+    let Some(series) = &run.series else { return Vec::new() };
+    let whole = step.as_nanos() / series.bin.as_nanos().max(1);
+    let whole = usize::try_from(whole).unwrap_or(usize::MAX);
+    series.bins.iter().take(whole).map(|bin| bin.committed as f64).collect()
+}

@@ -1,0 +1,239 @@
+//! The course of a comparison: rounds of shuffled cells, until all are measured, the ratios are known well enough, or the time
+//! is up.
+//!
+//! Not here: how a cell is measured (`cell.rs`), and the search for the highest rates (`sweep.rs`).
+
+use std::time::{Duration, Instant};
+
+use isobench_report::{Cell, CellLevel, Document, resolution, summarise};
+use isobench_runner::Urgency;
+
+use super::Judgements;
+use super::files::Files;
+use crate::cell::{Bench, Measured, refusal};
+use crate::display::Display;
+use crate::environment::{client, command, now};
+use crate::failure::{Failure, Outcome};
+use crate::plan::{CellPlan, Plan, cell_entry, count};
+use crate::target::Target;
+
+/// A comparison under way.
+pub struct Course<'a> {
+    pub(super) bench: Bench<'a>,
+    files: &'a Files,
+    pub(super) cells: Vec<CellPlan>,
+    pub(super) document: Document,
+    judgements: Judgements,
+    pub(super) display: Display,
+    began: Instant,
+    /// How long the longest round took.
+    longest: Duration,
+}
+
+/// Whether a course goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Goes {
+    On,
+    NoFurther,
+}
+
+impl<'a> Course<'a> {
+    /// Looks at the server and says what is to be known before anything is measured.
+    ///
+    /// # Errors
+    /// The server is gone, or a level is refused.
+    pub fn begin(bench: Bench<'a>, files: &'a Files, live: bool) -> Outcome<Course<'a>> {
+        let (plan, target) = (bench.plan, bench.target);
+        let cells = plan.cells();
+        let mut document =
+            Document::new(target.describe()?, client(target), plan.document(&target.server_settings));
+        document.plan.observe = bench.observer.is_some();
+        document.started_at = Some(now());
+        document.command = command();
+        document.warnings = plan.sources.warnings()?;
+        document.cells = level_check(plan, target, &cells)?;
+        for warning in &document.warnings {
+            eprintln!("warning: {warning}");
+        }
+        Ok(Course {
+            judgements: vec![None; cells.len()],
+            display: Display::new(plan, live),
+            began: Instant::now(),
+            longest: Duration::ZERO,
+            bench,
+            files,
+            cells,
+            document,
+        })
+    }
+
+    /// Measures every cell in every round. Ends early, with what there is, if that is asked for or the server is lost.
+    ///
+    /// # Errors
+    /// Nothing at all could be measured.
+    pub fn rounds(&mut self) -> Outcome {
+        let mut number = 1;
+        while self.another(number) {
+            let began = Instant::now();
+            if self.round(number)? == Goes::NoFurther {
+                break;
+            }
+            self.longest = self.longest.max(began.elapsed());
+            number += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether there is to be a round of this number.
+    fn another(&mut self, number: u32) -> bool {
+        let plan = self.bench.plan;
+        let in_time = plan.time_limit.is_none_or(|limit| self.began.elapsed() + self.longest <= limit);
+        if number <= plan.rounds {
+            if number > 1 && !in_time {
+                self.document.incomplete_reason = Some(format!(
+                    "the time limit was reached after {} of {} rounds",
+                    number - 1,
+                    plan.rounds
+                ));
+            }
+            return number == 1 || in_time;
+        }
+        let Some(wanted) = plan.resolve else { return false };
+        summarise(&mut self.document);
+        let known = resolution(&self.document, wanted);
+        self.document.resolution = Some(known);
+        let enough = known.reached.is_some_and(|reached| reached <= wanted);
+        if !enough && in_time {
+            self.display.set_rounds(number.saturating_add(known.more_rounds.unwrap_or(1).max(1) - 1));
+        }
+        !enough && in_time
+    }
+
+    fn round(&mut self, number: u32) -> Outcome<Goes> {
+        for (place, index) in self.bench.plan.order(number).into_iter().enumerate() {
+            if self.interrupted() {
+                return Ok(Goes::NoFurther);
+            }
+            let cell = self.cells[index];
+            match self.measure(&cell, number) {
+                Ok(mut measured) => {
+                    self.judgements[index] = measured.judgement.take();
+                    let (tps, conflicts) = (measured.round.tps, measured.round.ledger().conflict_ratio());
+                    let reason = self.add(index, place, measured);
+                    self.display.finished(self.bench.plan, &cell, number, tps, conflicts);
+                    if reason.is_some() && self.bench.control.urgency() == Urgency::None {
+                        self.document.incomplete_reason = reason;
+                        return Ok(Goes::NoFurther);
+                    }
+                }
+                // Without a single result there is nothing to report but the error.
+                Err(failure) if self.document.cells.iter().all(|cell| cell.rounds.is_empty()) => {
+                    self.display.close();
+                    return Err(with_log(failure, self.bench.target));
+                }
+                Err(failure) => {
+                    self.document.incomplete_reason = Some(failure.to_string());
+                    return Ok(Goes::NoFurther);
+                }
+            }
+            self.save();
+        }
+        Ok(Goes::On)
+    }
+
+    /// Measures a cell and shows it meanwhile.
+    pub(super) fn measure(&mut self, cell: &CellPlan, number: u32) -> Outcome<Measured> {
+        let (plan, display) = (self.bench.plan, &self.display);
+        let observer = self.bench.observer;
+        self.bench.measure(cell, number, &mut |elapsed, progress| {
+            let waits = observer.filter(|_| display.is_live()).map(crate::observation::waits_now);
+            display.running(plan, cell, number, elapsed, &progress, &waits.unwrap_or_default());
+        })
+    }
+
+    /// Notes it if somebody asked for the end.
+    pub(super) fn interrupted(&mut self) -> bool {
+        let interrupted = self.bench.control.urgency() > Urgency::None;
+        if interrupted {
+            self.document.incomplete_reason.get_or_insert_with(|| "interrupted".to_owned());
+        }
+        interrupted
+    }
+
+    /// Adds a round to its cell, shows it, and returns why the comparison can't go on, if it can't.
+    fn add(&mut self, index: usize, place: usize, measured: Measured) -> Option<String> {
+        let Measured { mut round, effective, notes, .. } = measured;
+        for note in notes {
+            self.warn(&note);
+        }
+        round.order = Some(count(place + 1));
+        let reason = (!round.complete).then(|| {
+            round.errors.first().cloned().unwrap_or_else(|| "clients ended before their time".to_owned())
+        });
+        let entry = &mut self.document.cells[index];
+        if entry.rounds.is_empty() {
+            entry.level.effective = effective;
+        }
+        entry.rounds.push(round);
+        reason
+    }
+
+    /// Tells something that concerns more than a round, once.
+    pub(super) fn warn(&mut self, note: &str) {
+        if !self.document.warnings.iter().any(|known| known == note) {
+            self.display.say(&format!("note: {note}"));
+            self.document.warnings.push(note.to_owned());
+        }
+    }
+
+    /// Saves what there is after every cell, so that nothing that happens later can lose it.
+    pub(super) fn save(&mut self) {
+        summarise(&mut self.document);
+        if let Err(failure) = self.files.save_result(&self.document) {
+            self.display.say(&format!("warning: {failure}"));
+        }
+    }
+
+    /// What came out.
+    pub fn end(mut self) -> (Document, Judgements) {
+        self.interrupted();
+        self.document.complete = self.document.incomplete_reason.is_none();
+        self.document.finished_at = Some(now());
+        self.display.close();
+        (self.document, self.judgements)
+    }
+}
+
+/// Asks the server for every level once, before anything is measured.
+fn level_check(plan: &Plan, target: &Target, cells: &[CellPlan]) -> Outcome<Vec<Cell>> {
+    let mut connection = target.open().map_err(Failure::setup)?;
+    let product = target.database.product;
+    let mut entries = Vec::new();
+    for cell in cells {
+        connection.execute(&product.set_level(cell.level)).map_err(Failure::setup)?;
+        let effective = product.read_effective(&mut connection).map_err(Failure::setup)?;
+        if effective.differs_from(cell.level) {
+            if plan.strict_levels {
+                return Err(Failure::setup(refusal(cell, &effective)));
+            }
+            if !cell.calibration {
+                eprintln!("warning: {} was asked for, but the server runs {effective}", cell.level);
+            }
+        }
+        let level = CellLevel::new(Some(cell.level), effective);
+        let mut entry = cell_entry(&plan.sources, plan.scale, &plan.spec(cell), level);
+        entry.calibration = cell.calibration;
+        entries.push(entry);
+    }
+    connection.close();
+    Ok(entries)
+}
+
+fn with_log(failure: Failure, target: &Target) -> Failure {
+    match (failure, target.log_tail()) {
+        (Failure::Setup(text), Some(log)) if !log.is_empty() && text.contains("connection") => {
+            Failure::Setup(format!("{text}\nthe embedded server's log ends with:\n{log}"))
+        }
+        (failure, _) => failure,
+    }
+}

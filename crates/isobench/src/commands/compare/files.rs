@@ -1,0 +1,120 @@
+//! Where a comparison's result is written: the JSON document, the report, one line per round.
+//!
+//! Not here: what stands in them (`isobench_report`).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use isobench_report::{Document, to_csv, to_html};
+
+use crate::failure::{Failure, Outcome};
+use crate::options::CompareOptions;
+use crate::output;
+
+/// The folder of results that nobody gave a place.
+const FOLDER: &str = "isobench-results";
+
+/// The files to write.
+#[derive(Debug, Clone, Default)]
+pub struct Files {
+    json: Option<PathBuf>,
+    html: Option<PathBuf>,
+    csv: Option<PathBuf>,
+    /// The folder of the first two, which is made when there is something to write.
+    folder: Option<PathBuf>,
+    /// Nobody asked for them by name, so it is no error if they can't be written.
+    unasked: bool,
+}
+
+impl Files {
+    /// What the options ask for; without a word from them, a new folder named after the time `now`.
+    ///
+    /// # Errors
+    /// The folder that was named can't be made.
+    pub fn new(options: &CompareOptions, now: &str) -> Outcome<Files> {
+        let files = Files {
+            json: options.json.clone(),
+            html: options.html.clone(),
+            csv: options.csv.clone(),
+            ..Files::default()
+        };
+        if options.no_save || options.json.is_some() || options.html.is_some() {
+            return Ok(files);
+        }
+        let unasked = options.results.is_none();
+        let folder = options.results.clone().unwrap_or_else(|| Path::new(FOLDER).join(now.replace(':', "-")));
+        if !unasked {
+            fs::create_dir_all(&folder).map_err(|error| {
+                let shown = folder.display();
+                Failure::setup(format!("--results: could not make the folder \"{shown}\": {error}"))
+            })?;
+        }
+        Ok(Files {
+            json: Some(folder.join("result.json")),
+            html: Some(folder.join("report.html")),
+            folder: Some(folder),
+            unasked,
+            ..files
+        })
+    }
+
+    /// Writes what there is so far; the report is for the end.
+    ///
+    /// # Errors
+    /// The file can't be written.
+    pub fn save_result(&self, document: &Document) -> Outcome {
+        let Some(path) = &self.json else { return Ok(()) };
+        self.make_folder()
+            .and_then(|()| output::save(path, &document.to_json()))
+            .or_else(|failure| self.excuse(failure))
+    }
+
+    /// Writes all files. Returns those that people want to look at.
+    ///
+    /// # Errors
+    /// A file that was asked for can't be written.
+    pub fn save_all(&self, document: &Document) -> Outcome<Vec<PathBuf>> {
+        if let Some(path) = &self.csv {
+            output::save(path, &to_csv(document))?;
+        }
+        let texts: [(&Option<PathBuf>, fn(&Document) -> String); 2] =
+            [(&self.json, Document::to_json), (&self.html, to_html)];
+        let mut written = Vec::new();
+        for (path, text) in texts {
+            let Some(path) = path else { continue };
+            match self.make_folder().and_then(|()| output::save(path, &text(document))) {
+                Ok(()) => written.push(path.clone()),
+                Err(failure) => {
+                    eprintln!("{}", self.complaint(&failure));
+                    self.excuse(failure)?;
+                    break;
+                }
+            }
+        }
+        Ok(written)
+    }
+
+    fn make_folder(&self) -> Outcome {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        fs::create_dir_all(folder).map_err(|error| {
+            Failure::Output(format!("could not make the folder \"{}\": {error}", folder.display()))
+        })
+    }
+
+    fn complaint(&self, failure: &Failure) -> String {
+        let hint =
+            if self.unasked { "; --results FOLDER names another place, --no-save does without" } else { "" };
+        format!("warning: {failure}{hint}")
+    }
+
+    /// A failure to write what nobody asked for by name isn't one.
+    fn excuse(&self, failure: Failure) -> Outcome {
+        if self.unasked { Ok(()) } else { Err(failure) }
+    }
+}
+
+/// A line for people that says where the report is.
+pub fn told(written: &[PathBuf]) -> String {
+    let report = written.iter().find(|path| path.extension().is_some_and(|extension| extension == "html"));
+    report.map_or_else(String::new, |path| format!("\nReport: {}\n", path.display()))
+}

@@ -1,0 +1,131 @@
+//! What the server's own statistics tell of a round, and the work of ours that they count, too.
+//!
+//! Not here: reading them (`isobench_observer`).
+
+use isobench_observer as observer;
+use isobench_observer::{Observed, Observer, OwnCounts, Settings};
+use isobench_report as report;
+use isobench_runner::{Job, Outcome as Run, Protocol, commit_points};
+use isobench_script::CommandKind;
+
+use crate::target::Target;
+
+/// Begins to watch a server.
+pub fn observer(target: &Target) -> Observer {
+    let connector = target.connector();
+    let connect = Box::new(move || connector.open());
+    Observer::start(connect, &target.database, target.local(), &Settings::default())
+}
+
+/// What the clients' sessions are waiting for right now: event and number of sessions, the most first.
+pub fn waits_now(observer: &Observer) -> Vec<(String, u32)> {
+    let Some(sample) = observer.latest() else { return Vec::new() };
+    let name = |((kind, event), sessions): ((String, String), u32)| {
+        let name = if event.is_empty() { kind } else { format!("{kind}/{event}") };
+        (name, sessions)
+    };
+    let mut waits: Vec<(String, u32)> = sample.sessions.into_iter().map(name).collect();
+    waits.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    waits
+}
+
+/// What we did on the server between the observer's first and last reading of a round.
+pub struct OwnWork {
+    counts: OwnCounts,
+    /// Each execution of any script is one transaction of the server.
+    simple: bool,
+}
+
+impl OwnWork {
+    /// The clients of a job are connected; setting up their sessions took so many transactions.
+    pub fn new(job: &Job, transactions: u64) -> OwnWork {
+        let spec = job.spec();
+        let scripts = job.workload().mix.scripts();
+        let clients = spec.clients as u64;
+        let mut counts =
+            OwnCounts { sessions: clients, other_committed: transactions, ..OwnCounts::default() };
+        if spec.protocol == Protocol::Prepared {
+            // The first statement of a script is prepared in a transaction of its own; a client may never choose a script.
+            let prepared = clients * scripts.len() as u64;
+            counts.other_committed += clients;
+            counts.uncertain += prepared - clients;
+        }
+        let one = |script: &isobench_script::Script| {
+            let branches = script.commands.iter().any(|command| matches!(command.kind, CommandKind::If(_)));
+            commit_points(script) == 1 && !branches
+        };
+        OwnWork { counts, simple: scripts.iter().all(|weighted| one(&weighted.script)) }
+    }
+
+    /// Sessions of our own beside the clients', and their transactions.
+    pub fn admin(&mut self, sessions: u64, transactions: u64) {
+        self.counts.sessions += sessions;
+        self.counts.other_committed += transactions;
+    }
+
+    /// The clients worked.
+    pub fn clients(&mut self, run: &Run) {
+        let ledger = run.ledger();
+        let attempts = ledger.attempts;
+        self.counts.committed += attempts.committed;
+        self.counts.rolled_back += attempts.retried + attempts.given_up + attempts.errored;
+        self.counts.uncertain += attempts.ambiguous + attempts.cut_off;
+        let deadlocks = run.conflicts.iter().filter(|conflict| conflict.sqlstate.as_str() == "40P01");
+        self.counts.deadlocks += deadlocks.map(|conflict| conflict.count).sum::<u64>();
+    }
+}
+
+/// The server's side of a round. Where a script is more or less than one transaction of the server, counts aren't compared.
+pub fn server_side(observed: Observed, own: &OwnWork) -> report::ServerSide {
+    let mut notes = observed.notes.clone();
+    let comparison = if own.simple {
+        observed.compare(&own.counts).into_iter().map(comparison).collect()
+    } else {
+        notes.push(
+            "the server's counts aren't compared with ours, because a script isn't exactly one transaction"
+                .to_owned(),
+        );
+        Vec::new()
+    };
+    report::ServerSide {
+        at_s: observed.at_s,
+        waits: observed.waits.into_iter().map(wait).collect(),
+        predicate_locks: observed.predicate_locks.map(|locks| report::PredicateLocks {
+            at_s: locks.at_s,
+            tuple: locks.tuple,
+            page: locks.page,
+            relation: locks.relation,
+        }),
+        lock_waits: observed.lock_waits.into_iter().map(lock_wait).collect(),
+        counters: observed.counters.into_iter().map(counter).collect(),
+        comparison,
+        processes: observed.processes.map(|processes| report::ServerProcesses {
+            cpu_s: processes.cpu_s,
+            memory_bytes: processes.memory_bytes,
+        }),
+        sampling_s: observed.sampling_s,
+        notes,
+    }
+}
+
+fn wait(row: observer::WaitRow) -> report::WaitRow {
+    report::WaitRow { kind: row.kind, event: row.event, sessions: row.sessions }
+}
+
+fn lock_wait(lock: observer::LockWait) -> report::LockWait {
+    report::LockWait { locktype: lock.locktype, mode: lock.mode, table: lock.table, seen: lock.seen }
+}
+
+fn counter(counter: observer::Counter) -> report::Counter {
+    report::Counter { name: counter.name, meaning: counter.meaning, change: counter.change }
+}
+
+fn comparison(count: observer::CountComparison) -> report::CountComparison {
+    report::CountComparison {
+        what: count.what.to_owned(),
+        ours: count.ours,
+        servers: count.servers,
+        agrees: count.agrees,
+        explanation: count.explanation,
+    }
+}
