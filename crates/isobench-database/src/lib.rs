@@ -19,6 +19,7 @@
 
 pub mod conflict;
 pub mod dialect;
+pub mod environment;
 mod error;
 mod init;
 pub mod invariants;
@@ -39,6 +40,7 @@ mod target;
 pub mod waiting;
 
 pub use conflict::Conflict;
+pub use environment::{Environment, RelationSize, environment, relation_sizes};
 pub use error::Error;
 pub use init::{execute, init, query, scale_of};
 pub use invariants::{Baseline, Checked, Expectation, Writes, baseline, check};

@@ -31,14 +31,16 @@ pub struct Settings {
 }
 
 /// Settings that say something about speed or conflicts; told even if they are at their default.
-const ALWAYS: &str = "'autovacuum', 'commit_delay', 'deadlock_timeout', 'default_transaction_isolation', 'fsync', \
+const ALWAYS: &str = "'autovacuum', 'commit_delay', 'data_checksums', 'deadlock_timeout', 'default_transaction_isolation', 'fsync', \
     'full_page_writes', 'max_connections', 'max_pred_locks_per_page', 'max_pred_locks_per_relation', \
-    'max_pred_locks_per_transaction', 'max_wal_size', 'shared_buffers', 'synchronous_commit', 'wal_level', \
+    'max_pred_locks_per_transaction', 'max_wal_size', 'shared_buffers', 'synchronous_commit', 'wal_level', 'wal_sync_method', \
     'yb_enable_read_committed_isolation', 'yb_max_query_layer_retries'";
 
-/// Settings about places, names, languages and logs, or that might hold a secret: never told. `LIKE` patterns.
-const NEVER: &str = "'%\\_file', '%\\_directory', '%\\_directories', '%\\_command', '%conninfo%', '%password%', \
-    '%passphrase%', 'lc\\_%', 'log\\_%', 'ssl%', 'krb%', 'listen\\_addresses', 'port', 'cluster\\_name', '%timezone%', \
+/// Settings about places, names, languages and where logs go, or that might hold a secret: never told. `LIKE` patterns. What is
+/// logged is told, since it costs time.
+pub(crate) const NEVER: &str = "'%\\_file', '%\\_directory', '%\\_directories', '%\\_command', '%conninfo%', '%password%', \
+    '%passphrase%', 'lc\\_%', 'log\\_line\\_prefix', 'log\\_filename', 'log\\_file\\_mode', \
+    'log\\_destination', 'log\\_rotation%', 'log\\_truncate%', 'ssl\\_%', 'krb%', 'listen\\_addresses', 'port', 'cluster\\_name', '%timezone%', \
     'datestyle', 'default\\_text\\_search\\_config', 'application\\_name', 'client\\_encoding', \
     'server\\_encoding', 'search\\_path', 'extra\\_float\\_digits', 'is\\_superuser', 'session\\_authorization', 'event\\_source', \
     'data\\_%\\_mode', 'unix\\_socket\\_%', 'bonjour%', 'syslog%', 'primary\\_slot\\_name', 'in\\_hot\\_standby', \

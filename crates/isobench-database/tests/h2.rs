@@ -25,6 +25,7 @@ fn h2_over_the_real_protocol() {
         assert_eq!(db.product.read_effective(&mut conn).unwrap(), EffectiveLevel::Standard(level));
     }
     assert!(settings(&mut conn, &db).unwrap().note.is_none());
+    assert!(isobench_database::environment(&mut conn, &db).notes[0].ends_with("this product (H2)"));
     assert_eq!(scale_of(&mut conn).unwrap(), None);
 
     let namespace = Namespace::claim(&options, &db).unwrap();

@@ -334,3 +334,52 @@ fn leftovers_are_replaced_and_strangers_left_alone() {
     assert!(matches!(error, Error::NotOurs { .. }), "{error}");
     assert!(conn.execute("select * from isobench.precious").is_ok());
 }
+
+#[test]
+fn the_environment_is_read() {
+    let Some((server, _)) = support::postgresql("the_environment_is_read") else { return };
+    let (mut conn, db) = database(&server, "described");
+    conn.execute("alter database described set default_transaction_isolation = 'repeatable read'").unwrap();
+    conn.execute("alter role postgres in database described set statement_timeout = '1h'").unwrap();
+    conn.execute("alter role postgres set application_name = 'private'").unwrap();
+    conn.execute("create role other; alter role other set work_mem = '1GB'").unwrap();
+    let environment = isobench_database::environment(&mut conn, &db);
+    assert_eq!(environment.version_text, db.version_text);
+    assert!(environment.extensions.contains_key("plpgsql"), "{environment:?}");
+    assert_eq!(
+        environment.role_settings,
+        [
+            "database: default_transaction_isolation = repeatable read",
+            "role in database: statement_timeout = 1h"
+        ]
+    );
+    assert_eq!(environment.notes, Vec::<String>::new());
+
+    init(&mut conn, &db, &with_steps("dtgvp"), &mut |_| {}).unwrap();
+    let relations = isobench_database::relation_sizes(&mut conn, &db).unwrap();
+    assert_eq!(relations.len(), 7, "{relations:?}");
+    let largest = &relations[0];
+    assert_eq!((largest.name.as_str(), largest.kind.as_str()), ("pgbench_accounts", "table"));
+    assert_eq!(largest.rows, Some(100_000));
+    assert!(largest.bytes > 10_000_000, "{largest:?}");
+    let key = relations.iter().find(|relation| relation.name == "pgbench_accounts_pkey").unwrap();
+    assert!(key.kind == "index" && key.rows.is_none() && key.bytes > 1_000_000, "{key:?}");
+
+    // Without rights there are notes.
+    conn.execute("revoke select on all tables in schema pg_catalog from public; create role plain login")
+        .unwrap();
+    let mut plain = Connection::open(&isobench_pgwire::ConnectOptions {
+        user: "plain".to_owned(),
+        ..support::options(&server, "described")
+    })
+    .unwrap();
+    let environment = isobench_database::environment(&mut plain, &db);
+    assert_eq!(environment.notes.len(), 2, "{environment:?}");
+    assert_eq!(
+        environment.notes[0],
+        "the extensions can't be read: permission denied for table pg_extension"
+    );
+    assert!(
+        isobench_database::relation_sizes(&mut plain, &db).unwrap_err().starts_with("the sizes of tables")
+    );
+}

@@ -61,8 +61,8 @@ impl Session {
         session
     }
 
-    /// The settings of an observer's session on PostgreSQL and its relatives: it can't be held up, takes no predicate locks
-    /// even if the role's default is serializable, and is recognised.
+    /// The settings of an observer's session on PostgreSQL and its relatives: it can't be held up, is no serializable
+    /// transaction beside those that are measured even if that is the role's default, and is recognised.
     pub fn settings(application_name: &str) -> [String; 4] {
         [
             format!("set application_name = '{}'", application_name.replace('\'', "''")),

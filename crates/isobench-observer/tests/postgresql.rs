@@ -168,27 +168,6 @@ fn waits_and_locks_are_seen() {
 }
 
 #[test]
-fn a_role_that_is_serializable_by_default_leaves_no_predicate_locks() {
-    let test = "a_role_that_is_serializable_by_default_leaves_no_predicate_locks";
-    let Some(server) = newest_server(test, &QUIET) else { return };
-    session(&server)
-        .execute(
-            "create role strict login; alter role strict set default_transaction_isolation = serializable",
-        )
-        .unwrap();
-    let observer = observer(&server, "strict", None);
-    observer.before_sessions();
-    observer.begin();
-    wait_for(&observer, |sample| sample.at_s.is_some_and(|at| at > 0.3));
-    observer.end();
-    let locks = observer.after_sessions().predicate_locks.unwrap();
-    assert!(
-        locks.relation.iter().chain(&locks.page).chain(&locks.tuple).all(|count| *count == 0),
-        "{locks:?}"
-    );
-}
-
-#[test]
 fn without_rights_the_rest_is_seen() {
     on_each_server("without_rights_the_rest_is_seen", &QUIET, |server| {
         make_table(server);

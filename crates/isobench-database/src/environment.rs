@@ -1,0 +1,131 @@
+//! What a result says once of the server, besides its settings: version, extensions, what is set for role and database, sizes of
+//! tables.
+//!
+//! Nothing here fails: what the server doesn't show, or doesn't let the role see, has a note. Not here: `settings`.
+
+use std::collections::BTreeMap;
+
+use isobench_pgwire::{Connection, Rows};
+
+use crate::product::Database;
+use crate::settings::{NEVER, SettingsSource};
+
+/// The server, as far as it doesn't change while it is measured.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// The whole answer to `SELECT version()`.
+    pub version_text: String,
+    /// The extensions of the database, with their versions.
+    pub extensions: BTreeMap<String, String>,
+    /// Settings attached to the role, the database, or both, as "role: `default_transaction_isolation` = serializable". Names
+    /// of role and database aren't told.
+    pub role_settings: Vec<String>,
+    /// What couldn't be read and why, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// A table or an index.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RelationSize {
+    /// Its name.
+    pub name: String,
+    /// "table" or "index".
+    pub kind: String,
+    /// Its size in bytes; a table's with its TOAST table and maps, without its indexes.
+    pub bytes: u64,
+    /// Rows, as the server estimates them; `None` for an index, and for a table that was never analyzed.
+    pub rows: Option<u64>,
+}
+
+/// Tables and indexes beyond this number, the largest first, are left out.
+const MOST_RELATIONS: usize = 50;
+
+/// PostgreSQL manual, "`pg_extension`".
+const EXTENSIONS: &str = "select extname, extversion from pg_catalog.pg_extension order by 1";
+
+/// PostgreSQL manual, "`pg_db_role_setting`". 0 stands for all roles or all databases.
+const ROLE_SETTINGS: &str = "select case when setrole = 0 and setdatabase = 0 then 'all' \
+    when setdatabase = 0 then 'role' when setrole = 0 then 'database' else 'role in database' end, \
+    split_part(setting, '=', 1), substr(setting, strpos(setting, '=') + 1) \
+    from pg_catalog.pg_db_role_setting, unnest(setconfig) setting \
+    where setdatabase in (0, (select oid from pg_catalog.pg_database where datname = current_database())) \
+    and setrole in (0, (select oid from pg_catalog.pg_roles where rolname = current_user)) \
+    and not lower(split_part(setting, '=', 1)) like any (array[{never}]) order by 1, 2";
+
+/// PostgreSQL manual, "Database Object Size Functions", "`pg_class`". What is dropped meanwhile has no size.
+const RELATIONS: &str = "select relname, case relkind when 'i' then 'index' else 'table' end, \
+    coalesce(pg_catalog.pg_table_size(c.oid), 0), \
+    case when relkind <> 'i' and reltuples >= 0 then reltuples::bigint end \
+    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = relnamespace \
+    where nspname = current_schema() and relkind in ('r', 'm', 'i') order by 3 desc, 1 limit {most}";
+
+/// Reads it.
+pub fn environment(conn: &mut Connection, db: &Database) -> Environment {
+    let mut environment = Environment { version_text: db.version_text.clone(), ..Environment::default() };
+    if let Some(note) = without_catalogs(db) {
+        environment.notes.push(note);
+        return environment;
+    }
+    match read(conn, "the extensions", EXTENSIONS) {
+        Ok(rows) => {
+            environment.extensions = rows
+                .rows
+                .into_iter()
+                .filter_map(|row| {
+                    let mut cells = row.into_iter();
+                    Some((cells.next()??, cells.next().flatten().unwrap_or_default()))
+                })
+                .collect();
+        }
+        Err(note) => environment.notes.push(note),
+    }
+    match read(conn, "the settings of role and database", &ROLE_SETTINGS.replace("{never}", NEVER)) {
+        Ok(rows) => {
+            let shown = |row: Vec<Option<String>>| match &row[..] {
+                [Some(of), Some(name), Some(value)] => Some(format!("{of}: {name} = {value}")),
+                _ => None,
+            };
+            environment.role_settings = rows.rows.into_iter().filter_map(shown).collect();
+        }
+        Err(note) => environment.notes.push(note),
+    }
+    environment
+}
+
+/// The tables and indexes in the schema where new tables are made, the largest first; at most fifty.
+///
+/// # Errors
+/// A note that says why they can't be read.
+pub fn relation_sizes(conn: &mut Connection, db: &Database) -> Result<Vec<RelationSize>, String> {
+    if let Some(note) = without_catalogs(db) {
+        return Err(note);
+    }
+    let rows = read(conn, "the sizes of tables", &RELATIONS.replace("{most}", &MOST_RELATIONS.to_string()))?;
+    let relation = |row: Vec<Option<String>>| match &row[..] {
+        [Some(name), Some(kind), Some(bytes), rows] => Some(RelationSize {
+            name: name.clone(),
+            kind: kind.clone(),
+            bytes: bytes.parse().ok()?,
+            rows: rows.as_ref().and_then(|rows| rows.parse().ok()),
+        }),
+        _ => None,
+    };
+    Ok(rows.rows.into_iter().filter_map(relation).collect())
+}
+
+/// Why there is nothing to read, if the product doesn't have PostgreSQL's catalogs: those that have them have its settings, too.
+fn without_catalogs(db: &Database) -> Option<String> {
+    (!matches!(db.product.settings, SettingsSource::PgSettings)).then(|| {
+        format!(
+            "isobench doesn't know how to read extensions, settings of roles and sizes of tables of this product ({})",
+            db.product.name
+        )
+    })
+}
+
+fn read(conn: &mut Connection, what: &str, query: &str) -> Result<Rows, String> {
+    conn.query(query).map_err(|error| {
+        let why = error.server().map_or_else(|| error.to_string(), |error| error.message.clone());
+        format!("{what} can't be read: {why}")
+    })
+}
