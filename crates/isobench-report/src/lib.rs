@@ -10,6 +10,9 @@
 //! | `summarise` | a cell's summary from its rounds, its ratio to the first level |
 //! | `text` | the table of `isobench compare` and the sentences below it |
 //! | `csv` | one line per round |
+//! | `markdown` | the answer and the table for a comment on a pull request |
+//! | `pair` | two results side by side, and what counts as a regression |
+//! | `rescue` | a truncated, damaged or newer result, read as far as it goes |
 //! | `html` | the page: the answer, the pictures, everything behind them |
 //!
 //! ```
@@ -43,7 +46,10 @@ mod csv;
 mod document;
 mod html;
 mod level_name;
+mod markdown;
 mod numbers;
+mod pair;
+mod rescue;
 mod summarise;
 mod text;
 
@@ -58,5 +64,11 @@ pub use document::{
     Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, WitnessArrow, WitnessTransaction, json_schema,
 };
 pub use html::to_html;
+pub use markdown::to_markdown;
+pub use pair::{
+    Difference, Factors, Figures, PAIR_FORMAT, PAIR_FORMAT_VERSION, Pair, PairError, PairRatio, PairedCell,
+    Regression, Side, compare_results,
+};
+pub use rescue::rescue;
 pub use summarise::{resolution, summarise};
 pub use text::render;

@@ -7,7 +7,7 @@ mod examples;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use isobench_report::{Document, json_schema, render, to_csv};
+use isobench_report::{Document, compare_results, json_schema, render, to_csv, to_markdown};
 
 fn blessing() -> bool {
     std::env::var_os("ISOBENCH_BLESS").is_some_and(|value| value == "1")
@@ -92,6 +92,29 @@ fn csv_is_as_expected() {
     for (name, document) in saved() {
         expect(&golden(&format!("{name}.csv")), &to_csv(&document));
     }
+}
+
+#[test]
+fn markdown_is_as_expected() {
+    for (name, document) in saved() {
+        expect(&golden(&format!("{name}.md")), &to_markdown(&document));
+    }
+}
+
+#[test]
+fn two_results_are_shown_as_expected() {
+    let saved = saved();
+    let find = |wanted: &str| &saved.iter().find(|(name, _)| *name == wanted).expect("an example").1;
+    let a = find("three-levels");
+    let mut b = find("interrupted").clone();
+    b.server.version = "18.4".to_owned();
+    b.server.settings.insert("io_method".to_owned(), "worker".to_owned());
+    b.cells.remove(2);
+    let pair = compare_results(a, &b).unwrap().named("old.json", "new.json");
+    expect(&golden("pair.txt"), &pair.to_text(100));
+    expect(&golden("pair.md"), &pair.to_markdown());
+    expect(&golden("pair.csv"), &pair.to_csv());
+    expect(&golden("pair.json"), &pair.to_json());
 }
 
 #[test]

@@ -1,0 +1,63 @@
+//! The report as GitHub-flavoured Markdown, short enough for a comment on a pull request.
+//!
+//! The table's columns are the terminal's. Not here: what they show (`text/columns`), the answer in words (`answer`).
+
+mod table;
+
+use crate::answer::answer;
+use crate::document::Document;
+use crate::summarise::summarise;
+use crate::text::{Shown, header, sentences};
+pub use table::{escape, table};
+
+/// Wide enough that nothing is left out or broken.
+const UNLIMITED: usize = 10_000;
+
+/// Renders the answer, the table, what must be known before trusting it, and below a fold how it was measured.
+///
+/// Summaries are computed from the rounds, whatever the document says.
+pub fn to_markdown(document: &Document) -> String {
+    let mut document = document.clone();
+    summarise(&mut document);
+    let answer = answer(&document);
+    let mut blocks = Vec::new();
+    if !document.complete {
+        let reason = document.incomplete_reason.as_deref();
+        let reason = reason.unwrap_or("it ended before everything was measured");
+        blocks.push(format!("**INCOMPLETE: {}**", escape(reason)));
+    }
+    blocks.push(format!("**{}**", escape(&answer.headline)));
+    blocks.extend(list(answer.reasons));
+    if !document.cells.is_empty() {
+        blocks.push(table(&Shown::choose(&document, UNLIMITED).table));
+    }
+    blocks.extend(list(flags(&document)));
+    blocks.extend(list(document.warnings.iter().map(|warning| format!("⚠ {warning}")).collect()));
+    blocks.push(folded("How it was measured", &header::lines(&document, UNLIMITED)));
+    if !document.cells.is_empty() {
+        blocks.push(folded("What each level did", &sentences::lines(&document, UNLIMITED)));
+    }
+    blocks.join("\n\n") + "\n"
+}
+
+/// What makes a cell's numbers less certain than they look.
+fn flags(document: &Document) -> Vec<String> {
+    let cells = document.cells.iter();
+    cells
+        .flat_map(|cell| {
+            let name = format!("{}, {} clients", cell.level.name(), cell.clients);
+            let flags = cell.summary.flags.iter();
+            flags.map(move |flag| format!("⚠ {name}: {}: {}", flag.kind.name(), flag.text))
+        })
+        .collect()
+}
+
+fn list(items: Vec<String>) -> Option<String> {
+    let lines: Vec<String> = items.iter().map(|item| format!("- {}", escape(item))).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+fn folded(title: &str, lines: &[String]) -> String {
+    let lines: Vec<String> = lines.iter().map(|line| format!("- {}", escape(line.trim()))).collect();
+    format!("<details><summary>{title}</summary>\n\n{}\n\n</details>", lines.join("\n"))
+}

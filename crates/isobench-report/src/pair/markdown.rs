@@ -1,0 +1,43 @@
+//! A pair for a pull request comment: the table, what differs, what must be known.
+
+use super::Pair;
+use crate::markdown::{escape, table};
+use crate::text::layout::{Row, Table};
+
+impl Pair {
+    /// Renders the pair as GitHub-flavoured Markdown.
+    pub fn to_markdown(&self) -> String {
+        let mut blocks = vec![
+            format!("- {}\n- {}", escape(&self.a.describe('A')), escape(&self.b.describe('B'))),
+            if self.cells.is_empty() {
+                "No cell of A has its like in B, so there is nothing to compare.".to_owned()
+            } else {
+                table(&self.table())
+            },
+        ];
+        for (letter, names) in [('A', &self.only_in_a), ('B', &self.only_in_b)] {
+            if !names.is_empty() {
+                blocks.push(format!("Only in {letter}: {}.", escape(&names.join("; "))));
+            }
+        }
+        if !self.warnings.is_empty() {
+            let lines: Vec<String> =
+                self.warnings.iter().map(|warning| format!("- ⚠ {}", escape(warning))).collect();
+            blocks.push(lines.join("\n"));
+        }
+        if !self.differences.is_empty() {
+            let rows = self.differences.iter().map(|difference| {
+                let texts = [&difference.what, &difference.a, &difference.b];
+                Row::Cells(texts.map(|text| vec![text.clone()]).to_vec())
+            });
+            let titles = ["what differs", "A", "B"].map(|title| (title, "", false)).to_vec();
+            blocks.push(table(&Table { titles, rows: rows.collect() }));
+        }
+        blocks.push(
+            "less, more: significant at 5 % for all rows together; noise: not. The rounds of A and B weren't interleaved: \
+             whatever else changed between the two measurements is part of every ratio."
+                .to_owned(),
+        );
+        blocks.join("\n\n") + "\n"
+    }
+}

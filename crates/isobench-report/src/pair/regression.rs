@@ -1,0 +1,66 @@
+//! What makes B worse than A, so that a job in continuous integration fails.
+//!
+//! Only throughput and promises count. Latency doesn't: a percentile of a few rounds has no interval that a job could rely on.
+
+use serde::Serialize;
+
+use super::{Pair, PairedCell};
+use crate::numbers::{percent, short};
+
+/// A cell in which B is worse than A.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Regression {
+    /// The cell's name.
+    pub cell: String,
+    /// What is worse, in words.
+    pub reason: String,
+}
+
+impl Pair {
+    /// The cells in which B is worse than A.
+    ///
+    /// | it is worse if | precisely |
+    /// |---|---|
+    /// | it is slower by more than `limit` (0.05: 5 %) | `ratio.mean` < 1 − `limit`, and `ratio.significant` |
+    /// | it breaks a promise that A doesn't break | `promise_kept` is false in B, and isn't in A |
+    /// | it lacks the cell | it isn't in B; or B has no complete round of it, and A has one |
+    pub fn regressions(&self, limit: f64) -> Vec<Regression> {
+        let lacking = self
+            .only_in_a
+            .iter()
+            .map(|name| Regression { cell: name.clone(), reason: "B doesn't have it".to_owned() });
+        let worse = self.cells.iter().flat_map(|cell| {
+            let reasons = [broken(cell), unmeasured(cell), slower(cell, limit)];
+            reasons.into_iter().flatten().map(|reason| Regression { cell: cell.name.clone(), reason })
+        });
+        worse.chain(lacking).collect()
+    }
+
+    /// The cells whose throughputs can't be told apart by any difference, because a side has less than two complete rounds.
+    pub fn undecidable(&self) -> Vec<&str> {
+        let decidable = |cell: &&PairedCell| cell.ratio.is_some_and(|ratio| ratio.high.is_some());
+        let rest = self.cells.iter().filter(|cell| !decidable(cell));
+        rest.map(|cell| cell.name.as_str()).collect()
+    }
+}
+
+fn broken(cell: &PairedCell) -> Option<String> {
+    let is_new = cell.b.promise_kept == Some(false) && cell.a.promise_kept != Some(false);
+    is_new.then(|| "B breaks a promise that A doesn't break".to_owned())
+}
+
+fn unmeasured(cell: &PairedCell) -> Option<String> {
+    (cell.b.rounds == 0 && cell.a.rounds > 0).then(|| "B has no complete round of it".to_owned())
+}
+
+fn slower(cell: &PairedCell, limit: f64) -> Option<String> {
+    let ratio = cell.ratio.filter(|ratio| ratio.significant && ratio.mean < 1.0 - limit)?;
+    let interval = ratio.low.zip(ratio.high);
+    let interval =
+        interval.map_or_else(String::new, |(low, high)| format!(" ({} to {})", short(low), short(high)));
+    Some(format!(
+        "B commits {} less per second than A: {} times{interval}",
+        percent(1.0 - ratio.mean),
+        short(ratio.mean)
+    ))
+}

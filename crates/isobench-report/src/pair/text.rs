@@ -1,0 +1,67 @@
+//! A pair for a terminal: the two results, the table, what differs.
+
+use super::Pair;
+use super::table::columns;
+use crate::text::layout::{Row, Table, wrap};
+
+/// What the table can't say of itself.
+const LEGEND: [&str; 3] = [
+    "B ÷ A: committed transactions per second, with the 95 % interval of independent rounds (Welch's t of the logarithms); \
+     less, more: significant at 5 % for all rows together; noise: not; ?: fewer than two complete rounds on a side.",
+    "BROKEN: a history contradicts what the level promises, or an invariant doesn't hold that it promises.",
+    "The rounds of A and B weren't interleaved: whatever else changed between the two measurements is part of every ratio, and \
+     no interval knows it.",
+];
+
+impl Pair {
+    /// Renders the pair for a terminal of `width` columns.
+    pub fn to_text(&self, width: usize) -> String {
+        let mut lines = Vec::new();
+        let paragraph = |lines: &mut Vec<String>, text: &str| lines.extend(wrap(text, width, 2));
+        paragraph(&mut lines, &self.a.describe('A'));
+        paragraph(&mut lines, &self.b.describe('B'));
+        lines.push(String::new());
+        if self.cells.is_empty() {
+            paragraph(&mut lines, "No cell of A has its like in B, so there is nothing to compare.");
+        } else {
+            lines.extend(self.table().lines(width));
+        }
+        lines.push(String::new());
+        for (letter, names) in [('A', &self.only_in_a), ('B', &self.only_in_b)] {
+            if !names.is_empty() {
+                paragraph(&mut lines, &format!("Only in {letter}: {}.", names.join("; ")));
+            }
+        }
+        if self.differences.is_empty() {
+            paragraph(&mut lines, "Server, settings, client and plan are the same.");
+        } else {
+            lines.push("What differs besides the numbers:".to_owned());
+        }
+        for difference in &self.differences {
+            let [a, b] =
+                [&difference.a, &difference.b].map(|value| if value.is_empty() { "(none)" } else { value });
+            lines.extend(wrap(&format!("  {}: {a} → {b}", difference.what), width, 4));
+        }
+        for warning in &self.warnings {
+            paragraph(&mut lines, &format!("Warning: {warning}"));
+        }
+        lines.push(String::new());
+        for text in LEGEND {
+            paragraph(&mut lines, text);
+        }
+        let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+        lines.join("\n") + "\n"
+    }
+
+    /// The table, for any rendering that people read.
+    pub(super) fn table(&self) -> Table {
+        let columns = columns(&self.cells);
+        let cells = self.cells.iter();
+        Table {
+            titles: columns.iter().map(|column| (column.title, column.unit, column.right)).collect(),
+            rows: cells
+                .map(|cell| Row::Cells(columns.iter().map(|column| (column.show)(cell)).collect()))
+                .collect(),
+        }
+    }
+}
