@@ -12,19 +12,26 @@
 //! | `rows` | a list of horizontal bars, each below its label |
 //! | `marks` | markers, lines, hatchings, and what a pointer shows at them |
 //! | `legend` | what the hatchings mean |
+//! | `course` | the median round of a cell over time, thinned |
 //! | `wait_kinds` | which hatching stands for which wait event |
 //! | `data` | the numbers of a figure as comma-separated values |
 //! | the others | a figure each |
 
+mod against;
+mod conflicts;
+mod course;
 mod data;
 mod frame;
 mod latency;
 mod legend;
 mod marks;
+mod over_time;
+mod predicate_locks;
 mod ratio;
 mod rows;
 mod scale;
 mod subject;
+mod sweep;
 mod throughput;
 mod time_ledger;
 mod wait_kinds;
@@ -52,8 +59,19 @@ pub struct Figure {
 }
 
 /// The figures in the order of the report.
-static FIGURES: [fn(&Document) -> Option<Figure>; 5] =
-    [throughput::figure, ratio::figure, time_ledger::figure, latency::figure, waits::figure];
+static FIGURES: [fn(&Document) -> Option<Figure>; 11] = [
+    throughput::figure,
+    ratio::figure,
+    time_ledger::figure,
+    against::clients,
+    against::rates,
+    latency::figure,
+    over_time::figure,
+    waits::figure,
+    predicate_locks::figure,
+    conflicts::figure,
+    sweep::figure,
+];
 
 /// Draws the figures that the document has data for. Its summaries must have been computed.
 pub fn figures(document: &Document) -> Vec<Figure> {

@@ -100,18 +100,37 @@ impl Plot {
     }
 
     /// The names of lines beside their ends, each with its marker.
-    pub fn names(&self, ends: &[(&Subject, f64)]) -> Markup {
-        let wished: Vec<f64> = ends.iter().map(|(_, y)| *y).collect();
+    pub fn names(&self, names: &[Name]) -> Markup {
+        let wished: Vec<f64> = names.iter().map(|name| name.end).collect();
         let places = spread(&wished, self.top + 4.0, self.bottom);
         html! {
-            @for ((subject, end), y) in ends.iter().zip(places) {
-                g class=(subject.class()) {
-                    path class="leader" d=(path([Some((self.right + 2.0, *end)), Some((self.right + 12.0, y))])) {}
-                    (marker(subject.style, self.right + 20.0, y))
-                    (text("note", (self.right + 31.0, y + 5.0), &subject.short, WIDTH - self.right - 31.0))
+            @for (name, y) in names.iter().zip(places) {
+                g class=(name.class) {
+                    path class="leader" d=(path([Some((self.right + 2.0, name.end)), Some((self.right + 12.0, y))])) {}
+                    (marker(name.style, self.right + 20.0, y))
+                    (text("note", (self.right + 31.0, y + 5.0), &name.words, WIDTH - self.right - 31.0))
                 }
             }
         }
+    }
+}
+
+/// The name of a line.
+pub struct Name {
+    /// Classes that give it the line's colour.
+    pub class: String,
+    /// The line's marker.
+    pub style: usize,
+    /// The name.
+    pub words: String,
+    /// The height at which the line ends.
+    pub end: f64,
+}
+
+impl Name {
+    /// The name of a cell's line.
+    pub fn of(subject: &Subject, end: f64) -> Name {
+        Name { class: subject.class(), style: subject.style, words: subject.short.clone(), end }
     }
 }
 

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::Figure;
 use super::data::Data;
-use super::frame::{ABOVE, BELOW, LINE, NAMES, Plot, WIDTH, left_of, picture, text};
+use super::frame::{ABOVE, BELOW, LINE, NAMES, Name, Plot, WIDTH, left_of, picture, text};
 use super::marks::{marker, path, series, tipped, whisker};
 use super::scale::Scale;
 use super::subject::{Group, Subject, groups};
@@ -90,13 +90,13 @@ fn plot(group: &Group, lines: &[Line], latencies: &[f64], most: f64, top: f64) -
     let plot = Plot { left: left_of(&[(&up, 6)]), right: WIDTH - NAMES, top: edges.0, bottom: edges.1 };
     let along = Scale::percentiles(most, plot.left, plot.right);
     let end = |line: &Line| line.points.last().map_or(plot.bottom, |(_, ms)| up.at(*ms));
-    let ends: Vec<(&Subject, f64)> = lines.iter().map(|line| (line.subject, end(line))).collect();
+    let names: Vec<Name> = lines.iter().map(|line| Name::of(line.subject, end(line))).collect();
     let drawn = html! {
         (text("heading", (0.0, top + 17.0), &group.name, WIDTH))
         (plot.rising(&up, 6, "ms"))
         (plot.across(&along, &along.ticks(7), "of the committed transactions"))
         @for line in lines { (drawn_line(line, &along, &up)) }
-        (plot.names(&ends))
+        (plot.names(&names))
     };
     (drawn, edges.1 - top + BELOW + 8.0)
 }

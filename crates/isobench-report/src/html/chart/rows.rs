@@ -12,6 +12,21 @@ use super::subject::Subject;
 /// Where scales of rows begin and end: marks at the ends have room.
 pub const ENDS: (f64, f64) = (7.0, 593.0);
 
+/// The thickness of a part's track.
+const PART: f64 = 11.0;
+
+/// The label of a cell at this height: its marker, its name, at the right its value; and how high it is.
+pub fn title(subject: &Subject, value: &str, top: f64) -> (Markup, f64) {
+    let y = top + 17.0;
+    let room = WIDTH - 32.0 - width_of(value);
+    let drawn = html! {
+        g class=(subject.class()) { (marker(subject.style, 8.0, y - 6.0)) }
+        (text("label", (22.0, y), &subject.name, room.max(120.0)))
+        text class="end" x=(u(WIDTH)) y=(u(y)) { (value) }
+    };
+    (drawn, LINE)
+}
+
 /// The strip of a row on which marks lie.
 #[derive(Debug, Clone, Copy)]
 pub struct Track {
@@ -55,28 +70,33 @@ impl Rows {
 
     /// The label of a cell, its value in words at the right, and the track below.
     pub fn cell(&mut self, subject: &Subject, value: &str) -> Track {
-        let y = self.y + 17.0;
-        let mark = html! { g class=(subject.class()) { (marker(subject.style, 8.0, y - 6.0)) } };
-        self.add(&mark);
-        self.labelled(22.0, &subject.name, value);
-        self.track()
+        self.title(subject, value);
+        self.track(self.thickness)
     }
 
-    /// A line with something at the left and something at the right.
-    pub fn labelled(&mut self, indent: f64, name: &str, value: &str) {
+    /// The label of a cell and its value in words, without a track.
+    pub fn title(&mut self, subject: &Subject, value: &str) {
+        let (label, height) = title(subject, value, self.y);
+        self.add(&label);
+        self.y += height;
+    }
+
+    /// Something of a cell: its name and value, more about it in a second line, and the track below.
+    pub fn part(&mut self, name: &str, detail: &str, value: &str) -> Track {
         let y = self.y + 17.0;
-        let room = WIDTH - indent - width_of(value) - 10.0;
-        let line = html! {
-            (text("label", (indent, y), name, room.max(120.0)))
-            text class="value end" x=(u(WIDTH)) y=(u(y)) { (value) }
+        let lines = html! {
+            (text("", (22.0, y), name, WIDTH - 32.0 - width_of(value)))
+            text class="end" x=(u(WIDTH)) y=(u(y)) { (value) }
+            (text("note", (22.0, y + LINE - 2.0), detail, WIDTH - 22.0))
         };
-        self.add(&line);
-        self.y += LINE;
+        self.add(&lines);
+        self.y += if detail.is_empty() { LINE } else { 2.0 * LINE - 2.0 };
+        self.track(PART)
     }
 
     /// An empty track with its grid.
-    pub fn track(&mut self) -> Track {
-        let track = Track { top: self.y + 2.0, bottom: self.y + 2.0 + self.thickness };
+    fn track(&mut self, thickness: f64) -> Track {
+        let track = Track { top: self.y + 2.0, bottom: self.y + 2.0 + thickness };
         let grid = html! {
             @for tick in &self.ticks {
                 @let x = self.scale.at(tick.value);
@@ -88,14 +108,14 @@ impl Rows {
         track
     }
 
+    /// Leaves some room before the next cell.
+    pub fn gap(&mut self) {
+        self.y += LINE / 2.0;
+    }
+
     /// Draws what was made elsewhere.
     pub fn add(&mut self, marks: &Markup) {
         self.drawn += &marks.0;
-    }
-
-    /// Leaves some room.
-    pub fn skip(&mut self, height: f64) {
-        self.y += height;
     }
 
     /// The rows with their axis below, and their height.

@@ -32,15 +32,20 @@ pub struct Group<'a> {
     pub members: Vec<Subject<'a>>,
 }
 
-impl Subject<'_> {
+impl<'a> Subject<'a> {
     /// The classes that give a mark of this cell its style.
     pub fn class(&self) -> String {
         format!("s{}{}", self.style, if self.again { " again" } else { "" })
     }
 
     /// The rounds that conclusions rest on.
-    pub fn rounds(&self) -> Vec<&Round> {
+    pub fn rounds(&self) -> Vec<&'a Round> {
         counted_rounds(self.cell)
+    }
+
+    /// Another cell of the same level, in the same style.
+    pub fn with(&self, cell: &'a Cell) -> Subject<'a> {
+        Subject { cell, name: self.name.clone(), short: self.short.clone(), ..*self }
     }
 
     /// The columns that name the cell in every figure's data; their titles are [`NAMES`].

@@ -1,0 +1,323 @@
+//! Figures: measurements against the numbers of clients, and against the rates that were asked for.
+//!
+//! Drawn only where the plan varies them: a line for each level, a pair of plots for each combination of the other factors.
+
+use maud::{Markup, html};
+
+use super::Figure;
+use super::data::Data;
+use super::frame::{ABOVE, BELOW, LINE, NAMES, Name, Plot, WIDTH, left_of, picture, text};
+use super::marks::{marker, path, series, tipped, whisker};
+use super::scale::{Scale, Tick};
+use super::subject::{Group, Subject, groups};
+use crate::csv::number;
+use crate::document::{Cell, Document, Interval};
+use crate::numbers::{count, optional, short};
+
+const HEIGHT: f64 = 170.0;
+
+/// More combinations make a figure long without telling more.
+const MOST: usize = 8;
+
+/// What is varied.
+struct Factor {
+    id: &'static str,
+    title: &'static str,
+    caption: &'static str,
+    /// Its value in a cell.
+    of: fn(&Cell) -> Option<f64>,
+    /// Its name below the axis.
+    name: &'static str,
+    /// True if two cells differ in other factors.
+    apart: fn(&Cell, &Cell) -> bool,
+    /// The two measurements.
+    plots: [Measure; 2],
+}
+
+/// What is measured.
+struct Measure {
+    name: &'static str,
+    /// Mean and interval in a cell.
+    of: fn(&Cell) -> Interval,
+    logarithmic: bool,
+    /// True if a line shows where the measurement equals the factor.
+    diagonal: bool,
+}
+
+static CLIENTS: Factor = Factor {
+    id: "against-clients",
+    title: "Rate and conflicts against the number of clients",
+    caption: "Above: committed transactions per second, the mean of the rounds with its 95 % interval. Below: attempts that ended in a \
+              conflict as a share of the attempts started, over all rounds. The axis of clients is logarithmic.",
+    of: |cell| Some(f64::from(cell.clients)),
+    name: "clients",
+    apart: |one, other| !alike(one, other) || one.rate != other.rate,
+    plots: [
+        Measure { name: "committed per s", of: |cell| cell.summary.tps, logarithmic: false, diagonal: false },
+        Measure { name: "conflicts, % of the attempts", of: conflicts, logarithmic: false, diagonal: false },
+    ],
+};
+
+static RATES: Factor = Factor {
+    id: "against-rate",
+    title: "Rate and latency against the rate asked for",
+    caption: "Above: committed transactions per second, the mean of the rounds with its 95 % interval; the plain line is where all \
+              that was asked for is committed. Below: 99th percentile of the latency from the scheduled start, with its 95 % interval, \
+              logarithmic.",
+    of: |cell| cell.rate,
+    name: "transactions due per s",
+    apart: |one, other| !alike(one, other) || one.clients != other.clients,
+    plots: [
+        Measure { name: "committed per s", of: |cell| cell.summary.tps, logarithmic: false, diagonal: true },
+        Measure { name: "99th percentile of latency, ms", of: p99, logarithmic: true, diagonal: false },
+    ],
+};
+
+fn alike(one: &Cell, other: &Cell) -> bool {
+    one.workload == other.workload
+        && one.scale == other.scale
+        && one.protocol == other.protocol
+        && one.backoff == other.backoff
+}
+
+fn conflicts(cell: &Cell) -> Interval {
+    let started = cell.rounds.iter().any(|round| round.attempts.started > 0);
+    Interval { mean: started.then_some(100.0 * cell.summary.conflict_ratio), ..Interval::default() }
+}
+
+fn p99(cell: &Cell) -> Interval {
+    let found = cell.summary.percentiles.iter().find(|found| (found.percent - 99.0).abs() < 1e-9);
+    match found {
+        Some(found) => Interval { mean: Some(found.ms), low: found.low, high: found.high, ..Interval::default() },
+        None => Interval { mean: cell.summary.latency_ms.p99, ..Interval::default() },
+    }
+}
+
+/// A level's cells, by the factor.
+struct Line<'a> {
+    subject: &'a Subject<'a>,
+    points: Vec<(f64, &'a Cell)>,
+}
+
+/// A combination of the other factors.
+struct Combination<'a> {
+    name: String,
+    lines: Vec<Line<'a>>,
+}
+
+/// Draws rate and conflicts against clients; `None` if their number doesn't vary.
+pub fn clients(document: &Document) -> Option<Figure> {
+    figure(document, &CLIENTS)
+}
+
+/// Draws rate and latency against the rate that was asked for; `None` if it doesn't vary.
+pub fn rates(document: &Document) -> Option<Figure> {
+    figure(document, &RATES)
+}
+
+fn figure(document: &Document, factor: &Factor) -> Option<Figure> {
+    let groups = groups(document);
+    let all = combinations(&groups, factor);
+    let values = values(&all);
+    if values.len() < 2 {
+        return None;
+    }
+    let shown = all.get(..MOST).unwrap_or(&all);
+    let mut drawn = Vec::new();
+    let mut top = 0.0;
+    for combination in shown {
+        let heading = if combination.name.is_empty() { 0.0 } else { LINE + 6.0 };
+        drawn.push(text("heading", (0.0, top + 17.0), &combination.name, WIDTH));
+        top += heading;
+        for measure in &factor.plots {
+            let (plot, height) = plot(combination, factor, measure, shown, &values, top);
+            drawn.push(plot);
+            top += height;
+        }
+    }
+    let description = words(&all, factor);
+    let left_out = if all.len() > MOST {
+        format!(" The first {MOST} of {} combinations of other factors.", all.len())
+    } else {
+        String::new()
+    };
+    Some(Figure {
+        id: factor.id,
+        title: factor.title.to_owned(),
+        caption: factor.caption.to_owned() + &left_out,
+        svg: picture(factor.id, factor.title, &description, top, &html! { @for plot in &drawn { (plot) } }),
+        description,
+        legend: String::new(),
+        csv: data(&all, factor),
+    })
+}
+
+fn combinations<'a>(groups: &'a [Group<'a>], factor: &Factor) -> Vec<Combination<'a>> {
+    let mut found: Vec<Combination> = Vec::new();
+    for group in groups {
+        for subject in &group.members {
+            let Some(value) = (factor.of)(subject.cell).filter(|value| value.is_finite() && *value > 0.0) else {
+                continue;
+            };
+            let same = |known: &&mut Combination| {
+                known.lines.first().is_some_and(|line| !(factor.apart)(line.subject.cell, subject.cell))
+            };
+            let index = found.iter_mut().position(|mut known| same(&&mut known));
+            let combination = match index.and_then(|index| found.get_mut(index)) {
+                Some(known) => known,
+                None => {
+                    found.push(Combination { name: others(&group.name, factor.name), lines: Vec::new() });
+                    let Some(new) = found.last_mut() else { continue };
+                    new
+                }
+            };
+            let line = combination.lines.iter_mut().find(|line| {
+                line.subject.name == subject.name && line.subject.again == subject.again
+            });
+            match line {
+                Some(line) => line.points.push((value, subject.cell)),
+                None => combination.lines.push(Line { subject, points: vec![(value, subject.cell)] }),
+            }
+        }
+    }
+    for line in found.iter_mut().flat_map(|combination| &mut combination.lines) {
+        line.points.sort_by(|one, other| one.0.total_cmp(&other.0));
+    }
+    // One point is no line, but in company of lines it is worth its place.
+    found.retain(|combination| combination.lines.iter().any(|line| line.points.len() > 1));
+    found
+}
+
+/// The name of a group without the factor that varies within the figure.
+fn others(name: &str, factor: &str) -> String {
+    let word = if factor == "clients" { "clients " } else { "rate " };
+    let parts = name.split(", ").filter(|part| !part.starts_with(word) && !part.starts_with("jobs "));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// The factor's values, rising.
+fn values(combinations: &[Combination]) -> Vec<f64> {
+    let points = combinations.iter().flat_map(|combination| &combination.lines).flat_map(|line| &line.points);
+    let mut values: Vec<f64> = points.map(|(value, _)| *value).collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    values
+}
+
+fn plot(
+    combination: &Combination,
+    factor: &Factor,
+    measure: &Measure,
+    shown: &[Combination],
+    values: &[f64],
+    top: f64,
+) -> (Markup, f64) {
+    let edges = (top + ABOVE, top + ABOVE + HEIGHT);
+    let measured: Vec<f64> = shown
+        .iter()
+        .flat_map(|combination| &combination.lines)
+        .flat_map(|line| &line.points)
+        .map(|(_, cell)| (measure.of)(cell))
+        .flat_map(|interval| [interval.mean, interval.low.and(interval.high)])
+        .flatten()
+        .collect();
+    let up = if measure.logarithmic {
+        Scale::log(measured, 1.15, edges.1, edges.0)
+    } else {
+        Scale::from_zero(measured, edges.1, edges.0)
+    };
+    let plot = Plot { left: left_of(&[(&up, 5)]), right: WIDTH - NAMES, top: edges.0, bottom: edges.1 };
+    let along = Scale::log(values.iter().copied(), 1.08, plot.left, plot.right);
+    let ticks: Vec<Tick> = values.iter().map(|value| Tick { value: *value, label: short_label(*value) }).collect();
+    let end = |line: &Line| {
+        let means = line.points.iter().filter_map(|(_, cell)| (measure.of)(cell).mean);
+        means.last().map(|mean| Name::of(line.subject, up.at(mean)))
+    };
+    let names: Vec<Name> = combination.lines.iter().filter_map(end).collect();
+    let equal = values.iter().filter(|value| **value <= up.high()).map(|value| Some((along.at(*value), up.at(*value))));
+    let drawn = html! {
+        (plot.rising(&up, 5, measure.name))
+        (plot.across(&along, &ticks, factor.name))
+        @if measure.diagonal { path class="equal" d=(path(equal)) {} }
+        @for line in &combination.lines { (drawn_line(line, factor, measure, &along, &up)) }
+        (plot.names(&names))
+    };
+    (drawn, HEIGHT + ABOVE + BELOW + 8.0)
+}
+
+/// A value of the factor, which is a whole number mostly.
+fn short_label(value: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates; the value is positive")]
+    if value.fract() == 0.0 { count(value as u64) } else { short(value) }
+}
+
+fn drawn_line(line: &Line, factor: &Factor, measure: &Measure, along: &Scale, up: &Scale) -> Markup {
+    let known: Vec<(f64, Interval, f64)> = line
+        .points
+        .iter()
+        .map(|(value, cell)| (*value, (measure.of)(cell)))
+        .filter_map(|(value, interval)| Some((value, interval, interval.mean.filter(|mean| mean.is_finite())?)))
+        .collect();
+    let marks = html! {
+        path class="line" d=(path(known.iter().map(|(value, _, mean)| Some((along.at(*value), up.at(*mean)))))) {}
+        @for (value, interval, mean) in &known {
+            @let x = along.at(*value);
+            @let ends = interval.low.zip(interval.high);
+            @let around = ends.map_or_else(String::new, |(low, high)| format!(" ({}–{})", short(low), short(high)));
+            @let tip = format!("{}, {} {}: {}{around} {}", line.subject.name, short_label(*value), factor.name, short(*mean), measure.name);
+            @let mark = html! {
+                @if let Some((low, high)) = ends { (whisker((x, up.at(low)), (x, up.at(high)))) }
+                (marker(line.subject.style, x, up.at(*mean)))
+            };
+            (tipped("point", &tip, &mark))
+        }
+    };
+    let values: Vec<String> =
+        known.iter().map(|(value, _, mean)| format!("{} at {}", short(*mean), short_label(*value))).collect();
+    let label = format!("{}, {}: {}", line.subject.name, measure.name, values.join(", "));
+    series(&line.subject.class(), &label, &marks)
+}
+
+fn words(all: &[Combination], factor: &Factor) -> String {
+    let mut sentences = Vec::new();
+    for combination in all {
+        let place = if combination.name.is_empty() { String::new() } else { format!(" ({})", combination.name) };
+        for line in &combination.lines {
+            let points: Vec<String> = line
+                .points
+                .iter()
+                .map(|(value, cell)| {
+                    let [above, below] = &factor.plots;
+                    format!(
+                        "{} {}: {} {}, {} {}",
+                        short_label(*value),
+                        factor.name,
+                        optional((above.of)(cell).mean),
+                        above.name,
+                        optional((below.of)(cell).mean),
+                        below.name
+                    )
+                })
+                .collect();
+            sentences.push(format!("{}{place}: {}", line.subject.name, points.join("; ")));
+        }
+    }
+    format!("{}.", sentences.join(". "))
+}
+
+fn data(all: &[Combination], factor: &Factor) -> String {
+    let titles: Vec<String> = factor
+        .plots
+        .iter()
+        .flat_map(|measure| [measure.name.to_owned(), format!("{}: low", measure.name), format!("{}: high", measure.name)])
+        .collect();
+    let mut data = Data::of_cells(&titles.iter().map(String::as_str).collect::<Vec<_>>());
+    for line in all.iter().flat_map(|combination| &combination.lines) {
+        for (_, cell) in &line.points {
+            let intervals = factor.plots.iter().map(|measure| (measure.of)(cell));
+            let values = intervals.flat_map(|interval| [interval.mean, interval.low, interval.high]).map(number);
+            data.cell(&line.subject.with(cell), values.collect());
+        }
+    }
+    data.finish()
+}

@@ -1,0 +1,121 @@
+//! The course of a cell: the median of its rounds over time, thinned to what a picture shows.
+//!
+//! Not here: how it is drawn (`over_time`, `predicate_locks`).
+
+use super::subject::Subject;
+use super::wait_kinds::WaitKinds;
+use crate::document::{Round, Series};
+
+/// A line has at most so many points.
+const POINTS: usize = 100;
+
+/// The lines of other rounds have fewer, and there are only so many of them.
+const THIN_POINTS: usize = 50;
+const OTHERS: usize = 8;
+
+/// A part of a round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bin {
+    /// Its middle, in seconds from the begin of the measured part.
+    pub at: f64,
+    /// Transactions committed per second.
+    pub committed: f64,
+    /// Conflicts per second.
+    pub conflicts: f64,
+}
+
+/// What the sessions did at a time; the mean of neighbouring samples.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// When, in seconds from the begin of the measured part.
+    pub at: f64,
+    /// Sessions of each hatching, in the order of [`Course::stacked`].
+    pub sessions: Vec<f64>,
+}
+
+/// A cell over time.
+pub struct Course<'a> {
+    /// The cell.
+    pub subject: &'a Subject<'a>,
+    /// The round that is shown: of those with a course the one with the median rate.
+    pub round: &'a Round,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// Its rates; empty if there is no series.
+    pub bins: Vec<Bin>,
+    /// The rates of other rounds.
+    pub others: Vec<Vec<Bin>>,
+    /// The hatchings that are stacked, with their sessions in all samples.
+    pub stacked: Vec<(usize, f64)>,
+    /// The samples; empty if the server wasn't sampled.
+    pub samples: Vec<Sample>,
+}
+
+impl<'a> Course<'a> {
+    /// `None` if no round was followed over time.
+    pub fn of(subject: &'a Subject<'a>, kinds: &WaitKinds) -> Option<Course<'a>> {
+        let followed = |round: &Round| !bins(round, POINTS).is_empty() || !times(round).is_empty();
+        let round = median_round(subject, followed)?;
+        let others = subject.cell.rounds.iter().filter(|other| other.round != round.round);
+        let others = others.map(|other| bins(other, THIN_POINTS)).filter(|bins| !bins.is_empty()).take(OTHERS);
+        let (stacked, samples) = samples(round, kinds);
+        let bins = bins(round, POINTS);
+        let last = samples.iter().map(|sample| sample.at).chain(bins.iter().map(|bin| bin.at)).fold(0.0, f64::max);
+        let seconds = if round.seconds.is_finite() { round.seconds.max(last) } else { last };
+        Some(Course { subject, round, seconds, bins, others: others.collect(), stacked, samples })
+    }
+}
+
+/// Of the rounds that conclusions rest on and that have what is asked for, the one with the median rate.
+pub fn median_round<'a>(subject: &Subject<'a>, has: impl Fn(&Round) -> bool) -> Option<&'a Round> {
+    let mut rounds = crate::summarise::counted_rounds(subject.cell);
+    rounds.retain(|round| has(round));
+    rounds.sort_by(|one, other| one.tps.unwrap_or(0.0).total_cmp(&other.tps.unwrap_or(0.0)));
+    rounds.get(rounds.len().saturating_sub(1) / 2).copied()
+}
+
+/// The rates of a round in at most so many parts; empty without a usable series.
+fn bins(round: &Round, most: usize) -> Vec<Bin> {
+    let Some(series) = round.series.as_ref().filter(|series| series.bin_s.is_finite() && series.bin_s > 0.0) else {
+        return Vec::new();
+    };
+    let size = series.committed.len().div_ceil(most).max(1);
+    let starts = (0..series.committed.len()).step_by(size);
+    let parts: Vec<Bin> = starts.filter_map(|start| part(series, start, size, round.seconds)).collect();
+    if parts.len() > 1 { parts } else { Vec::new() }
+}
+
+/// One part; `None` if the end of the round cut most of it off, so that its rate says little.
+fn part(series: &Series, start: usize, size: usize, seconds: f64) -> Option<Bin> {
+    let from = start as f64 * series.bin_s;
+    let whole = size as f64 * series.bin_s;
+    let width = if seconds.is_finite() { whole.min(seconds - from) } else { whole };
+    let sum = |counts: &[u64]| -> f64 { counts.iter().skip(start).take(size).map(|count| *count as f64).sum() };
+    let bin = Bin {
+        at: from + width / 2.0,
+        committed: sum(&series.committed) / width,
+        conflicts: sum(&series.conflicts) / width,
+    };
+    (width >= whole / 2.0 && bin.at.is_finite()).then_some(bin)
+}
+
+fn times(round: &Round) -> &[f64] {
+    round.server.as_ref().filter(|server| !server.waits.is_empty()).map_or(&[], |server| &server.at_s)
+}
+
+/// The samples of a round, and the hatchings in them.
+fn samples(round: &Round, kinds: &WaitKinds) -> (Vec<(usize, f64)>, Vec<Sample>) {
+    let times = times(round);
+    let rows = round.server.as_ref().map_or(&[][..], |server| &server.waits);
+    let sessions = kinds.sessions(rows, times.len());
+    let stacked = sessions.iter().map(|(kind, all)| (*kind, all.iter().sum())).collect();
+    let size = times.len().div_ceil(POINTS).max(1);
+    let samples = (0..times.len()).step_by(size).map(|start| {
+        let mean = |values: &[f64]| {
+            let part = values.get(start..(start + size).min(values.len())).unwrap_or(&[]);
+            part.iter().sum::<f64>() / part.len().max(1) as f64
+        };
+        Sample { at: mean(times), sessions: sessions.iter().map(|(_, all)| mean(all)).collect() }
+    });
+    (stacked, samples.filter(|sample| sample.at.is_finite()).collect())
+}

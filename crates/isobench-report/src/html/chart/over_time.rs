@@ -1,0 +1,306 @@
+//! Figure: rates, conflicts and wait events over the time of a round, for every cell.
+//!
+//! Not here: how a round's course is cut into pieces (`course`).
+
+use maud::{Markup, html};
+
+use super::Figure;
+use super::course::{Bin, Course, Sample};
+use super::data::Data;
+use super::frame::{ABOVE, LINE, Plot, WIDTH, labels_below, left_of, picture, text};
+use super::legend::legend;
+use super::marks::{bar, hatched, hatchings, path, series, tipped, u};
+use super::rows::title;
+use super::scale::Scale;
+use super::subject::{Group, groups};
+use super::wait_kinds::WaitKinds;
+use crate::csv::number;
+use crate::document::Document;
+use crate::numbers::short;
+
+const ID: &str = "over-time";
+const TITLE: &str = "Rates and waits over time";
+
+/// More cells make the figure long without telling more.
+const MOST: usize = 12;
+
+/// The heights of the two plots.
+const RATES: f64 = 92.0;
+const WAITS: f64 = 66.0;
+
+/// A pointer finds so many slices of a round.
+const SLICES: u32 = 30;
+
+/// Sessions of fewer than this many on the average aren't named.
+const FEW: f64 = 0.05;
+
+/// What all plots of the figure have in common.
+struct Common {
+    kinds: WaitKinds,
+    left: f64,
+    seconds: f64,
+    rates: Vec<f64>,
+    sessions: Vec<f64>,
+}
+
+/// Draws the figure; `None` if no round has a course.
+pub fn figure(document: &Document) -> Option<Figure> {
+    let groups = groups(document);
+    let kinds = WaitKinds::of(&groups);
+    let all: Vec<(&Group, Course)> = groups
+        .iter()
+        .flat_map(|group| group.members.iter().map(move |subject| (group, subject)))
+        .filter_map(|(group, subject)| Some((group, Course::of(subject, &kinds)?)))
+        .collect();
+    let shown = all.get(..MOST).unwrap_or(&all);
+    if shown.is_empty() {
+        return None;
+    }
+    let common = Common::of(kinds, shown);
+    let mut drawn = Vec::new();
+    let mut top = 0.0;
+    for (group, course) in shown {
+        let (plots, height) = plots(group, course, &common, top);
+        drawn.push(plots);
+        top += height;
+    }
+    let stacked: Vec<usize> =
+        shown.iter().flat_map(|(_, course)| &course.stacked).map(|(kind, _)| *kind).collect();
+    let entries = common.kinds.entries(&stacked);
+    let content = html! {
+        (hatchings(ID, entries.iter().map(|entry| entry.kind)))
+        @for plots in &drawn { (plots) }
+        text class="axis end" x=(u(WIDTH)) y=(u(top + 12.0)) { "seconds of the measured part" }
+    };
+    let description = words(shown);
+    Some(Figure {
+        id: ID,
+        title: TITLE.to_owned(),
+        caption: caption(all.len(), !entries.is_empty()),
+        svg: picture(ID, TITLE, &description, top + 20.0, &content),
+        description,
+        legend: if entries.is_empty() { String::new() } else { legend(ID, &entries) },
+        csv: data(shown, &common.kinds),
+    })
+}
+
+fn caption(cells: usize, waits: bool) -> String {
+    let mut text = "Committed transactions and conflicts per second, from the begin of the measured part to its end: bold the median round by its \
+                    rate, thin other rounds."
+        .to_owned();
+    if waits {
+        text += " Below, of the same round: the clients' sessions on the server by what they did, sampled.";
+    }
+    if cells > MOST {
+        text += &format!(" The first {MOST} of {cells} cells.");
+    }
+    text
+}
+
+impl Common {
+    fn of(kinds: WaitKinds, shown: &[(&Group, Course)]) -> Common {
+        let courses = || shown.iter().map(|(_, course)| course);
+        let seconds = courses().map(|course| course.seconds).fold(0.0, f64::max);
+        let rates: Vec<f64> = courses()
+            .flat_map(|course| {
+                let own = course.bins.iter().flat_map(|bin| [bin.committed, bin.conflicts]);
+                own.chain(course.others.iter().flatten().map(|bin| bin.committed))
+            })
+            .collect();
+        let sessions: Vec<f64> =
+            courses().flat_map(|course| &course.samples).map(|sample| sample.sessions.iter().sum()).collect();
+        let left = left_of(&[
+            (&Scale::from_zero(rates.iter().copied(), 1.0, 0.0), 5),
+            (&Scale::from_zero(sessions.iter().copied(), 1.0, 0.0), 4),
+        ]);
+        Common { kinds, left, seconds, rates, sessions }
+    }
+
+    fn along(&self) -> Scale {
+        Scale::up_to(self.seconds, self.left, WIDTH - 6.0)
+    }
+
+    fn plot(&self, top: f64, height: f64) -> Plot {
+        Plot { left: self.left, right: WIDTH - 6.0, top, bottom: top + height }
+    }
+}
+
+fn plots(group: &Group, course: &Course, common: &Common, top: f64) -> (Markup, f64) {
+    let subject = course.subject;
+    let along = common.along();
+    let mut y = top;
+    let heading = text("heading", (0.0, y + 17.0), &group.name, WIDTH);
+    y += if group.name.is_empty() { 0.0 } else { LINE + 3.0 };
+    let (label, height) = title(subject, &format!("round {}", course.round.round), y);
+    y += height;
+    let rates = (!course.bins.is_empty()).then(|| common.plot(y + ABOVE, RATES));
+    y += if rates.is_some() { ABOVE + RATES } else { 0.0 };
+    let waits = (!course.stacked.is_empty()).then(|| common.plot(y + ABOVE, WAITS));
+    y += if waits.is_some() { ABOVE + WAITS } else { 0.0 };
+    let first = rates.or(waits).map_or(y, |plot| plot.top);
+    let ticks = along.ticks(7);
+    let drawn = html! {
+        (heading)
+        (label)
+        @for tick in &ticks {
+            @let x = along.at(tick.value);
+            line class="grid" x1=(u(x)) x2=(u(x)) y1=(u(first)) y2=(u(y)) {}
+        }
+        @if let Some(plot) = &rates { (drawn_rates(course, common, plot)) }
+        @if let Some(plot) = &waits { (drawn_waits(course, common, plot)) }
+        (labels_below(&along, &ticks, y))
+        (slices(course, common, first, y))
+    };
+    let all = series(&subject.class(), &sentence(course), &drawn);
+    (all, y - top + LINE + 16.0)
+}
+
+fn drawn_rates(course: &Course, common: &Common, plot: &Plot) -> Markup {
+    let up = Scale::from_zero(common.rates.iter().copied(), plot.bottom, plot.top);
+    let along = common.along();
+    let line = |bins: &[Bin], value: fn(&Bin) -> f64| {
+        path(bins.iter().map(|bin| Some((along.at(bin.at), up.at(value(bin))))))
+    };
+    let y = plot.top - 14.0;
+    html! {
+        (plot.rising(&up, 5, ""))
+        path class="rate" d=(path([Some((0.0, y)), Some((22.0, y))])) {}
+        (text("axis", (29.0, plot.top - 9.0), "committed per s", WIDTH))
+        path class="conflicts" d=(path([Some((196.0, y)), Some((218.0, y))])) {}
+        (text("axis", (225.0, plot.top - 9.0), "conflicts per s", WIDTH))
+        @for other in &course.others { path class="thin" d=(line(other, |bin| bin.committed)) {} }
+        path class="conflicts" d=(line(&course.bins, |bin| bin.conflicts)) {}
+        path class="rate" d=(line(&course.bins, |bin| bin.committed)) {}
+    }
+}
+
+/// Areas on top of one another; each sample holds from half way after the last one to half way before the next.
+fn drawn_waits(course: &Course, common: &Common, plot: &Plot) -> Markup {
+    let up = Scale::from_zero(common.sessions.iter().copied(), plot.bottom, plot.top);
+    let along = common.along();
+    let edges = edges(&course.samples, course.seconds);
+    let mut below = vec![0.0; course.samples.len()];
+    let mut areas = Vec::new();
+    for (index, (kind, _)) in course.stacked.iter().enumerate() {
+        let heights = course.samples.iter().map(|sample| sample.sessions.get(index).copied().unwrap_or(0.0));
+        let above: Vec<f64> = below.iter().zip(heights).map(|(below, height)| below + height).collect();
+        let corners = |levels: &[f64]| -> Vec<(f64, f64)> {
+            let steps = levels.iter().zip(edges.windows(2));
+            steps.flat_map(|(level, ends)| [(ends[0], *level), (ends[1], *level)]).collect()
+        };
+        let back = corners(&below).into_iter().rev();
+        let around = corners(&above).into_iter().chain(back);
+        areas.push((*kind, path(around.map(|(at, level)| Some((along.at(at), up.at(level)))))));
+        below = above;
+    }
+    html! {
+        (plot.rising(&up, 4, "sessions"))
+        @for (kind, area) in &areas { path class="area" fill=(hatched(ID, *kind)) d={ (area) "Z" } {} }
+    }
+}
+
+/// Where samples begin and end: one place more than there are samples.
+fn edges(samples: &[Sample], seconds: f64) -> Vec<f64> {
+    let between = samples.windows(2).map(|pair| pair[0].at.midpoint(pair[1].at));
+    [0.0].into_iter().chain(between).chain([seconds]).collect()
+}
+
+/// Invisible slices over both plots that tell what happened in them.
+fn slices(course: &Course, common: &Common, top: f64, bottom: f64) -> Markup {
+    let along = common.along();
+    let width = course.seconds / f64::from(SLICES);
+    let mut marks = Vec::new();
+    for index in 0..SLICES {
+        let (from, to) = (f64::from(index) * width, f64::from(index + 1) * width);
+        if let Some(tip) = slice(course, common, from, to) {
+            let ends = (along.at(from), along.at(to));
+            marks.push(tipped("slice", &tip, &bar("hit", None, ends, (top, bottom))));
+        }
+    }
+    html! { @for mark in &marks { (mark) } }
+}
+
+fn slice(course: &Course, common: &Common, from: f64, to: f64) -> Option<String> {
+    let within = |at: f64| at >= from && at < to;
+    let bins: Vec<_> = course.bins.iter().filter(|bin| within(bin.at)).collect();
+    let samples: Vec<_> = course.samples.iter().filter(|sample| within(sample.at)).collect();
+    let mean = |sum: f64, number: usize| sum / number as f64;
+    let mut parts = Vec::new();
+    if !bins.is_empty() {
+        let committed = mean(bins.iter().map(|bin| bin.committed).sum(), bins.len());
+        let conflicts = mean(bins.iter().map(|bin| bin.conflicts).sum(), bins.len());
+        parts.push(format!("{} committed, {} conflicts per s", short(committed), short(conflicts)));
+    }
+    if !samples.is_empty() {
+        let sessions = course.stacked.iter().enumerate().map(|(index, (kind, _))| {
+            let sum: f64 = samples.iter().filter_map(|sample| sample.sessions.get(index)).sum();
+            (mean(sum, samples.len()), common.kinds.name(*kind))
+        });
+        let seen = sessions.filter(|(sessions, _)| *sessions >= FEW);
+        parts.push(seen.map(|(sessions, name)| format!("{sessions:.1} {name}")).collect::<Vec<_>>().join(", "));
+    }
+    parts.retain(|part| !part.is_empty());
+    (!parts.is_empty()).then(|| format!("{from:.1}–{to:.1} s: {}", parts.join("; ")))
+}
+
+fn sentence(course: &Course) -> String {
+    let mut text = format!("{}, round {}", course.subject.name, course.round.round);
+    let extremes = |values: &mut dyn Iterator<Item = f64>| {
+        values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)))
+    };
+    if !course.bins.is_empty() {
+        let (low, high) = extremes(&mut course.bins.iter().map(|bin| bin.committed));
+        let (_, conflicts) = extremes(&mut course.bins.iter().map(|bin| bin.conflicts));
+        text += &format!(
+            ": between {} and {} committed per s, at most {} conflicts per s",
+            short(low),
+            short(high),
+            short(conflicts)
+        );
+    }
+    text
+}
+
+fn words(shown: &[(&Group, Course)]) -> String {
+    let sentences = shown.iter().map(|(group, course)| {
+        let place = if group.name.is_empty() { String::new() } else { format!("{}, ", group.name) };
+        place + &sentence(course)
+    });
+    format!("{}.", sentences.collect::<Vec<_>>().join("; "))
+}
+
+fn data(shown: &[(&Group, Course)], kinds: &WaitKinds) -> String {
+    let mut columns: Vec<usize> = Vec::new();
+    for (kind, _) in shown.iter().flat_map(|(_, course)| &course.stacked) {
+        if !columns.contains(kind) {
+            columns.push(*kind);
+        }
+    }
+    let names: Vec<String> = columns.iter().map(|kind| format!("sessions: {}", kinds.name(*kind))).collect();
+    let mut titles = vec!["round", "at_s", "committed_per_s", "conflicts_per_s"];
+    titles.extend(names.iter().map(String::as_str));
+    let mut data = Data::of_cells(&titles);
+    for (_, course) in shown {
+        let round = course.round.round.to_string();
+        for bin in &course.bins {
+            let mut values = vec![round.clone()];
+            values.extend([bin.at, bin.committed, bin.conflicts].map(rounded));
+            values.resize(titles.len(), String::new());
+            data.cell(course.subject, values);
+        }
+        for sample in &course.samples {
+            let mut values = vec![round.clone(), rounded(sample.at), String::new(), String::new()];
+            for kind in &columns {
+                let index = course.stacked.iter().position(|(other, _)| other == kind);
+                values.push(number(index.and_then(|index| sample.sessions.get(index).copied())));
+            }
+            data.cell(course.subject, values);
+        }
+    }
+    data.finish()
+}
+
+/// To a thousandth: what a bin can tell.
+fn rounded(value: f64) -> String {
+    number(Some((value * 1000.0).round() / 1000.0))
+}

@@ -1,0 +1,171 @@
+//! Figure: predicate locks over the time of a round, by what they cover.
+
+use maud::{Markup, html};
+
+use super::Figure;
+use super::course::median_round;
+use super::data::Data;
+use super::frame::{ABOVE, BELOW, LINE, NAMES, Name, Plot, WIDTH, left_of, picture, text};
+use super::marks::{marker, path, series, tipped};
+use super::rows::title;
+use super::scale::Scale;
+use super::subject::{Group, Subject, groups};
+use crate::csv::number;
+use crate::document::{Document, PredicateLocks, Round};
+use crate::numbers::count;
+
+const ID: &str = "predicate-locks";
+const TITLE: &str = "Predicate locks over time";
+
+/// More cells make the figure long without telling more.
+const MOST: usize = 12;
+
+const HEIGHT: f64 = 120.0;
+
+/// Samples with a marker, at most.
+const MARKERS: usize = 24;
+
+/// What locks cover: name, its counts, its style.
+type Grain = (&'static str, fn(&PredicateLocks) -> &[u64], usize);
+
+const GRAINS: [Grain; 3] =
+    [("tuple", |locks| &locks.tuple, 3), ("page", |locks| &locks.page, 4), ("relation", |locks| &locks.relation, 5)];
+
+/// A cell's locks in its median round.
+struct Held<'a> {
+    subject: &'a Subject<'a>,
+    round: &'a Round,
+    locks: &'a PredicateLocks,
+}
+
+impl Held<'_> {
+    /// The samples of a grain: seconds and locks.
+    fn samples(&self, grain: &Grain) -> Vec<(f64, u64)> {
+        let times = self.locks.at_s.iter().copied();
+        times.zip(grain.1(self.locks).iter().copied()).filter(|(at, _)| at.is_finite()).collect()
+    }
+
+    fn most(&self, grain: &Grain) -> u64 {
+        self.samples(grain).into_iter().map(|(_, locks)| locks).max().unwrap_or(0)
+    }
+}
+
+/// Draws the figure; `None` if no predicate lock was seen.
+pub fn figure(document: &Document) -> Option<Figure> {
+    let groups = groups(document);
+    let mut held: Vec<(&Group, Held)> = Vec::new();
+    for group in &groups {
+        held.extend(group.members.iter().filter_map(|subject| Some((group, held_by(subject)?))));
+    }
+    let cells = held.len();
+    held.truncate(MOST);
+    if held.is_empty() {
+        return None;
+    }
+    let seconds = held.iter().flat_map(|(_, held)| &held.locks.at_s).copied().filter(|at| at.is_finite());
+    let seconds = seconds.fold(0.0, f64::max);
+    let most = held.iter().flat_map(|(_, held)| GRAINS.iter().map(|grain| held.most(grain))).max().unwrap_or(0);
+    let mut drawn = Vec::new();
+    let mut top = 0.0;
+    for (group, held) in &held {
+        let (plot, height) = plot(group, held, seconds, most as f64, top);
+        drawn.push(plot);
+        top += height;
+    }
+    let description = words(&held);
+    let left_out = if cells > MOST { format!(" The first {MOST} of {cells} cells.") } else { String::new() };
+    Some(Figure {
+        id: ID,
+        title: TITLE.to_owned(),
+        caption: format!(
+            "Predicate locks (SIReadLock) that exist in the server, by what they cover, sampled in the median round of each cell that has \
+             any; the axis is logarithmic from one on. Where tuples become pages and pages become relations, locks are promoted, \
+             and conflicts are found that aren't there.{left_out}"
+        ),
+        svg: picture(ID, TITLE, &description, top, &html! { @for plot in &drawn { (plot) } }),
+        description,
+        legend: String::new(),
+        csv: data(&held),
+    })
+}
+
+fn held_by<'a>(subject: &'a Subject<'a>) -> Option<Held<'a>> {
+    let locks_of = |round: &'a Round| round.server.as_ref()?.predicate_locks.as_ref();
+    let any = |round: &Round| {
+        let locks = round.server.as_ref().and_then(|server| server.predicate_locks.as_ref());
+        locks.is_some_and(|locks| {
+            !locks.at_s.is_empty() && GRAINS.iter().any(|grain| grain.1(locks).iter().any(|locks| *locks > 0))
+        })
+    };
+    let round = median_round(subject, any)?;
+    Some(Held { subject, round, locks: locks_of(round)? })
+}
+
+fn plot(group: &Group, held: &Held, seconds: f64, most: f64, top: f64) -> (Markup, f64) {
+    let heading = if group.name.is_empty() { 0.0 } else { LINE + 3.0 };
+    let (label, height) = title(held.subject, &format!("round {}", held.round.round), top + heading);
+    let upper = top + heading + height + ABOVE;
+    let up = Scale::counts([most], upper + HEIGHT, upper);
+    let plot =
+        Plot { left: left_of(&[(&up, 5)]), right: WIDTH - NAMES + 30.0, top: upper, bottom: upper + HEIGHT };
+    let along = Scale::up_to(seconds, plot.left, plot.right);
+    let seen: Vec<&Grain> = GRAINS.iter().filter(|grain| !held.samples(grain).is_empty()).collect();
+    let end = |grain: &Grain| held.samples(grain).last().map_or(plot.bottom, |(_, locks)| up.at(*locks as f64));
+    let names: Vec<Name> = seen
+        .iter()
+        .map(|grain| Name {
+            class: format!("s{}", grain.2),
+            style: grain.2,
+            words: grain.0.to_owned(),
+            end: end(grain),
+        })
+        .collect();
+    let drawn = html! {
+        (text("heading", (0.0, top + 17.0), &group.name, WIDTH))
+        (label)
+        (plot.rising(&up, 5, "locks"))
+        (plot.across(&along, &along.ticks(6), "seconds of the measured part"))
+        @for grain in &seen { (drawn_grain(held, grain, &along, &up)) }
+        (plot.names(&names))
+    };
+    (drawn, upper + HEIGHT - top + BELOW + 8.0)
+}
+
+fn drawn_grain(held: &Held, grain: &Grain, along: &Scale, up: &Scale) -> Markup {
+    let samples = held.samples(grain);
+    let place = |(at, locks): &(f64, u64)| (along.at(*at), up.at(*locks as f64));
+    let stride = samples.len().div_ceil(MARKERS).max(1);
+    let marks = html! {
+        path class="line" d=(path(samples.iter().map(|sample| Some(place(sample))))) {}
+        @for sample in samples.iter().step_by(stride) {
+            @let (x, y) = place(sample);
+            @let tip = format!("{:.1} s: {} {} locks", sample.0, count(sample.1), grain.0);
+            (tipped("point", &tip, &marker(grain.2, x, y)))
+        }
+    };
+    let label = format!("{}: at most {} {} locks", held.subject.name, count(held.most(grain)), grain.0);
+    series(&format!("s{}", grain.2), &label, &marks)
+}
+
+fn words(held: &[(&Group, Held)]) -> String {
+    let sentences = held.iter().map(|(group, held)| {
+        let place = if group.name.is_empty() { String::new() } else { format!(" ({})", group.name) };
+        let grains: Vec<String> =
+            GRAINS.iter().map(|grain| format!("{} {}", count(held.most(grain)), grain.0)).collect();
+        format!("{}{place}: at most {} locks", held.subject.name, grains.join(", "))
+    });
+    format!("{}.", sentences.collect::<Vec<_>>().join("; "))
+}
+
+fn data(held: &[(&Group, Held)]) -> String {
+    let mut data = Data::of_cells(&["round", "at_s", "tuple", "page", "relation"]);
+    for (_, held) in held {
+        for (index, at) in held.locks.at_s.iter().enumerate() {
+            let locks = |grain: &Grain| grain.1(held.locks).get(index).map_or_else(String::new, u64::to_string);
+            let mut values = vec![held.round.round.to_string(), number(Some(*at))];
+            values.extend(GRAINS.iter().map(locks));
+            data.cell(held.subject, values);
+        }
+    }
+    data.finish()
+}
