@@ -5,6 +5,7 @@ pub mod check;
 pub mod compare;
 pub mod init;
 pub mod probe;
+pub mod report;
 pub mod run;
 pub mod server;
 pub mod workloads;

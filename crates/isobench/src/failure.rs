@@ -12,7 +12,7 @@ pub enum Failure {
     /// measured has been reported. Status 2 (as pgbench's).
     #[error("{0}")]
     Incomplete(String),
-    /// The measurement is complete, but a promise was broken: an invariant doesn't hold. Status 3.
+    /// The measurement is complete, but a promise was broken, or one result is worse than another. Status 3.
     #[error("{0}")]
     Broken(String),
     /// The measurement is complete, but its result could not be written. Status 1.

@@ -48,6 +48,7 @@ fn main() -> ExitCode {
         Command::Audit(options) => commands::audit::audit(options),
         Command::Probe(options) => commands::probe::probe(&options),
         Command::Check(options) => commands::check::check(&options),
+        Command::Report(options) => commands::report::report(&options),
         Command::Run(options) => commands::run::run(&options),
         Command::Init(options) => commands::init::init(&options),
         Command::Workloads(options) => commands::workloads::workloads(&options),

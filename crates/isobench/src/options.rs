@@ -8,6 +8,7 @@ mod compare;
 mod connection;
 mod init;
 mod probe;
+mod report;
 mod run;
 mod workloads;
 
@@ -17,6 +18,7 @@ pub use compare::{CompareOptions, PlanOptions};
 pub use connection::{ConnectionOptions, EmbeddedOptions};
 pub use init::{InitArguments, TableOptions};
 pub use probe::ProbeOptions;
+pub use report::{ReportFormat, ReportOptions};
 pub use run::RunOptions;
 pub use workloads::WorkloadsOptions;
 
@@ -27,7 +29,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 #[command(name = "isobench", version, infer_subcommands = true, infer_long_args = true)]
 #[command(
     after_help = "Exit status: 0 success; 1 wrong options, no server, or output that can't be written; \
-2 incomplete (clients aborted, server lost, interrupted); 3 a promise is broken (by an invariant, a history or a probe)."
+2 incomplete (clients aborted, server lost, interrupted); 3 a promise is broken (by an invariant, a history or a probe), or a result is worse than another (report --fail-on-regression)."
 )]
 pub struct Options {
     /// What to do.
@@ -49,6 +51,8 @@ pub enum Command {
     Probe(ProbeOptions),
     /// Say what a recorded history proves about the isolation level
     Check(CheckOptions),
+    /// Render a saved result again, or compare two of them
+    Report(ReportOptions),
     /// Run one benchmark, with pgbench's options and summary
     #[command(disable_help_flag = true)]
     Run(RunOptions),

@@ -42,6 +42,16 @@ pub fn save(path: &Path, text: &str) -> Outcome {
     })
 }
 
+/// True if the path stands for standard input or output.
+pub fn is_stream(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// How messages call a file.
+pub fn shown(path: &Path) -> String {
+    if is_stream(path) { "standard input".to_owned() } else { format!("\"{}\"", path.display()) }
+}
+
 /// Like the standard library's macro of this name, but doesn't panic if standard error is closed.
 macro_rules! eprint {
     ($($text:tt)*) => {{

@@ -19,8 +19,8 @@ use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
 use crate::options::{CheckOptions, Conversion};
-use crate::output;
-use input::{Input, Opened, is_stream, shown};
+use crate::output::{self, is_stream, shown};
+use input::{Input, Opened};
 
 /// Checks each file, and prints the reports.
 ///

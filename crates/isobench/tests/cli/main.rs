@@ -15,6 +15,7 @@ mod ordinary_user;
 mod plan_file;
 mod probe;
 mod products;
+mod report;
 mod retries;
 mod run_options;
 mod server_command;

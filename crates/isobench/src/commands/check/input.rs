@@ -11,6 +11,7 @@ use isobench_isolation::history::{Format, FormatError, beginning};
 
 use crate::failure::{Failure, Outcome};
 use crate::options::{CheckOptions, Found};
+use crate::output::{is_stream, shown};
 
 /// A history that is ready to be checked.
 pub struct Input {
@@ -26,16 +27,6 @@ pub struct Input {
 pub enum Opened {
     Whole(History),
     Windows(Box<Windows<Box<dyn Read>>>),
-}
-
-/// True if the path stands for standard input or output.
-pub fn is_stream(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
-/// How messages call a file.
-pub fn shown(path: &Path) -> String {
-    if is_stream(path) { "standard input".to_owned() } else { format!("\"{}\"", path.display()) }
 }
 
 impl Input {

@@ -1,0 +1,165 @@
+//! `isobench report`: renders a saved result again, or puts two side by side. No server is needed.
+//!
+//! Not here: what the renderings show, what a regression is, what is left of a damaged file (`isobench_report`).
+
+use std::borrow::Cow;
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use isobench_report::{
+    Document, Pair, compare_results, render, rescue, summarise, to_csv, to_html, to_markdown,
+};
+
+use crate::failure::{Failure, Outcome};
+use crate::options::{ReportFormat, ReportOptions};
+use crate::output::{self, is_stream, shown};
+
+/// Renders one result, or compares two.
+///
+/// # Errors
+/// Wrong options, a file that can't be read or is no result, output that can't be written; a file that could be read in part
+/// only, of which that is rendered before; a regression.
+pub fn report(options: &ReportOptions) -> Outcome {
+    refuse(options)?;
+    let results: Vec<Saved> = options.files.iter().map(|path| Saved::read(path)).collect::<Outcome<_>>()?;
+    for result in &results {
+        for sentence in &result.missing {
+            eprintln!("warning: {}: {sentence}", shown(&result.path));
+        }
+    }
+    let damaged = results.iter().find(|result| !result.missing.is_empty()).map(|result| shown(&result.path));
+    match results.as_slice() {
+        [a, b] => two(a, b, options)?,
+        rest => rest.iter().try_for_each(|result| one(result, options))?,
+    }
+    match damaged {
+        Some(file) => Err(Failure::Incomplete(format!(
+            "{file} could be read only in part; what there is has been rendered, and says what is missing"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses options that contradict one another.
+fn refuse(options: &ReportOptions) -> Outcome {
+    let problem = match (options.files.len(), options) {
+        (3.., _) => "at most two results can be compared; run isobench report once for each pair",
+        (1, ReportOptions { fail_on_regression: Some(_), .. }) => {
+            "--fail-on-regression needs two results: isobench report OLD.json NEW.json"
+        }
+        (2, ReportOptions { html: Some(_), .. }) => {
+            "--html: there is an HTML report of one result only; give one FILE, or use --format markdown for two"
+        }
+        (2, ReportOptions { files, .. }) if files.iter().all(|file| is_stream(file)) => {
+            "standard input can be read only once; name a file for one of the two results"
+        }
+        (1, ReportOptions { html: Some(html), format: Some(_), .. }) if is_stream(html) => {
+            "--html - and --format both write to standard output; name a file for the HTML, or leave out --format"
+        }
+        (1, ReportOptions { html: None, format: None, files, .. }) if is_stream(&files[0]) => {
+            "of a result from standard input, say where the report goes: --html FILE, or --format text"
+        }
+        _ => return Ok(()),
+    };
+    Err(Failure::setup(problem))
+}
+
+/// A result that was read from a file.
+struct Saved {
+    path: PathBuf,
+    document: Document,
+    /// What of it is missing, a sentence each.
+    missing: Vec<String>,
+}
+
+impl Saved {
+    fn read(path: &Path) -> Outcome<Saved> {
+        let bytes = if is_stream(path) {
+            let mut bytes = Vec::new();
+            io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+        } else {
+            fs::read(path)
+        };
+        let bytes =
+            bytes.map_err(|error| Failure::setup(format!("could not read {}: {error}", shown(path))))?;
+        let text = String::from_utf8_lossy(&bytes);
+        let (mut document, mut missing) =
+            rescue(&text).map_err(|error| Failure::setup(format!("{}: {error}", shown(path))))?;
+        if matches!(text, Cow::Owned(_)) {
+            let sentence = "The file is damaged: some of its bytes are no text, and are shown as \u{fffd}.";
+            missing.push(sentence.to_owned());
+            document.warnings.push(sentence.to_owned());
+        }
+        summarise(&mut document);
+        Ok(Saved { path: path.to_owned(), document, missing })
+    }
+}
+
+fn one(result: &Saved, options: &ReportOptions) -> Outcome {
+    let document = &result.document;
+    if let Some(format) = options.format {
+        output::print(&match format {
+            ReportFormat::Text => render(document, width()),
+            ReportFormat::Markdown => to_markdown(document),
+            ReportFormat::Csv => to_csv(document),
+            ReportFormat::Json => document.to_json(),
+        })?;
+    }
+    let page = match &options.html {
+        Some(path) if is_stream(path) => return output::print(&to_html(document)),
+        Some(path) => path.clone(),
+        None if options.format.is_some() => return Ok(()),
+        None => result.path.with_extension("html"),
+    };
+    if page == result.path {
+        return Err(Failure::setup(format!(
+            "{} would be overwritten by its report; say where that goes: --html FILE",
+            shown(&page)
+        )));
+    }
+    output::save(&page, &to_html(document))?;
+    eprintln!("the report is in {}", shown(&page));
+    Ok(())
+}
+
+fn two(a: &Saved, b: &Saved, options: &ReportOptions) -> Outcome {
+    let pair = compare_results(&a.document, &b.document).map_err(Failure::setup)?;
+    let pair = pair.named(a.path.display().to_string(), b.path.display().to_string());
+    output::print(&match options.format.unwrap_or(ReportFormat::Text) {
+        ReportFormat::Text => pair.to_text(width()),
+        ReportFormat::Markdown => pair.to_markdown(),
+        ReportFormat::Csv => pair.to_csv(),
+        ReportFormat::Json => pair.to_json(),
+    })?;
+    options.fail_on_regression.map_or(Ok(()), |limit| judge(&pair, limit))
+}
+
+/// Whether B is worse than A, which fails a job.
+fn judge(pair: &Pair, limit: f64) -> Outcome {
+    let regressions = pair.regressions(limit);
+    for regression in &regressions {
+        eprintln!("regression: {}: {}", regression.cell, regression.reason);
+    }
+    if !regressions.is_empty() {
+        let cells = if regressions.len() == 1 { "one regression" } else { "regressions" };
+        return Err(Failure::Broken(format!("{cells} from {} to {}; see above", pair.a.name, pair.b.name)));
+    }
+    let undecidable = pair.undecidable();
+    if undecidable.len() == pair.cells.len() {
+        return Err(Failure::setup(
+            "--fail-on-regression: nothing can be said of any difference, because no cell has two complete rounds in both \
+             results; measure with --rounds 3 or more",
+        ));
+    }
+    for cell in undecidable {
+        eprintln!(
+            "warning: {cell}: fewer than two complete rounds in a result, so no difference can be a regression"
+        );
+    }
+    Ok(())
+}
+
+fn width() -> usize {
+    terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0))
+}
