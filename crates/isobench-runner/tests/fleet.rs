@@ -226,6 +226,26 @@ fn many_clients_of_several_workers_do_their_work() {
 }
 
 #[test]
+fn every_worker_tells_its_load_and_their_counts_over_time_are_added() {
+    let mut case = Case::new("SELECT 1;\nSELECT 2;\n", 20, 3);
+    case.stop = Stop::Transactions(50);
+    case.spec.series = Some(Duration::from_micros(500));
+    // That the sums over time are those of the ledger is asserted for every run.
+    let ran = case.run();
+    let series = ran.outcome.series.expect("a series");
+    assert_eq!((series.total().committed, series.total().attempts), (1000, 1000));
+    let load = &ran.outcome.load;
+    assert_eq!(load.iter().map(|load| load.clients).collect::<Vec<_>>(), [7, 7, 6]);
+    for load in load {
+        assert!(load.cpu.is_some_and(|cpu| !cpu.is_zero()), "{:?}", load.cpu);
+        assert!(load.busy <= load.elapsed && load.elapsed <= ran.outcome.elapsed);
+        // Each client begins, and hears of 100 replies.
+        assert!(load.lag.len() >= 101 * load.clients as u64 && load.timers.is_empty());
+        assert!((0.0..=1.0).contains(&load.busy_share()) && load.passes > 0);
+    }
+}
+
+#[test]
 fn the_workers_record_one_history() {
     let mut case = Case::new("--@ read t key=:client_id value=$1\nSELECT 1;\n", 20, 3);
     case.stop = Stop::Transactions(50);

@@ -37,7 +37,7 @@ fn a_conflict_is_retried_and_its_time_is_wasted() {
         (conflict.sqlstate, conflict.command, conflict.count),
         (SqlState::SERIALIZATION_FAILURE, 2, 1)
     );
-    assert_eq!(conflict.reason, "concurrent update");
+    assert_eq!((conflict.reason.as_ref(), &conflict.object), ("concurrent update", &None));
 }
 
 #[test]
@@ -49,6 +49,8 @@ fn a_conflict_at_commit_needs_no_rollback() {
         (ran.outcome.conflicts[0].sqlstate, ran.outcome.conflicts[0].command),
         (SqlState::DEADLOCK_DETECTED, 4)
     );
+    let object = ran.outcome.conflicts[0].object.as_deref();
+    assert_eq!(object, Some("while updating tuple (0,1) in relation \"t\""), "as the classifier says");
     assert!(ran.truth.matching(0, "ROLLBACK").is_empty());
 }
 

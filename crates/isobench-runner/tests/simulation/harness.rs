@@ -419,7 +419,7 @@ fn check_load(outcome: &Outcome) {
 fn classify(error: &ServerError) -> ErrorClass {
     let conflict = |reason| ErrorClass::Conflict {
         reason: Cow::Borrowed(reason),
-        object: error.table.clone().map(Cow::Owned),
+        object: error.context.clone().map(Cow::Owned),
     };
     match error.code {
         SqlState::SERIALIZATION_FAILURE => conflict("concurrent update"),

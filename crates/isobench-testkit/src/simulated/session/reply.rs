@@ -24,10 +24,11 @@ const MESSAGES: [(SqlState, &str); 8] = [
 
 pub(super) fn error(out: &mut Vec<u8>, severity: &str, code: SqlState) {
     let message = MESSAGES.iter().find(|row| row.0 == code).map_or("simulated error", |row| row.1);
-    server::error_response(
-        out,
-        &[(b'S', severity), (b'V', severity), (b'C', code.as_str()), (b'M', message)],
-    );
+    let mut fields = vec![(b'S', severity), (b'V', severity), (b'C', code.as_str()), (b'M', message)];
+    if code == SqlState::DEADLOCK_DETECTED {
+        fields.push((b'W', "while updating tuple (0,1) in relation \"t\""));
+    }
+    server::error_response(out, &fields);
 }
 
 pub(super) fn notice(out: &mut Vec<u8>) {
