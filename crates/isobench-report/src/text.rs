@@ -10,6 +10,7 @@ mod precision;
 pub mod sentences;
 
 pub use judgement::unproved;
+pub use precision::paragraphs as precision;
 
 use crate::document::Document;
 use crate::summarise::{groups, summarise};

@@ -110,7 +110,7 @@ fn time(document: &Document, cells: &[&Cell]) -> Markup {
         })
         .collect();
     table(
-        "Time of the clients in seconds: clients × measured time, by what they did",
+        "Time of the clients in seconds: clients × measured time, by what they did; other: of no attempt, such as starting and finishing",
         &[
             ("level", false),
             ("in all", true),
@@ -118,7 +118,7 @@ fn time(document: &Document, cells: &[&Cell]) -> Markup {
             ("wasted", true),
             ("backoff", true),
             ("waiting", true),
-            ("between", true),
+            ("other", true),
         ],
         &rows,
     )

@@ -8,6 +8,7 @@ use super::part::{cell_name, is_brand, scrolling};
 use super::table;
 use crate::answer::answer;
 use crate::document::Document;
+use crate::text::precision;
 
 /// The section's body.
 #[expect(clippy::unnecessary_wraps, reason = "sections stand in one table, and others may be left out")]
@@ -15,7 +16,9 @@ pub fn body(document: &Document) -> Option<Markup> {
     let answer = answer(document);
     Some(html! {
         (brands(document))
-        p class="headline" { (answer.headline) }
+        @let (first, rest) = sentences(&answer.headline);
+        p class="headline" { (first) }
+        @if !rest.is_empty() { p class="headline more" { (rest) } }
         @if !answer.reasons.is_empty() {
             ul class="reasons" {
                 @for reason in &answer.reasons {
@@ -23,13 +26,21 @@ pub fn body(document: &Document) -> Option<Markup> {
                 }
             }
         }
-        (resolution(document))
         @if !document.cells.is_empty() {
             (scrolling("Results of every cell", &table::results(document)))
             (flags(document))
+            @let precision = precision(document);
+            @if !precision.is_empty() {
+                ul class="reasons" { @for sentence in &precision { li { (sentence) } } }
+            }
             (table::legend(document))
         }
     })
+}
+
+/// The first sentence, and the others.
+fn sentences(text: &str) -> (&str, &str) {
+    text.split_once(". ").map_or((text, ""), |(first, rest)| (&text[..=first.len()], rest))
 }
 
 /// What makes the whole result less than it looks, above everything else.
@@ -61,26 +72,6 @@ fn brands(document: &Document) -> Markup {
                 }
             }
         }
-    }
-}
-
-fn resolution(document: &Document) -> Markup {
-    let Some(resolution) = document.resolution else { return Markup::default() };
-    let percent = crate::numbers::percent;
-    let reached = match resolution.reached {
-        Some(reached) => format!("the widest ratio reaches {} up and down", percent(reached)),
-        None => "not every ratio has an interval".to_owned(),
-    };
-    let more = match resolution.more_rounds {
-        Some(0) => "that is what was wanted".to_owned(),
-        Some(rounds) => {
-            let more = crate::numbers::counted(rounds.into(), "more round");
-            format!("it would probably take {more} of the same kind to reach what was wanted")
-        }
-        None => "how many more rounds it would take isn't known".to_owned(),
-    };
-    html! {
-        p { "Precision: " (percent(resolution.wanted)) " was wanted; " (reached) "; " (more) "." }
     }
 }
 

@@ -161,7 +161,10 @@ fn contention(document: &Document) -> Option<String> {
     let updates = document.plan.workload.iter().any(|script| built_in.contains(&script.name.as_str()));
     let clients = document.plan.clients.iter().max().copied().unwrap_or(0);
     said(
-        updates && document.plan.scale > 0 && clients > document.plan.scale,
+        measured(document).next().is_some()
+            && updates
+            && document.plan.scale > 0
+            && clients > document.plan.scale,
         format!(
             "Up to {} updated {}: this is contention at its most extreme. The ratio between levels that it shows isn't that of \
              an application whose clients seldom meet.",

@@ -4,7 +4,7 @@
 
 use maud::{Markup, html};
 
-use super::part::{code, length, measured, pairs};
+use super::part::{code, given, length, measured, pairs};
 use super::plan_file;
 use crate::document::{Document, Interval, IntervalSource, Plan};
 use crate::numbers::{count, counted, percent, short};
@@ -80,10 +80,10 @@ fn plan(plan: &Plan) -> Vec<(String, String)> {
         "rate",
         (!plan.rates.is_empty()).then(|| format!("{} per second, begun on schedule", list(rates()))),
     ));
-    rows.push(("latency limit", plan.latency_limit_ms.map(|limit| format!("{} ms", short(limit)))));
-    rows.push(("think time", plan.think_time_ms.map(|pause| format!("{} ms", short(pause)))));
+    rows.push(("latency limit", plan.latency_limit_ms.map(|limit| format!("{} ms", given(limit)))));
+    rows.push(("think time", plan.think_time_ms.map(|pause| format!("{} ms", given(pause)))));
     rows.push(("precision wanted", plan.resolve.map(percent)));
-    rows.push(("time limit", plan.time_limit_s.map(|limit| format!("{} s", short(limit)))));
+    rows.push(("time limit", plan.time_limit_s.map(|limit| format!("{} s", given(limit)))));
     let yes = |asked: bool, text: &str| asked.then(|| text.to_owned());
     rows.push(("connections", yes(plan.connect_each, "a new one for each transaction")));
     rows.push((
@@ -105,11 +105,11 @@ fn warmup(plan: &Plan) -> String {
     if plan.max_warmup_s > plan.warmup_s {
         return format!(
             "{} s, and again until the rate is steady, {} s at most",
-            short(plan.warmup_s),
-            short(plan.max_warmup_s)
+            given(plan.warmup_s),
+            given(plan.max_warmup_s)
         );
     }
-    format!("{} s", short(plan.warmup_s))
+    format!("{} s", given(plan.warmup_s))
 }
 
 fn tries(plan: &Plan) -> String {

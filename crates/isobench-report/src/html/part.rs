@@ -5,7 +5,7 @@
 use maud::{Markup, html};
 
 use crate::document::{Cell, Document, Plan, Server};
-use crate::numbers::{counted, short};
+use crate::numbers::{MISSING, counted};
 use crate::text::columns::{Column, FACTORS};
 
 /// Product and version.
@@ -24,7 +24,7 @@ pub fn capital(text: &str) -> String {
 pub fn length(plan: &Plan) -> Option<String> {
     let rounds = counted(plan.rounds.into(), "round");
     match (plan.time_s, plan.transactions) {
-        (Some(seconds), _) => Some(format!("{rounds} of {} s", short(seconds))),
+        (Some(seconds), _) => Some(format!("{rounds} of {} s", given(seconds))),
         (None, Some(transactions)) => {
             Some(format!("{rounds} of {} per client", counted(transactions, "transaction")))
         }
@@ -57,37 +57,45 @@ pub fn measured(document: &Document) -> impl Iterator<Item = &Cell> {
 /// A heading of a table's column, and whether numbers stand in it.
 pub type Title<'a> = (&'a str, bool);
 
-/// A table whose first column names its rows. It scrolls within itself where the page is narrow.
+/// A table whose first column names its rows; rows of one name stand together under it. It scrolls within itself where the
+/// page is narrow.
 pub fn table(caption: &str, titles: &[Title], rows: &[Vec<String>]) -> Markup {
-    let right = |index: usize| titles.get(index).is_some_and(|title| title.1);
-    scrolling(
-        caption,
-        &html! {
-            table {
-                caption { (caption) }
-                thead {
-                    tr {
-                        @for (title, number) in titles {
-                            th scope="col" class=[number.then_some("number")] { (title) }
-                        }
+    let number = |index: usize| titles.get(index).is_some_and(|title| title.1).then_some("number");
+    let groups: Vec<&[Vec<String>]> = rows.chunk_by(|one, next| one.first() == next.first()).collect();
+    let table = html! {
+        table {
+            caption { (caption) }
+            thead {
+                tr {
+                    @for (title, number) in titles {
+                        th scope="col" class=[number.then_some("number")] { (title) }
                     }
                 }
+            }
+            @for group in groups {
                 tbody {
-                    @for row in rows {
+                    @for (place, row) in group.iter().enumerate() {
                         tr {
-                            @for (index, cell) in row.iter().enumerate() {
-                                @if index == 0 {
-                                    th scope="row" { (cell) }
-                                } @else {
-                                    td class=[right(index).then_some("number")] { (cell) }
-                                }
+                            @if place == 0 { (row_name(group)) }
+                            @for (index, cell) in row.iter().enumerate().skip(1) {
+                                td class=[number(index)] { (cell) }
                             }
                         }
                     }
                 }
             }
-        },
-    )
+        }
+    };
+    scrolling(caption, &table)
+}
+
+/// The heading of rows of one name.
+fn row_name(group: &[Vec<String>]) -> Markup {
+    let name = group.first().and_then(|row| row.first()).map_or("", String::as_str);
+    match group.len() {
+        0 | 1 => html! { th scope="row" { (name) } },
+        rows => html! { th scope="rowgroup" rowspan=(rows) { (name) } },
+    }
 }
 
 /// Something wide, in a box that scrolls by pointer and by keyboard.
@@ -121,9 +129,18 @@ pub fn code(id: &str, label: &str, file: &str, text: &str) -> Markup {
     }
 }
 
-/// True if a line brands what it stands at: it has a word in capitals.
+/// The words that say: don't trust this, or what it says is bad.
+const BRANDS: [&str; 8] =
+    ["INCOMPLETE", "BROKEN", "BROKE", "VIOLATED", "WRONG", "ERRORED", "DIFFERS", "DIFFER"];
+
+/// True if a line brands what it stands at.
 pub fn is_brand(line: &str) -> bool {
-    line.split(' ').any(|word| word.len() > 3 && word.chars().all(|letter| letter.is_ascii_uppercase()))
+    line.split(|letter: char| !letter.is_ascii_alphabetic()).any(|word| BRANDS.contains(&word))
+}
+
+/// A number of seconds or milliseconds from a plan, with no more digits than it was given.
+pub fn given(number: f64) -> String {
+    if number.is_finite() { number.to_string() } else { MISSING.to_owned() }
 }
 
 #[cfg(test)]
@@ -134,6 +151,7 @@ mod tests {
     fn words_in_capitals_brand() {
         assert!(is_brand("promise BROKEN") && is_brand("INCOMPLETE 2/3") && is_brand("VIOLATED 12"));
         assert!(!is_brand("promise unbroken") && !is_brand("G-single") && !is_brand("→ serializable"));
+        assert!(!is_brand("a conflict at command UPDATE t"));
     }
 
     #[test]

@@ -22,14 +22,22 @@ struct PlanFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<f64>,
     warmup: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_warmup: Option<f64>,
     rounds: u32,
+    calibrate: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resolve: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_limit: Option<f64>,
     max_tries: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     backoff: Vec<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     protocol: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rate: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rate: Vec<f64>,
+    sweep: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     latency_limit: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,11 +65,16 @@ pub fn text(document: &Document) -> String {
         scale: plan.scale,
         time: finite(plan.time_s),
         warmup: finite(Some(plan.warmup_s)).unwrap_or(0.0),
+        max_warmup: finite(Some(plan.max_warmup_s)).filter(|most| *most > plan.warmup_s),
         rounds: plan.rounds,
+        calibrate: plan.calibrate,
+        resolve: finite(plan.resolve).map(percentage),
+        time_limit: finite(plan.time_limit_s),
         max_tries: plan.max_tries.unwrap_or(0),
         backoff: plan.backoff.clone(),
         protocol: plan.protocol.clone(),
-        rate: finite(plan.rates.first().copied()),
+        rate: plan.rates.iter().copied().filter(|rate| rate.is_finite()).collect(),
+        sweep: plan.sweep,
         latency_limit: finite(plan.latency_limit_ms),
         think_time: finite(plan.think_time_ms),
         // TOML's integers have a sign.
@@ -72,6 +85,11 @@ pub fn text(document: &Document) -> String {
         Ok(text) => format!("{COMMENT}{text}"),
         Err(error) => format!("{COMMENT}# It can't be written: {error}\n"),
     }
+}
+
+/// A share as `--resolve` takes it.
+fn percentage(share: f64) -> String {
+    format!("{}%", (share * 1e8).round() / 1e6)
 }
 
 /// The scripts with their weights; or the checked workload, which is named by its cells only.
@@ -107,11 +125,13 @@ mod tests {
         let plan = Plan {
             workload: vec![PlannedScript { name: "a \"b\".sql".to_owned(), weight: 3, text: String::new() }],
             seed: Some(u64::MAX),
+            resolve: Some(0.07),
             ..Plan::default()
         };
         let text = text(&Document::new(Server::default(), Client::default(), plan));
         let read: toml::Table = text.parse().unwrap();
         assert_eq!(read["workload"][0].as_str(), Some("a \"b\".sql@3"));
+        assert_eq!(read["resolve"].as_str(), Some("7%"));
         assert!(read.contains_key("max-tries") && !read.contains_key("seed"), "{text}");
     }
 }

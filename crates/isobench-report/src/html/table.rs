@@ -1,7 +1,7 @@
 //! The table of results: a row for each cell, the interval below each number.
 //!
 //! The columns and their words are those of the table in the terminal, with the percentiles' intervals and the flags in
-//! addition. Not here: what a column counts (`text/columns`).
+//! addition, in another order: the answer's columns first. Not here: what a column counts (`text/columns`).
 
 use maud::{Markup, html};
 
@@ -10,6 +10,12 @@ use crate::document::{Cell, Document};
 use crate::numbers::{optional, short};
 use crate::summarise::groups;
 use crate::text::columns::{ANOMALIES_TITLE, Column, FIGURES, LEVEL, RATIO_TITLE};
+
+/// The title of the column with the answer's first number.
+const FIRST_FIGURES: &str = "committed";
+
+/// The title of the column that stands behind the answer's numbers, so that it is seen without scrolling.
+const VERDICT_TITLE: &str = "verdict";
 
 /// The columns that a document fills.
 fn columns(document: &Document) -> Vec<&'static Column> {
@@ -20,7 +26,14 @@ fn columns(document: &Document) -> Vec<&'static Column> {
         ANOMALIES_TITLE => judged,
         _ => true,
     });
-    std::iter::once(&LEVEL).chain(varying(document)).chain(figures).collect()
+    let mut columns: Vec<&'static Column> =
+        std::iter::once(&LEVEL).chain(varying(document)).chain(figures).collect();
+    let place = |title: &str| columns.iter().position(|column| column.title == title);
+    if let (Some(first), Some(verdict)) = (place(FIRST_FIGURES), place(VERDICT_TITLE)) {
+        let to = place(RATIO_TITLE).unwrap_or(first) + 1;
+        columns[to..=verdict].rotate_right(1);
+    }
+    columns
 }
 
 /// The lines of a cell of the table: the value, and below it its interval.
@@ -45,7 +58,7 @@ pub fn results(document: &Document) -> Markup {
     let columns = columns(document);
     html! {
         table class="results" {
-            caption { "Every level with what it committed, and what that cost. Below each mean its 95 % interval." }
+            caption { "Every level with what it committed, and what that cost. Below a number its 95 % interval." }
             thead {
                 tr {
                     @for column in &columns {

@@ -24,10 +24,18 @@ pub fn body(document: &Document) -> Option<Markup> {
         @for cell in &cells {
             @if let Some(summary) = &cell.summary.verdict { (judged(document, cell, summary)) }
         }
+        @let blind = blind(&cells);
+        @if !blind.is_empty() {
+            div class="level" {
+                h3 { "What the check can't see here" }
+                ul { @for sentence in blind { li { (capital(sentence)) "." } } }
+            }
+        }
         @if !unproved.is_empty() {
             div class="level" {
                 h3 { "Unproved" }
-                p { (crate::text::unproved(document).unwrap_or_default()) }
+                @let why = crate::text::unproved(document).unwrap_or_default();
+                p { (capital(why.trim_start_matches("Unproved: "))) }
                 @if unproved.len() < cells.len() { p { "This concerns " (unproved.join("; ")) "." } }
             }
         }
@@ -52,11 +60,6 @@ fn judged(document: &Document, cell: &Cell, summary: &VerdictSummary) -> Markup 
             } @else {
                 (anomalies(&kinds))
                 @for (_, example) in &kinds { (witness(example)) }
-            }
-            @let blind = blind(&verdicts);
-            @if !blind.is_empty() {
-                p { "What the check can't see here:" }
-                ul { @for sentence in blind { li { (capital(sentence)) } } }
             }
         }
     }
@@ -187,10 +190,12 @@ fn witness(found: &AnomalyFound) -> Markup {
     }
 }
 
-fn blind<'a>(verdicts: &[&'a Verdict]) -> Vec<&'a str> {
+fn blind<'a>(cells: &[&'a Cell]) -> Vec<&'a str> {
+    let verdicts = cells.iter().flat_map(|cell| &cell.rounds).filter_map(|round| round.verdict.as_ref());
     let mut blind: Vec<&str> = Vec::new();
-    for sentence in verdicts.iter().flat_map(|verdict| &verdict.blind) {
-        if !blind.contains(&sentence.as_str()) {
+    for sentence in verdicts.flat_map(|verdict| &verdict.blind) {
+        let sentence = sentence.trim_end_matches('.');
+        if !blind.contains(&sentence) {
             blind.push(sentence);
         }
     }

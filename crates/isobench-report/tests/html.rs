@@ -1,0 +1,166 @@
+//! The page: its structure against files, and what must be true of it whatever the document says.
+//!
+//! `ISOBENCH_BLESS=1 cargo test -p isobench-report` writes the outlines anew. What only a browser can tell is in `browser.rs`.
+
+mod examples;
+#[path = "html/mutilate.rs"]
+mod mutilate;
+#[path = "html/outline.rs"]
+mod outline;
+#[path = "html/sound.rs"]
+mod sound;
+
+use std::path::Path;
+use std::{env, fs};
+
+use isobench_report::{Document, to_html};
+use proptest::prelude::*;
+
+fn example(name: &str) -> Document {
+    examples::all().into_iter().find(|(found, _)| *found == name).expect("the example exists").1
+}
+
+#[test]
+fn outlines_are_as_expected() {
+    for (name, document) in examples::all() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.outline.txt"));
+        let found = outline::of(&to_html(&document));
+        if env::var_os("ISOBENCH_BLESS").is_some_and(|value| value == "1") {
+            fs::write(&path, found).expect("the golden file can be written");
+            continue;
+        }
+        let expected = fs::read_to_string(&path)
+            .unwrap_or_else(|error| panic!("{}: {error}; bless it first", path.display()));
+        assert!(
+            expected == found,
+            "{} differs; if that is right, run ISOBENCH_BLESS=1 cargo test -p isobench-report\n\n{found}",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn every_example_is_a_sound_page() {
+    for (name, document) in examples::all() {
+        let faults = sound::faults(&to_html(&document));
+        assert!(faults.is_empty(), "{name}: {faults:#?}");
+    }
+}
+
+#[test]
+fn faults_of_a_page_are_found() {
+    let good = to_html(&example("observed"));
+    for (from, to, fault) in [
+        ("</h1>", "</h2>", "HTML"),
+        ("id=\"verdict\"", "id=\"answer\"", "the id answer is there twice"),
+        ("href=\"#verdict\"", "href=\"#nowhere\"", "leads nowhere"),
+        ("href=\"#verdict\"", "href=\"https://example.org\"", "leads nowhere"),
+        ("<main", "<img><main", "there is a img"),
+        ("default-src 'none'; ", "", "the policy allows too much"),
+        ("<main", "<script></script><main", "1 policies and 2 scripts"),
+        ("<main", "<main onclick=\"\"", "main has onclick"),
+        ("<caption>", "<caption hidden></caption><caption>", "a table has no name"),
+        (" scope=\"col\"", "", "a th has no name"),
+        ("<h2", "<h2></h2><h4>deep</h4><h2", "\"deep\" leaves out a level"),
+        ("Client</h3>", "Client is NaN</h3>", "a hole: Client is NaN"),
+        ("data-tip=\"", "data-tip=\"null ", "a hole: data-tip"),
+    ] {
+        let bad = good.replacen(from, to, 1);
+        assert_ne!(bad, good, "{from}");
+        let faults = sound::faults(&bad);
+        assert!(faults.iter().any(|found| found.contains(fault)), "{from} -> {to}: {faults:#?}");
+    }
+}
+
+#[test]
+fn what_a_document_says_is_text_and_never_markup() {
+    let hostile = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&amp;</style></pre></svg>";
+    let mut document = example("observed");
+    document.warnings.push(hostile.to_owned());
+    document.incomplete_reason = Some(hostile.to_owned());
+    document.complete = false;
+    document.command.push(hostile.to_owned());
+    hostile.clone_into(&mut document.server.product);
+    hostile.clone_into(&mut document.client.version);
+    document.server.settings.insert(hostile.to_owned(), hostile.to_owned());
+    for script in &mut document.plan.workload {
+        hostile.clone_into(&mut script.name);
+        hostile.clone_into(&mut script.text);
+    }
+    for (index, cell) in document.cells.iter_mut().enumerate() {
+        cell.workload = format!("{hostile}{index}");
+        for round in &mut cell.rounds {
+            round.errors.push(hostile.to_owned());
+            for conflict in &mut round.conflicts {
+                hostile.clone_into(&mut conflict.reason);
+                hostile.clone_into(&mut conflict.command);
+                conflict.object = Some(hostile.to_owned());
+            }
+            for wait in round.server.iter_mut().flat_map(|server| &mut server.waits) {
+                hostile.clone_into(&mut wait.event);
+            }
+            for anomaly in round.verdict.iter_mut().flat_map(|verdict| &mut verdict.anomalies) {
+                anomaly.witness = vec![hostile.to_owned()];
+                hostile.clone_into(&mut anomaly.known_as);
+            }
+        }
+    }
+    let page = to_html(&document);
+    let faults = sound::faults(&page);
+    assert!(faults.is_empty(), "{faults:#?}");
+    assert_eq!(page.matches("<script").count(), 1, "only the page's own script");
+    assert!(!page.contains("<img"));
+}
+
+#[test]
+fn a_large_comparison_stays_below_two_megabytes() {
+    let mut document = example("observed");
+    let model = document.cells.clone();
+    document.cells.clear();
+    for index in 0..30_u32 {
+        let mut cell = model[[0, 2, 3][index as usize % 3]].clone();
+        cell.clients = 1 << (index / 3);
+        let rounds = cell.rounds.clone();
+        cell.rounds = (0..20)
+            .map(|number| {
+                let mut round = rounds[number as usize % rounds.len()].clone();
+                round.round = number + 1;
+                round
+            })
+            .collect();
+        document.cells.push(cell);
+    }
+    let page = to_html(&document);
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
+}
+
+#[test]
+fn a_grave_result_says_so_first() {
+    for (name, word) in [
+        ("interrupted", "INCOMPLETE"),
+        ("broken-promise", "PROMISE BROKEN"),
+        ("violated", "WRONG DATA"),
+        ("level-mismatch", "OTHER LEVEL"),
+    ] {
+        let outline = outline::of(&to_html(&example(name)));
+        let place = |text: &str| outline.find(text);
+        assert!(place(word).is_some_and(|at| Some(at) < place("table:")), "{name}: {outline}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is missing or out of range, there is a page without a hole in it.
+    #[test]
+    fn a_mutilated_document_makes_a_sound_page(
+        which in 0_usize..12,
+        wounds in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..mutilate::KINDS), 1..6),
+    ) {
+        let (name, document) = examples::all().swap_remove(which);
+        if let Some(document) = mutilate::wounded(&document, &wounds) {
+            let faults = sound::faults(&to_html(&document));
+            prop_assert!(faults.is_empty(), "{}: {:#?}", name, faults);
+        }
+    }
+}
