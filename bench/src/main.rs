@@ -11,8 +11,9 @@ use isobench_bench::checking::{self, CheckPlan};
 use isobench_bench::client::{ClientError, INTERRUPTED};
 use isobench_bench::contender::{Contender, Pair, find_pgbench};
 use isobench_bench::null_server::{NullServer, raise_file_limit};
+use isobench_bench::observing::{self, ObservingPlan};
 use isobench_bench::options::{
-    CheckOptions, Compare, ExtraOptions, NullOptions, Options, RecordingOptions, Tool,
+    CheckOptions, Compare, ExtraOptions, NullOptions, ObserverOptions, Options, RecordingOptions, Tool,
 };
 use isobench_bench::raw_loop;
 use isobench_bench::recording::{self, RecordingPlan};
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Some(Tool::Connections(options)) => extra(&options, true),
         Some(Tool::Features(options)) => extra(&options, false),
         Some(Tool::Recording(options)) => recorded(&options),
+        Some(Tool::Observer(options)) => observed(&options),
         Some(Tool::Check(options)) => checked(&options),
         None => compare(&options.compare),
     };
@@ -115,6 +117,26 @@ fn recorded(options: &RecordingOptions) -> Result<ExitCode, Failure> {
         let (server, address) = servers::embedded(&server_plan)?;
         print!("{}", recording::lines(&plan, "postgres", &address, true, folder.path())?);
         drop(server);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Compares what it costs the server to be observed.
+fn observed(options: &ObserverOptions) -> Result<ExitCode, Failure> {
+    let plan = ObservingPlan {
+        pairs: options.pairs,
+        time: Duration::from_secs(options.time),
+        server_bin: options.server_bin.clone(),
+    };
+    if let Some(warning) = table::load_warning(&std::fs::read_to_string("/proc/loadavg").unwrap_or_default())
+    {
+        println!("{warning}");
+    }
+    println!("{}", observing::heading());
+    for (number, case) in (1..).zip(&observing::CASES) {
+        if options.case.is_none_or(|only| only == number) {
+            println!("{}", observing::line(&plan, case)?);
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -39,6 +39,8 @@ pub enum Tool {
     Check(CheckOptions),
     /// Compares runs that are recorded for the isolation checker with runs that aren't.
     Recording(RecordingOptions),
+    /// Compares a server that is observed (waits and locks, ten times a second) with one that isn't.
+    Observer(ObserverOptions),
 }
 
 /// Options of the comparison.
@@ -155,6 +157,23 @@ pub struct RecordingOptions {
     /// Leave PostgreSQL out.
     #[arg(long)]
     pub null_only: bool,
+}
+
+/// Options of the comparison with the observer.
+#[derive(Debug, Args)]
+pub struct ObserverOptions {
+    /// Pairs of stretches, one observed, one not.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub pairs: u32,
+    /// Seconds of each stretch.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub time: u64,
+    /// Only the case with this number (1 to 3).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
+    pub case: Option<u8>,
+    /// Folder with initdb and postgres for the embedded server [default: the newest installed].
+    #[arg(long, value_name = "FOLDER")]
+    pub server_bin: Option<PathBuf>,
 }
 
 /// Options of the checker's benchmark.

@@ -45,5 +45,5 @@ mod watch;
 pub use compare::{CountComparison, OwnCounts};
 pub use observed::{Counter, LockWait, Observed, PredicateLocks, Sample, ServerProcesses, Sessions, WaitRow};
 pub use observer::{Connect, Observer, Settings};
-pub use processes::LocalServer;
+pub use processes::{LocalServer, Processes};
 pub use views::{COCKROACHDB_VIEWS, Column, POSTGRESQL_VIEWS, Source, View};

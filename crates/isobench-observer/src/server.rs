@@ -175,7 +175,7 @@ impl Sight {
     fn cant(&mut self, what: &str, refusal: Refusal) {
         match refusal {
             Refusal::Never(why) | Refusal::Now(why) => {
-                self.notes.push(format!("{what} can't be read: {why}"))
+                self.notes.push(format!("{what} can't be read: {why}"));
             }
             // Told once, with the reason, at the end.
             Refusal::Lost => {}

@@ -1,0 +1,191 @@
+//! What it costs the server to be observed: waits and locks sampled ten times a second, or not.
+//!
+//! The same clients go on all the time; every other stretch is observed. So, unlike the rest of this program, this measures within
+//! one process, with isobench's own runner: two programs one after the other would differ by more than what is looked for.
+
+use std::time::Duration;
+
+use isobench_database::{Database, InitOptions, detect, init};
+use isobench_observer::{LocalServer, Observer, Processes, Settings};
+use isobench_pgserver::{Server, ServerOptions};
+use isobench_pgwire::{ConnectOptions, Connection, Host};
+use isobench_runner::{
+    Control, ErrorClass, Fleet, Job, Protocol, RetryPolicy, RunSpec, Stop, Watch, Workload,
+};
+use isobench_script::{Mix, Symbols, Value, Variables, Weighted, find_builtin, parse};
+use isobench_stats::{Ratio, paired_ratio};
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// What the clients do.
+#[derive(Clone, Copy, Debug)]
+pub struct ObservedCase {
+    /// The built-in script.
+    pub script: &'static str,
+    /// The level of the sessions.
+    pub level: &'static str,
+    /// Clients.
+    pub clients: usize,
+    /// Scale of the tables.
+    pub scale: u32,
+}
+
+/// The cases: many small transactions, many that write, and many sessions in conflict that hold predicate locks.
+pub const CASES: [ObservedCase; 3] = [
+    ObservedCase { script: "select-only", level: "read committed", clients: 8, scale: 10 },
+    ObservedCase { script: "tpcb-like", level: "read committed", clients: 8, scale: 10 },
+    ObservedCase { script: "tpcb-like", level: "serializable", clients: 64, scale: 1 },
+];
+
+/// Settings of the server: commits that don't wait for the disk, so that the processor is what is short, and nothing in the
+/// background at times of its own.
+const SETTINGS: [(&str, &str); 5] = [
+    ("max_connections", "100"),
+    ("synchronous_commit", "off"),
+    ("autovacuum", "off"),
+    ("checkpoint_timeout", "1h"),
+    ("max_wal_size", "8GB"),
+];
+
+/// What is compared, and how.
+#[derive(Clone, Debug)]
+pub struct ObservingPlan {
+    /// Pairs of stretches, one observed, one not.
+    pub pairs: u32,
+    /// The length of a stretch.
+    pub time: Duration,
+    /// Binaries of the embedded server, if not the newest installed.
+    pub server_bin: Option<std::path::PathBuf>,
+}
+
+/// A stretch: committed transactions per second, and the server's CPU time for each in µs.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    tps: f64,
+    cpu: f64,
+}
+
+/// The line of a table for one case: tps and the server's CPU, observed divided by not observed, with 95 % intervals.
+///
+/// # Errors
+/// There is no server, or it refuses something.
+pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure> {
+    let server = Server::start(&server_options(plan), &mut |line| eprintln!("{line}"))?;
+    let host = Host::unix(server.socket_dir(), server.port());
+    let mut options = ConnectOptions::new(host, server.user(), server.database());
+    let mut connection = Connection::open(&options)?;
+    let database = detect(&mut connection)?;
+    let tables = InitOptions { scale: case.scale, ..InitOptions::default() };
+    init(&mut connection, &database, &tables, &mut |_| {})?;
+    connection.close();
+    let processes = Processes::find(LocalServer::Postmaster(server.pid()), None)?;
+    let observer = observer(&options, &database);
+    observer.before_sessions();
+    observer.end();
+    options.options = Some(format!("-cdefault_transaction_isolation={}", case.level.replace(' ', "\\ ")));
+    let connect = |_| Connection::open(&options).map(|connection| (connection, ()));
+    let job = job(case, &database)?;
+    let (mut fleet, _) = Fleet::open(&job, &connect)?;
+    let mut stretch = |observed: bool| -> Result<Stretch, Failure> {
+        if observed {
+            observer.begin();
+        }
+        let begin = processes.cpu().unwrap_or_default();
+        let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
+        let report = |event| eprintln!("{event:?}");
+        let outcome = fleet.run(&job, Stop::Time(plan.time), &Control::new(), &report, watch, &mut []);
+        let cpu = processes.cpu().unwrap_or_default() - begin;
+        if observed {
+            observer.end();
+        }
+        let committed = outcome.ledger().transactions.committed;
+        if committed == 0 {
+            return Err("no transaction was committed".into());
+        }
+        let tps = committed as f64 / outcome.elapsed.as_secs_f64();
+        Ok(Stretch { tps, cpu: cpu * 1e6 / committed as f64 })
+    };
+    stretch(false)?;
+    let mut pairs = Vec::new();
+    for pair in 0..plan.pairs {
+        // Who comes first changes, so that a drift hits both.
+        let first = stretch(pair % 2 == 0)?;
+        let second = stretch(pair % 2 != 0)?;
+        pairs.push(if pair % 2 == 0 { (first, second) } else { (second, first) });
+    }
+    drop(fleet);
+    let observed = observer.after_sessions();
+    for note in &observed.notes {
+        eprintln!("note: {note}");
+    }
+    let ratio = |value: fn(&Stretch) -> f64| {
+        let values: Vec<_> = pairs.iter().map(|(with, without)| (value(with), value(without))).collect();
+        paired_ratio(&values).map_or_else(String::new, shown)
+    };
+    let mean = |value: fn(&Stretch) -> f64| {
+        pairs.iter().map(|(_, without)| value(without)).sum::<f64>() / pairs.len() as f64
+    };
+    Ok(format!(
+        "{:36} {:24} {:24} {:>9.0} {:>8.1} µs {:>6} {:>7.2} ms",
+        format!("{}/{}/{}", case.script, case.level, case.clients),
+        ratio(|stretch| stretch.tps),
+        ratio(|stretch| stretch.cpu),
+        mean(|stretch| stretch.tps),
+        mean(|stretch| stretch.cpu),
+        observed.at_s.len(),
+        observed.sampling_s * 1e3,
+    ))
+}
+
+/// The head of the table.
+pub fn heading() -> String {
+    format!(
+        "{:36} {:24} {:24} {:>9} {:>11} {:>6} {:>10}",
+        "observed/not observed", "tps", "server CPU", "tps", "CPU", "looks", "they took"
+    )
+}
+
+fn shown(ratio: Ratio) -> String {
+    match ratio.low.zip(ratio.high) {
+        Some((low, high)) => format!("{:.4} ({low:.4}..{high:.4})", ratio.mean),
+        None => format!("{:.4}", ratio.mean),
+    }
+}
+
+fn server_options(plan: &ObservingPlan) -> ServerOptions {
+    let settings = SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    ServerOptions { bin: plan.server_bin.clone(), version: None, settings }
+}
+
+fn observer(options: &ConnectOptions, database: &Database) -> Observer {
+    let options = options.clone();
+    let connect = Box::new(move || Ok(Connection::open(&options)?));
+    Observer::start(connect, database, None, &Settings::default())
+}
+
+fn job(case: &ObservedCase, database: &Database) -> Result<Job, Failure> {
+    let mut symbols = Symbols::new();
+    let builtin = find_builtin(case.script)?;
+    let script = parse(builtin.description, builtin.text, &mut symbols)?;
+    let mix = Mix::new(vec![Weighted { script, weight: 1 }])?;
+    let scale = symbols.intern("scale");
+    let mut variables = Variables::new(&symbols);
+    variables.set(scale, Value::Int(case.scale.into()));
+    let workload = Workload { mix, symbols, variables };
+    let spec = RunSpec {
+        clients: case.clients,
+        protocol: Protocol::Prepared,
+        retry: RetryPolicy::UNLIMITED,
+        seed: 1,
+        grace: Duration::from_secs(10),
+        ..RunSpec::default()
+    };
+    let product = database.product;
+    let classify = move |error: &isobench_pgwire::ServerError| {
+        product.conflict(error).map_or(ErrorClass::Other, |conflict| ErrorClass::Conflict {
+            reason: conflict.reason,
+            object: conflict.object,
+        })
+    };
+    Ok(Job::new(spec, workload, Box::new(classify)))
+}
