@@ -32,6 +32,8 @@ mod rows;
 mod scale;
 mod subject;
 mod sweep;
+#[cfg(test)]
+mod tests;
 mod throughput;
 mod time_ledger;
 mod wait_kinds;

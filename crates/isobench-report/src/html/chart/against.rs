@@ -9,7 +9,7 @@ use super::data::Data;
 use super::frame::{ABOVE, BELOW, LINE, NAMES, Name, Plot, WIDTH, left_of, picture, text};
 use super::marks::{marker, path, series, tipped, whisker};
 use super::scale::{Scale, Tick};
-use super::subject::{Group, Subject, groups};
+use super::subject::{Group, RATE, Subject, groups, name_of};
 use crate::csv::number;
 use crate::document::{Cell, Document, Interval};
 use crate::numbers::{count, optional, short};
@@ -28,6 +28,8 @@ struct Factor {
     of: fn(&Cell) -> Option<f64>,
     /// Its name below the axis.
     name: &'static str,
+    /// The titles of the factors that vary within a plot: this one, and what goes with it.
+    varies: [&'static str; 2],
     /// True if two cells differ in other factors.
     apart: fn(&Cell, &Cell) -> bool,
     /// The two measurements.
@@ -36,12 +38,43 @@ struct Factor {
 
 /// What is measured.
 struct Measure {
+    /// Its name at the axis.
     name: &'static str,
+    /// What stands before and after a number in a sentence.
+    words: (&'static str, &'static str),
     /// Mean and interval in a cell.
     of: fn(&Cell) -> Interval,
     logarithmic: bool,
     /// True if a line shows where the measurement equals the factor.
     diagonal: bool,
+}
+
+const COMMITTED: Measure = Measure {
+    name: "committed per s",
+    words: ("", " committed per s"),
+    of: |cell| cell.summary.tps,
+    logarithmic: false,
+    diagonal: false,
+};
+
+impl Measure {
+    /// A scale for all that is shown of it.
+    fn scale(&self, shown: &[Combination], from: f64, to: f64) -> Scale {
+        let points = shown.iter().flat_map(|combination| &combination.lines).flat_map(|line| &line.points);
+        let values = points.map(|(_, cell)| (self.of)(cell)).flat_map(|interval| [interval.mean, interval.low.and(interval.high)]);
+        if self.logarithmic {
+            Scale::log(values.flatten(), 1.15, from, to)
+        } else {
+            Scale::from_zero(values.flatten(), from, to)
+        }
+    }
+
+    /// "392 (382–402) committed per s".
+    fn said(&self, interval: Interval) -> String {
+        let ends = interval.low.zip(interval.high);
+        let around = ends.map_or_else(String::new, |(low, high)| format!(" ({}–{})", short(low), short(high)));
+        format!("{}{}{around}{}", self.words.0, optional(interval.mean), self.words.1)
+    }
 }
 
 static CLIENTS: Factor = Factor {
@@ -51,10 +84,17 @@ static CLIENTS: Factor = Factor {
               conflict as a share of the attempts started, over all rounds. The axis of clients is logarithmic.",
     of: |cell| Some(f64::from(cell.clients)),
     name: "clients",
+    varies: ["clients", "jobs"],
     apart: |one, other| !alike(one, other) || one.rate != other.rate,
     plots: [
-        Measure { name: "committed per s", of: |cell| cell.summary.tps, logarithmic: false, diagonal: false },
-        Measure { name: "conflicts, % of the attempts", of: conflicts, logarithmic: false, diagonal: false },
+        Measure { diagonal: false, ..COMMITTED },
+        Measure {
+            name: "conflicts, % of the attempts",
+            words: ("", " % of the attempts in conflict"),
+            of: conflicts,
+            logarithmic: false,
+            diagonal: false,
+        },
     ],
 };
 
@@ -66,10 +106,17 @@ static RATES: Factor = Factor {
               logarithmic.",
     of: |cell| cell.rate,
     name: "transactions due per s",
+    varies: [RATE, "jobs"],
     apart: |one, other| !alike(one, other) || one.clients != other.clients,
     plots: [
-        Measure { name: "committed per s", of: |cell| cell.summary.tps, logarithmic: false, diagonal: true },
-        Measure { name: "99th percentile of latency, ms", of: p99, logarithmic: true, diagonal: false },
+        Measure { diagonal: true, ..COMMITTED },
+        Measure {
+            name: "99th percentile of latency, ms",
+            words: ("p99 ", " ms"),
+            of: p99,
+            logarithmic: true,
+            diagonal: false,
+        },
     ],
 };
 
@@ -156,9 +203,9 @@ fn combinations<'a>(groups: &'a [Group<'a>], factor: &Factor) -> Vec<Combination
     let mut found: Vec<Combination> = Vec::new();
     for group in groups {
         for subject in &group.members {
-            let Some(value) = (factor.of)(subject.cell).filter(|value| value.is_finite() && *value > 0.0) else {
-                continue;
-            };
+            let value = (factor.of)(subject.cell).filter(|value| value.is_finite() && *value > 0.0);
+            let measured = factor.plots.iter().any(|measure| (measure.of)(subject.cell).mean.is_some());
+            let Some(value) = value.filter(|_| measured) else { continue };
             let same = |known: &&mut Combination| {
                 known.lines.first().is_some_and(|line| !(factor.apart)(line.subject.cell, subject.cell))
             };
@@ -166,7 +213,7 @@ fn combinations<'a>(groups: &'a [Group<'a>], factor: &Factor) -> Vec<Combination
             let combination = match index.and_then(|index| found.get_mut(index)) {
                 Some(known) => known,
                 None => {
-                    found.push(Combination { name: others(&group.name, factor.name), lines: Vec::new() });
+                    found.push(Combination { name: others(group, factor), lines: Vec::new() });
                     let Some(new) = found.last_mut() else { continue };
                     new
                 }
@@ -188,11 +235,11 @@ fn combinations<'a>(groups: &'a [Group<'a>], factor: &Factor) -> Vec<Combination
     found
 }
 
-/// The name of a group without the factor that varies within the figure.
-fn others(name: &str, factor: &str) -> String {
-    let word = if factor == "clients" { "clients " } else { "rate " };
-    let parts = name.split(", ").filter(|part| !part.starts_with(word) && !part.starts_with("jobs "));
-    parts.collect::<Vec<_>>().join(", ")
+/// The name of a group without what varies within a plot.
+fn others(group: &Group, factor: &Factor) -> String {
+    let mut factors = group.factors.clone();
+    factors.retain(|(title, _)| !factor.varies.contains(title));
+    name_of(&factors)
 }
 
 /// The factor's values, rising.
@@ -213,20 +260,10 @@ fn plot(
     top: f64,
 ) -> (Markup, f64) {
     let edges = (top + ABOVE, top + ABOVE + HEIGHT);
-    let measured: Vec<f64> = shown
-        .iter()
-        .flat_map(|combination| &combination.lines)
-        .flat_map(|line| &line.points)
-        .map(|(_, cell)| (measure.of)(cell))
-        .flat_map(|interval| [interval.mean, interval.low.and(interval.high)])
-        .flatten()
-        .collect();
-    let up = if measure.logarithmic {
-        Scale::log(measured, 1.15, edges.1, edges.0)
-    } else {
-        Scale::from_zero(measured, edges.1, edges.0)
-    };
-    let plot = Plot { left: left_of(&[(&up, 5)]), right: WIDTH - NAMES, top: edges.0, bottom: edges.1 };
+    let up = measure.scale(shown, edges.1, edges.0);
+    let lefts = factor.plots.iter().map(|measure| left_of(&[(&measure.scale(shown, 1.0, 0.0), 5)]));
+    let left = lefts.fold(0.0, f64::max);
+    let plot = Plot { left, right: WIDTH - NAMES, top: edges.0, bottom: edges.1 };
     let along = Scale::log(values.iter().copied(), 1.08, plot.left, plot.right);
     let ticks: Vec<Tick> = values.iter().map(|value| Tick { value: *value, label: short_label(*value) }).collect();
     let end = |line: &Line| {
@@ -263,8 +300,7 @@ fn drawn_line(line: &Line, factor: &Factor, measure: &Measure, along: &Scale, up
         @for (value, interval, mean) in &known {
             @let x = along.at(*value);
             @let ends = interval.low.zip(interval.high);
-            @let around = ends.map_or_else(String::new, |(low, high)| format!(" ({}–{})", short(low), short(high)));
-            @let tip = format!("{}, {} {}: {}{around} {}", line.subject.name, short_label(*value), factor.name, short(*mean), measure.name);
+            @let tip = format!("{}, {} {}: {}", line.subject.name, short_label(*value), factor.name, measure.said(*interval));
             @let mark = html! {
                 @if let Some((low, high)) = ends { (whisker((x, up.at(low)), (x, up.at(high)))) }
                 (marker(line.subject.style, x, up.at(*mean)))
@@ -287,16 +323,9 @@ fn words(all: &[Combination], factor: &Factor) -> String {
                 .points
                 .iter()
                 .map(|(value, cell)| {
-                    let [above, below] = &factor.plots;
-                    format!(
-                        "{} {}: {} {}, {} {}",
-                        short_label(*value),
-                        factor.name,
-                        optional((above.of)(cell).mean),
-                        above.name,
-                        optional((below.of)(cell).mean),
-                        below.name
-                    )
+                    let said = factor.plots.iter().map(|measure| measure.said((measure.of)(cell)));
+                    let said = said.collect::<Vec<_>>().join(", ");
+                    format!("{said} at {} {}", short_label(*value), factor.name)
                 })
                 .collect();
             sentences.push(format!("{}{place}: {}", line.subject.name, points.join("; ")));

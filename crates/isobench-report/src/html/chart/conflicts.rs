@@ -6,7 +6,7 @@ use super::Figure;
 use super::data::Data;
 use super::frame::picture;
 use super::marks::{bar, series};
-use super::rows::{ENDS, Rows, Track};
+use super::rows::{ENDS, PARTS, Rows, Track};
 use super::scale::Scale;
 use super::subject::{Group, Subject, groups};
 use crate::document::{Conflict, Document};
@@ -49,7 +49,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
         return None;
     }
     let shares = all.iter().filter_map(|(_, own)| Some(100.0 * own.share(own.reasons.first()?.count)));
-    let scale = Scale::from_zero(shares, ENDS.0, ENDS.1);
+    let scale = Scale::from_zero(shares, PARTS, ENDS.1);
     let most = if all.len() > MANY_CELLS { FEW } else { MOST };
     let (drawn, height) = drawn(&all, &scale, most);
     let description = words(&all);

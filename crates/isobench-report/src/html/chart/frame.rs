@@ -49,6 +49,22 @@ pub fn fitting(text: &str, room: f64) -> String {
     cut.trim_end().to_owned() + "…"
 }
 
+/// The text in at most so many lines, broken between words; the last one is cut where it has no room.
+pub fn lines(text: &str, room: f64, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split_whitespace() {
+        let full = lines.len() >= most;
+        let Some(line) = lines.last_mut() else { continue };
+        let longer = if line.is_empty() { word.to_owned() } else { format!("{line} {word}") };
+        if full || line.is_empty() || width_of(&longer) <= room {
+            *line = longer;
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines.iter().map(|line| fitting(line, room)).collect()
+}
+
 /// A line of text that begins at a place, cut where it has no room; the whole of it is shown at a pointer.
 pub fn text(class: &str, (x, y): (f64, f64), words: &str, room: f64) -> Markup {
     let shown = fitting(words, room);
@@ -78,8 +94,7 @@ impl Plot {
     pub fn rising(&self, scale: &Scale, most: usize, what: &str) -> Markup {
         html! {
             (text("axis", (0.0, self.top - 9.0), what, WIDTH))
-            @for tick in scale.ticks(most) {
-                @let y = scale.at(tick.value);
+            @for (tick, y) in apart(scale, most) {
                 line class=(if tick.value == 0.0 { "base" } else { "grid" })
                     x1=(u(self.left)) x2=(u(self.right)) y1=(u(y)) y2=(u(y)) {}
                 text class="tick end" x=(u(self.left - 7.0)) y=(u(y)) dy="0.35em" { (tick.label) }
@@ -113,6 +128,20 @@ impl Plot {
             }
         }
     }
+}
+
+/// The ticks of an upright scale with their heights, without those that touch the one below.
+fn apart(scale: &Scale, most: usize) -> Vec<(Tick, f64)> {
+    let mut last = f64::INFINITY;
+    let mut ticks = Vec::new();
+    for tick in scale.ticks(most) {
+        let y = scale.at(tick.value);
+        if y <= last - LINE + 5.0 {
+            last = y;
+            ticks.push((tick, y));
+        }
+    }
+    ticks
 }
 
 /// The name of a line.
@@ -195,6 +224,13 @@ mod tests {
         assert_eq!(fitting("serializable", 200.0), "serializable");
         assert_eq!(fitting("exponential:base=1ms", 100.0), "exponenti…");
         assert_eq!(fitting("x", f64::NAN), "…");
+    }
+
+    #[test]
+    fn texts_are_broken_between_words() {
+        assert_eq!(lines("one two three four five", 100.0, 2), ["one two", "three fou…"]);
+        assert_eq!(lines("", 100.0, 2), [""]);
+        assert_eq!(lines("one two", 0.0, 1), ["…"]);
     }
 
     #[test]

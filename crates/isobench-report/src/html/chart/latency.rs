@@ -73,14 +73,25 @@ fn line<'a>(subject: &'a Subject) -> Option<Line<'a>> {
         merged.merge(&round.latency_ms.distribution()?);
     }
     let population = merged.len();
-    let reach = (population as f64).log10().min(6.0);
-    let percents = (0..=POINTS).map(|index| {
-        let beyond = 10_f64.powf(-reach * f64::from(index) / f64::from(POINTS));
-        (1.0 - beyond) * 100.0
-    });
-    let known = percents.filter_map(|percent| Some((percent, merged.percentile(percent)?)));
-    let points: Vec<(f64, f64)> = known.filter(|(_, ms)| ms.is_finite()).collect();
+    let points = thinned(&merged);
     (points.len() > 1).then_some(Line { subject, points, population })
+}
+
+/// Points of a distribution, at percentages that are equally far apart in the picture. The last one has one transaction beyond.
+fn thinned(distribution: &LatencyHistogram) -> Vec<(f64, f64)> {
+    let population = distribution.len() as f64;
+    let reach = population.log10().min(6.0);
+    let mut steps = distribution.steps().peekable();
+    let mut points = Vec::new();
+    for index in 0..=POINTS {
+        let beyond = 10_f64.powf(-reach * f64::from(index) / f64::from(POINTS));
+        let percent = (1.0 - beyond) * 100.0;
+        while steps.peek().is_some_and(|(_, below)| (*below as f64) < population * (1.0 - beyond)) {
+            steps.next();
+        }
+        points.extend(steps.peek().map(|(ms, _)| (percent, *ms)).filter(|(_, ms)| ms.is_finite()));
+    }
+    points
 }
 
 fn plot(group: &Group, lines: &[Line], latencies: &[f64], most: f64, top: f64) -> (Markup, f64) {

@@ -4,13 +4,16 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use super::frame::{BELOW, LINE, WIDTH, labels_below, text, width_of};
+use super::frame::{BELOW, LINE, WIDTH, labels_below, lines, text, width_of};
 use super::marks::{marker, u};
 use super::scale::{Scale, Tick};
 use super::subject::Subject;
 
 /// Where scales of rows begin and end: marks at the ends have room.
 pub const ENDS: (f64, f64) = (7.0, 593.0);
+
+/// Where parts of a cell begin: below its name.
+pub const PARTS: f64 = 22.0;
 
 /// The thickness of a part's track.
 const PART: f64 = 11.0;
@@ -64,8 +67,11 @@ impl Rows {
             return;
         }
         self.y += if self.y > 0.0 { LINE / 2.0 } else { 0.0 };
-        self.add(&text("heading", (0.0, self.y + 17.0), words, WIDTH));
-        self.y += LINE + 3.0;
+        for line in lines(words, WIDTH, 3) {
+            self.add(&text("heading", (0.0, self.y + 17.0), &line, WIDTH));
+            self.y += LINE;
+        }
+        self.y += 3.0;
     }
 
     /// The label of a cell, its value in words at the right, and the track below.
@@ -81,16 +87,20 @@ impl Rows {
         self.y += height;
     }
 
-    /// Something of a cell: its name and value, more about it in a second line, and the track below.
+    /// Something of a cell: its name in up to three lines, below it more about it and its value, and the track.
     pub fn part(&mut self, name: &str, detail: &str, value: &str) -> Track {
+        let mut drawn = String::new();
+        for line in lines(name, WIDTH - PARTS, 3) {
+            drawn += &text("", (PARTS, self.y + 17.0), &line, WIDTH).0;
+            self.y += LINE - 2.0;
+        }
         let y = self.y + 17.0;
-        let lines = html! {
-            (text("", (22.0, y), name, WIDTH - 32.0 - width_of(value)))
+        let below = html! {
+            (text("note", (PARTS, y), detail, WIDTH - PARTS - width_of(value) - 10.0))
             text class="end" x=(u(WIDTH)) y=(u(y)) { (value) }
-            (text("note", (22.0, y + LINE - 2.0), detail, WIDTH - 22.0))
         };
-        self.add(&lines);
-        self.y += if detail.is_empty() { LINE } else { 2.0 * LINE - 2.0 };
+        self.add(&PreEscaped(drawn + &below.0));
+        self.y += LINE;
         self.track(PART)
     }
 
@@ -110,7 +120,7 @@ impl Rows {
 
     /// Leaves some room before the next cell.
     pub fn gap(&mut self) {
-        self.y += LINE / 2.0;
+        self.y += 5.0;
     }
 
     /// Draws what was made elsewhere.

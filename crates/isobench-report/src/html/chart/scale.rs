@@ -124,11 +124,6 @@ impl Scale {
         self.high
     }
 
-    /// The lowest value of the scale.
-    pub fn low(&self) -> f64 {
-        self.low
-    }
-
     /// Round values within the scale, rising, at most so many (of percentages: those that the scale reaches).
     pub fn ticks(&self, most: usize) -> Vec<Tick> {
         match self.shape {
@@ -283,7 +278,7 @@ mod tests {
                 prop_assert!(ticks.is_sorted_by(|one, next| one.value < next.value), "{ticks:?}");
                 prop_assert!(ticks.len() <= most.max(PERCENTAGES.len()));
                 for tick in &ticks {
-                    prop_assert!(tick.value >= scale.low() && tick.value <= scale.high(), "{tick:?} {scale:?}");
+                    prop_assert!(tick.value >= scale.low && tick.value <= scale.high, "{tick:?} {scale:?}");
                     prop_assert!(tick.label.chars().count() <= 12, "{tick:?}");
                 }
                 for value in values.iter().copied().chain([other]).chain(ticks.iter().map(|tick| tick.value)) {

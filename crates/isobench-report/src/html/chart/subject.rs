@@ -6,6 +6,7 @@ use crate::document::{Cell, Document, Round};
 use crate::html::part::varying;
 use crate::numbers::short;
 use crate::summarise::{self, counted_rounds};
+use crate::text::columns::Column;
 
 /// So many levels differ in colour, marker and dashes.
 const STYLES: usize = 6;
@@ -26,8 +27,10 @@ pub struct Subject<'a> {
 
 /// Cells that differ in nothing but their levels.
 pub struct Group<'a> {
-    /// The other factors, as far as they vary in the document; empty if none does.
+    /// The other factors, as far as they vary in the document: "clients 8, backoff none"; empty if none does.
     pub name: String,
+    /// The same as names and values.
+    pub factors: Vec<(&'static str, String)>,
     /// Its cells, in the document's order.
     pub members: Vec<Subject<'a>>,
 }
@@ -70,23 +73,31 @@ pub fn groups(document: &Document) -> Vec<Group<'_>> {
     let levels = levels(document);
     let factors = varying(document);
     let rates = document.cells.windows(2).any(|pair| pair[0].rate != pair[1].rate);
-    let name = |cell: &Cell| {
-        let mut words: Vec<String> = factors
-            .iter()
-            .map(|factor| format!("{} {}", factor.title, (factor.show)(document, cell).join(" ")))
-            .collect();
+    let values = |cell: &Cell| {
+        let shown = |factor: &&Column| (factor.title, (factor.show)(document, cell).join(" "));
+        let mut values: Vec<(&'static str, String)> = factors.iter().map(shown).collect();
         if rates {
-            words.push(cell.rate.map_or_else(|| "no rate".to_owned(), |rate| format!("rate {} per s", short(rate))));
+            let rate = cell.rate.map_or_else(|| "as fast as possible".to_owned(), |rate| format!("{} per s", short(rate)));
+            values.push((RATE, rate));
         }
-        words.join(", ")
+        values
     };
     summarise::groups(document)
         .into_iter()
-        .map(|cells| Group {
-            name: cells.first().map(|cell| name(cell)).unwrap_or_default(),
-            members: cells.into_iter().map(|cell| subject(cell, &levels)).collect(),
+        .filter_map(|cells| {
+            let factors = values(cells.first()?);
+            let members = cells.into_iter().map(|cell| subject(cell, &levels)).collect();
+            Some(Group { name: name_of(&factors), factors, members })
         })
         .collect()
+}
+
+/// The title of the factor that isn't a column of the table.
+pub const RATE: &str = "rate";
+
+/// Factors in words.
+pub fn name_of(factors: &[(&'static str, String)]) -> String {
+    factors.iter().map(|(title, value)| format!("{title} {value}")).collect::<Vec<_>>().join(", ")
 }
 
 /// The names of the levels, those of the plan first.

@@ -44,9 +44,13 @@ pub fn figure(document: &Document) -> Option<Figure> {
     })
 }
 
-fn name(sweep: &SweepResult) -> String {
-    let level = sweep.level.map_or("the server's default level", |level| level.name());
-    format!("{level}, {}, backoff {}", counted(sweep.clients.into(), "client"), sweep.backoff)
+fn level(sweep: &SweepResult) -> &'static str {
+    sweep.level.map_or("the server's default level", |level| level.name())
+}
+
+/// What else was the same for all rates.
+fn factors(sweep: &SweepResult) -> String {
+    format!("{}, backoff {}", counted(sweep.clients.into(), "client"), sweep.backoff)
 }
 
 /// What was found, in words.
@@ -61,17 +65,19 @@ fn found(sweep: &SweepResult) -> String {
 
 fn sentence(sweep: &SweepResult) -> String {
     format!(
-        "{}: {}; limit {} ms, {} in a closed loop {} per s",
-        name(sweep),
+        "{}, {}: {}; limit {} ms; {} tried; in a closed loop {} per s",
+        level(sweep),
+        factors(sweep),
         found(sweep),
         short(sweep.limit_ms),
-        counted(sweep.tried.len() as u64, "rate") + " tried,",
+        counted(sweep.tried.len() as u64, "rate"),
         short(sweep.capacity)
     )
 }
 
 fn plot(sweep: &SweepResult, all: &[&SweepResult], top: f64) -> (Markup, f64) {
-    let edges = (top + LINE + ABOVE, top + LINE + ABOVE + HEIGHT);
+    let upper = top + 2.0 * LINE + ABOVE;
+    let edges = (upper, upper + HEIGHT);
     let tried = || all.iter().flat_map(|sweep| &sweep.tried);
     let latencies = tried().filter_map(|step| step.p99_ms).chain(all.iter().map(|sweep| sweep.limit_ms));
     let up = Scale::log(latencies, 1.3, edges.1, edges.0);
@@ -82,7 +88,8 @@ fn plot(sweep: &SweepResult, all: &[&SweepResult], top: f64) -> (Markup, f64) {
     let loops = along.at(sweep.capacity);
     let result = found(sweep);
     let marks = html! {
-        (text("label", (0.0, top + 17.0), &name(sweep), WIDTH - width_of(&result) - 10.0))
+        (text("label", (0.0, top + 17.0), level(sweep), WIDTH - width_of(&result) - 10.0))
+        (text("note", (0.0, top + LINE + 15.0), &factors(sweep), WIDTH))
         text class="end" x=(u(WIDTH)) y=(u(top + 17.0)) { (result) }
         (plot.rising(&up, 4, "p99, ms"))
         (plot.across(&along, &along.ticks(7), "transactions due per s"))

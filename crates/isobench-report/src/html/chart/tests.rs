@@ -1,0 +1,291 @@
+//! The figures of the example documents as outlines in text, compared with files; and what must be true of any document's.
+//!
+//! `ISOBENCH_BLESS=1 cargo test -p isobench-report` writes the files anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::{Figure, figures};
+use crate::document::{Cell, CellLevel, Document};
+use crate::summarise;
+
+/// A file below the golden ones.
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+/// The example documents as they were saved, with their names.
+static SAVED: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(golden("")).expect("the examples are there") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            found.push((name, fs::read_to_string(&path).expect("an example")));
+        }
+    }
+    // Pairs of documents lie there, too.
+    found.retain(|(_, text)| Document::from_json(text).is_ok());
+    found.sort();
+    found
+});
+
+/// An example as it was saved.
+fn example(name: &str) -> &'static str {
+    SAVED.iter().find(|(other, _)| other == name).map(|(_, text)| text.as_str()).expect("the example")
+}
+
+fn summarised(text: &str) -> Option<Document> {
+    let mut document = Document::from_json(text).ok()?;
+    summarise(&mut document);
+    Some(document)
+}
+
+/// The texts between a start tag and the next tag.
+fn texts<'a>(svg: &'a str, class: &str) -> Vec<&'a str> {
+    let start = format!("<text class=\"{class}\"");
+    let parts = svg.split(start.as_str()).skip(1);
+    parts.filter_map(|part| part.split_once('>')?.1.split('<').next()).collect()
+}
+
+/// How many elements have each class.
+fn classes(svg: &str) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for part in svg.split("class=\"").skip(1) {
+        for class in part.split('"').next().unwrap_or("").split(' ') {
+            *counts.entry(class.to_owned()).or_insert(0) += 1;
+        }
+    }
+    counts
+}
+
+/// What is worth reading of a figure: not the places of its marks.
+fn outline(figure: &Figure) -> String {
+    let mut text = format!("## {}: {}\n\n{}\n\n{}\n", figure.id, figure.title, figure.caption, figure.description);
+    let plain = |class: &str| texts(&figure.svg, class).join(" | ");
+    let _ = writeln!(text, "\naxes: {} {}", plain("axis"), plain("axis end"));
+    let _ = writeln!(text, "labels: {}", plain("label"));
+    let _ = writeln!(text, "ticks: {} / {}", plain("tick end"), plain("tick middle"));
+    let marks = classes(&figure.svg).into_iter().map(|(class, count)| format!("{class} {count}"));
+    let _ = writeln!(text, "marks: {}", marks.collect::<Vec<_>>().join(", "));
+    let lines: Vec<&str> = figure.csv.lines().collect();
+    let _ = writeln!(text, "data: {} lines", lines.len());
+    for line in lines.iter().take(6) {
+        let _ = writeln!(text, "  {line}");
+    }
+    text + "\n"
+}
+
+#[test]
+fn outlines_are_as_expected() {
+    let blessing = std::env::var_os("ISOBENCH_BLESS").is_some_and(|value| value == "1");
+    for (name, text) in SAVED.iter() {
+        let document = summarised(text).expect("an example can be read");
+        let found: String = figures(&document).iter().map(outline).collect();
+        let path = golden(&format!("charts/{name}.txt"));
+        if blessing {
+            fs::create_dir_all(golden("charts")).expect("the folder can be made");
+            fs::write(&path, &found).expect("the golden file can be written");
+        }
+        let expected = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}; bless it first"));
+        assert!(
+            expected == found,
+            "{} differs; if that is right, run ISOBENCH_BLESS=1 cargo test -p isobench-report\n\n{found}",
+            path.display()
+        );
+    }
+}
+
+/// What must be true of any figures.
+fn check(figures: &[Figure]) {
+    let mut ids = BTreeSet::new();
+    for figure in figures {
+        let Figure { id, title, caption, description, legend, svg, csv } = figure;
+        for text in [title, caption, description, legend, svg] {
+            for word in ["NaN", "inf ", "inf\"", "null", "undefined"] {
+                assert!(!text.contains(word), "{id} contains {word}: {text}");
+            }
+        }
+        for text in [title, caption, description] {
+            assert!(!text.trim().is_empty(), "{id} lacks words");
+        }
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>"), "{id}: {svg}");
+        for (opened, closed) in [("<g ", "</g>"), ("<text ", "</text>"), ("<title", "</title>"), ("<rect ", "</rect>")] {
+            assert_eq!(svg.matches(opened).count(), svg.matches(closed).count(), "{id}: {opened}");
+        }
+        for part in svg.split(" id=\"").skip(1) {
+            let own = part.split('"').next().unwrap_or("");
+            assert!(own.starts_with(id), "{own} of {id} doesn't begin with its figure's name");
+            assert!(ids.insert(own.to_owned()), "{own} exists twice");
+        }
+        for part in svg.split("url(#").chain(legend.split("url(#")).skip(1).filter(|part| part.contains(')')) {
+            let target = part.split(')').next().unwrap_or("");
+            if target.starts_with(id) {
+                assert!(ids.contains(target), "{id} refers to {target}, which doesn't exist");
+            }
+        }
+        for part in svg.split("data-tip=\"").skip(1) {
+            assert!(!part.starts_with('"'), "{id} has an empty tip");
+        }
+        assert!(!svg.contains("style=") && !svg.contains("fill=\"#") && !svg.contains("stroke=\""), "{id} has colours");
+        let columns = csv.lines().next().unwrap_or("").split(',').count();
+        assert!(columns > 1 && csv.ends_with('\n') && csv.lines().count() > 1, "{id}: {csv}");
+    }
+}
+
+#[test]
+fn examples_have_sound_figures() {
+    for (name, text) in SAVED.iter() {
+        let document = summarised(text).expect("an example can be read");
+        let figures = figures(&document);
+        check(&figures);
+        let size: usize = figures.iter().map(|figure| figure.svg.len() + figure.legend.len() + figure.csv.len()).sum();
+        assert!(size < 400_000, "{name}: {size} bytes");
+    }
+}
+
+#[test]
+fn nothing_measured_is_nothing_drawn() {
+    for (name, text) in SAVED.iter() {
+        let mut document = summarised(text).expect("an example can be read");
+        document.sweeps.clear();
+        for cell in &mut document.cells {
+            cell.rounds.clear();
+        }
+        summarise(&mut document);
+        assert_eq!(figures(&document), [], "{name}");
+    }
+}
+
+#[test]
+fn text_of_a_document_is_never_markup() {
+    let text = example("many-factors");
+    let evil = "</text><script>\\\"&";
+    let text = text.replace("tpcb-like", evil).replace("concurrent update", evil).replace("UPDATE", evil);
+    let mut document = summarised(&text).expect("it is a document still");
+    for (index, cell) in document.cells.iter_mut().enumerate() {
+        cell.workload = format!("{}{index}", cell.workload);
+        cell.level.effective = isobench_isolation::EffectiveLevel::Other("</title><script>".to_owned());
+    }
+    summarise(&mut document);
+    let figures = figures(&document);
+    assert!(figures.len() > 3);
+    check(&figures);
+    for figure in &figures {
+        assert!(!figure.svg.contains("<script>") && !figure.legend.contains("<script>"), "{}", figure.id);
+    }
+}
+
+#[test]
+fn many_cells_are_bounded() {
+    let text = example("observed");
+    let mut document = summarised(text).expect("an example can be read");
+    let cells: Vec<Cell> = document.cells.clone();
+    for clients in 1..8 {
+        document.cells.extend(cells.iter().cloned().map(|cell| Cell { clients: 10 * clients, ..cell }));
+    }
+    let more = document.cells.iter().flat_map(|cell| cell.rounds.first()).next().expect("a round").clone();
+    for cell in &mut document.cells {
+        let numbers = 10..27;
+        cell.rounds.extend(numbers.map(|round| crate::document::Round { round, ..more.clone() }));
+    }
+    summarise(&mut document);
+    let figures = figures(&document);
+    check(&figures);
+    let size: usize = figures.iter().map(|figure| figure.svg.len() + figure.legend.len() + figure.csv.len()).sum();
+    assert!(size < 1_400_000, "{size} bytes for {} cells of 20 rounds", document.cells.len());
+}
+
+#[test]
+fn a_cell_without_anything_is_no_reason_to_panic() {
+    let text = example("observed");
+    let mut document = summarised(text).expect("an example can be read");
+    let level = CellLevel::new(None, isobench_isolation::EffectiveLevel::Unknown);
+    document.cells.insert(0, Cell::new("", level));
+    document.plan.levels.clear();
+    summarise(&mut document);
+    check(&figures(&document));
+}
+
+/// Every place in a document, by its path of names and indexes.
+fn places(value: &Value, at: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
+    found.push(at.clone());
+    let children: Vec<(String, &Value)> = match value {
+        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), value)).collect(),
+        // All elements of a long list are alike.
+        Value::Array(list) => list.iter().enumerate().take(5).map(|(index, value)| (index.to_string(), value)).collect(),
+        _ => return,
+    };
+    for (name, child) in children {
+        at.push(name);
+        places(child, at, found);
+        at.pop();
+    }
+}
+
+/// Does something to one place.
+fn damage(document: &mut Value, place: &[String], how: usize) {
+    let Some((last, path)) = place.split_last() else { return };
+    let mut parent = document;
+    for name in path {
+        let next = match parent {
+            Value::Object(fields) => fields.get_mut(name),
+            Value::Array(list) => name.parse::<usize>().ok().and_then(|index| list.get_mut(index)),
+            _ => None,
+        };
+        let Some(next) = next else { return };
+        parent = next;
+    }
+    let changed = [Value::Null, 0.into(), 1e308.into(), (-1.5).into(), u64::MAX.into(), Value::Array(Vec::new())];
+    match parent {
+        Value::Object(fields) => match changed.get(how) {
+            Some(value) => drop(fields.insert(last.clone(), value.clone())),
+            None => drop(fields.remove(last)),
+        },
+        Value::Array(list) => {
+            let Some(index) = last.parse::<usize>().ok().filter(|index| *index < list.len()) else { return };
+            match changed.get(how) {
+                Some(value) => list[index] = value.clone(),
+                None => drop(list.remove(index)),
+            }
+        }
+        _ => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn mutilated_documents_are_drawn_as_far_as_they_go(
+        example in any::<prop::sample::Index>(),
+        wounds in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..7), 1..8),
+        again in any::<bool>(),
+    ) {
+        let (_, text) = example.get(&SAVED);
+        let mut value: Value = serde_json::from_str(text).expect("an example");
+        for (place, how) in wounds {
+            let mut found = Vec::new();
+            places(&value, &mut Vec::new(), &mut found);
+            let path = place.get(&found).clone();
+            let mut damaged = value.clone();
+            damage(&mut damaged, &path, how);
+            // What no document can hold is refused before anything is drawn.
+            if serde_json::from_value::<Document>(damaged.clone()).is_ok() {
+                value = damaged;
+            }
+        }
+        let mut document: Document = serde_json::from_value(value).expect("checked above");
+        // Both the summaries that fit the rounds, and whatever the document says.
+        if again {
+            summarise(&mut document);
+        }
+        check(&figures(&document));
+    }
+}
