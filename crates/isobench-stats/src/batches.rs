@@ -56,12 +56,15 @@ pub fn series_interval(bins: &[f64]) -> Option<SeriesEstimate> {
         let estimate = Estimate { mean, low: None, high: None, n };
         return Some(SeriesEstimate { estimate, ess: 1.0, batches: 0 });
     }
+    if bins.windows(2).all(|pair| pair[0].total_cmp(&pair[1]).is_eq()) {
+        let estimate = Estimate { mean, low: Some(mean), high: Some(mean), n };
+        return Some(SeriesEstimate { estimate, ess: n as f64, batches: BATCHES });
+    }
     let of_mean = variance_of_mean(&batch_means(bins, BATCHES));
     let half = critical_value((BATCHES - 1) as f64)? * of_mean.sqrt();
     let estimate = Estimate { mean, low: Some(mean - half), high: Some(mean + half), n };
-    // Equal batches of unequal bins would be worth infinitely many; 0 ÷ 0 is of equal bins.
     let ess = (variance / of_mean).clamp(1.0, n as f64);
-    Some(SeriesEstimate { estimate, ess: if ess.is_nan() { n as f64 } else { ess }, batches: BATCHES })
+    Some(SeriesEstimate { estimate, ess, batches: BATCHES })
 }
 
 /// Means of `count` equally long batches; what doesn't fill them is left out at the begin, where a rest of the warm-up
@@ -105,4 +108,63 @@ pub(crate) fn inflation(residuals: &[f64], constant: f64, factor: f64, most: f64
 pub(crate) fn variance_of(values: &[f64], mean: f64) -> f64 {
     let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
     squares / (values.len().max(2) - 1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_too_short_has_a_mean_only() {
+        let estimate = series_interval(&[1.0, 2.0, 3.0]).unwrap();
+        assert_eq!(estimate.estimate, Estimate { mean: 2.0, low: None, high: None, n: 3 });
+        assert_eq!((estimate.batches, estimate.ess), (0, 1.0));
+        let bins: Vec<f64> = (0..40).map(|index| f64::from(index % 7)).collect();
+        assert!(series_interval(&bins[1..]).unwrap().estimate.low.is_none());
+        assert!(series_interval(&bins).unwrap().estimate.low.is_some());
+    }
+
+    #[test]
+    fn nothing_and_the_infinite_have_no_mean() {
+        assert_eq!(series_interval(&[]), None);
+        assert_eq!(series_interval(&[f64::NAN; 50]), None);
+    }
+
+    #[test]
+    fn equal_bins_have_a_mean_without_doubt() {
+        let series = series_interval(&[5.0; 60]).unwrap();
+        assert_eq!(
+            (series.estimate.low, series.estimate.high),
+            (Some(series.estimate.mean), Some(series.estimate.mean))
+        );
+        assert!((series.estimate.mean - 5.0).abs() < 1e-12 && (series.ess - 60.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn long_waves_are_worth_few_bins() {
+        // The same values; in the second series neighbours are alike.
+        let quick: Vec<f64> = (0..200).map(|index| f64::from((index * 37) % 101)).collect();
+        let mut slow = quick.clone();
+        slow.sort_by(f64::total_cmp);
+        let (quick, slow) = (series_interval(&quick).unwrap(), series_interval(&slow).unwrap());
+        assert!(quick.ess > 50.0 && slow.ess < 5.0, "{} {}", quick.ess, slow.ess);
+        let width = |series: &SeriesEstimate| series.estimate.high.unwrap() - series.estimate.low.unwrap();
+        assert!(width(&slow) > 4.0 * width(&quick));
+    }
+
+    #[test]
+    fn batches_leave_out_the_begin() {
+        assert_eq!(batch_means(&[9.0, 1.0, 3.0, 5.0, 7.0], 2), [2.0, 6.0]);
+        assert!(batch_means(&[1.0], 2).is_empty() && batch_means(&[], 0).is_empty());
+    }
+
+    #[test]
+    fn the_inflation_is_ar1s() {
+        // Long and alternating by pairs: neighbours are uncorrelated. Long waves: the most that is believed.
+        let pairs: Vec<f64> = (0..4000).map(|index| if index / 2 % 2 == 0 { 1.0 } else { -1.0 }).collect();
+        assert!((inflation(&pairs, 1.0, 4.0, 0.8) - 1.0).abs() < 0.01);
+        let waves: Vec<f64> = (0..4000).map(|index| if index / 500 % 2 == 0 { 1.0 } else { -1.0 }).collect();
+        assert!((inflation(&waves, 1.0, 4.0, 0.8) - 9.0).abs() < 1e-9);
+        assert!((inflation(&[0.0; 20], 1.0, 4.0, 0.8) - 1.0).abs() < 1e-12);
+    }
 }

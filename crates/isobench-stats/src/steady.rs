@@ -20,7 +20,8 @@ const NEGLIGIBLE: f64 = 0.05;
 /// by more than noise, the first part is transient, and the rest is looked at in the same way; a slow rise is cut in several
 /// steps. More than noise is a distance of 3.4 standard errors, since the split is the worst of all, and 5 % of the mean; the
 /// standard error grows with the correlation of neighbours around the two means, as in AR(1). Series of 80 bins and more
-/// are looked at in at least 40 batches. Assumes that a disturbance lasts for a small part of the series.
+/// are looked at in at least 40 batches. Assumes that a disturbance lasts for a small part of the series. A steady drift from
+/// begin to end and a passing dip look like correlation to it: [`drift`] and [`is_bimodal`] find them.
 ///
 /// Simulated on steady series: at most one in twenty is cut without need, where neighbours correlate by 0.3 or less or there
 /// are 100 bins; up to one in ten with 0.6 in 20 to 60 bins. MSER (White 1997) was tried: it misses half of
@@ -39,7 +40,7 @@ pub fn transient(bins: &[f64]) -> Option<usize> {
 /// For a warm-up that goes on slice by slice: `bins` holds all slices, `last` is the length of the latest one. False with
 /// fewer than 20 bins. Method, assumptions and false alarms (which cost another slice): [`transient`].
 pub fn is_warm(bins: &[f64], last: usize) -> bool {
-    last_change(bins).is_some_and(|end| end + last <= bins.len())
+    last_change(bins).is_some_and(|end| last <= bins.len() - end)
 }
 
 /// Where the mean last changed, in bins; 0 if it didn't.
@@ -177,4 +178,117 @@ fn two_groups(mut values: Vec<f64>) -> Option<(f64, f64)> {
     let distance = (sums[count] - sums[split]) / above - sums[split] / below;
     let variances = (within(0, split) / (below - 1.0), within(split, count) / (above - 1.0));
     Some((distance, f64::midpoint(variances.0, variances.1).sqrt()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Around 1, by a fixed pattern that looks like noise of 3 %.
+    fn noise(n: usize) -> Vec<f64> {
+        (0..n).map(|index| 1.0 + ((index * 7919) % 101) as f64 / 1000.0 - 0.05).collect()
+    }
+
+    /// Noise, times what `level` says of the share of the series that is over.
+    fn shaped(n: usize, level: impl Fn(f64) -> f64) -> Vec<f64> {
+        noise(n).iter().enumerate().map(|(index, value)| value * level(index as f64 / n as f64)).collect()
+    }
+
+    #[test]
+    fn a_steady_series_has_no_transient() {
+        for n in [20, 33, 60, 100, 1200] {
+            assert_eq!(transient(&noise(n)), Some(0), "{n}");
+            assert!(is_warm(&noise(n), n));
+        }
+        assert_eq!(transient(&[7.0; 50]), Some(0));
+        assert_eq!(transient(&[0.0; 50]), Some(0));
+    }
+
+    #[test]
+    fn a_slow_begin_is_cut() {
+        for n in [30, 60, 300, 1200] {
+            let slow = shaped(n, |over| if over < 1.0 / 3.0 { 0.5 } else { 1.0 });
+            let cut = transient(&slow).unwrap();
+            assert!((n / 3..=n / 3 + n / 20 + 1).contains(&cut), "{n}: {cut}");
+            assert!(!is_warm(&slow, n) && is_warm(&slow, n / 2));
+        }
+    }
+
+    #[test]
+    fn a_slow_rise_is_cut_in_several_steps() {
+        let rise = shaped(400, |over| 1.0 - 0.8 * (-over * 15.0).exp());
+        let cut = transient(&rise).unwrap();
+        assert!((60..=140).contains(&cut), "{cut}");
+    }
+
+    #[test]
+    fn what_changes_late_never_becomes_steady() {
+        let late = shaped(200, |over| if over < 0.7 { 1.0 } else { 0.5 });
+        assert_eq!(transient(&late), None);
+        assert!(is_warm(&late, 50) && !is_warm(&late, 70));
+    }
+
+    #[test]
+    fn a_short_series_and_the_infinite_tell_nothing() {
+        assert_eq!((transient(&noise(19)), is_warm(&noise(19), 1)), (None, false));
+        assert_eq!((drift(&noise(39)), is_bimodal(&noise(39))), (None, None));
+        let infinite = [f64::INFINITY; 60];
+        assert_eq!((transient(&infinite), drift(&infinite), is_bimodal(&infinite)), (None, None, None));
+    }
+
+    #[test]
+    fn a_negligible_change_is_none() {
+        let small = shaped(400, |over| if over < 0.3 { 0.96 } else { 1.0 });
+        assert_eq!(transient(&small), Some(0));
+        let drift = drift(&shaped(400, |over| 1.0 - 0.04 * over)).unwrap();
+        assert!(!drift.significant && (drift.relative + 0.04).abs() < 0.01, "{drift:?}");
+    }
+
+    #[test]
+    fn a_drift_is_measured_by_its_ends() {
+        let fitted = |factor: f64| drift(&shaped(300, |over| 1.0 + factor * (over - 0.5))).unwrap();
+        for factor in [-0.2, 0.1, 0.5] {
+            let found = fitted(factor);
+            assert!(found.significant && (found.relative - factor).abs() < 0.02, "{factor}: {found:?}");
+        }
+        assert!(!fitted(0.0).significant);
+        assert_eq!(drift(&[0.0; 60]), None);
+        assert_eq!(drift(&[3.0; 60]), Some(Drift { relative: 0.0, significant: false }));
+    }
+
+    #[test]
+    fn two_levels_are_found_however_they_alternate() {
+        for dwell in [5, 20, 90] {
+            let bins: Vec<f64> = noise(300)
+                .iter()
+                .enumerate()
+                .map(|(index, value)| if index / dwell % 2 == 0 { *value } else { value * 0.5 })
+                .collect();
+            assert_eq!(is_bimodal(&bins), Some(true), "{dwell}");
+        }
+    }
+
+    #[test]
+    fn one_level_a_drift_and_a_spike_are_not_two() {
+        assert_eq!(is_bimodal(&noise(300)), Some(false));
+        assert_eq!(is_bimodal(&[2.0; 300]), Some(false));
+        assert_eq!(is_bimodal(&shaped(300, |over| 1.0 + over)), Some(false));
+        assert_eq!(is_bimodal(&shaped(300, |over| if over < 0.05 { 0.2 } else { 1.0 })), Some(false));
+        // Far apart in standard deviations, but close to each other.
+        let close: Vec<f64> = (0..300).map(|index| if index / 30 % 2 == 0 { 100.0 } else { 105.0 }).collect();
+        assert_eq!(is_bimodal(&close), Some(false));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn any_series_is_read(bins in prop::collection::vec(any::<f64>(), 0..120), last in any::<usize>()) {
+            let _ = (drift(&bins), is_bimodal(&bins), is_warm(&bins, last));
+            if let Some(cut) = transient(&bins) {
+                prop_assert!(2 * cut <= bins.len());
+            }
+        }
+    }
 }
