@@ -68,8 +68,11 @@ impl OwnWork {
         let ledger = run.ledger();
         let attempts = ledger.attempts;
         self.counts.committed += attempts.committed;
-        self.counts.rolled_back += attempts.retried + attempts.given_up + attempts.errored;
-        self.counts.uncertain += attempts.ambiguous + attempts.cut_off;
+        // Attempts that were cut off after a conflict were rolled back; of the others nobody knows how far they were.
+        let conflicts = ledger.conflicts.saturating_sub(attempts.retried + attempts.given_up);
+        let conflicts = conflicts.min(attempts.cut_off);
+        self.counts.rolled_back += attempts.retried + attempts.given_up + attempts.errored + conflicts;
+        self.counts.uncertain += attempts.ambiguous + attempts.cut_off - conflicts;
         let deadlocks = run.conflicts.iter().filter(|conflict| conflict.sqlstate.as_str() == "40P01");
         self.counts.deadlocks += deadlocks.map(|conflict| conflict.count).sum::<u64>();
     }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use isobench_database::{Database, Namespace, detect, settings};
+use isobench_database::{Database, Namespace, detect, environment, relation_sizes, settings};
 use isobench_observer::LocalServer;
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{Address, ConnectOptions, Connection, Given, Host, process_environment};
@@ -143,6 +143,7 @@ impl Target {
     pub fn describe(&self) -> Outcome<report::Server> {
         let mut connection = self.open().map_err(Failure::setup)?;
         let settings = settings(&mut connection, &self.database).map_err(Failure::setup)?;
+        let environment = environment(&mut connection, &self.database);
         connection.close();
         if let Some(note) = settings.note {
             eprintln!("note: {note}");
@@ -157,8 +158,25 @@ impl Target {
             settings: settings.values,
             embedded: self.is_embedded(),
             description,
-            ..report::Server::default()
+            version_text: environment.version_text,
+            extensions: environment.extensions,
+            role_settings: environment.role_settings,
+            relations: Vec::new(),
+            notes: environment.notes,
         })
+    }
+
+    /// Sizes of the tables and indexes that are there; none if the server doesn't tell.
+    pub fn relations(&self) -> Vec<report::RelationSize> {
+        let sizes = |mut connection| relation_sizes(&mut connection, &self.database).ok();
+        let sizes = self.open().ok().and_then(sizes).unwrap_or_default();
+        let size = |size: isobench_database::RelationSize| report::RelationSize {
+            name: size.name,
+            kind: size.kind,
+            bytes: size.bytes,
+            rows: size.rows,
+        };
+        sizes.into_iter().map(size).collect()
     }
 
     /// The end of the embedded server's log, for the case that it is the cause of trouble.

@@ -32,7 +32,7 @@ pub struct Server {
     /// Settings that are attached to the role or the database, as "role NAME: setting = value".
     #[serde(default)]
     pub role_settings: Vec<String>,
-    /// Tables and indexes of the workload after the first set-up, with their sizes.
+    /// Tables and indexes of the workload with their sizes, after the first measurement.
     #[serde(default)]
     pub relations: Vec<RelationSize>,
     /// What of this couldn't be read, and why.

@@ -32,8 +32,9 @@ fn noise(cell: &Cell) -> Option<String> {
             "Noise: {level} was measured twice in every round; it takes two rounds to tell."
         ));
     };
-    let noise = ratio.noise.map_or_else(String::new, |noise| {
-        format!(", so no difference below {} is called one", percent(noise))
+    let noise = ratio.noise.map_or_else(String::new, |noise| match noise {
+        0.0..1.0 => format!(", so no difference below {} is called one", percent(noise)),
+        _ => format!(", so no difference below a factor of {} is called one", short(noise + 1.0)),
     });
     Some(format!(
         "Noise: {level} was measured twice in every round, and the two differ by a factor of {} ({} to {}){noise}.",

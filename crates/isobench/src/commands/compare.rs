@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use isobench_report::{Document, render, summarise};
 use isobench_runner::Control;
 
-use self::course::Course;
+use self::course::{Course, level_check};
 use self::files::Files;
 use crate::cell::Bench;
 use crate::environment::now;
@@ -91,9 +91,11 @@ fn measure(
     control: &Control,
 ) -> Outcome<(Document, Judgements)> {
     let tables = plan.tables(options.tables.at_scale(plan.scale));
+    let server = target.describe()?;
+    let cells = level_check(plan, target)?;
     let observer = (!options.no_observe).then(|| observer(target));
     let bench = Bench { plan, target, tables: &tables, judging, observer: observer.as_ref(), control };
-    let mut course = Course::begin(bench, files, options.live)?;
+    let mut course = Course::begin(bench, server, cells, files, options.live)?;
     course.rounds()?;
     course.sweep()?;
     Ok(course.end())

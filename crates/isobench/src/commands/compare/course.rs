@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use isobench_report::{Cell, CellLevel, Document, resolution, summarise};
+use isobench_report::{Cell, CellLevel, Document, Server, resolution, summarise};
 use isobench_runner::Urgency;
 
 use super::Judgements;
@@ -38,20 +38,25 @@ pub(super) enum Goes {
 }
 
 impl<'a> Course<'a> {
-    /// Looks at the server and says what is to be known before anything is measured.
+    /// Says what is to be known before anything is measured. `entries` are the plan's cells, without rounds.
     ///
     /// # Errors
-    /// The server is gone, or a level is refused.
-    pub fn begin(bench: Bench<'a>, files: &'a Files, live: bool) -> Outcome<Course<'a>> {
+    /// A script can't be read any more.
+    pub fn begin(
+        bench: Bench<'a>,
+        server: Server,
+        entries: Vec<Cell>,
+        files: &'a Files,
+        live: bool,
+    ) -> Outcome<Course<'a>> {
         let (plan, target) = (bench.plan, bench.target);
         let cells = plan.cells();
-        let mut document =
-            Document::new(target.describe()?, client(target), plan.document(&target.server_settings));
+        let mut document = Document::new(server, client(target), plan.document(&target.server_settings));
         document.plan.observe = bench.observer.is_some();
         document.started_at = Some(now());
         document.command = command();
         document.warnings = plan.sources.warnings()?;
-        document.cells = level_check(plan, target, &cells)?;
+        document.cells = entries;
         for warning in &document.warnings {
             eprintln!("warning: {warning}");
         }
@@ -145,6 +150,7 @@ impl<'a> Course<'a> {
     pub(super) fn measure(&mut self, cell: &CellPlan, number: u32) -> Outcome<Measured> {
         let (plan, display) = (self.bench.plan, &self.display);
         let observer = self.bench.observer;
+        display.preparing(plan, cell, number);
         self.bench.measure(cell, number, &mut |elapsed, progress| {
             let waits = observer.filter(|_| display.is_live()).map(crate::observation::waits_now);
             display.running(plan, cell, number, elapsed, &progress, &waits.unwrap_or_default());
@@ -170,6 +176,9 @@ impl<'a> Course<'a> {
         let reason = (!round.complete).then(|| {
             round.errors.first().cloned().unwrap_or_else(|| "clients ended before their time".to_owned())
         });
+        if self.document.server.relations.is_empty() {
+            self.document.server.relations = self.bench.target.relations();
+        }
         let entry = &mut self.document.cells[index];
         if entry.rounds.is_empty() {
             entry.level.effective = effective;
@@ -204,12 +213,15 @@ impl<'a> Course<'a> {
     }
 }
 
-/// Asks the server for every level once, before anything is measured.
-fn level_check(plan: &Plan, target: &Target, cells: &[CellPlan]) -> Outcome<Vec<Cell>> {
+/// Asks the server for every level once, before anything is measured. Returns the plan's cells, without rounds.
+///
+/// # Errors
+/// The server is gone, or a level is refused.
+pub fn level_check(plan: &Plan, target: &Target) -> Outcome<Vec<Cell>> {
     let mut connection = target.open().map_err(Failure::setup)?;
     let product = target.database.product;
     let mut entries = Vec::new();
-    for cell in cells {
+    for cell in &plan.cells() {
         connection.execute(&product.set_level(cell.level)).map_err(Failure::setup)?;
         let effective = product.read_effective(&mut connection).map_err(Failure::setup)?;
         if effective.differs_from(cell.level) {

@@ -1,0 +1,78 @@
+//! Where a comparison's result and its report are written.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::support::document;
+use crate::support::scene::Scene;
+
+const QUICK: [&str; 11] = [
+    "compare",
+    "--levels",
+    "rc",
+    "--time",
+    "0.1",
+    "--warmup",
+    "0",
+    "--rounds",
+    "1",
+    "--server-setting",
+    "fsync=off",
+];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    QUICK.into_iter().chain(more.iter().copied()).collect()
+}
+
+fn files(scene: &Scene) -> Vec<PathBuf> {
+    let entries = fs::read_dir(scene.file("")).expect("the folder").flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+#[test]
+fn a_result_has_a_folder_of_its_own() {
+    let Some(scene) = Scene::with_server("a_result_has_a_folder_of_its_own") else { return };
+    let finished = scene.run(&with(&[])).expect(0);
+    let line = finished
+        .stdout
+        .lines()
+        .find_map(|line| line.strip_prefix("Report: "))
+        .expect("a line that says where");
+    assert!(line.starts_with("isobench-results/") && line.ends_with("/report.html"), "{line}");
+    let page = scene.read(line);
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("read committed"));
+    let document = document::read(&scene, &line.replace("report.html", "result.json"));
+    assert_eq!(document["complete"], true);
+    assert_eq!(document["command"][1], "compare");
+    // Sizes and extensions of what was measured.
+    assert!(document["server"]["relations"].to_string().contains("pgbench_accounts"));
+    assert!(document["server"]["extensions"]["plpgsql"].is_string());
+}
+
+#[test]
+fn named_files_are_all_that_is_written() {
+    let Some(scene) = Scene::with_server("named_files_are_all_that_is_written") else { return };
+    scene.run(&with(&["--html", "page.html"])).expect(0).prints(&["Report: page.html"]);
+    assert_eq!(files(&scene), [scene.file("page.html")]);
+    scene.run(&with(&["--results", "here/there"])).expect(0).prints(&["Report: here/there/report.html"]);
+    assert!(scene.file("here/there/result.json").is_file());
+    fs::remove_dir_all(scene.file("here")).expect("a folder");
+    let finished = scene.run(&with(&["--no-save"])).expect(0);
+    assert!(!finished.stdout.contains("Report:"), "{}", finished.stdout);
+    assert_eq!(files(&scene), [scene.file("page.html")]);
+}
+
+#[test]
+fn where_nothing_can_be_written_the_table_is_still_shown() {
+    let Some(scene) = Scene::with_server("where_nothing_can_be_written_the_table_is_still_shown") else {
+        return;
+    };
+    // A file where the folder would be.
+    scene.write("isobench-results", "");
+    let finished = scene.run(&with(&[])).expect(0).prints(&["read committed"]);
+    finished.says(&["warning: could not make the folder", "--no-save does without"]);
+    scene.write("blocked", "");
+    scene.run(&with(&["--results", "blocked/x"])).expect(1).says(&["--results: could not make the folder"]);
+    let unwritable = scene.run(&with(&["--json", "blocked/x.json"])).expect(1);
+    unwritable.prints(&["read committed"]).says(&["could not write \"blocked/x.json\""]);
+}

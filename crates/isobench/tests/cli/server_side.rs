@@ -1,0 +1,101 @@
+//! What the server's own statistics add to a comparison, and what is left where they are forbidden.
+
+use serde_json::Value;
+
+use crate::support::document::{self, assert_invariants_held, cells, count, rounds};
+use crate::support::named::Database;
+use crate::support::scene::Scene;
+
+#[test]
+fn the_server_counts_what_we_count() {
+    let Some(scene) = Scene::with_server("the_server_counts_what_we_count") else { return };
+    for (protocol, workload) in
+        [("simple", "tpcb-like"), ("prepared", "tpcb-like"), ("extended", "select-only")]
+    {
+        let line = format!(
+            "compare --levels rc,ser -c 4 --time 0.4 --warmup 0.1 --rounds 1 -M {protocol} -w {workload} --json out.json"
+        );
+        scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
+        let document = document::read(&scene, "out.json");
+        for round in rounds(&document) {
+            let comparison = round["server"]["comparison"].as_array().expect("counts");
+            assert_eq!(comparison.len(), 4, "{comparison:?}");
+            for count in comparison {
+                assert_eq!(count["agrees"], true, "{protocol} {workload}: {comparison:?}");
+            }
+            let of = |what: &str| comparison.iter().find(|count| count["what"] == what).expect("a count");
+            assert!(count(of("commits"), "/servers") > count(round, "/attempts/committed"));
+        }
+    }
+}
+
+#[test]
+fn waits_and_locks_are_sampled() {
+    let Some(scene) = Scene::with_server("waits_and_locks_are_sampled") else { return };
+    let line = "compare --levels rc,ser -c 8 --time 1.5 --warmup 0 --rounds 1 --json out.json";
+    scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
+    let document = document::read(&scene, "out.json");
+    for cell in cells(&document) {
+        let waits = cell["summary"]["waits"].as_array().expect("waits");
+        assert!(
+            waits.iter().any(|wait| wait["kind"] == "Lock"),
+            "eight clients collide on one branch: {waits:?}"
+        );
+        let server = &cell["rounds"][0]["server"];
+        let samples = server["at_s"].as_array().expect("times").len();
+        assert!(samples > 0);
+        for row in server["waits"].as_array().expect("rows") {
+            assert_eq!(row["sessions"].as_array().map(Vec::len), Some(samples), "{row}");
+        }
+        assert!(server["counters"].to_string().contains("pg_stat_wal"), "{server}");
+    }
+    assert!(
+        count(&cells(&document)[1], "/summary/predicate_locks") > 0,
+        "serializable takes predicate locks"
+    );
+}
+
+/// Everything of the server that the observer reads, by the views' names in the documentation.
+const FORBIDDEN: &str = "pg_stat_activity, pg_locks, pg_stat_database, pg_stat_wal, pg_stat_bgwriter, pg_stat_slru, \
+    pg_stat_user_tables, pg_stat_all_tables, pg_settings, pg_db_role_setting, pg_extension, pg_stat_database_conflicts";
+
+#[test]
+fn forbidden_views_cost_nothing_but_what_they_show() {
+    let name = "forbidden_views_cost_nothing_but_what_they_show";
+    let Some(scene) = Scene::with_server(name) else { return };
+    let Some(database) = Database::new(name) else { return };
+    let mut admin = database.connect();
+    admin.execute(&format!("revoke select on {FORBIDDEN} from public")).expect("rights are taken away");
+    let role = format!("nobody_{}", database.name);
+    let sql = format!("create role {role} login; grant create on database {} to {role}", database.name);
+    admin.execute(&sql).expect("a role");
+    let line = "compare --levels rc,ser -c 4 --time 0.3 --warmup 0.1 --rounds 2 --json out.json";
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let mut command = scene.isobench(&words);
+    let options = database.server_options();
+    command.args(&options[..4]).args(["-U", &role, "-d", &database.name]);
+    let finished = crate::support::program::Running::start(&mut command).finish().expect(0);
+    assert!(finished.stdout.contains("serializable"), "{}", finished.stdout);
+    let document = document::read(&scene, "out.json");
+    assert_eq!(document["complete"], true);
+    assert_invariants_held(&document);
+    for round in rounds(&document) {
+        assert!(count(round, "/attempts/committed") > 0);
+        let notes = round["server"]["notes"].as_array().expect("notes");
+        assert!(
+            notes.iter().any(|note| note.as_str().is_some_and(|note| note.contains("pg_stat_activity"))),
+            "{notes:?}"
+        );
+        assert_eq!(round["server"]["waits"], Value::Array(Vec::new()));
+    }
+}
+
+#[test]
+fn without_an_observer_nothing_is_asked() {
+    let Some(scene) = Scene::with_server("without_an_observer_nothing_is_asked") else { return };
+    let line = "compare --levels rc -c 1 --time 0.1 --warmup 0 --rounds 1 --no-observe --json out.json";
+    scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
+    let document = document::read(&scene, "out.json");
+    assert_eq!(document["plan"]["observe"], false);
+    assert!(cells(&document)[0]["rounds"][0].get("server").is_none());
+}
