@@ -14,6 +14,7 @@ use isobench_runner::{
 };
 use isobench_script::{Mix, Symbols, Value, Variables, Weighted, find_builtin, parse};
 use isobench_stats::{Ratio, paired_ratio};
+use procfs::process::Process;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -58,11 +59,13 @@ pub struct ObservingPlan {
     pub server_bin: Option<std::path::PathBuf>,
 }
 
-/// A stretch: committed transactions per second, and the server's CPU time for each in µs.
+/// A stretch: committed transactions per second, the server's CPU time for each in µs, and the part of that time that the
+/// observer's own session had.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     tps: f64,
     cpu: f64,
+    own: f64,
 }
 
 /// The line of a table for one case: tps and the server's CPU, observed divided by not observed, with 95 % intervals.
@@ -85,16 +88,17 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
     options.options = Some(format!("-cdefault_transaction_isolation={}", case.level.replace(' ', "\\ ")));
     let connect = |_| Connection::open(&options).map(|connection| (connection, ()));
     let job = job(case, &database)?;
+    let own = own_process(&options)?;
     let (mut fleet, _) = Fleet::open(&job, &connect)?;
     let mut stretch = |observed: bool| -> Result<Stretch, Failure> {
         if observed {
             observer.begin();
         }
-        let begin = processes.cpu().unwrap_or_default();
+        let begin = (processes.cpu().unwrap_or_default(), cpu_of(&own));
         let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
         let report = |event| eprintln!("{event:?}");
         let outcome = fleet.run(&job, Stop::Time(plan.time), &Control::new(), &report, watch, &mut []);
-        let cpu = processes.cpu().unwrap_or_default() - begin;
+        let (cpu, own) = (processes.cpu().unwrap_or_default() - begin.0, cpu_of(&own) - begin.1);
         if observed {
             observer.end();
         }
@@ -103,7 +107,7 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
             return Err("no transaction was committed".into());
         }
         let tps = committed as f64 / outcome.elapsed.as_secs_f64();
-        Ok(Stretch { tps, cpu: cpu * 1e6 / committed as f64 })
+        Ok(Stretch { tps, cpu: cpu * 1e6 / committed as f64, own: own / cpu })
     };
     stretch(false)?;
     let mut pairs = Vec::new();
@@ -125,11 +129,13 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
     let mean = |value: fn(&Stretch) -> f64| {
         pairs.iter().map(|(_, without)| value(without)).sum::<f64>() / pairs.len() as f64
     };
+    let own = pairs.iter().map(|(with, _)| with.own).sum::<f64>() / pairs.len() as f64;
     Ok(format!(
-        "{:36} {:24} {:24} {:>9.0} {:>8.1} µs {:>6} {:>7.2} ms",
+        "{:36} {:24} {:24} {:>8.3} % {:>9.0} {:>8.1} µs {:>6} {:>7.2} ms",
         format!("{}/{}/{}", case.script, case.level, case.clients),
         ratio(|stretch| stretch.tps),
         ratio(|stretch| stretch.cpu),
+        own * 1e2,
         mean(|stretch| stretch.tps),
         mean(|stretch| stretch.cpu),
         observed.at_s.len(),
@@ -140,9 +146,22 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
 /// The head of the table.
 pub fn heading() -> String {
     format!(
-        "{:36} {:24} {:24} {:>9} {:>11} {:>6} {:>10}",
-        "observed/not observed", "tps", "server CPU", "tps", "CPU", "looks", "they took"
+        "{:36} {:24} {:24} {:>10} {:>9} {:>11} {:>6} {:>10}",
+        "observed/not observed", "tps", "server CPU", "its own", "tps", "CPU", "looks", "they took"
     )
+}
+
+/// The process of the observer's session.
+fn own_process(options: &ConnectOptions) -> Result<Process, Failure> {
+    let name = Settings::default().application_name;
+    let query = format!("select pid from pg_stat_activity where application_name = '{name}'");
+    let pid = Connection::open(options)?.value(&query)?.ok_or("the observer has no session")?;
+    Ok(Process::new(pid.parse()?)?)
+}
+
+/// CPU time of a process so far, in seconds.
+fn cpu_of(process: &Process) -> f64 {
+    process.schedstat().map_or(0.0, |stat| stat.sum_exec_runtime as f64 / 1e9)
 }
 
 fn shown(ratio: Ratio) -> String {
