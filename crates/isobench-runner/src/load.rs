@@ -24,7 +24,7 @@ pub struct WorkerLoad {
     /// Processor time of the worker's thread, user and system, over `elapsed`; the poller's included, waiting excluded. `None` where the
     /// clock doesn't tell (a simulation).
     pub cpu: Option<Duration>,
-    /// How long the thread was ready to run and had no core, over `elapsed`. `None` where the system doesn't tell (Linux:
+    /// How long the thread was ready to run and had no core, over `elapsed`: in passes, and when the poller had news but couldn't come back. `None` where the system doesn't tell (Linux:
     /// `/proc/thread-self/schedstat`).
     pub starved: Option<Duration>,
     /// Passes of the loop.
