@@ -121,6 +121,36 @@ pub fn isolation_tester() -> Result<PathBuf, String> {
     })
 }
 
+/// A browser and the program that drives it, both of the same version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Browser {
+    /// Chromium or a relative.
+    pub chromium: PathBuf,
+    /// `ChromeDriver`.
+    pub driver: PathBuf,
+}
+
+/// The installed Chromium: in the search path, or the one that the environment variable `ISOBENCH_CHROMIUM` names.
+///
+/// # Errors
+/// Says what is missing.
+pub fn chromium() -> Result<Browser, String> {
+    let named = std::env::var_os("ISOBENCH_CHROMIUM").map(PathBuf::from);
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let chromium = named
+        .filter(|program| program.is_file())
+        .or_else(|| names.into_iter().find_map(in_search_path))
+        .ok_or("there is no Chromium (Debian: chromium; ISOBENCH_CHROMIUM can name one)")?;
+    let driver =
+        in_search_path("chromedriver").ok_or("there is no chromedriver (Debian: chromium-driver)")?;
+    Ok(Browser { chromium, driver })
+}
+
+fn in_search_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

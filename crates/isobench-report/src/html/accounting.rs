@@ -170,7 +170,7 @@ fn rounds(document: &Document, cells: &[&Cell]) -> Markup {
             cell_name(document, cell),
             count(round.round.into()),
             round.order.map_or_else(|| MISSING.to_owned(), |order| count(order.into())),
-            if round.complete { "yes" } else { "NOT complete" }.to_owned(),
+            if round.complete { "yes" } else { "INCOMPLETE" }.to_owned(),
             warmup,
             short(round.seconds),
             optional(round.tps),

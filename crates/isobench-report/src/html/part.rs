@@ -60,7 +60,15 @@ pub type Title<'a> = (&'a str, bool);
 /// A table whose first column names its rows; rows of one name stand together under it. It scrolls within itself where the
 /// page is narrow.
 pub fn table(caption: &str, titles: &[Title], rows: &[Vec<String>]) -> Markup {
-    let number = |index: usize| titles.get(index).is_some_and(|title| title.1).then_some("number");
+    let class = |index: usize, cell: &str| {
+        let number = titles.get(index).is_some_and(|title| title.1);
+        match (number, is_brand(cell)) {
+            (true, true) => Some("number brand"),
+            (true, false) => Some("number"),
+            (false, true) => Some("brand"),
+            (false, false) => None,
+        }
+    };
     let groups: Vec<&[Vec<String>]> = rows.chunk_by(|one, next| one.first() == next.first()).collect();
     let table = html! {
         table {
@@ -78,7 +86,7 @@ pub fn table(caption: &str, titles: &[Title], rows: &[Vec<String>]) -> Markup {
                         tr {
                             @if place == 0 { (row_name(group)) }
                             @for (index, cell) in row.iter().enumerate().skip(1) {
-                                td class=[number(index)] { (cell) }
+                                td class=[class(index, cell)] { (cell) }
                             }
                         }
                     }
@@ -130,8 +138,8 @@ pub fn code(id: &str, label: &str, file: &str, text: &str) -> Markup {
 }
 
 /// The words that say: don't trust this, or what it says is bad.
-const BRANDS: [&str; 8] =
-    ["INCOMPLETE", "BROKEN", "BROKE", "VIOLATED", "WRONG", "ERRORED", "DIFFERS", "DIFFER"];
+const BRANDS: [&str; 9] =
+    ["INCOMPLETE", "BROKEN", "BROKE", "BREAKS", "VIOLATED", "WRONG", "ERRORED", "DIFFERS", "DIFFER"];
 
 /// True if a line brands what it stands at.
 pub fn is_brand(line: &str) -> bool {

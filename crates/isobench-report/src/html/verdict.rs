@@ -22,7 +22,9 @@ pub fn body(document: &Document) -> Option<Markup> {
         .collect();
     Some(html! {
         @for cell in &cells {
-            @if let Some(summary) = &cell.summary.verdict { (judged(document, cell, summary)) }
+            @if let Some(summary) = cell.summary.verdict.as_ref().filter(|summary| is_told(cell, summary)) {
+                (judged(document, cell, summary))
+            }
         }
         @let blind = blind(&cells);
         @if !blind.is_empty() {
@@ -41,6 +43,11 @@ pub fn body(document: &Document) -> Option<Markup> {
         }
         (invariants(document, &cells))
     })
+}
+
+/// The A/A cell's verdict is worth a paragraph only if it is broken; its numbers stand in the table of results.
+fn is_told(cell: &Cell, summary: &VerdictSummary) -> bool {
+    !cell.calibration || summary.kept == Some(false)
 }
 
 fn judged(document: &Document, cell: &Cell, summary: &VerdictSummary) -> Markup {
@@ -111,7 +118,7 @@ fn looked_at(verdicts: &[&Verdict]) -> Markup {
     }
 }
 
-/// Every kind of anomaly with its count over the rounds, and the example with the shortest witness.
+/// Every kind of anomaly with its count over the rounds, those that break the promise first, and the example with the shortest witness.
 fn kinds<'a>(verdicts: &[&'a Verdict]) -> Vec<(AnomalyFound, &'a AnomalyFound)> {
     let mut kinds: Vec<(AnomalyFound, &AnomalyFound)> = Vec::new();
     for found in verdicts.iter().flat_map(|verdict| &verdict.anomalies) {
@@ -131,6 +138,7 @@ fn kinds<'a>(verdicts: &[&'a Verdict]) -> Vec<(AnomalyFound, &'a AnomalyFound)> 
             }
         }
     }
+    kinds.sort_by_key(|(kind, _)| !kind.breaks_promise);
     kinds
 }
 

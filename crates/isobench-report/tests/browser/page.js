@@ -1,0 +1,73 @@
+// What the browser tests ask of a page. Each is the body of a function; blocks are found by their names.
+
+// --- contrast
+// Every text whose colour stands out less than 4.5 to 1 from what is painted behind it.
+const numbers = (colour) => (colour.match(/[\d.]+/g) || []).map(Number);
+const light = (colour) => {
+  const [r, g, b] = numbers(colour).map((value) => value / 255)
+    .map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const behind = (element) => {
+  for (let at = element; at; at = at.parentElement) {
+    const colour = getComputedStyle(at).backgroundColor;
+    const parts = numbers(colour);
+    if (parts.length === 3 || parts[3] === 1) return colour;
+    if (parts[3] > 0) return `half-transparent ${colour}`;
+  }
+  return "rgb(255, 255, 255)";
+};
+const faint = [];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const element = walker.currentNode.parentElement;
+  if (!walker.currentNode.textContent.trim() || ["SCRIPT", "STYLE"].includes(element.tagName)) continue;
+  if (["title", "desc"].includes(element.localName) || !element.getClientRects().length) continue;
+  const style = getComputedStyle(element);
+  if (style.visibility === "hidden" || style.clipPath !== "none") continue;
+  const colour = element instanceof SVGElement ? style.fill : style.color;
+  const [one, other] = [light(colour), light(behind(element))];
+  const contrast = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+  if (!(contrast >= 4.5)) {
+    faint.push(`${contrast.toFixed(2)}: ${colour} on ${behind(element)}: ${walker.currentNode.textContent.trim().slice(0, 40)}`);
+  }
+}
+return [...new Set(faint)];
+
+// --- overflow
+// What is wider than the window, and not in a box that scrolls.
+const width = document.documentElement.clientWidth;
+if (document.documentElement.scrollWidth <= width) return [];
+return [...document.querySelectorAll("body *")]
+  .filter((element) => element.getBoundingClientRect().right > width + 1 && !element.closest(".scroll, .picture, pre, nav"))
+  .map((element) => `${element.localName}.${element.className}: ${element.getBoundingClientRect().right} of ${width}`)
+  .concat(`the page is ${document.documentElement.scrollWidth} wide in a window of ${width}`);
+
+// --- tipped
+// A mark in a picture that lies free under the pointer: where, and what its tip should say.
+for (const mark of document.querySelectorAll("figure [data-tip]")) {
+  mark.scrollIntoView({ block: "center", behavior: "instant" });
+  const box = mark.getBoundingClientRect();
+  const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+  const hit = document.elementFromPoint(x, y);
+  if (hit && hit.closest("[data-tip]") === mark) return { x, y, tip: mark.dataset.tip };
+}
+return null;
+
+// --- tip
+// What the tooltip shows, or null.
+const tip = document.getElementById("tip");
+return tip.hidden || !tip.getClientRects().length ? null : tip.textContent;
+
+// --- focus
+// Puts the keyboard on the first mark that takes it; what its tip should say.
+const mark = document.querySelector("figure [data-tip][tabindex]");
+if (!mark) return null;
+mark.focus();
+return mark.dataset.tip;
+
+// --- blocked
+// Asks for a picture from the network; calls back with the directive that forbids it.
+const done = arguments[arguments.length - 1];
+document.addEventListener("securitypolicyviolation", (event) => done(event.effectiveDirective));
+new Image().src = "https://example.invalid/picture.png";
