@@ -12,12 +12,14 @@
 //! | `rows` | a list of horizontal bars, each below its label |
 //! | `marks` | markers, lines, hatchings, and what a pointer shows at them |
 //! | `legend` | what the hatchings mean |
+//! | `combination` | cells that differ in one factor, as lines |
 //! | `course` | the median round of a cell over time, thinned |
 //! | `wait_kinds` | which hatching stands for which wait event |
 //! | `data` | the numbers of a figure as comma-separated values |
 //! | the others | a figure each |
 
 mod against;
+mod combination;
 mod conflicts;
 mod course;
 mod data;

@@ -1,15 +1,17 @@
 //! Figures: measurements against the numbers of clients, and against the rates that were asked for.
 //!
 //! Drawn only where the plan varies them: a line for each level, a pair of plots for each combination of the other factors.
+//! Not here: which cells make a line (`combination`).
 
 use maud::{Markup, html};
 
 use super::Figure;
+use super::combination::{self, Combination, Line};
 use super::data::Data;
 use super::frame::{ABOVE, BELOW, LINE, NAMES, Name, Plot, WIDTH, left_of, picture, text};
 use super::marks::{marker, path, series, tipped, whisker};
 use super::scale::{Scale, Tick};
-use super::subject::{Group, RATE, Subject, groups, name_of};
+use super::subject::{Group, RATE, groups};
 use crate::csv::number;
 use crate::document::{Cell, Document, Interval};
 use crate::numbers::{count, optional, short};
@@ -61,7 +63,9 @@ impl Measure {
     /// A scale for all that is shown of it.
     fn scale(&self, shown: &[Combination], from: f64, to: f64) -> Scale {
         let points = shown.iter().flat_map(|combination| &combination.lines).flat_map(|line| &line.points);
-        let values = points.map(|(_, cell)| (self.of)(cell)).flat_map(|interval| [interval.mean, interval.low.and(interval.high)]);
+        let values = points
+            .map(|(_, cell)| (self.of)(cell))
+            .flat_map(|interval| [interval.mean, interval.low.and(interval.high)]);
         if self.logarithmic {
             Scale::log(values.flatten(), 1.15, from, to)
         } else {
@@ -72,7 +76,8 @@ impl Measure {
     /// "392 (382–402) committed per s".
     fn said(&self, interval: Interval) -> String {
         let ends = interval.low.zip(interval.high);
-        let around = ends.map_or_else(String::new, |(low, high)| format!(" ({}–{})", short(low), short(high)));
+        let around =
+            ends.map_or_else(String::new, |(low, high)| format!(" ({}–{})", short(low), short(high)));
         format!("{}{}{around}{}", self.words.0, optional(interval.mean), self.words.1)
     }
 }
@@ -135,21 +140,11 @@ fn conflicts(cell: &Cell) -> Interval {
 fn p99(cell: &Cell) -> Interval {
     let found = cell.summary.percentiles.iter().find(|found| (found.percent - 99.0).abs() < 1e-9);
     match found {
-        Some(found) => Interval { mean: Some(found.ms), low: found.low, high: found.high, ..Interval::default() },
+        Some(found) => {
+            Interval { mean: Some(found.ms), low: found.low, high: found.high, ..Interval::default() }
+        }
         None => Interval { mean: cell.summary.latency_ms.p99, ..Interval::default() },
     }
-}
-
-/// A level's cells, by the factor.
-struct Line<'a> {
-    subject: &'a Subject<'a>,
-    points: Vec<(f64, &'a Cell)>,
-}
-
-/// A combination of the other factors.
-struct Combination<'a> {
-    name: String,
-    lines: Vec<Line<'a>>,
 }
 
 /// Draws rate and conflicts against clients; `None` if their number doesn't vary.
@@ -165,7 +160,7 @@ pub fn rates(document: &Document) -> Option<Figure> {
 fn figure(document: &Document, factor: &Factor) -> Option<Figure> {
     let groups = groups(document);
     let all = combinations(&groups, factor);
-    let values = values(&all);
+    let values = combination::values(&all);
     if values.len() < 2 {
         return None;
     }
@@ -200,55 +195,9 @@ fn figure(document: &Document, factor: &Factor) -> Option<Figure> {
 }
 
 fn combinations<'a>(groups: &'a [Group<'a>], factor: &Factor) -> Vec<Combination<'a>> {
-    let mut found: Vec<Combination> = Vec::new();
-    for group in groups {
-        for subject in &group.members {
-            let value = (factor.of)(subject.cell).filter(|value| value.is_finite() && *value > 0.0);
-            let measured = factor.plots.iter().any(|measure| (measure.of)(subject.cell).mean.is_some());
-            let Some(value) = value.filter(|_| measured) else { continue };
-            let same = |known: &&mut Combination| {
-                known.lines.first().is_some_and(|line| !(factor.apart)(line.subject.cell, subject.cell))
-            };
-            let index = found.iter_mut().position(|mut known| same(&&mut known));
-            let combination = match index.and_then(|index| found.get_mut(index)) {
-                Some(known) => known,
-                None => {
-                    found.push(Combination { name: others(group, factor), lines: Vec::new() });
-                    let Some(new) = found.last_mut() else { continue };
-                    new
-                }
-            };
-            let line = combination.lines.iter_mut().find(|line| {
-                line.subject.name == subject.name && line.subject.again == subject.again
-            });
-            match line {
-                Some(line) => line.points.push((value, subject.cell)),
-                None => combination.lines.push(Line { subject, points: vec![(value, subject.cell)] }),
-            }
-        }
-    }
-    for line in found.iter_mut().flat_map(|combination| &mut combination.lines) {
-        line.points.sort_by(|one, other| one.0.total_cmp(&other.0));
-    }
-    // One point is no line, but in company of lines it is worth its place.
-    found.retain(|combination| combination.lines.iter().any(|line| line.points.len() > 1));
-    found
-}
-
-/// The name of a group without what varies within a plot.
-fn others(group: &Group, factor: &Factor) -> String {
-    let mut factors = group.factors.clone();
-    factors.retain(|(title, _)| !factor.varies.contains(title));
-    name_of(&factors)
-}
-
-/// The factor's values, rising.
-fn values(combinations: &[Combination]) -> Vec<f64> {
-    let points = combinations.iter().flat_map(|combination| &combination.lines).flat_map(|line| &line.points);
-    let mut values: Vec<f64> = points.map(|(value, _)| *value).collect();
-    values.sort_by(f64::total_cmp);
-    values.dedup();
-    values
+    let measured = |cell: &Cell| factor.plots.iter().any(|measure| (measure.of)(cell).mean.is_some());
+    let value = |cell: &Cell| (factor.of)(cell).filter(|_| measured(cell));
+    combination::all(groups, value, factor.apart, &factor.varies)
 }
 
 fn plot(
@@ -265,13 +214,17 @@ fn plot(
     let left = lefts.fold(0.0, f64::max);
     let plot = Plot { left, right: WIDTH - NAMES, top: edges.0, bottom: edges.1 };
     let along = Scale::log(values.iter().copied(), 1.08, plot.left, plot.right);
-    let ticks: Vec<Tick> = values.iter().map(|value| Tick { value: *value, label: short_label(*value) }).collect();
+    let ticks: Vec<Tick> =
+        values.iter().map(|value| Tick { value: *value, label: short_label(*value) }).collect();
     let end = |line: &Line| {
-        let means = line.points.iter().filter_map(|(_, cell)| (measure.of)(cell).mean);
-        means.last().map(|mean| Name::of(line.subject, up.at(mean)))
+        let mut means = line.points.iter().filter_map(|(_, cell)| (measure.of)(cell).mean);
+        means.next_back().map(|mean| Name::of(line.subject, up.at(mean)))
     };
     let names: Vec<Name> = combination.lines.iter().filter_map(end).collect();
-    let equal = values.iter().filter(|value| **value <= up.high()).map(|value| Some((along.at(*value), up.at(*value))));
+    let equal = values
+        .iter()
+        .filter(|value| **value <= up.high())
+        .map(|value| Some((along.at(*value), up.at(*value))));
     let drawn = html! {
         (plot.rising(&up, 5, measure.name))
         (plot.across(&along, &ticks, factor.name))
@@ -284,7 +237,11 @@ fn plot(
 
 /// A value of the factor, which is a whole number mostly.
 fn short_label(value: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates; the value is positive")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "`as` saturates; the value is positive"
+    )]
     if value.fract() == 0.0 { count(value as u64) } else { short(value) }
 }
 
@@ -293,7 +250,9 @@ fn drawn_line(line: &Line, factor: &Factor, measure: &Measure, along: &Scale, up
         .points
         .iter()
         .map(|(value, cell)| (*value, (measure.of)(cell)))
-        .filter_map(|(value, interval)| Some((value, interval, interval.mean.filter(|mean| mean.is_finite())?)))
+        .filter_map(|(value, interval)| {
+            Some((value, interval, interval.mean.filter(|mean| mean.is_finite())?))
+        })
         .collect();
     let marks = html! {
         path class="line" d=(path(known.iter().map(|(value, _, mean)| Some((along.at(*value), up.at(*mean)))))) {}
@@ -317,7 +276,8 @@ fn drawn_line(line: &Line, factor: &Factor, measure: &Measure, along: &Scale, up
 fn words(all: &[Combination], factor: &Factor) -> String {
     let mut sentences = Vec::new();
     for combination in all {
-        let place = if combination.name.is_empty() { String::new() } else { format!(" ({})", combination.name) };
+        let place =
+            if combination.name.is_empty() { String::new() } else { format!(" ({})", combination.name) };
         for line in &combination.lines {
             let points: Vec<String> = line
                 .points
@@ -338,13 +298,16 @@ fn data(all: &[Combination], factor: &Factor) -> String {
     let titles: Vec<String> = factor
         .plots
         .iter()
-        .flat_map(|measure| [measure.name.to_owned(), format!("{}: low", measure.name), format!("{}: high", measure.name)])
+        .flat_map(|measure| {
+            [measure.name.to_owned(), format!("{}: low", measure.name), format!("{}: high", measure.name)]
+        })
         .collect();
     let mut data = Data::of_cells(&titles.iter().map(String::as_str).collect::<Vec<_>>());
     for line in all.iter().flat_map(|combination| &combination.lines) {
         for (_, cell) in &line.points {
             let intervals = factor.plots.iter().map(|measure| (measure.of)(cell));
-            let values = intervals.flat_map(|interval| [interval.mean, interval.low, interval.high]).map(number);
+            let values =
+                intervals.flat_map(|interval| [interval.mean, interval.low, interval.high]).map(number);
             data.cell(&line.subject.with(cell), values.collect());
         }
     }

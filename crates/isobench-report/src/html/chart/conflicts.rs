@@ -28,7 +28,7 @@ struct Reasons<'a> {
     /// All that ended in a conflict.
     total: u64,
     /// Alike ones together, the most frequent first.
-    reasons: Vec<Conflict>,
+    alike: Vec<Conflict>,
 }
 
 impl Reasons<'_> {
@@ -48,7 +48,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
     if all.iter().all(|(_, reasons)| reasons.total == 0) {
         return None;
     }
-    let shares = all.iter().filter_map(|(_, own)| Some(100.0 * own.share(own.reasons.first()?.count)));
+    let shares = all.iter().filter_map(|(_, own)| Some(100.0 * own.share(own.alike.first()?.count)));
     let scale = Scale::from_zero(shares, PARTS, ENDS.1);
     let most = if all.len() > MANY_CELLS { FEW } else { MOST };
     let (drawn, height) = drawn(&all, &scale, most);
@@ -86,7 +86,7 @@ fn reasons<'a>(subject: &'a Subject<'a>) -> Reasons<'a> {
         subject,
         attempts: rounds.iter().map(|round| round.attempts.started).fold(0, sum),
         total: reasons.iter().map(|conflict| conflict.count).fold(0, sum),
-        reasons,
+        alike: reasons,
     }
 }
 
@@ -99,18 +99,30 @@ fn drawn(all: &[(&Group, Reasons)], scale: &Scale, most: usize) -> (Markup, f64)
             rows.heading(heading);
         }
         rows.title(own.subject, &figures(own));
-        for conflict in own.reasons.iter().take(most) {
+        for conflict in own.alike.iter().take(most) {
             let share = own.share(conflict.count);
             let value = format!("{} · {}", count(conflict.count), percent(share));
             let track = rows.part(&one_line(&conflict.reason), &detail(conflict), &value);
-            rows.add(&bar_of(own.subject, scale, share, track, &format!("{}: {value} of the attempts", sentence(conflict))));
+            rows.add(&bar_of(
+                own.subject,
+                scale,
+                share,
+                track,
+                &format!("{}: {value} of the attempts", sentence(conflict)),
+            ));
         }
-        let rest = own.reasons.iter().skip(most).map(|conflict| conflict.count).fold(0, u64::saturating_add);
+        let rest = own.alike.iter().skip(most).map(|conflict| conflict.count).fold(0, u64::saturating_add);
         if rest > 0 {
             let share = own.share(rest);
             let value = format!("{} · {}", count(rest), percent(share));
             let track = rows.part("all other reasons", "", &value);
-            rows.add(&bar_of(own.subject, scale, share, track, &format!("all other reasons: {value} of the attempts")));
+            rows.add(&bar_of(
+                own.subject,
+                scale,
+                share,
+                track,
+                &format!("all other reasons: {value} of the attempts"),
+            ));
         }
         rows.gap();
     }
@@ -126,13 +138,16 @@ fn bar_of(subject: &Subject, scale: &Scale, share: f64, track: Track, label: &st
 fn figures(own: &Reasons) -> String {
     match own.total {
         0 => "no conflict".to_owned(),
-        total => format!("{} of {} attempts, {}", count(total), count(own.attempts), percent(own.share(total))),
+        total => {
+            format!("{} of {} attempts, {}", count(total), count(own.attempts), percent(own.share(total)))
+        }
     }
 }
 
 /// "40001 at END, on branches".
 fn detail(conflict: &Conflict) -> String {
-    let object = conflict.object.as_ref().map_or_else(String::new, |object| format!(", on {}", one_line(object)));
+    let object =
+        conflict.object.as_ref().map_or_else(String::new, |object| format!(", on {}", one_line(object)));
     format!("{} at {}{object}", one_line(&conflict.sqlstate), one_line(&conflict.command))
 }
 
@@ -148,7 +163,7 @@ fn one_line(text: &str) -> String {
 fn words(all: &[(&Group, Reasons)]) -> String {
     let sentences = all.iter().map(|(group, own)| {
         let place = if group.name.is_empty() { String::new() } else { format!(" ({})", group.name) };
-        let first = own.reasons.first().map_or_else(String::new, |conflict| {
+        let first = own.alike.first().map_or_else(String::new, |conflict| {
             format!(", most often {}, {}", sentence(conflict), count(conflict.count))
         });
         format!("{}{place}: {}{first}", own.subject.name, figures(own))
@@ -159,7 +174,7 @@ fn words(all: &[(&Group, Reasons)]) -> String {
 fn data(all: &[(&Group, Reasons)]) -> String {
     let mut data = Data::of_cells(&["sqlstate", "command", "reason", "object", "count", "attempts"]);
     for (_, own) in all {
-        for conflict in &own.reasons {
+        for conflict in &own.alike {
             data.cell(
                 own.subject,
                 vec![

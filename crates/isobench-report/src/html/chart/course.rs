@@ -57,10 +57,12 @@ impl<'a> Course<'a> {
         let followed = |round: &Round| !bins(round, POINTS).is_empty() || !times(round).is_empty();
         let round = median_round(subject, followed)?;
         let others = subject.cell.rounds.iter().filter(|other| other.round != round.round);
-        let others = others.map(|other| bins(other, THIN_POINTS)).filter(|bins| !bins.is_empty()).take(OTHERS);
+        let others =
+            others.map(|other| bins(other, THIN_POINTS)).filter(|bins| !bins.is_empty()).take(OTHERS);
         let (stacked, samples) = samples(round, kinds);
         let bins = bins(round, POINTS);
-        let last = samples.iter().map(|sample| sample.at).chain(bins.iter().map(|bin| bin.at)).fold(0.0, f64::max);
+        let last =
+            samples.iter().map(|sample| sample.at).chain(bins.iter().map(|bin| bin.at)).fold(0.0, f64::max);
         let seconds = if round.seconds.is_finite() { round.seconds.max(last) } else { last };
         Some(Course { subject, round, seconds, bins, others: others.collect(), stacked, samples })
     }
@@ -76,7 +78,8 @@ pub fn median_round<'a>(subject: &Subject<'a>, has: impl Fn(&Round) -> bool) -> 
 
 /// The rates of a round in at most so many parts; empty without a usable series.
 fn bins(round: &Round, most: usize) -> Vec<Bin> {
-    let Some(series) = round.series.as_ref().filter(|series| series.bin_s.is_finite() && series.bin_s > 0.0) else {
+    let Some(series) = round.series.as_ref().filter(|series| series.bin_s.is_finite() && series.bin_s > 0.0)
+    else {
         return Vec::new();
     };
     let size = series.committed.len().div_ceil(most).max(1);
@@ -90,7 +93,8 @@ fn part(series: &Series, start: usize, size: usize, seconds: f64) -> Option<Bin>
     let from = start as f64 * series.bin_s;
     let whole = size as f64 * series.bin_s;
     let width = if seconds.is_finite() { whole.min(seconds - from) } else { whole };
-    let sum = |counts: &[u64]| -> f64 { counts.iter().skip(start).take(size).map(|count| *count as f64).sum() };
+    let sum =
+        |counts: &[u64]| -> f64 { counts.iter().skip(start).take(size).map(|count| *count as f64).sum() };
     let bin = Bin {
         at: from + width / 2.0,
         committed: sum(&series.committed) / width,

@@ -43,7 +43,11 @@ pub fn fitting(text: &str, room: f64) -> String {
     if width_of(text) <= room {
         return text.to_owned();
     }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates, and NaN becomes 0")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "`as` saturates, and NaN becomes 0"
+    )]
     let letters = (room / LETTER) as usize;
     let cut: String = text.chars().take(letters.saturating_sub(1)).collect();
     cut.trim_end().to_owned() + "…"
@@ -65,8 +69,11 @@ pub fn lines(text: &str, room: f64, most: usize) -> Vec<String> {
     lines.iter().map(|line| fitting(line, room)).collect()
 }
 
-/// A line of text that begins at a place, cut where it has no room; the whole of it is shown at a pointer.
+/// A line of text that begins at a place, cut where it has no room; the whole of it is shown at a pointer. Nothing without words.
 pub fn text(class: &str, (x, y): (f64, f64), words: &str, room: f64) -> Markup {
+    if words.is_empty() {
+        return html! {};
+    }
     let shown = fitting(words, room);
     html! {
         text class=(class) x=(u(x)) y=(u(y)) {
@@ -93,7 +100,7 @@ impl Plot {
     /// Horizontal lines with their labels at the left, and what they count above them.
     pub fn rising(&self, scale: &Scale, most: usize, what: &str) -> Markup {
         html! {
-            (text("axis", (0.0, self.top - 9.0), what, WIDTH))
+            (text("axis", (0.0, self.top - TITLE_ABOVE), what, WIDTH))
             @for (tick, y) in apart(scale, most) {
                 line class=(if tick.value == 0.0 { "base" } else { "grid" })
                     x1=(u(self.left)) x2=(u(self.right)) y1=(u(y)) y2=(u(y)) {}
@@ -189,7 +196,10 @@ pub fn labels_below(scale: &Scale, ticks: &[Tick], bottom: f64) -> Markup {
 }
 
 /// The room above a plot for what its axis counts.
-pub const ABOVE: f64 = LINE + 4.0;
+pub const ABOVE: f64 = LINE + 12.0;
+
+/// How far above a plot that stands.
+pub const TITLE_ABOVE: f64 = 15.0;
 
 /// The left edge of a plot whose labels at the left are these.
 pub fn left_of(scales: &[(&Scale, usize)]) -> f64 {

@@ -159,7 +159,10 @@ fn data(plots: &[(&Group, Vec<Line>)]) -> String {
     let mut data = Data::of_cells(&["percent", "ms", "low", "high"]);
     for line in plots.iter().flat_map(|(_, lines)| lines) {
         for (percent, ms) in &line.points {
-            data.cell(line.subject, vec![format!("{percent:.5}"), microseconds(*ms), String::new(), String::new()]);
+            data.cell(
+                line.subject,
+                vec![format!("{percent:.5}"), microseconds(*ms), String::new(), String::new()],
+            );
         }
         for found in percentiles(line.subject) {
             let interval = [number(found.low), number(found.high)];

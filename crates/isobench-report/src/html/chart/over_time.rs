@@ -2,12 +2,14 @@
 //!
 //! Not here: how a round's course is cut into pieces (`course`).
 
+use std::fmt::Write as _;
+
 use maud::{Markup, html};
 
 use super::Figure;
 use super::course::{Bin, Course, Sample};
 use super::data::Data;
-use super::frame::{ABOVE, LINE, Plot, WIDTH, labels_below, left_of, picture, text};
+use super::frame::{ABOVE, LINE, Plot, TITLE_ABOVE, WIDTH, labels_below, left_of, picture, text};
 use super::legend::legend;
 use super::marks::{bar, hatched, hatchings, path, series, tipped, u};
 use super::rows::title;
@@ -92,7 +94,7 @@ fn caption(cells: usize, waits: bool) -> String {
         text += " Below, of the same round: the clients' sessions on the server by what they did, sampled.";
     }
     if cells > MOST {
-        text += &format!(" The first {MOST} of {cells} cells.");
+        let _ = write!(text, " The first {MOST} of {cells} cells.");
     }
     text
 }
@@ -134,7 +136,7 @@ fn plots(group: &Group, course: &Course, common: &Common, top: f64) -> (Markup, 
     let (label, height) = title(subject, &format!("round {}", course.round.round), y);
     y += height;
     let rates = (!course.bins.is_empty()).then(|| common.plot(y + ABOVE, RATES));
-    y += if rates.is_some() { ABOVE + RATES } else { 0.0 };
+    y += if rates.is_some() { ABOVE + RATES + 3.0 } else { 0.0 };
     let waits = (!course.stacked.is_empty()).then(|| common.plot(y + ABOVE, WAITS));
     y += if waits.is_some() { ABOVE + WAITS } else { 0.0 };
     let first = rates.or(waits).map_or(y, |plot| plot.top);
@@ -161,13 +163,13 @@ fn drawn_rates(course: &Course, common: &Common, plot: &Plot) -> Markup {
     let line = |bins: &[Bin], value: fn(&Bin) -> f64| {
         path(bins.iter().map(|bin| Some((along.at(bin.at), up.at(value(bin))))))
     };
-    let y = plot.top - 14.0;
+    let y = plot.top - TITLE_ABOVE - 5.0;
     html! {
         (plot.rising(&up, 5, ""))
         path class="rate" d=(path([Some((0.0, y)), Some((22.0, y))])) {}
-        (text("axis", (29.0, plot.top - 9.0), "committed per s", WIDTH))
+        (text("axis", (29.0, plot.top - TITLE_ABOVE), "committed per s", WIDTH))
         path class="conflicts" d=(path([Some((196.0, y)), Some((218.0, y))])) {}
-        (text("axis", (225.0, plot.top - 9.0), "conflicts per s", WIDTH))
+        (text("axis", (225.0, plot.top - TITLE_ABOVE), "conflicts per s", WIDTH))
         @for other in &course.others { path class="thin" d=(line(other, |bin| bin.committed)) {} }
         path class="conflicts" d=(line(&course.bins, |bin| bin.conflicts)) {}
         path class="rate" d=(line(&course.bins, |bin| bin.committed)) {}
@@ -237,7 +239,9 @@ fn slice(course: &Course, common: &Common, from: f64, to: f64) -> Option<String>
             (mean(sum, samples.len()), common.kinds.name(*kind))
         });
         let seen = sessions.filter(|(sessions, _)| *sessions >= FEW);
-        parts.push(seen.map(|(sessions, name)| format!("{sessions:.1} {name}")).collect::<Vec<_>>().join(", "));
+        parts.push(
+            seen.map(|(sessions, name)| format!("{sessions:.1} {name}")).collect::<Vec<_>>().join(", "),
+        );
     }
     parts.retain(|part| !part.is_empty());
     (!parts.is_empty()).then(|| format!("{from:.1}–{to:.1} s: {}", parts.join("; ")))
@@ -251,7 +255,8 @@ fn sentence(course: &Course) -> String {
     if !course.bins.is_empty() {
         let (low, high) = extremes(&mut course.bins.iter().map(|bin| bin.committed));
         let (_, conflicts) = extremes(&mut course.bins.iter().map(|bin| bin.conflicts));
-        text += &format!(
+        let _ = write!(
+            text,
             ": between {} and {} committed per s, at most {} conflicts per s",
             short(low),
             short(high),

@@ -28,8 +28,11 @@ const MARKERS: usize = 24;
 /// What locks cover: name, its counts, its style.
 type Grain = (&'static str, fn(&PredicateLocks) -> &[u64], usize);
 
-const GRAINS: [Grain; 3] =
-    [("tuple", |locks| &locks.tuple, 3), ("page", |locks| &locks.page, 4), ("relation", |locks| &locks.relation, 5)];
+const GRAINS: [Grain; 3] = [
+    ("tuple", |locks| &locks.tuple, 3),
+    ("page", |locks| &locks.page, 4),
+    ("relation", |locks| &locks.relation, 5),
+];
 
 /// A cell's locks in its median round.
 struct Held<'a> {
@@ -64,7 +67,8 @@ pub fn figure(document: &Document) -> Option<Figure> {
     }
     let seconds = held.iter().flat_map(|(_, held)| &held.locks.at_s).copied().filter(|at| at.is_finite());
     let seconds = seconds.fold(0.0, f64::max);
-    let most = held.iter().flat_map(|(_, held)| GRAINS.iter().map(|grain| held.most(grain))).max().unwrap_or(0);
+    let most =
+        held.iter().flat_map(|(_, held)| GRAINS.iter().map(|grain| held.most(grain))).max().unwrap_or(0);
     let mut drawn = Vec::new();
     let mut top = 0.0;
     for (group, held) in &held {
@@ -79,8 +83,8 @@ pub fn figure(document: &Document) -> Option<Figure> {
         title: TITLE.to_owned(),
         caption: format!(
             "Predicate locks (SIReadLock) that exist in the server, by what they cover, sampled in the median round of each cell that has \
-             any; the axis is logarithmic from one on. Where tuples become pages and pages become relations, locks are promoted, \
-             and conflicts are found that aren't there.{left_out}"
+             any; the axis is logarithmic from one on. Where locks on tuples are promoted to pages, and pages to relations, \
+             conflicts are found that there aren't.{left_out}"
         ),
         svg: picture(ID, TITLE, &description, top, &html! { @for plot in &drawn { (plot) } }),
         description,
@@ -110,7 +114,8 @@ fn plot(group: &Group, held: &Held, seconds: f64, most: f64, top: f64) -> (Marku
         Plot { left: left_of(&[(&up, 5)]), right: WIDTH - NAMES + 30.0, top: upper, bottom: upper + HEIGHT };
     let along = Scale::up_to(seconds, plot.left, plot.right);
     let seen: Vec<&Grain> = GRAINS.iter().filter(|grain| !held.samples(grain).is_empty()).collect();
-    let end = |grain: &Grain| held.samples(grain).last().map_or(plot.bottom, |(_, locks)| up.at(*locks as f64));
+    let end =
+        |grain: &Grain| held.samples(grain).last().map_or(plot.bottom, |(_, locks)| up.at(*locks as f64));
     let names: Vec<Name> = seen
         .iter()
         .map(|grain| Name {
@@ -161,7 +166,8 @@ fn data(held: &[(&Group, Held)]) -> String {
     let mut data = Data::of_cells(&["round", "at_s", "tuple", "page", "relation"]);
     for (_, held) in held {
         for (index, at) in held.locks.at_s.iter().enumerate() {
-            let locks = |grain: &Grain| grain.1(held.locks).get(index).map_or_else(String::new, u64::to_string);
+            let locks =
+                |grain: &Grain| grain.1(held.locks).get(index).map_or_else(String::new, u64::to_string);
             let mut values = vec![held.round.round.to_string(), number(Some(*at))];
             values.extend(GRAINS.iter().map(locks));
             data.cell(held.subject, values);

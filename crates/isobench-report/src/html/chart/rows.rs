@@ -91,7 +91,7 @@ impl Rows {
     pub fn part(&mut self, name: &str, detail: &str, value: &str) -> Track {
         let mut drawn = String::new();
         for line in lines(name, WIDTH - PARTS, 3) {
-            drawn += &text("", (PARTS, self.y + 17.0), &line, WIDTH).0;
+            drawn += &text("name", (PARTS, self.y + 17.0), &line, WIDTH).0;
             self.y += LINE - 2.0;
         }
         let y = self.y + 17.0;

@@ -196,17 +196,24 @@ fn exponent(value: f64) -> f64 {
 
 /// Decimal places that a round step needs.
 fn decimals(step: f64) -> usize {
-    (0..9).find(|places| {
-        let scaled = step * 10_f64.powi(*places);
-        (scaled - scaled.round()).abs() < 1e-6 * scaled.abs()
-    }).and_then(|places| usize::try_from(places).ok()).unwrap_or(9)
+    (0..9)
+        .find(|places| {
+            let scaled = step * 10_f64.powi(*places);
+            (scaled - scaled.round()).abs() < 1e-6 * scaled.abs()
+        })
+        .and_then(|places| usize::try_from(places).ok())
+        .unwrap_or(9)
 }
 
 fn label(value: f64, decimals: usize) -> String {
     if value >= LONG {
         return format!("{value:.1e}").replace(".0e", "e");
     }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates; ticks aren't negative")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "`as` saturates; ticks aren't negative"
+    )]
     let whole = || count(value.round() as u64);
     if decimals == 0 { whole() } else { format!("{value:.decimals$}") }
 }
@@ -225,7 +232,10 @@ mod tests {
         assert_eq!(labels(&Scale::from_zero([1980.0], 0.0, 1.0), 6), ["0", "500", "1,000", "1,500", "2,000"]);
         assert_eq!(labels(&Scale::from_zero([0.7], 0.0, 1.0), 5), ["0.0", "0.2", "0.4", "0.6", "0.8"]);
         assert_eq!(labels(&Scale::log([0.5, 80.0], 1.0, 0.0, 1.0), 5), ["1", "3", "10", "30"]);
-        assert_eq!(labels(&Scale::log([0.9, 1.1], 1.0, 0.0, 1.0), 5), ["0.90", "0.95", "1.00", "1.05", "1.10"]);
+        assert_eq!(
+            labels(&Scale::log([0.9, 1.1], 1.0, 0.0, 1.0), 5),
+            ["0.90", "0.95", "1.00", "1.05", "1.10"]
+        );
         assert_eq!(labels(&Scale::counts([530.0], 0.0, 1.0), 5), ["0", "1", "10", "100"]);
         assert_eq!(labels(&Scale::percentiles(99.95, 0.0, 1.0), 9), ["50 %", "90 %", "99 %", "99.9 %"]);
         assert_eq!(labels(&Scale::from_zero([3e7], 0.0, 1.0), 4), ["0", "1e7", "2e7", "3e7"]);

@@ -77,7 +77,9 @@ pub fn groups(document: &Document) -> Vec<Group<'_>> {
         let shown = |factor: &&Column| (factor.title, (factor.show)(document, cell).join(" "));
         let mut values: Vec<(&'static str, String)> = factors.iter().map(shown).collect();
         if rates {
-            let rate = cell.rate.map_or_else(|| "as fast as possible".to_owned(), |rate| format!("{} per s", short(rate)));
+            let rate = cell
+                .rate
+                .map_or_else(|| "as fast as possible".to_owned(), |rate| format!("{} per s", short(rate)));
             values.push((RATE, rate));
         }
         values

@@ -29,7 +29,8 @@ pub fn figure(document: &Document) -> Option<Figure> {
         drawn.push(plot);
         top += height;
     }
-    let description = format!("{}.", sweeps.iter().map(|sweep| sentence(sweep)).collect::<Vec<_>>().join("; "));
+    let description =
+        format!("{}.", sweeps.iter().map(|sweep| sentence(sweep)).collect::<Vec<_>>().join("; "));
     Some(Figure {
         id: ID,
         title: TITLE.to_owned(),
@@ -123,7 +124,8 @@ fn drawn_step(step: &SweepStep, along: &Scale, up: &Scale, plot: &Plot) -> Marku
 }
 
 fn data(sweeps: &[&SweepResult]) -> String {
-    let mut data = Data::new(&["level", "clients", "backoff", "limit_ms", "rate", "within_limit", "p99_ms", "kept"]);
+    let mut data =
+        Data::new(&["level", "clients", "backoff", "limit_ms", "rate", "within_limit", "p99_ms", "kept"]);
     for sweep in sweeps {
         for step in &sweep.tried {
             data.row(vec![

@@ -2,13 +2,13 @@
 
 use maud::html;
 
+use super::Figure;
 use super::data::Data;
 use super::frame::picture;
 use super::marks::{bar, series, tipped, u, whisker};
 use super::rows::{ENDS, Rows, Track};
 use super::scale::Scale;
 use super::subject::{Group, Subject, groups};
-use super::Figure;
 use crate::csv::number;
 use crate::document::{Document, Interval, IntervalSource, Round};
 use crate::numbers::{counted, short};
@@ -20,14 +20,15 @@ const TITLE: &str = "Committed transactions per second";
 pub fn figure(document: &Document) -> Option<Figure> {
     let groups = groups(document);
     let subjects = || groups.iter().flat_map(|group| &group.members);
-    let rates: Vec<f64> = subjects().flat_map(|subject| subject.rounds()).filter_map(rate).collect();
+    let rates: Vec<f64> = subjects().flat_map(Subject::rounds).filter_map(rate).collect();
     if rates.is_empty() {
         return None;
     }
     let ends = subjects().filter_map(|subject| subject.cell.summary.tps.high);
     // A single wild interval must not squeeze everything else.
     let most = rates.iter().copied().fold(0.0, f64::max);
-    let scale = Scale::from_zero(rates.iter().copied().chain(ends.map(|end| end.min(most * 1.5))), ENDS.0, ENDS.1);
+    let scale =
+        Scale::from_zero(rates.iter().copied().chain(ends.map(|end| end.min(most * 1.5))), ENDS.0, ENDS.1);
     let (svg, description) = (drawn(&groups, &scale), words(&groups));
     let batches = subjects().any(|subject| subject.cell.summary.tps.source == IntervalSource::Batches);
     Some(Figure {
@@ -76,7 +77,8 @@ fn marks_of(subject: &Subject, scale: &Scale, track: Track, value: &str) -> maud
     let rounds: Vec<(&Round, f64)> =
         subject.rounds().into_iter().filter_map(|round| Some((round, rate(round)?))).collect();
     let middle = track.middle();
-    let label = format!("{}: {value} committed per s in {}", subject.name, counted(rounds.len() as u64, "round"));
+    let label =
+        format!("{}: {value} committed per s in {}", subject.name, counted(rounds.len() as u64, "round"));
     let marks = html! {
         @if let Some(mean) = interval.mean {
             (bar("extent", None, (scale.at(0.0), scale.at(mean)), (track.top + 3.0, track.bottom - 3.0)))

@@ -39,7 +39,8 @@ impl Spent {
         let known = [time.useful, time.wasted, time.backoff, time.waiting]
             .map(|seconds| if seconds.is_finite() { seconds.max(0.0) } else { 0.0 });
         let sum: f64 = known.iter().sum();
-        let measured: f64 = subject.rounds().iter().map(|round| round.seconds).filter(|seconds| *seconds > 0.0).sum();
+        let measured: f64 =
+            subject.rounds().iter().map(|round| round.seconds).filter(|seconds| *seconds > 0.0).sum();
         let of_clients = measured * f64::from(subject.cell.clients);
         // What was under way when the clock started or stopped may count a little more than the clock.
         let other = if of_clients.is_finite() { (of_clients - sum).max(0.0) } else { 0.0 };
@@ -57,8 +58,7 @@ impl Spent {
 /// Draws the figure; `None` if no client spent any time.
 pub fn figure(document: &Document) -> Option<Figure> {
     let groups = groups(document);
-    let spent: Vec<Spent> =
-        groups.iter().flat_map(|group| &group.members).filter_map(Spent::of).collect();
+    let spent: Vec<Spent> = groups.iter().flat_map(|group| &group.members).filter_map(Spent::of).collect();
     if spent.is_empty() {
         return None;
     }
@@ -67,7 +67,11 @@ pub fn figure(document: &Document) -> Option<Figure> {
     let entries: Vec<Entry> = shown
         .iter()
         .map(|kind| KINDS[*kind])
-        .map(|(name, meaning, hatching)| Entry { kind: hatching, name: name.to_owned(), meaning: meaning.to_owned() })
+        .map(|(name, meaning, hatching)| Entry {
+            kind: hatching,
+            name: name.to_owned(),
+            meaning: meaning.to_owned(),
+        })
         .collect();
     let (rows, height) = drawn(&groups, &shown);
     let drawn = html! { (hatchings(ID, entries.iter().map(|entry| entry.kind))) (rows) };
@@ -108,12 +112,21 @@ fn marks_of(subject: &Subject, spent: &Spent, scale: &Scale, track: Track, shown
     for kind in shown {
         let share = spent.share(*kind);
         let (name, _, hatching) = KINDS[*kind];
-        let tip = format!("{name}: {} ({} s of {} s)", percent(share), short(spent.seconds[*kind]), short(spent.total));
+        let tip = format!(
+            "{name}: {} ({} s of {} s)",
+            percent(share),
+            short(spent.seconds[*kind]),
+            short(spent.total)
+        );
         let ends = (scale.at(left * 100.0), scale.at((left + share) * 100.0));
         left += share;
         if share > 0.0 {
             let fill = hatched(ID, hatching);
-            segments.push(tipped("point", &tip, &bar("segment", Some(&fill), ends, (track.top, track.bottom))));
+            segments.push(tipped(
+                "point",
+                &tip,
+                &bar("segment", Some(&fill), ends, (track.top, track.bottom)),
+            ));
         }
     }
     let label = format!("{}: {}", subject.name, shares(spent, shown));
@@ -130,7 +143,8 @@ fn words(groups: &[Group], shown: &[usize]) -> String {
     for group in groups {
         for subject in &group.members {
             let place = if group.name.is_empty() { String::new() } else { format!(" ({})", group.name) };
-            let shares = Spent::of(subject).map_or_else(|| "not measured".to_owned(), |spent| shares(&spent, shown));
+            let shares =
+                Spent::of(subject).map_or_else(|| "not measured".to_owned(), |spent| shares(&spent, shown));
             sentences.push(format!("{}{place}: {shares}", subject.name));
         }
     }

@@ -26,7 +26,9 @@ impl WaitKinds {
     /// The events with the largest shares, added up over all cells.
     pub fn of(groups: &[Group]) -> WaitKinds {
         let mut shares: Vec<(String, String, f64)> = Vec::new();
-        for wait in groups.iter().flat_map(|group| &group.members).flat_map(|subject| &subject.cell.summary.waits) {
+        for wait in
+            groups.iter().flat_map(|group| &group.members).flat_map(|subject| &subject.cell.summary.waits)
+        {
             if is_cpu(&wait.kind) || is_idle(&wait.kind) || !wait.share.is_finite() {
                 continue;
             }
@@ -58,10 +60,10 @@ impl WaitKinds {
         match kind {
             CPU => "working (CPU)".to_owned(),
             IDLE => "idle".to_owned(),
-            _ => self.events.get(kind.saturating_sub(1)).map_or_else(
-                || "other waits".to_owned(),
-                |(kind, event)| name_of(kind, event),
-            ),
+            _ => self
+                .events
+                .get(kind.saturating_sub(1))
+                .map_or_else(|| "other waits".to_owned(), |(kind, event)| name_of(kind, event)),
         }
     }
 

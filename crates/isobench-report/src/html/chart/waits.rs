@@ -26,8 +26,10 @@ pub fn figure(document: &Document) -> Option<Figure> {
     let groups = groups(document);
     let kinds = WaitKinds::of(&groups);
     let waits = || groups.iter().flat_map(|group| &group.members).flat_map(waits_of);
-    let shown: Vec<usize> =
-        ORDER.into_iter().filter(|kind| waits().any(|wait| kinds.kind(&wait.kind, &wait.event) == *kind)).collect();
+    let shown: Vec<usize> = ORDER
+        .into_iter()
+        .filter(|kind| waits().any(|wait| kinds.kind(&wait.kind, &wait.event) == *kind))
+        .collect();
     if shown.is_empty() {
         return None;
     }
@@ -74,11 +76,16 @@ fn marks_of(subject: &Subject, kinds: &WaitKinds, scale: &Scale, track: Track) -
     let mut segments = Vec::new();
     for kind in ORDER {
         for wait in waits_of(subject).filter(|wait| kinds.kind(&wait.kind, &wait.event) == kind) {
-            let tip = format!("{}: {} of the sessions", name_of(&wait.kind, &wait.event), percent(wait.share));
+            let tip =
+                format!("{}: {} of the sessions", name_of(&wait.kind, &wait.event), percent(wait.share));
             let ends = (scale.at(left * 100.0), scale.at((left + wait.share) * 100.0));
             left += wait.share;
             let fill = hatched(ID, kind);
-            segments.push(tipped("point", &tip, &bar("segment", Some(&fill), ends, (track.top, track.bottom))));
+            segments.push(tipped(
+                "point",
+                &tip,
+                &bar("segment", Some(&fill), ends, (track.top, track.bottom)),
+            ));
         }
     }
     let label = format!("{}: {}", subject.name, main_waits(subject));

@@ -1,0 +1,79 @@
+//! Cells that differ in one factor and in their levels, as lines: a line for each level, a combination for all else.
+//!
+//! Not here: what is measured of them, and how it is drawn (`against`).
+
+use super::subject::{Group, Subject, name_of};
+use crate::document::Cell;
+
+/// A level's cells, by the factor.
+pub struct Line<'a> {
+    /// The first of the cells, whose name and style are the line's.
+    pub subject: &'a Subject<'a>,
+    /// The factor's value in each cell, rising.
+    pub points: Vec<(f64, &'a Cell)>,
+}
+
+/// A combination of the other factors.
+pub struct Combination<'a> {
+    /// These factors, as far as they vary.
+    pub name: String,
+    /// A line for each level.
+    pub lines: Vec<Line<'a>>,
+}
+
+impl<'a> Combination<'a> {
+    fn add(&mut self, subject: &'a Subject<'a>, value: f64) {
+        let same =
+            |line: &&mut Line| line.subject.name == subject.name && line.subject.again == subject.again;
+        match self.lines.iter_mut().find(same) {
+            Some(line) => line.points.push((value, subject.cell)),
+            None => self.lines.push(Line { subject, points: vec![(value, subject.cell)] }),
+        }
+    }
+}
+
+/// All combinations in which a level has at least two values of the factor.
+///
+/// `value` is the factor's in a cell, `None` where there is nothing to draw; `apart` tells whether two cells differ in other
+/// factors; `varies` are the titles of the factors that vary within a combination, which its name leaves out.
+pub fn all<'a>(
+    groups: &'a [Group<'a>],
+    value: impl Fn(&Cell) -> Option<f64>,
+    apart: fn(&Cell, &Cell) -> bool,
+    varies: &[&str],
+) -> Vec<Combination<'a>> {
+    let mut found: Vec<Combination> = Vec::new();
+    for group in groups {
+        for subject in &group.members {
+            let usable = |value: &f64| value.is_finite() && *value > 0.0;
+            let Some(value) = value(subject.cell).filter(usable) else { continue };
+            let same = |known: &&mut Combination| {
+                known.lines.first().is_some_and(|line| !apart(line.subject.cell, subject.cell))
+            };
+            if let Some(known) = found.iter_mut().find(same) {
+                known.add(subject, value);
+                continue;
+            }
+            let mut factors = group.factors.clone();
+            factors.retain(|(title, _)| !varies.contains(title));
+            let mut new = Combination { name: name_of(&factors), lines: Vec::new() };
+            new.add(subject, value);
+            found.push(new);
+        }
+    }
+    for line in found.iter_mut().flat_map(|combination| &mut combination.lines) {
+        line.points.sort_by(|one, other| one.0.total_cmp(&other.0));
+    }
+    // One point is no line, but in company of lines it is worth its place.
+    found.retain(|combination| combination.lines.iter().any(|line| line.points.len() > 1));
+    found
+}
+
+/// The factor's values, rising.
+pub fn values(combinations: &[Combination]) -> Vec<f64> {
+    let points = combinations.iter().flat_map(|combination| &combination.lines).flat_map(|line| &line.points);
+    let mut values: Vec<f64> = points.map(|(value, _)| *value).collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    values
+}
