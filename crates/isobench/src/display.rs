@@ -1,45 +1,76 @@
-//! Progress of a comparison on standard error: a live line on a terminal, one plain line for each cell elsewhere.
+//! Progress of a comparison on standard error: one line that is renewed on a terminal, several with `--live`, one plain line for each
+//! cell elsewhere.
+//!
+//! Not here: what the lines say (`display/live`), and how they get on the terminal (`display/painter`).
 
-use std::io::IsTerminal;
+mod live;
+mod painter;
+mod speed;
+
+use std::io::{IsTerminal, Write as _, stderr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use isobench_runner::Progress;
+use terminal_size::terminal_size_of;
 
+use self::live::{Live, spell};
+use self::painter::Painter;
 use crate::plan::{CellPlan, Plan};
+
+/// How often the time is renewed while nothing else changes.
+const TICK: Duration = Duration::from_millis(250);
+
+/// The size of a terminal that doesn't tell.
+const USUAL_SIZE: (usize, usize) = (80, 24);
+
+/// The screen that is shown now, for those that have something to say and no display at hand.
+static SHOWN: Mutex<Weak<Mutex<Screen>>> = Mutex::new(Weak::new());
 
 /// Shows what is running and how long the rest takes.
 pub struct Display {
-    bar: Option<ProgressBar>,
+    /// The terminal; `None` if there is none, and plain lines are printed.
+    screen: Option<Arc<Mutex<Screen>>>,
     live: bool,
     cells: u32,
     cells_of_round: u32,
+    rounds: u32,
     done: u32,
     began: Instant,
     expected: Duration,
+}
+
+/// The lines on the terminal.
+struct Screen {
+    state: Live,
+    painter: Painter,
+    /// All that is known in several lines, or the most important in one.
+    in_full: bool,
+    closed: bool,
+    began: Instant,
+    /// When what is left was estimated last, and what was left then.
+    estimate: (Instant, Duration),
 }
 
 impl Display {
     /// Begins the display of a plan. `live` shows more of the running cell, on a terminal.
     pub fn new(plan: &Plan, live: bool) -> Display {
         let cells_of_round = u32::try_from(plan.cells().len()).unwrap_or(u32::MAX);
-        let cells = cells_of_round.saturating_mul(plan.rounds);
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new(u64::from(cells));
-            let style = ProgressStyle::with_template("{bar:20} {pos}/{len}  {msg}");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-            bar
-        });
-        let live = live && bar.is_some();
-        Display {
-            bar,
-            live,
-            cells,
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let screen = (stderr().is_terminal() && !dumb).then(|| Screen::open(live));
+        let display = Display {
+            live: live && screen.is_some(),
+            screen,
+            cells: cells_of_round.saturating_mul(plan.rounds),
             cells_of_round,
+            rounds: plan.rounds,
             done: 0,
             began: Instant::now(),
             expected: plan.time + plan.warmup,
-        }
+        };
+        display.count();
+        display
     }
 
     /// Whether the running cell is shown in all its detail.
@@ -49,10 +80,18 @@ impl Display {
 
     /// There are to be so many rounds.
     pub fn set_rounds(&mut self, rounds: u32) {
+        self.rounds = rounds;
         self.cells = self.cells_of_round.saturating_mul(rounds);
-        if let Some(bar) = &self.bar {
-            bar.set_length(u64::from(self.cells));
-        }
+        self.count();
+    }
+
+    /// Shows that a cell is next: its tables are made, its clients connect.
+    pub fn preparing(&self, plan: &Plan, cell: &CellPlan, round: u32) {
+        self.renew(|state| {
+            state.title = self.title(plan, cell, round);
+            state.speed = None;
+            state.waits.clear();
+        });
     }
 
     /// Shows the cell that is running. `waits` says what its sessions are waiting for: event and number of sessions.
@@ -65,17 +104,11 @@ impl Display {
         progress: &Progress,
         waits: &[(String, u32)],
     ) {
-        let Some(bar) = &self.bar else { return };
-        let waits: String =
-            waits.iter().take(3).map(|(event, sessions)| format!(", {sessions} {event}")).collect();
-        let seconds = elapsed.as_secs_f64().max(1e-3);
-        bar.set_message(format!(
-            "{}: {:.0} tps, {:.0} conflicts/s{waits}, {} left",
-            title(plan, cell, round),
-            progress.committed as f64 / seconds,
-            progress.conflicts as f64 / seconds,
-            spell(self.left()),
-        ));
+        self.renew(|state| {
+            state.title = self.title(plan, cell, round);
+            state.speed.get_or_insert_default().see(elapsed, progress);
+            state.waits = waits.to_vec();
+        });
     }
 
     /// Shows the result of a cell.
@@ -88,16 +121,20 @@ impl Display {
         conflict_ratio: f64,
     ) {
         self.done += 1;
-        if let Some(bar) = &self.bar {
-            bar.set_position(u64::from(self.done));
+        let tps = tps.unwrap_or(0.0);
+        if self.screen.is_some() {
+            self.renew(|state| {
+                state.speed = None;
+                state.add(&name(plan, cell), tps, conflict_ratio);
+            });
+            self.count();
             return;
         }
         eprintln!(
-            "[{}/{}] {}: {:.0} tps, {:.0} % of attempts conflicted ({} left)",
+            "[{}/{}] {}: {tps:.0} tps, {:.0} % of attempts conflicted ({} left)",
             self.done,
             self.cells,
-            title(plan, cell, round),
-            tps.unwrap_or(0.0),
+            self.title(plan, cell, round),
             conflict_ratio * 100.0,
             spell(self.left()),
         );
@@ -105,17 +142,35 @@ impl Display {
 
     /// A line that stays.
     pub fn say(&self, text: &str) {
-        if let Some(bar) = &self.bar {
-            bar.println(text);
-        } else {
-            eprintln!("{text}");
+        match &self.screen {
+            Some(screen) => lock(screen).say(text),
+            None => eprintln!("{text}"),
         }
     }
 
-    /// Removes the live line.
+    /// Removes the lines that don't stay.
     pub fn close(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+        if let Some(screen) = &self.screen {
+            lock(screen).close();
+        }
+    }
+
+    /// Changes what is shown.
+    fn renew(&self, change: impl FnOnce(&mut Live)) {
+        if let Some(screen) = &self.screen {
+            let mut screen = lock(screen);
+            change(&mut screen.state);
+            screen.paint();
+        }
+    }
+
+    /// Shows how many cells there are, and how long they take.
+    fn count(&self) {
+        if let Some(screen) = &self.screen {
+            let mut screen = lock(screen);
+            (screen.state.done, screen.state.cells) = (self.done, self.cells);
+            screen.estimate = (Instant::now(), self.left());
+            screen.paint();
         }
     }
 
@@ -123,15 +178,124 @@ impl Display {
     fn left(&self) -> Duration {
         let rest = self.cells.saturating_sub(self.done);
         let each = if self.done == 0 { self.expected } else { self.began.elapsed() / self.done };
-        each * rest
+        each.saturating_mul(rest)
+    }
+
+    fn title(&self, plan: &Plan, cell: &CellPlan, round: u32) -> String {
+        let rounds = self.rounds;
+        // After the last round come the steps of a search, which nobody can count beforehand.
+        let step = if round > rounds { "search".to_owned() } else { format!("round {round}/{rounds}") };
+        format!("{step}, {}", name(plan, cell))
     }
 }
 
-fn title(plan: &Plan, cell: &CellPlan, round: u32) -> String {
-    let backoff = if plan.backoff.len() > 1 { format!(", backoff {}", cell.backoff) } else { String::new() };
-    format!("round {round}/{}, {}, {} clients{backoff}", plan.rounds, cell.level, cell.clients)
+impl Drop for Display {
+    fn drop(&mut self) {
+        self.close();
+    }
 }
 
-fn spell(time: Duration) -> String {
-    humantime::format_duration(Duration::from_secs(time.as_secs())).to_string()
+impl Screen {
+    /// Begins to show lines, and to renew the time among them.
+    fn open(in_full: bool) -> Arc<Mutex<Screen>> {
+        let now = Instant::now();
+        let screen = Arc::new(Mutex::new(Screen {
+            state: Live::default(),
+            painter: Painter::default(),
+            in_full,
+            closed: false,
+            began: now,
+            estimate: (now, Duration::ZERO),
+        }));
+        *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&screen);
+        let shown = Arc::downgrade(&screen);
+        thread::spawn(move || {
+            while let Some(screen) = shown.upgrade() {
+                let mut screen = lock(&screen);
+                if screen.closed {
+                    break;
+                }
+                screen.paint();
+                drop(screen);
+                thread::sleep(TICK);
+            }
+        });
+        screen
+    }
+
+    fn lines(&mut self, height: usize) -> Vec<String> {
+        self.state.elapsed = self.began.elapsed();
+        self.state.left = self.estimate.1.saturating_sub(self.estimate.0.elapsed());
+        if self.in_full { self.state.lines(height) } else { vec![self.state.line()] }
+    }
+
+    fn paint(&mut self) {
+        if !self.closed {
+            let (width, height) = size();
+            let lines = self.lines(height);
+            write(&self.painter.paint(&lines, width));
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        if self.closed {
+            eprintln!("{text}");
+            return;
+        }
+        let (width, height) = size();
+        let lines = self.lines(height);
+        write(&self.painter.paint_below(text, &lines, width));
+    }
+
+    fn close(&mut self) {
+        if !self.closed {
+            self.closed = true;
+            write(&self.painter.clear(size().0));
+        }
+    }
+}
+
+/// Says something above whatever is shown, from any thread.
+pub fn note(text: &str) {
+    let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+    match shown {
+        Some(screen) => lock(&screen).say(text),
+        None => eprintln!("{text}"),
+    }
+}
+
+/// Removes what is shown, from any thread, before the program ends without tidying up. Waits for nobody.
+pub fn abandon() {
+    let Ok(shown) = SHOWN.try_lock() else { return };
+    if let Some(screen) = shown.upgrade()
+        && let Ok(mut screen) = screen.try_lock()
+    {
+        screen.close();
+    }
+}
+
+fn lock(screen: &Mutex<Screen>) -> MutexGuard<'_, Screen> {
+    screen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The width and height of the terminal now; it may change at any time.
+fn size() -> (usize, usize) {
+    let size = terminal_size_of(stderr());
+    // A height or width of 0 means that nobody knows.
+    let known = size.map(|(width, height)| (usize::from(width.0), usize::from(height.0)));
+    known.filter(|(width, height)| *width > 0 && *height > 0).unwrap_or(USUAL_SIZE)
+}
+
+fn write(text: &str) {
+    let mut terminal = stderr().lock();
+    // There is nobody left to be told.
+    let _ = terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush());
+}
+
+/// A cell, by what varies between cells.
+fn name(plan: &Plan, cell: &CellPlan) -> String {
+    let backoff = if plan.backoff.len() > 1 { format!(", backoff {}", cell.backoff) } else { String::new() };
+    let rate = cell.rate.map_or_else(String::new, |rate| format!(", {rate:.0} per s wanted"));
+    let again = if cell.calibration { ", once more" } else { "" };
+    format!("{}, {} clients{backoff}{rate}{again}", cell.level, cell.clients)
 }

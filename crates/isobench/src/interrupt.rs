@@ -9,6 +9,7 @@ use isobench_runner::{Control, Urgency};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::display;
 use crate::failure::{Failure, Outcome};
 
 /// How long the program may take to end after the second signal.
@@ -28,10 +29,11 @@ pub fn watch() -> Outcome<Arc<Control>> {
             let urgency = if watched.urgency() == Urgency::None { Urgency::Soon } else { Urgency::Now };
             watched.request(urgency);
             if urgency == Urgency::Soon {
-                eprintln!("isobench: stopping; once more to stop at once");
+                display::note("isobench: stopping; once more to stop at once");
             } else {
                 thread::spawn(|| {
                     thread::sleep(PATIENCE);
+                    display::abandon();
                     eprintln!("isobench: error: the server doesn't answer; giving up without tidying up");
                     std::process::exit(2);
                 });

@@ -107,7 +107,7 @@ impl<'a> Course<'a> {
         summarise(&mut self.document);
         let known = resolution(&self.document, wanted);
         self.document.resolution = Some(known);
-        let enough = known.reached.is_some_and(|reached| reached <= wanted);
+        let enough = known.more_rounds == Some(0);
         if !enough && in_time {
             self.display.set_rounds(number.saturating_add(known.more_rounds.unwrap_or(1).max(1) - 1));
         }

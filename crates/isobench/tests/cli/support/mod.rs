@@ -6,6 +6,7 @@ pub mod named;
 pub mod pgbench;
 pub mod program;
 pub mod scene;
+pub mod terminal;
 
 use std::sync::OnceLock;
 use std::thread::sleep;

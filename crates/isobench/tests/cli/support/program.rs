@@ -28,12 +28,17 @@ pub struct Finished {
 
 impl Running {
     pub fn start(command: &mut Command) -> Running {
-        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        Running::start_on(command, Stdio::piped())
+    }
+
+    /// The same with standard error somewhere else than in a pipe, such as a terminal.
+    pub fn start_on(command: &mut Command, stderr: Stdio) -> Running {
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).spawn();
         let mut child = child.unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let (printed, said) = (Arc::default(), Arc::default());
-        let stdout = collect(child.stdout.take().expect("a pipe"), &printed);
-        let stderr = collect(child.stderr.take().expect("a pipe"), &said);
-        Running { child, stdout: Some(stdout), stderr: Some(stderr), printed, said }
+        let stdout = child.stdout.take().map(|pipe| collect(pipe, &printed));
+        let stderr = child.stderr.take().map(|pipe| collect(pipe, &said));
+        Running { child, stdout, stderr, printed, said }
     }
 
     /// Waits until a text appears on standard error.

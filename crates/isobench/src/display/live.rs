@@ -1,0 +1,268 @@
+//! What is shown of a comparison while it runs, as lines of text.
+//!
+//! Pure. Not here: how lines get on the terminal (`painter`), and how fast a cell is (`speed`).
+
+use std::time::Duration;
+
+use super::speed::Speed;
+
+/// How many kinds of waiting are shown.
+const WAITS: usize = 4;
+
+/// The width of the bar.
+const BAR: usize = 20;
+
+/// All that there is to show.
+#[derive(Debug, Clone, Default)]
+pub struct Live {
+    /// Cells that were measured, each round of each counted.
+    pub done: u32,
+    /// Cells to measure; may grow.
+    pub cells: u32,
+    /// Time since the begin.
+    pub elapsed: Duration,
+    /// Time left, as far as anybody knows.
+    pub left: Duration,
+    /// The round and the cell that is running; empty before the first.
+    pub title: String,
+    /// What is known of it; `None` before its clients work.
+    pub speed: Option<Speed>,
+    /// What its sessions are waiting for, and how many of them, the most first.
+    pub waits: Vec<(String, u32)>,
+    /// What was measured so far.
+    pub results: Vec<Measured>,
+}
+
+/// The rounds of one cell so far.
+#[derive(Debug, Clone, Default)]
+pub struct Measured {
+    /// The cell.
+    pub name: String,
+    /// Rounds.
+    pub rounds: u32,
+    /// Committed transactions per second, added up over the rounds.
+    pub tps: f64,
+    /// Share of the attempts that ended in a conflict, added up over the rounds.
+    pub conflict_ratio: f64,
+}
+
+impl Live {
+    /// Adds a round of a cell.
+    pub fn add(&mut self, name: &str, tps: f64, conflict_ratio: f64) {
+        let index = self.results.iter().position(|known| known.name == name).unwrap_or_else(|| {
+            self.results.push(Measured { name: name.to_owned(), ..Measured::default() });
+            self.results.len() - 1
+        });
+        let known = &mut self.results[index];
+        known.rounds += 1;
+        known.tps += tps;
+        known.conflict_ratio += conflict_ratio;
+    }
+
+    /// Everything, in as many lines as a terminal of `height` lines has room for.
+    pub fn lines(&self, height: usize) -> Vec<String> {
+        let mut lines = vec![
+            format!("{}, {} left", self.bar(), spell(self.left)),
+            if self.title.is_empty() { "making ready".to_owned() } else { self.title.clone() },
+        ];
+        match &self.speed {
+            Some(speed) => lines.extend(self.about(speed)),
+            None if self.title.is_empty() => {}
+            None => lines.push("  making tables, connecting, checking".to_owned()),
+        }
+        // The line below the last one stays free.
+        let room = height.saturating_sub(lines.len() + 1);
+        lines.extend(self.measured(room));
+        lines.truncate(height.saturating_sub(1).max(1));
+        lines
+    }
+
+    /// The same in one line.
+    pub fn line(&self) -> String {
+        let bar = bar(self.done, self.cells);
+        let begin = format!("{bar} {}/{}", self.done, self.cells);
+        let Some(speed) = &self.speed else {
+            return format!("{begin}  {}", self.title).trim_end().to_owned();
+        };
+        format!(
+            "{begin}  {}: {:.0} tps, {:.0} conflicts/s, {} left",
+            self.title,
+            speed.mean,
+            speed.conflicts,
+            spell(self.left)
+        )
+    }
+
+    fn bar(&self) -> String {
+        format!("{} {}/{}  {}", bar(self.done, self.cells), self.done, self.cells, spell(self.elapsed))
+    }
+
+    fn about(&self, speed: &Speed) -> Vec<String> {
+        let latency = speed.latency_ms.map_or_else(|| "–".to_owned(), |latency| format!("{latency:.2} ms"));
+        let waits: Vec<String> =
+            self.waits.iter().take(WAITS).map(|(event, sessions)| format!("{sessions} {event}")).collect();
+        let mut lines = vec![
+            format!(
+                "  committed {:>8.0} per s, mean {:.0}  {}",
+                speed.now(),
+                speed.mean,
+                sparkline(speed.recent.iter().copied())
+            ),
+            format!(
+                "  conflicts {:>8.0} per s, {:.0} % of attempts; {} retries",
+                speed.conflicts,
+                speed.conflict_ratio * 100.0,
+                speed.retries
+            ),
+            format!("  latency   {latency:>8} mean"),
+        ];
+        // Without the server's word there is nothing to say.
+        if !waits.is_empty() {
+            lines.push(format!("  sessions  {}", waits.join(", ")));
+        }
+        lines
+    }
+
+    /// What was measured so far, the latest that there is room for.
+    fn measured(&self, room: usize) -> Vec<String> {
+        if self.results.is_empty() || room < 2 {
+            return Vec::new();
+        }
+        let left_out = self.results.len().saturating_sub(room - 1);
+        let more = if left_out > 0 { format!(" (and {left_out} more cells)") } else { String::new() };
+        let shown = &self.results[left_out..];
+        let longest = shown.iter().map(|cell| cell.name.chars().count()).max().unwrap_or(0);
+        let mut lines = vec![format!("so far{more}:")];
+        lines.extend(shown.iter().map(|cell| {
+            let rounds = f64::from(cell.rounds.max(1));
+            let plural = if cell.rounds == 1 { "" } else { "s" };
+            format!(
+                "  {:longest$} {:>8.0} tps, {:>3.0} % conflicts, {} round{plural}",
+                cell.name,
+                cell.tps / rounds,
+                cell.conflict_ratio / rounds * 100.0,
+                cell.rounds
+            )
+        }));
+        lines
+    }
+}
+
+fn bar(done: u32, all: u32) -> String {
+    let share = f64::from(done) / f64::from(all.max(1));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to the bar's width")]
+    let full = ((share * BAR as f64) as usize).min(BAR);
+    "█".repeat(full) + &"░".repeat(BAR - full)
+}
+
+/// A picture of numbers from zero up, a character each.
+pub fn sparkline(values: impl Iterator<Item = f64> + Clone) -> String {
+    const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = values.clone().fold(0.0, f64::max);
+    values
+        .map(|value| {
+            let share = if most > 0.0 { value / most } else { 0.0 };
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 7")]
+            let step = (share * 7.0).round() as usize;
+            STEPS[step.min(7)]
+        })
+        .collect()
+}
+
+/// A time in words, to the second.
+pub fn spell(time: Duration) -> String {
+    humantime::format_duration(Duration::from_secs(time.as_secs())).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn running() -> Live {
+        let speed = Speed {
+            recent: [0.0, 200.0, 400.0, 380.0, 390.0].into(),
+            mean: 371.4,
+            conflicts: 733.0,
+            conflict_ratio: 0.657,
+            retries: 4321,
+            latency_ms: Some(20.127),
+            ..Speed::default()
+        };
+        let mut live = Live {
+            done: 7,
+            cells: 15,
+            elapsed: Duration::from_millis(42_900),
+            left: Duration::from_secs(64),
+            title: "round 3/5, serializable, 8 clients".to_owned(),
+            speed: Some(speed),
+            waits: [("Lock/tuple", 5), ("Lock/transactionid", 2), ("CPU", 1), ("IO/WalSync", 1), ("idle", 1)]
+                .map(|(event, sessions)| (event.to_owned(), sessions))
+                .to_vec(),
+            ..Live::default()
+        };
+        live.add("read committed, 8 clients", 400.0, 0.0);
+        live.add("repeatable read, 8 clients", 192.0, 0.7);
+        live.add("read committed, 8 clients", 384.0, 0.0);
+        live
+    }
+
+    #[test]
+    fn a_running_cell_in_full() {
+        assert_eq!(
+            running().lines(24),
+            [
+                "█████████░░░░░░░░░░░ 7/15  42s, 1m 4s left",
+                "round 3/5, serializable, 8 clients",
+                "  committed      390 per s, mean 371  ▁▅███",
+                "  conflicts      733 per s, 66 % of attempts; 4321 retries",
+                "  latency   20.13 ms mean",
+                "  sessions  5 Lock/tuple, 2 Lock/transactionid, 1 CPU, 1 IO/WalSync",
+                "so far:",
+                "  read committed, 8 clients       392 tps,   0 % conflicts, 2 rounds",
+                "  repeatable read, 8 clients      192 tps,  70 % conflicts, 1 round",
+            ]
+        );
+        assert_eq!(
+            running().line(),
+            "█████████░░░░░░░░░░░ 7/15  round 3/5, serializable, 8 clients: 371 tps, 733 conflicts/s, 1m 4s left"
+        );
+    }
+
+    #[test]
+    fn before_anything_works() {
+        let live = Live { cells: 15, left: Duration::from_secs(45), ..Live::default() };
+        assert_eq!(live.lines(24), ["░░░░░░░░░░░░░░░░░░░░ 0/15  0s, 45s left", "making ready"]);
+        assert_eq!(live.line(), "░░░░░░░░░░░░░░░░░░░░ 0/15");
+        let live = Live { speed: None, waits: Vec::new(), ..running() };
+        assert_eq!(live.lines(4)[2], "  making tables, connecting, checking");
+    }
+
+    #[test]
+    fn a_low_terminal_shows_the_latest() {
+        let live = running();
+        for height in 0..12 {
+            let lines = live.lines(height);
+            assert!(
+                !lines.is_empty() && lines.len() <= height.saturating_sub(1).max(1),
+                "{height}: {lines:?}"
+            );
+        }
+        let lines = live.lines(9);
+        assert_eq!(lines[6], "so far (and 1 more cells):");
+        assert!(lines[7].contains("repeatable read"));
+    }
+
+    #[test]
+    fn pictures_of_numbers() {
+        assert_eq!(sparkline([].into_iter()), "");
+        assert_eq!(sparkline([0.0, 0.0].into_iter()), "▁▁");
+        assert_eq!(sparkline([0.0, 1.0, 2.0, 4.0].into_iter()), "▁▃▅█");
+    }
+
+    #[test]
+    fn bars_never_overflow() {
+        for (done, all) in [(0, 0), (3, 0), (7, 5), (u32::MAX, 1)] {
+            assert_eq!(bar(done, all).chars().count(), BAR);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! A few lines at the bottom of a terminal that are renewed in place: the control sequences, and nothing of what the lines say.
+//!
+//! Neither the cursor's look, nor the terminal's mode, nor its screen is changed, so a program that is killed leaves nothing to be put
+//! right. Each renewal is one write, which terminals that know it show at once (mode 2026). Progress bar libraries fill each line up
+//! to the right edge, which a terminal that is made narrower breaks into a mess; hence this. Source: ECMA-48 (CUU, EL, ED); Contour,
+//! "Terminal mode 2026: synchronized output".
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+const BEGIN: &str = "\x1b[?2026h";
+const END: &str = "\x1b[?2026l";
+const ERASE_LINE_REST: &str = "\x1b[K";
+const ERASE_REST: &str = "\x1b[J";
+
+/// Room at the right for the ^C that a terminal shows by itself, so that it breaks no line.
+const MARGIN: usize = 3;
+
+/// What is on the terminal now.
+#[derive(Debug, Default)]
+pub struct Painter {
+    /// The widths of the lines that were painted; the cursor stands at the end of the last one.
+    painted: Vec<usize>,
+}
+
+impl Painter {
+    /// What to write so that these lines stand where the last ones stood, on a terminal of `width` columns.
+    pub fn paint(&mut self, lines: &[String], width: usize) -> String {
+        format!("{BEGIN}{}{}{END}", self.back(width), self.block(lines, width))
+    }
+
+    /// What to write so that a text stands above these lines for good.
+    pub fn paint_below(&mut self, text: &str, lines: &[String], width: usize) -> String {
+        let above: String = text.lines().map(|line| format!("{line}\r\n")).collect();
+        format!("{BEGIN}{}{ERASE_REST}{above}{}{END}", self.back(width), self.block(lines, width))
+    }
+
+    /// What to write so that nothing is left.
+    pub fn clear(&mut self, width: usize) -> String {
+        if self.painted.is_empty() {
+            return String::new();
+        }
+        let text = format!("{}{ERASE_REST}", self.back(width));
+        self.painted.clear();
+        text
+    }
+
+    /// The way to the begin of the first line. Where the terminal became narrower, it has broken lines in two.
+    fn back(&self, width: usize) -> String {
+        let rows: usize = self.painted.iter().map(|line| line.div_ceil(width.max(1)).max(1)).sum();
+        match rows {
+            0 | 1 => "\r".to_owned(),
+            rows => format!("\x1b[{}A\r", rows - 1),
+        }
+    }
+
+    fn block(&mut self, lines: &[String], width: usize) -> String {
+        let lines: Vec<String> = lines.iter().map(|line| cut(line, width.saturating_sub(MARGIN))).collect();
+        self.painted = lines.iter().map(|line| line.width()).collect();
+        // The last erasure takes what was below, too.
+        lines.join(&format!("{ERASE_LINE_REST}\r\n")) + ERASE_REST
+    }
+}
+
+/// As much of a line as fits, with a mark if that isn't all; nothing that could move the cursor.
+fn cut(line: &str, width: usize) -> String {
+    let line: String = line.chars().filter(|letter| !letter.is_control()).collect();
+    if line.width() <= width {
+        return line;
+    }
+    let mut room = width.saturating_sub(1);
+    let fits = |letter: &char| {
+        let needed = letter.width().unwrap_or(0);
+        let fits = needed <= room;
+        room = room.saturating_sub(needed);
+        fits
+    };
+    let mut start: String = line.chars().take_while(fits).collect();
+    start.push_str(if width > 0 { "…" } else { "" });
+    start
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZero;
+
+    use super::*;
+
+    fn lines(lines: &[&str]) -> Vec<String> {
+        lines.iter().map(|&line| line.to_owned()).collect()
+    }
+
+    fn size(number: u16) -> NonZero<u16> {
+        NonZero::new(number).expect("more than nothing")
+    }
+
+    /// The rows that a terminal shows after something was written on it, without those below that are empty.
+    fn screen(written: &str, width: u16) -> Vec<String> {
+        let mut terminal = vt100::Parser::new(size(12), size(width), 0);
+        terminal.process(written.as_bytes());
+        let text = terminal.screen().contents();
+        text.lines().map(|line| line.trim_end().to_owned()).collect()
+    }
+
+    #[test]
+    fn lines_are_renewed_in_place() {
+        let mut painter = Painter::default();
+        let mut written = "$ isobench\r\n".to_owned();
+        written += &painter.paint(&lines(&["one", "two", "three"]), 80);
+        assert_eq!(screen(&written, 80), ["$ isobench", "one", "two", "three"]);
+        written += &painter.paint(&lines(&["1", "22"]), 80);
+        assert_eq!(screen(&written, 80), ["$ isobench", "1", "22"]);
+        written += &painter.paint_below("note\nmore", &lines(&["a", "b", "c"]), 80);
+        assert_eq!(screen(&written, 80), ["$ isobench", "note", "more", "a", "b", "c"]);
+        written += &painter.clear(80);
+        assert_eq!(screen(&written, 80), ["$ isobench", "note", "more"]);
+        assert_eq!(painter.clear(80), "");
+    }
+
+    #[test]
+    fn lines_that_are_too_long_are_cut() {
+        let mut painter = Painter::default();
+        assert_eq!(screen(&painter.paint(&lines(&["incomprehensible", "x"]), 10), 10), ["incomp…", "x"]);
+        for width in 0..5 {
+            painter.paint(&lines(&["long", "→ wide"]), width);
+        }
+        assert_eq!(cut("漢字漢字", 6), "漢字…");
+        assert_eq!(cut("a\x1b[2Jb\n", 9), "a[2Jb");
+    }
+
+    #[test]
+    fn lines_that_a_narrower_terminal_has_broken_are_all_taken_back() {
+        let mut painter = Painter::default();
+        painter.paint(&lines(&["0123456789012345", "short", "0123456789012345"]), 80);
+        // 2 rows, 1 row, 2 rows; the cursor is in the last of them.
+        assert!(painter.paint(&lines(&["x"]), 10).starts_with("\x1b[?2026h\x1b[4A\r"));
+    }
+}

@@ -1,0 +1,91 @@
+//! What is shown while a comparison runs: on a terminal, on one that can do nothing, and on none.
+
+use rustix::process::Signal;
+
+use crate::compare::words;
+use crate::support::program::{Finished, Running};
+use crate::support::scene::Scene;
+use crate::support::terminal::Terminal;
+
+const COMPARE: &str = "compare --levels rc,rr --clients 4 --warmup 0 --rounds 2 --no-save";
+
+/// What is shown of the bar.
+const BAR: [char; 2] = ['█', '░'];
+
+/// Starts a comparison with more options on a terminal of a kind.
+fn start(scene: &Scene, terminal: &Terminal, options: &str, kind: &str) -> Running {
+    let options = format!("{COMPARE} {options}");
+    Running::start_on(scene.isobench(&words(&options)).env("TERM", kind), terminal.end())
+}
+
+/// Nothing is left of the lines that are renewed, and the terminal is as it was.
+fn assert_clean(terminal: &Terminal, finished: &Finished) {
+    let left = terminal.at_the_end();
+    for text in ["per s, mean", "sessions", "so far", "conflicts/s"] {
+        assert!(!left.contains(text), "{left}");
+    }
+    assert!(!left.contains(BAR), "{left}");
+    terminal.assert_as_before();
+    assert!(!finished.stdout.contains(BAR) && !finished.stdout.contains('\x1b'), "{}", finished.stdout);
+}
+
+#[test]
+fn a_running_cell_is_shown_and_removed() {
+    let Some(scene) = Scene::with_server("a_running_cell_is_shown_and_removed") else { return };
+    let terminal = Terminal::new(24, 100);
+    let running = start(&scene, &terminal, "--time 1.5 --live", "xterm");
+    terminal.wait_for(&["0/4", "round 1/2, ", "per s, mean", "conflicts", "% of attempts", "ms mean"]);
+    terminal.wait_for(&[
+        "2/4",
+        "round 2/2, ",
+        "so far:",
+        "read committed, 4 clients",
+        "% conflicts, 1 round",
+    ]);
+    // A smaller window while it runs; lines are cut, and fewer.
+    terminal.resize(5, 40);
+    terminal.wait_for(&["3/4"]);
+    assert!(terminal.text().lines().count() <= 5, "{}", terminal.text());
+    let finished = running.finish().expect(0).prints(&["read committed", "repeatable read"]);
+    assert_clean(&terminal, &finished);
+    scene.assert_clean();
+}
+
+#[test]
+fn ctrl_c_leaves_the_terminal_as_it_was() {
+    let Some(scene) = Scene::with_server("ctrl_c_leaves_the_terminal_as_it_was") else { return };
+    let terminal = Terminal::new(24, 100);
+    let running = start(&scene, &terminal, "--time 600 --live", "xterm");
+    terminal.wait_for(&["per s, mean"]);
+    running.signal(Signal::INT);
+    let finished = running.finish().expect(2).prints(&["INCOMPLETE"]);
+    assert_clean(&terminal, &finished);
+    let said = terminal.text();
+    for text in ["stopping; once more to stop at once", "the comparison is incomplete: interrupted"] {
+        assert!(said.contains(text), "{said}");
+    }
+    scene.assert_clean();
+}
+
+#[test]
+fn without_live_there_is_one_line_and_without_a_terminal_plain_ones() {
+    let test = "without_live_there_is_one_line_and_without_a_terminal_plain_ones";
+    let Some(scene) = Scene::with_server(test) else { return };
+    let terminal = Terminal::new(24, 120);
+    let running = start(&scene, &terminal, "--time 1", "xterm");
+    terminal.wait_for(&["0/4  round 1/2, ", " tps, ", " conflicts/s, "]);
+    assert!(!terminal.text().contains("latency"), "{}", terminal.text());
+    let finished = running.finish().expect(0);
+    assert_clean(&terminal, &finished);
+
+    let terminal = Terminal::new(24, 120);
+    let finished = start(&scene, &terminal, "--time 0.2 --live", "dumb").finish().expect(0);
+    assert_clean(&terminal, &finished);
+    let said = terminal.text();
+    assert!(said.contains("[1/4] round 1/2, ") && said.contains("[4/4] round 2/2, "), "{said}");
+
+    let options = format!("{COMPARE} --time 0.2 --live");
+    let finished = scene.run(&words(&options)).expect(0).says(&["[1/4] round 1/2, ", "[4/4] round 2/2, "]);
+    assert!(!finished.stderr.contains(BAR) && !finished.stderr.contains('\x1b'), "{}", finished.stderr);
+    scene.assert_clean();
+}
