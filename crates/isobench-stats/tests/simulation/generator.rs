@@ -25,9 +25,9 @@ impl Generator {
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// A Poisson count; from a mean of 50 on a rounded normal one.
+    /// A Poisson count; from a mean of 20 on a rounded normal one.
     pub fn poisson(&mut self, mean: f64) -> f64 {
-        if mean >= 50.0 {
+        if mean >= 20.0 {
             return (mean + mean.sqrt() * self.normal()).round().max(0.0);
         }
         let limit = (-mean).exp();

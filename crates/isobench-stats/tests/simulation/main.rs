@@ -1,0 +1,39 @@
+//! The methods held against a known truth: how often intervals hold it, how often tests give false alarms.
+//!
+//! Everything is drawn from fixed streams, so the figures are the same on every machine. They are printed as the tables
+//! of `docs/concept/statistics.md`: `cargo test -p isobench-stats --test simulation -- --nocapture --test-threads 1`.
+//! Not here: exact values of single results, which are unit tests.
+//!
+//! | file | what is simulated |
+//! |---|---|
+//! | `generator` | random numbers: normal, Poisson, autocorrelated |
+//! | `series` | intervals of the mean of one run |
+//! | `rounds` | ratios of paired rounds, noise, resolution, independent results |
+//! | `steadiness` | transients, drifts, two levels: false alarms, and what is found |
+//! | `percentiles` | percentiles of one run and over rounds |
+
+mod generator;
+mod percentiles;
+mod rounds;
+mod series;
+mod steadiness;
+
+use std::ops::RangeInclusive;
+
+/// What a 95 % interval has to hold, in percent.
+const COVERAGE: RangeInclusive<f64> = 93.0..=97.0;
+
+/// The most false alarms of a 5 % test, in percent, where `repetitions` leave a standard deviation of their own: two of them.
+fn most_false_alarms(repetitions: usize) -> f64 {
+    5.0 + 200.0 * (0.05_f64 * 0.95 / repetitions as f64).sqrt()
+}
+
+/// How often something happened, in percent.
+fn percent(count: usize, repetitions: usize) -> f64 {
+    100.0 * count as f64 / repetitions as f64
+}
+
+/// True if the interval holds the truth; false without an interval.
+fn holds(low: Option<f64>, high: Option<f64>, truth: f64) -> bool {
+    low.zip(high).is_some_and(|(low, high)| low <= truth && truth <= high)
+}
