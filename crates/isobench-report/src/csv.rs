@@ -2,12 +2,12 @@
 //!
 //! Comma-separated values of RFC 4180 with a line of titles; empty where there is no value. Not here: summaries.
 
-use crate::document::{Cell, Document, Round, Verdict};
+use crate::document::{Cell, Document, Round, ServerSide, Verdict};
 
 /// A column: its title and its value.
 type Column = (&'static str, fn(&Document, &Cell, &Round) -> String);
 
-static COLUMNS: [Column; 53] = [
+static COLUMNS: [Column; 63] = [
     ("product", |document, _, _| document.server.product.clone()),
     ("server_version", |document, _, _| document.server.version.clone()),
     ("measurement_version", |document, _, _| document.measurement_version.to_string()),
@@ -17,6 +17,8 @@ static COLUMNS: [Column; 53] = [
     ("jobs", |_, cell, _| cell.jobs.to_string()),
     ("protocol", |_, cell, _| cell.protocol.clone()),
     ("backoff", |_, cell, _| cell.backoff.clone()),
+    ("rate", |_, cell, _| number(cell.rate)),
+    ("calibration", |_, cell, _| cell.calibration.to_string()),
     ("level_requested", |_, cell, _| {
         cell.level.requested.map_or_else(String::new, |level| level.to_string())
     }),
@@ -52,6 +54,7 @@ static COLUMNS: [Column; 53] = [
     ("latency_p95_ms", |_, _, round| number(round.latency_ms.p95)),
     ("latency_p99_ms", |_, _, round| number(round.latency_ms.p99)),
     ("latency_p999_ms", |_, _, round| number(round.latency_ms.p999)),
+    ("latency_p9999_ms", |_, _, round| number(round.latency_ms.p9999)),
     ("latency_max_ms", |_, _, round| number(round.latency_ms.max)),
     ("late", |_, _, round| optional(round.late)),
     ("invariants_held", |_, _, round| invariants_held(round)),
@@ -67,6 +70,17 @@ static COLUMNS: [Column; 53] = [
     ("errors", |_, _, round| round.errors.len().to_string()),
     ("client_cpu_s", |_, _, round| number(round.client_cpu_s)),
     ("connect_s", |_, _, round| number(round.connect_s)),
+    ("client_busiest", |_, _, round| number(round.client.map(|client| client.busiest))),
+    ("client_share_of_cores", |_, _, round| number(round.client.map(|client| client.share_of_cores))),
+    ("client_lag_p99_ms", |_, _, round| number(round.client.and_then(|client| client.lag_p99_ms))),
+    ("server_cpu_s", |_, _, round| {
+        number(round.server.as_ref().and_then(|server| server.processes).map(|processes| processes.cpu_s))
+    }),
+    ("predicate_locks", |_, _, round| {
+        optional(round.server.as_ref().and_then(ServerSide::most_predicate_locks))
+    }),
+    ("warmup_s", |_, _, round| number(round.warmup.map(|warmup| warmup.seconds))),
+    ("warmup_steady", |_, _, round| optional(round.warmup.and_then(|warmup| warmup.steady))),
 ];
 
 /// Renders every round of every cell as a line of comma-separated values, titles first.

@@ -12,6 +12,7 @@ pub mod sentences;
 pub use judgement::unproved;
 pub use precision::paragraphs as precision;
 
+use crate::answer::answer;
 use crate::document::Document;
 use crate::summarise::{groups, summarise};
 use columns::{ANOMALIES_TITLE, Column, FACTORS, FIGURES, LEVEL, RATIO_TITLE, SPARE_TITLES};
@@ -36,6 +37,8 @@ pub fn render(document: &Document, width: usize) -> String {
         lines.extend(warnings(&document, width));
     } else {
         let shown = Shown::choose(&document, width);
+        lines.push(String::new());
+        lines.extend(wrap(&answer(&document).headline, width, 2));
         lines.push(String::new());
         lines.extend(shown.table.lines(width));
         lines.push(String::new());

@@ -16,7 +16,8 @@ pub struct Resolution {
     pub wanted: f64,
     /// What was reached by the ratio that is known least; null if a ratio has no interval.
     pub reached: Option<f64>,
-    /// How many more rounds of the same kind would probably reach it; 0 if it was reached, null if nobody knows.
+    /// How many more rounds of the same kind would probably reach it for good, which is after two successive rounds, six at
+    /// least; 0 if it was reached, null if nobody knows.
     pub more_rounds: Option<u32>,
 }
 

@@ -107,3 +107,16 @@ pub struct ServerProcesses {
     /// Memory that is theirs alone or their share of what they share (PSS), at the end, in bytes; null if it can't be read.
     pub memory_bytes: Option<u64>,
 }
+
+impl ServerSide {
+    /// The most predicate locks that any sample found, of all granularities together; `None` if none was looked for.
+    pub fn most_predicate_locks(&self) -> Option<u64> {
+        let locks = self.predicate_locks.as_ref()?;
+        let at = |list: &[u64], index: usize| list.get(index).copied().unwrap_or(0);
+        let all = |index| {
+            let kinds = [&locks.tuple, &locks.page, &locks.relation];
+            kinds.iter().fold(0_u64, |sum, list| sum.saturating_add(at(list, index)))
+        };
+        (0..locks.at_s.len()).map(all).max()
+    }
+}

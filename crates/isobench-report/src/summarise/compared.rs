@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use isobench_stats::{Ratio, noise_of, paired_ratio, rounds_needed};
+use isobench_stats::{Ratio, is_resolved, noise_of, paired_ratio, rounds_needed};
 
 use super::{counted_rounds, rate, same_factors};
 use crate::document::{Cell, Document, RatioToFirst, Resolution, RoundsFor};
@@ -67,31 +67,33 @@ fn pairs(cell: &Cell, reference: &Cell) -> Vec<(f64, f64)> {
     own.iter().filter_map(|(number, tps)| Some((*tps, *first.get(number)?))).collect()
 }
 
-/// How precise the ratios of a summarised document are, against what was wanted (0.02: ± 2 %).
+/// How precise the ratios of a document are, against what was wanted (0.02: ± 2 %).
 ///
-/// Reached is what the least known ratio has: e to the half width of its logarithm's interval, minus 1. Ratios of cells in
-/// which nothing ever commits have no width and count as known.
+/// Reached is what the least known ratio has: e to the half width of its logarithm's interval, minus 1. When that is for good:
+/// [`is_resolved`]. Ratios of cells in which nothing ever commits have no width and count as known.
 pub fn resolution(document: &Document, wanted: f64) -> Resolution {
-    let mut reached: Option<f64> = Some(0.0);
-    let mut more: Option<u32> = Some(0);
+    let mut known = Resolution { wanted, reached: Some(0.0), more_rounds: Some(0) };
     let references = document.cells.iter().map(|cell| super::reference_of(document, cell));
     for (index, (cell, reference)) in document.cells.iter().zip(references).enumerate() {
         let Some(reference) = reference.filter(|reference| *reference != index) else { continue };
         let pairs = pairs(cell, &document.cells[reference]);
-        let Some(ratio) = paired_ratio(&pairs) else {
-            (reached, more) = (None, None);
+        let ratio = paired_ratio(&pairs);
+        if ratio.is_some_and(|ratio| ratio.mean == 0.0 && ratio.significant) {
             continue;
-        };
-        let nothing = ratio.mean == 0.0 && ratio.significant;
-        let width = if nothing { Some(0.0) } else { ratio.half_width().map(f64::exp_m1) };
-        reached = reached.zip(width).map(|(reached, width)| reached.max(width));
-        let needed = if nothing { Some(pairs.len()) } else { rounds_needed(&pairs, wanted) };
-        let needed =
-            needed.map(|needed| u32::try_from(needed.saturating_sub(pairs.len())).unwrap_or(u32::MAX));
-        more = more.zip(needed).map(|(more, needed)| more.max(needed));
+        }
+        let width = ratio.and_then(|ratio| ratio.half_width()).map(f64::exp_m1);
+        known.reached = known.reached.zip(width).map(|(reached, width)| reached.max(width));
+        known.more_rounds =
+            known.more_rounds.zip(more_rounds(&pairs, wanted)).map(|(one, other)| one.max(other));
     }
-    if reached.is_some_and(|reached| reached <= wanted) {
-        more = Some(0);
+    known
+}
+
+/// How many more rounds a ratio probably needs.
+fn more_rounds(pairs: &[(f64, f64)], wanted: f64) -> Option<u32> {
+    if is_resolved(pairs, wanted) {
+        return Some(0);
     }
-    Resolution { wanted, reached, more_rounds: more }
+    let more = rounds_needed(pairs, wanted)?.saturating_sub(pairs.len()).max(1);
+    u32::try_from(more).ok()
 }

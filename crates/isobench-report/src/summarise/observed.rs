@@ -28,18 +28,7 @@ pub fn waits(rounds: &[&Round]) -> Vec<WaitShare> {
 
 /// The most predicate locks that any sample of any round found.
 pub fn predicate_locks(rounds: &[&Round]) -> Option<u64> {
-    let known = rounds.iter().filter_map(|round| round.server.as_ref()?.predicate_locks.as_ref());
-    known
-        .map(|locks| {
-            let at = |list: &[u64], index: usize| list.get(index).copied().unwrap_or(0);
-            let all = |index| {
-                [&locks.tuple, &locks.page, &locks.relation]
-                    .iter()
-                    .fold(0_u64, |sum, list| sum.saturating_add(at(list, index)))
-            };
-            (0..locks.at_s.len()).map(all).max().unwrap_or(0)
-        })
-        .max()
+    rounds.iter().filter_map(|round| round.server.as_ref()?.most_predicate_locks()).max()
 }
 
 /// Microseconds of the measuring process for each committed transaction.

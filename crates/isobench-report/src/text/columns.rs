@@ -21,7 +21,7 @@ pub struct Column {
 }
 
 /// The factors of the plan besides the level; shown only where they vary.
-pub static FACTORS: [Column; 6] = [
+pub static FACTORS: [Column; 7] = [
     Column {
         title: "workload",
         unit: "",
@@ -64,6 +64,16 @@ pub static FACTORS: [Column; 6] = [
         legend: ("backoff", "retry policy: how long a client waits before it tries again"),
         show: |_, cell| vec![cell.backoff.clone()],
     },
+    Column {
+        title: "rate",
+        unit: "per s",
+        right: true,
+        legend: (
+            "rate",
+            "transactions that were to be begun per second; latency counts from the scheduled start",
+        ),
+        show: |_, cell| vec![optional(cell.rate)],
+    },
 ];
 
 /// The isolation level, with whatever brands the row.
@@ -73,7 +83,8 @@ pub static LEVEL: Column = Column {
     right: false,
     legend: (
         "level",
-        "isolation level asked for; → what the server says it runs instead; CAPITALS: don't trust this row",
+        "isolation level asked for; → what the server says it runs instead; CAPITALS: don't trust this row; !: less \
+         certain than it looks, see below",
     ),
     show: level,
 };

@@ -48,7 +48,7 @@ fn resolution(document: &Document) -> Option<String> {
     let known = document.resolution?;
     let wanted = percent(known.wanted);
     Some(match (known.reached, known.more_rounds) {
-        (Some(reached), _) if reached <= known.wanted => {
+        (Some(reached), Some(0)) => {
             format!("Resolution: every ratio is known to ± {}, as wanted (± {wanted}).", percent(reached))
         }
         (Some(reached), Some(more)) => format!(
