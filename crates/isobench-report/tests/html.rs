@@ -148,6 +148,22 @@ fn a_grave_result_says_so_first() {
     }
 }
 
+#[test]
+fn flags_stand_at_the_row_and_their_sentences_below() {
+    let mut document = example("observed");
+    for round in &mut document.cells[2].rounds {
+        round.client.as_mut().expect("it is observed").busiest = 0.99;
+    }
+    let page = to_html(&document);
+    let faults = sound::faults(&page);
+    assert!(faults.is_empty(), "{faults:#?}");
+    let outline = outline::of(&page);
+    let row = outline.lines().find(|line| line.starts_with("    repeatable read ")).expect("its row");
+    assert!(row.contains("client-bound") && !row.contains('!'), "{row}");
+    let (_, below) = outline.split_once("### Flags").expect("the flags have a heading");
+    assert!(below.contains("\nrepeatable read:\n    client-bound: "), "{below}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 

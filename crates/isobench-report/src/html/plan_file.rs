@@ -50,7 +50,8 @@ struct PlanFile {
 /// What stands above the keys.
 const COMMENT: &str = "\
 # Repeats the comparison: isobench compare --plan plan.toml
-# Options of the server and of its tables are no part of a plan. Scripts that aren't built in have to lie beside this file.
+# Options of the server and of its tables are no part of a plan.
+# Scripts that aren't built in have to lie beside this file.
 ";
 
 /// The file's text.

@@ -26,8 +26,7 @@ fn columns(document: &Document) -> Vec<&'static Column> {
         ANOMALIES_TITLE => judged,
         _ => true,
     });
-    let mut columns: Vec<&'static Column> =
-        std::iter::once(&LEVEL).chain(varying(document)).chain(figures).collect();
+    let mut columns: Vec<&'static Column> = std::iter::once(&LEVEL).chain(figures).collect();
     let place = |title: &str| columns.iter().position(|column| column.title == title);
     if let (Some(first), Some(verdict)) = (place(FIRST_FIGURES), place(VERDICT_TITLE)) {
         let to = place(RATIO_TITLE).unwrap_or(first) + 1;
@@ -41,7 +40,8 @@ fn lines(document: &Document, cell: &Cell, column: &Column) -> Vec<String> {
     let percent = column.title.strip_prefix('p').and_then(|digits| digits.parse::<f64>().ok());
     match percent {
         Some(percent) => percentile(cell, percent, column, document),
-        None => (column.show)(document, cell),
+        // Flags are shown as links to their sentences.
+        None => (column.show)(document, cell).into_iter().filter(|line| !line.starts_with("! ")).collect(),
     }
 }
 
@@ -70,9 +70,23 @@ pub fn results(document: &Document) -> Markup {
             }
             @for group in groups(document) {
                 tbody {
+                    (heading(document, &group, columns.len()))
                     @for cell in group { (row(document, cell, &columns)) }
                 }
             }
+        }
+    }
+}
+
+/// What the rows of a group have in common, where the document has several groups.
+fn heading(document: &Document, group: &[&Cell], width: usize) -> Markup {
+    let value = |column: &&Column| {
+        group.first().map(|cell| format!("{} {}", column.title, (column.show)(document, cell).join(" ")))
+    };
+    let factors: Vec<String> = varying(document).iter().filter_map(value).collect();
+    html! {
+        @if !factors.is_empty() {
+            tr { th class="group" scope="rowgroup" colspan=(width) { (factors.join(", ")) } }
         }
     }
 }
@@ -116,7 +130,8 @@ pub fn legend(document: &Document) -> Markup {
         details class="legend" {
             summary { "What the columns count" }
             dl {
-                @for column in columns(document).iter().filter(|column| !column.legend.0.is_empty()) {
+                @let columns = columns(document).into_iter().chain(varying(document));
+                @for column in columns.filter(|column| !column.legend.0.is_empty()) {
                     dt { (column.legend.0) }
                     dd { (column.legend.1) "." }
                 }
