@@ -51,7 +51,7 @@ pub(crate) struct ServerCounts {
     pub others: u64,
     /// How often autovacuum may have looked into the database, by the time that passed.
     pub autovacuum_visits: u64,
-    /// Some sessions hadn't left when the counters were read.
+    /// Some sessions hadn't left when the counters were read, as far as that could be seen.
     pub incomplete: bool,
     /// The statistics can't be expected to be exact: why.
     pub inexact: Option<&'static str>,
@@ -127,7 +127,7 @@ fn judge(
             reasons.push(format!("{} other {sessions} connected to the database", facts.others));
         }
         if missing > 0 && facts.incomplete {
-            reasons.push("some sessions hadn't ended when the counters were read".to_owned());
+            reasons.push("some sessions may not have ended when the counters were read".to_owned());
         }
         reasons.extend(facts.inexact.map(str::to_owned));
     }

@@ -24,18 +24,22 @@
 //! | `session` | the connection, with a limit for everything, and a count of its own transactions |
 //! | `server` | what can be seen of a server, by product, version and rights |
 //! | `views`, `counters` | which counters are read from where, as a table; reading and subtracting them |
-//! | `activity`, `locks` | the samples |
+//! | `activity`, `locks` | what a sample asks |
+//! | `sampler` | taking samples when they are due |
+//! | `leaving` | waiting for sessions that end |
 //! | `pace` | how often samples are taken, so that they cost little |
 //! | `processes` | CPU and memory of the server's processes, if they run here |
 
 mod activity;
 mod compare;
 mod counters;
+mod leaving;
 mod locks;
 mod observed;
 mod observer;
 mod pace;
 mod processes;
+mod sampler;
 mod server;
 mod session;
 

@@ -26,6 +26,8 @@ pub enum Refusal {
 /// A session on the server.
 pub struct Session {
     connection: Option<Connection>,
+    /// There has been a connection.
+    pub opened: bool,
     /// Why there is no connection (any more).
     pub lost: Option<String>,
     /// Transactions of this session that the server counts as committed. Each statement is one.
@@ -41,6 +43,7 @@ impl Session {
     pub fn none(why: impl Into<String>) -> Self {
         Session {
             connection: None,
+            opened: false,
             lost: Some(why.into()),
             committed: 0,
             rolled_back: 0,
@@ -52,7 +55,8 @@ impl Session {
     /// know don't matter.
     pub fn new(mut connection: Connection, settings: &[String]) -> Self {
         connection.set_timeout(Some(ANSWER_LIMIT));
-        let mut session = Session { connection: Some(connection), lost: None, ..Session::none("") };
+        let mut session =
+            Session { connection: Some(connection), opened: true, lost: None, ..Session::none("") };
         for setting in settings {
             // What is refused isn't known there; what matters shows at the first question.
             let _ = session.query(setting);
@@ -126,8 +130,11 @@ impl Session {
     }
 }
 
-/// Whether asking again is of no use: a missing right, table, column or function, something not implemented, or a syntax
-/// that isn't understood.
+/// Whether asking again is of no use: a missing right, table, column or function, something not implemented, a syntax that isn't
+/// understood, or a prepared statement that a connection pooler has lost.
 fn is_for_good(code: SqlState) -> bool {
-    matches!(code.as_str(), "42501" | "42P01" | "42703" | "42883" | "0A000" | "42601" | "3F000" | "55000")
+    matches!(
+        code.as_str(),
+        "42501" | "42P01" | "42703" | "42883" | "0A000" | "42601" | "3F000" | "55000" | "26000"
+    )
 }

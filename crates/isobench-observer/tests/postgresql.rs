@@ -223,6 +223,35 @@ fn without_rights_the_rest_is_seen() {
 }
 
 #[test]
+fn rights_that_are_taken_away_meanwhile_end_the_samples() {
+    let test = "rights_that_are_taken_away_meanwhile_end_the_samples";
+    let Some(server) = newest_server(test, &QUIET) else { return };
+    let mut admin = session(&server);
+    admin.execute("create role plain login").unwrap();
+    let observer = observer(&server, "plain", None);
+    observer.before_sessions();
+    let client = Connection::open(&options(&server, "plain")).unwrap();
+    observer.begin();
+    wait_for(&observer, |sample| !sample.sessions.is_empty());
+    admin.execute("revoke select on pg_stat_activity from public").unwrap();
+    // Whatever samples are still taken, the end is reached, and has the reason.
+    let mut refused = Connection::open(&options(&server, "plain")).unwrap();
+    refused.query("select * from pg_stat_activity").unwrap_err();
+    observer.end();
+    client.close();
+    refused.close();
+    let observed = observer.after_sessions();
+    assert!(!observed.at_s.is_empty());
+    // Rights may be taken away between the last sample and the end.
+    let told = observed.notes.iter().all(|note| note.starts_with("the sessions can't be sampled any more: "));
+    assert!(told && observed.notes.len() <= 1, "{:?}", observed.notes);
+    observer.before_sessions();
+    observer.begin();
+    observer.end();
+    assert!(observer.after_sessions().at_s.is_empty());
+}
+
+#[test]
 fn processes_of_a_local_server_are_added_up() {
     let Some(server) = newest_server("processes_of_a_local_server_are_added_up", &QUIET) else { return };
     for local in [LocalServer::Postmaster(server.pid()), LocalServer::Maybe] {
@@ -259,7 +288,7 @@ fn a_server_that_dies_is_a_note() {
     let observed = observer.after_sessions();
     assert!(!observed.at_s.is_empty(), "what was seen before is kept");
     let note = observed.notes.last().unwrap();
-    assert!(note.starts_with("the server wasn't observed, or not to the end: "), "{note}");
+    assert!(note.starts_with("the server wasn't observed to the end: "), "{note}");
     assert_eq!(observed.compare(&OwnCounts::default()), [], "half a count is none");
     // And it may go on, without a server.
     observer.before_sessions();
