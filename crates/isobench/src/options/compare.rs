@@ -93,7 +93,7 @@ pub struct PlanOptions {
     /// Seconds run before measuring, in each cell; repeated until the rate is steady [default: 0.5]
     #[arg(long, value_name = "SECONDS")]
     pub warmup: Option<f64>,
-    /// The longest warm-up in seconds [default: three times --warmup]
+    /// The longest warm-up in seconds [default: three steps]
     #[arg(long, value_name = "SECONDS")]
     pub max_warmup: Option<f64>,
     /// How often every cell is measured, interleaved with the others [default: 5]

@@ -7,7 +7,7 @@ use crate::commands::{help, long_options};
 use crate::markdown::{blocks, page};
 
 /// Options of `compare` in its first group that say what to do with the plan, and so are no part of it.
-const NOT_IN_A_PLAN: [&str; 4] = ["--plan", "--json", "--csv", "--keep"];
+const NOT_IN_A_PLAN: [&str; 6] = ["--plan", "--json", "--csv", "--keep", "--live", "--no-observe"];
 
 #[test]
 fn the_plan_shown_is_complete_and_valid() {
