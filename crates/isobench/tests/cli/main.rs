@@ -13,6 +13,7 @@ mod like_pgbench;
 mod live;
 mod named_server;
 mod ordinary_user;
+mod page_plan;
 mod plan_file;
 mod precision;
 mod probe;
