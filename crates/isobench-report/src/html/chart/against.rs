@@ -11,7 +11,7 @@ use super::data::Data;
 use super::frame::{ABOVE, BELOW, LINE, NAMES, Name, Plot, WIDTH, left_of, picture, text};
 use super::marks::{marker, path, series, tipped, whisker};
 use super::scale::{Scale, Tick};
-use super::subject::{Group, RATE, groups};
+use super::subject::{Group, groups};
 use crate::csv::number;
 use crate::document::{Cell, Document, Interval};
 use crate::numbers::{count, optional, short};
@@ -111,7 +111,7 @@ static RATES: Factor = Factor {
               logarithmic.",
     of: |cell| cell.rate,
     name: "transactions due per s",
-    varies: [RATE, "jobs"],
+    varies: ["rate", "jobs"],
     apart: |one, other| !alike(one, other) || one.clients != other.clients,
     plots: [
         Measure { diagonal: true, ..COMMITTED },

@@ -20,6 +20,9 @@ const MOST: usize = 8;
 const FEW: usize = 3;
 const MANY_CELLS: usize = 8;
 
+/// Reasons of fewer than one in so many conflicts have no bar of their own.
+const RARE: u64 = 100;
+
 /// The conflicts of a cell.
 struct Reasons<'a> {
     subject: &'a Subject<'a>,
@@ -32,6 +35,12 @@ struct Reasons<'a> {
 }
 
 impl Reasons<'_> {
+    /// Those that get a bar of their own, at most so many: rare ones stand together.
+    fn shown(&self, most: usize) -> &[Conflict] {
+        let frequent = self.alike.iter().take_while(|conflict| conflict.count >= self.total / RARE);
+        self.alike.get(..frequent.count().min(most)).unwrap_or(&self.alike)
+    }
+
     fn share(&self, count: u64) -> f64 {
         count as f64 / self.attempts.max(1) as f64
     }
@@ -99,7 +108,8 @@ fn drawn(all: &[(&Group, Reasons)], scale: &Scale, most: usize) -> (Markup, f64)
             rows.heading(heading);
         }
         rows.title(own.subject, &figures(own));
-        for conflict in own.alike.iter().take(most) {
+        let shown = own.shown(most);
+        for conflict in shown {
             let share = own.share(conflict.count);
             let value = format!("{} · {}", count(conflict.count), percent(share));
             let track = rows.part(&one_line(&conflict.reason), &detail(conflict), &value);
@@ -111,11 +121,12 @@ fn drawn(all: &[(&Group, Reasons)], scale: &Scale, most: usize) -> (Markup, f64)
                 &format!("{}: {value} of the attempts", sentence(conflict)),
             ));
         }
-        let rest = own.alike.iter().skip(most).map(|conflict| conflict.count).fold(0, u64::saturating_add);
+        let rest =
+            own.alike.iter().skip(shown.len()).map(|conflict| conflict.count).fold(0, u64::saturating_add);
         if rest > 0 {
             let share = own.share(rest);
             let value = format!("{} · {}", count(rest), percent(share));
-            let track = rows.part("all other reasons", "", &value);
+            let track = rows.part("all other reasons", "listed in the data", &value);
             rows.add(&bar_of(
                 own.subject,
                 scale,

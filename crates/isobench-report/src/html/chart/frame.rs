@@ -15,8 +15,10 @@ pub const WIDTH: f64 = 600.0;
 /// The height of a line of text in units.
 pub const LINE: f64 = 23.0;
 
-/// The width of a letter in units, on the average of what labels have.
-const LETTER: f64 = 9.2;
+/// The widths of letters, figures and narrow signs in units, as the wider ones of the usual fonts have them.
+const LETTER: f64 = 9.6;
+const FIGURE: f64 = 11.4;
+const NARROW: f64 = 6.4;
 
 /// Draws a picture of this height around its content.
 ///
@@ -35,7 +37,15 @@ pub fn picture(id: &str, title: &str, description: &str, height: f64, content: &
 
 /// The room that a text needs, in units.
 pub fn width_of(text: &str) -> f64 {
-    text.chars().count() as f64 * LETTER
+    text.chars().map(width_of_letter).sum()
+}
+
+fn width_of_letter(letter: char) -> f64 {
+    match letter {
+        '0'..='9' | 'A'..='Z' | 'm' | 'w' | '%' | '…' | '→' => FIGURE,
+        ' ' | ',' | '.' | ':' | ';' | '(' | ')' | '/' | 'i' | 'j' | 'l' | 't' | 'f' | 'r' => NARROW,
+        _ => LETTER,
+    }
 }
 
 /// The text, cut where it has no room.
@@ -43,13 +53,12 @@ pub fn fitting(text: &str, room: f64) -> String {
     if width_of(text) <= room {
         return text.to_owned();
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "`as` saturates, and NaN becomes 0"
-    )]
-    let letters = (room / LETTER) as usize;
-    let cut: String = text.chars().take(letters.saturating_sub(1)).collect();
+    let mut left = room - width_of_letter('…');
+    let fits = |letter: &char| {
+        left -= width_of_letter(*letter);
+        left >= 0.0
+    };
+    let cut: String = text.chars().take_while(fits).collect();
     cut.trim_end().to_owned() + "…"
 }
 
@@ -181,16 +190,22 @@ pub fn labels_below(scale: &Scale, ticks: &[Tick], bottom: f64) -> Markup {
     let mut free_from = f64::NEG_INFINITY;
     let mut labels = Vec::new();
     for tick in ticks {
-        let half = width_of(&tick.label) / 2.0;
-        let x = scale.at(tick.value).clamp(half, (WIDTH - half).max(half));
-        if x - half >= free_from {
-            free_from = x + half + 10.0;
-            labels.push((x, &tick.label));
+        let width = width_of(&tick.label);
+        let middle = scale.at(tick.value);
+        // The last label ends where the picture does.
+        let (class, x, left) = if middle + width / 2.0 > WIDTH {
+            ("tick end", WIDTH, WIDTH - width)
+        } else {
+            ("tick middle", middle.max(width / 2.0), middle - width / 2.0)
+        };
+        if left >= free_from {
+            free_from = left + width + 8.0;
+            labels.push((class, x, &tick.label));
         }
     }
     html! {
-        @for (x, label) in labels {
-            text class="tick middle" x=(u(x)) y=(u(bottom + LINE - 3.0)) { (label) }
+        @for (class, x, label) in labels {
+            text class=(class) x=(u(x)) y=(u(bottom + LINE - 3.0)) { (label) }
         }
     }
 }
@@ -238,7 +253,7 @@ mod tests {
 
     #[test]
     fn texts_are_broken_between_words() {
-        assert_eq!(lines("one two three four five", 100.0, 2), ["one two", "three fou…"]);
+        assert_eq!(lines("one two three four five", 100.0, 2), ["one two", "three four…"]);
         assert_eq!(lines("", 100.0, 2), [""]);
         assert_eq!(lines("one two", 0.0, 1), ["…"]);
     }

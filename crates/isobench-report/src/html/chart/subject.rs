@@ -4,9 +4,8 @@
 
 use crate::document::{Cell, Document, Round};
 use crate::html::part::varying;
-use crate::numbers::short;
 use crate::summarise::{self, counted_rounds};
-use crate::text::columns::Column;
+use crate::text::columns::LEVEL;
 
 /// So many levels differ in colour, marker and dashes.
 const STYLES: usize = 6;
@@ -15,7 +14,7 @@ const STYLES: usize = 6;
 pub struct Subject<'a> {
     /// The cell.
     pub cell: &'a Cell,
-    /// Its level, and what brands it: "serializable", "read committed → serializable", "read committed, measured again".
+    /// Its level, and what brands it: "serializable", "read committed → serializable".
     pub name: String,
     /// The same in few words, where room is scarce.
     pub short: String,
@@ -72,30 +71,18 @@ pub const NAMES: [&str; 6] = ["workload", "clients", "backoff", "rate", "level",
 pub fn groups(document: &Document) -> Vec<Group<'_>> {
     let levels = levels(document);
     let factors = varying(document);
-    let rates = document.cells.windows(2).any(|pair| pair[0].rate != pair[1].rate);
-    let values = |cell: &Cell| {
-        let shown = |factor: &&Column| (factor.title, (factor.show)(document, cell).join(" "));
-        let mut values: Vec<(&'static str, String)> = factors.iter().map(shown).collect();
-        if rates {
-            let rate = cell
-                .rate
-                .map_or_else(|| "as fast as possible".to_owned(), |rate| format!("{} per s", short(rate)));
-            values.push((RATE, rate));
-        }
-        values
+    let values = |cell: &Cell| -> Vec<(&'static str, String)> {
+        factors.iter().map(|factor| (factor.title, (factor.show)(document, cell).join(" "))).collect()
     };
     summarise::groups(document)
         .into_iter()
         .filter_map(|cells| {
             let factors = values(cells.first()?);
-            let members = cells.into_iter().map(|cell| subject(cell, &levels)).collect();
+            let members = cells.into_iter().map(|cell| subject(document, cell, &levels)).collect();
             Some(Group { name: name_of(&factors), factors, members })
         })
         .collect()
 }
-
-/// The title of the factor that isn't a column of the table.
-pub const RATE: &str = "rate";
 
 /// Factors in words.
 pub fn name_of(factors: &[(&'static str, String)]) -> String {
@@ -114,16 +101,21 @@ fn levels(document: &Document) -> Vec<String> {
     names
 }
 
-fn subject<'a>(cell: &'a Cell, levels: &[String]) -> Subject<'a> {
+fn subject<'a>(document: &Document, cell: &'a Cell, levels: &[String]) -> Subject<'a> {
     let level = cell.level.name();
     let style = levels.iter().position(|name| *name == level).unwrap_or(0) % STYLES;
-    let short = if cell.calibration { "measured again".to_owned() } else { level.clone() };
-    let mut name = level;
-    if cell.level.differs() {
-        name = format!("{name} → {}", cell.level.effective);
-    }
-    if cell.calibration {
-        name += ", measured again";
+    let mut name = level.clone();
+    let mut short = level;
+    for (index, line) in (LEVEL.show)(document, cell).into_iter().skip(1).enumerate() {
+        // Flags are many, and have their own place.
+        if line.starts_with('!') {
+            continue;
+        }
+        name += if line.starts_with('→') { " " } else { ", " };
+        name += &line;
+        if cell.calibration && index == 0 {
+            short = line;
+        }
     }
     Subject { cell, name, short, style, again: cell.calibration }
 }

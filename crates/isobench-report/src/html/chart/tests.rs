@@ -173,6 +173,23 @@ fn nothing_measured_is_nothing_drawn() {
 }
 
 #[test]
+fn rates_that_vary_have_a_figure_of_their_own() {
+    let mut document = summarised(example("many-factors")).expect("an example can be read");
+    for cell in &mut document.cells {
+        cell.rate = Some(f64::from(cell.clients) * 12.5);
+        cell.clients = 8;
+    }
+    summarise(&mut document);
+    let figures = figures(&document);
+    check(&figures);
+    let ids: Vec<&str> = figures.iter().map(|figure| figure.id).collect();
+    assert!(ids.contains(&"against-rate") && !ids.contains(&"against-clients"), "{ids:?}");
+    let figure = figures.iter().find(|figure| figure.id == "against-rate").expect("found above");
+    assert!(figure.description.contains("at 100 transactions due per s"), "{}", figure.description);
+    assert_eq!(classes(&figure.svg).get("line"), Some(&12), "a line for each level, measurement and policy");
+}
+
+#[test]
 fn text_of_a_document_is_never_markup() {
     let text = example("many-factors");
     let evil = "</text><script>\\\"&";
