@@ -23,18 +23,24 @@ pub struct Settings {
     pub every: Duration,
     /// The name that the observer's session has in `pg_stat_activity`.
     pub application_name: String,
+    /// The longest that any call of the [`Observer`] waits for the thread. Once it was too short, the observer has given up.
+    pub patience: Duration,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { every: Duration::from_millis(100), application_name: "isobench observer".to_owned() }
+        Settings {
+            every: Duration::from_millis(100),
+            application_name: "isobench observer".to_owned(),
+            patience: Duration::from_secs(10),
+        }
     }
 }
 
 /// Observes the server from a thread of its own; dropping it ends the thread and closes its session.
 ///
 /// One observer can serve any number of measured parts, one after the other. No method fails or panics, and none waits longer
-/// than ten seconds, whatever the server does: what couldn't be seen is missing in what was [`Observed`], and has a note there.
+/// than [`Settings::patience`], whatever the server does: what couldn't be seen is missing in what was [`Observed`], and has a note there.
 #[derive(Debug)]
 pub struct Observer {
     /// `None` only while it is dropped.
@@ -44,13 +50,8 @@ pub struct Observer {
     latest: Arc<Mutex<Option<Sample>>>,
     /// The thread didn't answer in time, so what it may still say belongs to something that is over.
     given_up: AtomicBool,
+    patience: Duration,
 }
-
-/// How long the thread may take to answer a command.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How long it may take to end.
-const FAREWELL: Duration = Duration::from_secs(3);
 
 impl Observer {
     /// Starts the thread, which connects and finds out what can be read. Doesn't wait for it.
@@ -73,6 +74,7 @@ impl Observer {
             ended: Mutex::new(ended),
             latest,
             given_up: AtomicBool::new(thread.is_err()),
+            patience: settings.patience,
         }
     }
 
@@ -116,7 +118,7 @@ impl Observer {
         }
         let (reply, answer) = channel();
         let sent = self.commands.as_ref().is_some_and(|commands| commands.send(command(reply)).is_ok());
-        let answer = if sent { answer.recv_timeout(PATIENCE).ok() } else { None };
+        let answer = if sent { answer.recv_timeout(self.patience).ok() } else { None };
         if answer.is_none() {
             self.given_up.store(true, Ordering::Relaxed);
         }
@@ -127,9 +129,11 @@ impl Observer {
 impl Drop for Observer {
     fn drop(&mut self) {
         self.commands = None;
+        // A thread that was given up may well not end now.
+        let patience = if self.given_up.load(Ordering::Relaxed) { Duration::ZERO } else { self.patience };
         let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
         // A thread that hangs in the network ends with the program.
         let (Ok(()) | Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout)) =
-            ended.recv_timeout(FAREWELL);
+            ended.recv_timeout(patience);
     }
 }

@@ -320,6 +320,15 @@ mod tests {
     }
 
     #[test]
+    fn the_manual_has_every_view() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/server-side.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        for view in POSTGRESQL_VIEWS.iter().chain(&COCKROACHDB_VIEWS) {
+            assert!(page.contains(&format!("`{}`", view.name)), "{} isn't in the manual", view.name);
+        }
+    }
+
+    #[test]
     fn queries_name_the_row_first() {
         let find = |name| POSTGRESQL_VIEWS.iter().find(|view| view.name == name).unwrap().query();
         assert!(find("pg_stat_lock").starts_with("select locktype, sum(waits), "));

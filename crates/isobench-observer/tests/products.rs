@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use isobench_database::Database;
-use isobench_observer::{Observed, Observer, OwnCounts};
+use isobench_observer::{Observed, Observer, OwnCounts, Settings};
 use isobench_pgwire::{ConnectOptions, Host};
 use isobench_testkit::h2::H2;
 use isobench_testkit::installed::skip;
@@ -92,4 +92,24 @@ fn no_connection_is_a_note() {
     );
     assert!(observed.whole.is_empty() && observed.at_s.is_empty() && observed.predicate_locks.is_none());
     assert_eq!(observed.compare(&OwnCounts::default()), []);
+}
+
+#[test]
+fn a_server_that_hangs_is_given_up() {
+    let database = Database::from_version_text("PostgreSQL 18.1 on x86_64-pc-linux-gnu");
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let connect = Box::new(move || {
+        // Until the test is over.
+        let _ = held.recv();
+        Err(isobench_pgwire::Error::Timeout(Duration::ZERO).into())
+    });
+    let settings = Settings { patience: Duration::from_millis(50), ..Settings::default() };
+    let observer = Observer::start(connect, &database, None, &settings);
+    let observed = once(&observer);
+    assert_eq!(
+        observed.notes,
+        ["the server wasn't observed to the end: its statistics didn't answer in time"]
+    );
+    drop(observer);
+    drop(release);
 }
