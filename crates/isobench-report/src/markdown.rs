@@ -21,18 +21,14 @@ pub fn to_markdown(document: &Document) -> String {
     summarise(&mut document);
     let answer = answer(&document);
     let mut blocks = Vec::new();
-    if !document.complete {
-        let reason = document.incomplete_reason.as_deref();
-        let reason = reason.unwrap_or("it ended before everything was measured");
-        blocks.push(format!("**INCOMPLETE: {}**", escape(reason)));
-    }
     blocks.push(format!("**{}**", escape(&answer.headline)));
-    blocks.extend(list(answer.reasons));
+    blocks.extend(list(&answer.reasons));
     if !document.cells.is_empty() {
         blocks.push(table(&Shown::choose(&document, UNLIMITED).table));
     }
-    blocks.extend(list(flags(&document)));
-    blocks.extend(list(document.warnings.iter().map(|warning| format!("⚠ {warning}")).collect()));
+    let warnings = document.warnings.iter().map(|warning| format!("⚠ {warning}"));
+    let unsure: Vec<String> = flags(&document).into_iter().chain(warnings).collect();
+    blocks.extend(list(&unsure));
     blocks.push(folded("How it was measured", &header::lines(&document, UNLIMITED)));
     if !document.cells.is_empty() {
         blocks.push(folded("What each level did", &sentences::lines(&document, UNLIMITED)));
@@ -52,7 +48,7 @@ fn flags(document: &Document) -> Vec<String> {
         .collect()
 }
 
-fn list(items: Vec<String>) -> Option<String> {
+fn list(items: &[String]) -> Option<String> {
     let lines: Vec<String> = items.iter().map(|item| format!("- {}", escape(item))).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }

@@ -66,6 +66,42 @@ fn a_slower_level_is_a_regression_beyond_the_limit_only() {
     assert!(faster.cells[2].ratio.is_some_and(|ratio| ratio.significant && ratio.mean > 1.1));
 }
 
+/// Standard normal numbers, the same every time: sums of twelve uniform ones.
+struct Normal(u64);
+
+impl Normal {
+    fn next(&mut self) -> f64 {
+        let uniform = |state: &mut u64| {
+            *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (*state >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        (0..12).map(|_| uniform(&mut self.0)).sum::<f64>() - 6.0
+    }
+}
+
+/// A job must not fail because of noise, however many cells it measures.
+#[test]
+fn equal_results_are_called_a_regression_once_in_forty_jobs() {
+    let mut whole = example("many-factors");
+    for cell in &mut whole.cells {
+        cell.rounds[0].latency_ms.histogram = None;
+        cell.rounds = vec![cell.rounds[0].clone(); 5];
+    }
+    let mut normal = Normal(42);
+    let mut measure = || {
+        let mut document = whole.clone();
+        for round in document.cells.iter_mut().flat_map(|cell| &mut cell.rounds) {
+            round.seconds = 5.0 * (0.1 * normal.next()).exp();
+        }
+        document
+    };
+    let jobs = 400;
+    let alarms = (0..jobs).filter(|_| !pair(&measure(), &measure()).regressions(0.0).is_empty()).count();
+    // A false alarm in one of twenty for both directions together; standard deviation 3.
+    assert!(alarms <= jobs / 40 + 10, "{alarms} of {jobs}");
+    assert!(alarms > 0, "nothing is ever called a regression");
+}
+
 #[test]
 fn one_round_is_never_a_regression_and_is_said_to_be_undecidable() {
     let a = example("single-round");

@@ -49,6 +49,7 @@ struct Screen {
     in_full: bool,
     closed: bool,
     began: Instant,
+    painted: Instant,
     /// When what is left was estimated last, and what was left then.
     estimate: (Instant, Duration),
 }
@@ -142,9 +143,10 @@ impl Display {
 
     /// A line that stays.
     pub fn say(&self, text: &str) {
-        match &self.screen {
-            Some(screen) => lock(screen).say(text),
-            None => eprintln!("{text}"),
+        if let Some(screen) = &self.screen {
+            lock(screen).say(text);
+        } else {
+            eprintln!("{text}");
         }
     }
 
@@ -205,6 +207,7 @@ impl Screen {
             in_full,
             closed: false,
             began: now,
+            painted: now,
             estimate: (now, Duration::ZERO),
         }));
         *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&screen);
@@ -215,7 +218,9 @@ impl Screen {
                 if screen.closed {
                     break;
                 }
-                screen.paint();
+                if screen.painted.elapsed() >= TICK {
+                    screen.paint();
+                }
                 drop(screen);
                 thread::sleep(TICK);
             }
@@ -234,6 +239,7 @@ impl Screen {
             let (width, height) = size();
             let lines = self.lines(height);
             write(&self.painter.paint(&lines, width));
+            self.painted = Instant::now();
         }
     }
 
@@ -258,9 +264,10 @@ impl Screen {
 /// Says something above whatever is shown, from any thread.
 pub fn note(text: &str) {
     let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
-    match shown {
-        Some(screen) => lock(&screen).say(text),
-        None => eprintln!("{text}"),
+    if let Some(screen) = shown {
+        lock(&screen).say(text);
+    } else {
+        eprintln!("{text}");
     }
 }
 

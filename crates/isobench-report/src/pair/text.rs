@@ -38,8 +38,8 @@ impl Pair {
             lines.push("What differs besides the numbers:".to_owned());
         }
         for difference in &self.differences {
-            let [a, b] =
-                [&difference.a, &difference.b].map(|value| if value.is_empty() { "(none)" } else { value });
+            let [a, b] = [&difference.a, &difference.b]
+                .map(|value| if value.is_empty() { "(not set)" } else { value });
             lines.extend(wrap(&format!("  {}: {a} → {b}", difference.what), width, 4));
         }
         for warning in &self.warnings {

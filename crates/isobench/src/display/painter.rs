@@ -30,7 +30,8 @@ impl Painter {
 
     /// What to write so that a text stands above these lines for good.
     pub fn paint_below(&mut self, text: &str, lines: &[String], width: usize) -> String {
-        let above: String = text.lines().map(|line| format!("{line}\r\n")).collect();
+        let above: Vec<&str> = text.lines().chain([""]).collect();
+        let above = above.join("\r\n");
         format!("{BEGIN}{}{ERASE_REST}{above}{}{END}", self.back(width), self.block(lines, width))
     }
 
