@@ -32,6 +32,8 @@ struct Factor {
     name: &'static str,
     /// The titles of the factors that vary within a plot: this one, and what goes with it.
     varies: [&'static str; 2],
+    /// True if its axis is logarithmic.
+    logarithmic: bool,
     /// True if two cells differ in other factors.
     apart: fn(&Cell, &Cell) -> bool,
     /// The two measurements.
@@ -90,6 +92,7 @@ static CLIENTS: Factor = Factor {
     of: |cell| Some(f64::from(cell.clients)),
     name: "clients",
     varies: ["clients", "jobs"],
+    logarithmic: true,
     apart: |one, other| !alike(one, other) || one.rate != other.rate,
     plots: [
         Measure { diagonal: false, ..COMMITTED },
@@ -112,6 +115,7 @@ static RATES: Factor = Factor {
     of: |cell| cell.rate,
     name: "transactions due per s",
     varies: ["rate", "jobs"],
+    logarithmic: false,
     apart: |one, other| !alike(one, other) || one.clients != other.clients,
     plots: [
         Measure { diagonal: true, ..COMMITTED },
@@ -213,7 +217,11 @@ fn plot(
     let lefts = factor.plots.iter().map(|measure| left_of(&[(&measure.scale(shown, 1.0, 0.0), 5)]));
     let left = lefts.fold(0.0, f64::max);
     let plot = Plot { left, right: WIDTH - NAMES, top: edges.0, bottom: edges.1 };
-    let along = Scale::log(values.iter().copied(), 1.08, plot.left, plot.right);
+    let along = if factor.logarithmic {
+        Scale::log(values.iter().copied(), 1.08, plot.left, plot.right)
+    } else {
+        Scale::from_zero(values.iter().copied(), plot.left, plot.right)
+    };
     let ticks: Vec<Tick> =
         values.iter().map(|value| Tick { value: *value, label: short_label(*value) }).collect();
     let end = |line: &Line| {
@@ -221,10 +229,8 @@ fn plot(
         means.next_back().map(|mean| Name::of(line.subject, up.at(mean)))
     };
     let names: Vec<Name> = combination.lines.iter().filter_map(end).collect();
-    let equal = values
-        .iter()
-        .filter(|value| **value <= up.high())
-        .map(|value| Some((along.at(*value), up.at(*value))));
+    let most = along.high().min(up.high());
+    let equal = [0.0, most].map(|value| Some((along.at(value), up.at(value))));
     let drawn = html! {
         (plot.rising(&up, 5, measure.name))
         (plot.across(&along, &ticks, factor.name))
