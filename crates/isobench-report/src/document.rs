@@ -6,6 +6,7 @@
 mod cell;
 mod environment;
 mod flag;
+mod layout;
 pub(crate) mod migrate;
 mod plan;
 mod round;
@@ -154,14 +155,12 @@ impl Document {
         }
     }
 
-    /// The document as indented JSON with a newline at the end. Numbers that aren't finite become null.
+    /// The document as indented JSON, lists of numbers on one line, with a newline at the end. Numbers that aren't finite become null.
     ///
     /// # Panics
     /// Never: every key is a string and nothing refuses to be written.
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("a document is plain data");
-        text.push('\n');
-        text
+        layout::lines(&serde_json::to_value(self).expect("a document is plain data"))
     }
 
     /// True if an invariant of the workload was found broken in any round of any cell, or anything while rates were searched for.

@@ -3,8 +3,10 @@
 mod examples;
 
 use isobench_report::{
-    Cell, Document, DocumentError, FORMAT_VERSION, Round, render, rescue, to_csv, to_markdown,
+    Cell, Document, DocumentError, FORMAT_VERSION, Round, compare_results, render, rescue, to_csv, to_html,
+    to_markdown,
 };
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn example(name: &str) -> Document {
@@ -75,7 +77,8 @@ fn beginnings_of_every_example_keep_the_rounds_that_are_whole() {
         // An odd number, so that cuts fall everywhere.
         let step = (text.len() / 15).max(1) | 1;
         let mut before = 0;
-        for end in (0..text.len() - 2).step_by(step).filter(|end| text.is_char_boundary(*end)) {
+        let ends = (0..text.len() - 4).step_by(step).chain([text.len() - 4]);
+        for end in ends.filter(|end| text.is_char_boundary(*end)) {
             let left = cut(&original, &text[..end]).unwrap_or(0);
             assert!(left >= before, "{name}: {end} bytes keep less than fewer bytes do");
             before = left;
@@ -236,6 +239,37 @@ fn members_of_any_type_are_no_panic() {
                 render(&found, 100);
                 assert!(found.complete == missing.is_empty(), "{pointer} {wrong}: {missing:?}");
             }
+        }
+    }
+}
+
+/// Numbers that no measurement gives, lists that end too early, texts where numbers were.
+fn damage() -> impl Strategy<Value = Vec<(prop::sample::Index, &'static str)>> {
+    let pieces =
+        ["", "0", "9", "-", "99999999999999999999", "1e308", "\"", "null", "[]", "{", "]", ",", "\u{0}"];
+    prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(pieces.to_vec())), 1..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 150 } else { 5000 }))]
+
+    #[test]
+    fn whatever_is_damaged_nothing_panics(name in prop::sample::select(vec!["checked", "observed"]), damage in damage()) {
+        let mut original = slim(name);
+        original.cells.truncate(2);
+        let text = serde_json::to_string(&original).expect("plain data");
+        let mut letters: Vec<String> = text.chars().map(String::from).collect();
+        for (place, piece) in damage {
+            *place.get_mut(&mut letters) = piece.to_owned();
+        }
+        let damaged = letters.concat();
+        if let Ok((found, missing)) = rescue(&damaged) {
+            prop_assert!(missing.is_empty() || !found.complete);
+            for text in [render(&found, 80), to_markdown(&found), to_csv(&found), to_html(&found)] {
+                prop_assert!(!text.is_empty());
+            }
+            let pair = compare_results(&original, &found);
+            prop_assert!(pair.is_err() || pair.is_ok_and(|pair| !pair.to_text(80).is_empty() && pair.regressions(0.1).len() < 99));
         }
     }
 }
