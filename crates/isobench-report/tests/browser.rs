@@ -129,6 +129,25 @@ fn the_checks_find_faults(session: &Session) {
     assert!(!texts(&session.run(script("overflow"))).is_empty(), "what is too wide is found");
 }
 
+#[test]
+fn without_its_script_the_page_is_complete() {
+    let Some(pages) = Pages::new("without_its_script_the_page_is_complete") else { return };
+    let session = &pages.session;
+    session.tell("Emulation.setScriptExecutionDisabled", &json!({ "value": true }));
+    session.prefer("light");
+    pages.open("observed");
+    session.resize(1280);
+    let paper = || session.run("return getComputedStyle(document.body).backgroundColor");
+    let light = paper();
+    session.click("label[for=theme-dark]");
+    assert_ne!(paper(), light, "the switch works by style alone");
+    assert_eq!(session.run("return document.querySelectorAll('svg.chart title').length > 9"), true);
+    assert_eq!(session.run("return document.querySelector('button.save').hidden"), true, "no dead button");
+    session.run("document.querySelector('details.legend').open = false");
+    session.click("details.legend summary");
+    assert_eq!(session.run("return document.querySelector('details.legend').open"), true);
+}
+
 fn landmarks_are_there(session: &Session) {
     let tree = session.tell("Accessibility.getFullAXTree", &json!({}));
     let nodes = tree["nodes"].as_array().expect("a tree of nodes");

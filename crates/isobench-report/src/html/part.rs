@@ -41,7 +41,7 @@ pub fn varying(document: &Document) -> Vec<&'static Column> {
 pub fn cell_name(document: &Document, cell: &Cell) -> String {
     let mut parts = vec![cell.level.name()];
     if cell.calibration {
-        parts.push("measured again".to_owned());
+        parts.push("once more (A/A)".to_owned());
     }
     for factor in varying(document) {
         parts.push(format!("{} {}", factor.title, (factor.show)(document, cell).join(" ")));
@@ -57,7 +57,8 @@ pub fn measured(document: &Document) -> impl Iterator<Item = &Cell> {
 /// A heading of a table's column, and whether numbers stand in it.
 pub type Title<'a> = (&'a str, bool);
 
-/// A table whose first column names its rows; rows of one name stand together under it. It scrolls within itself where the
+/// A table whose first column names its rows; rows of one name stand together under it. A cell's first line is its value,
+/// the others explain it. It scrolls within itself where the
 /// page is narrow.
 pub fn table(caption: &str, titles: &[Title], rows: &[Vec<String>]) -> Markup {
     let class = |index: usize, cell: &str| {
@@ -86,7 +87,7 @@ pub fn table(caption: &str, titles: &[Title], rows: &[Vec<String>]) -> Markup {
                         tr {
                             @if place == 0 { (row_name(group)) }
                             @for (index, cell) in row.iter().enumerate().skip(1) {
-                                td class=[class(index, cell)] { (cell) }
+                                td class=[class(index, cell)] { (stacked(cell)) }
                             }
                         }
                     }
@@ -97,12 +98,22 @@ pub fn table(caption: &str, titles: &[Title], rows: &[Vec<String>]) -> Markup {
     scrolling(caption, &table)
 }
 
+/// The lines of a cell: the first, and smaller ones below it.
+fn stacked(text: &str) -> Markup {
+    match text.split_once('\n') {
+        None => html! { (text) },
+        Some((first, rest)) => {
+            html! { (first) " " @for line in rest.lines() { span class="below" { (line) } " " } }
+        }
+    }
+}
+
 /// The heading of rows of one name.
 fn row_name(group: &[Vec<String>]) -> Markup {
     let name = group.first().and_then(|row| row.first()).map_or("", String::as_str);
     match group.len() {
-        0 | 1 => html! { th scope="row" { (name) } },
-        rows => html! { th scope="rowgroup" rowspan=(rows) { (name) } },
+        0 | 1 => html! { th scope="row" { (stacked(name)) } },
+        rows => html! { th scope="rowgroup" rowspan=(rows) { (stacked(name)) } },
     }
 }
 

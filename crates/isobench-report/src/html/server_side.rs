@@ -49,23 +49,33 @@ fn counters(document: &Document, cells: &[&Cell]) -> Markup {
         return Markup::default();
     }
     let names: Vec<String> = cells.iter().map(|cell| cell_name(document, cell)).collect();
+    let (rose, stood): (Vec<&Counter>, Vec<&Counter>) =
+        known.into_iter().partition(|counter| cells.iter().any(|cell| rise(cell, counter) != Some(0.0)));
     let row = |counter: &&Counter| {
-        let value = |cell: &&Cell| {
-            let changes = sides(cell).flat_map(|side| &side.counters).filter(|own| own.name == counter.name);
-            let sum = changes.map(|own| own.change).reduce(|sum, change| sum + change);
-            let Some(sum) = sum.filter(|sum| sum.is_finite()) else { return MISSING.to_owned() };
-            match committed(cell) {
-                0 => format!("({} in all)", short(sum)),
-                committed => format!("{} ({} in all)", short(sum / committed as f64), short(sum)),
-            }
-        };
-        let name = format!("{} ({})", counter.meaning, counter.name);
-        std::iter::once(name).chain(cells.iter().map(value)).collect::<Vec<_>>()
+        let name = format!("{}\n{}", counter.meaning, counter.name);
+        std::iter::once(name).chain(cells.iter().map(|cell| shown(cell, counter))).collect::<Vec<_>>()
     };
-    let rows: Vec<Vec<String>> = known.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = rose.iter().map(row).collect();
+    let stood: Vec<&str> = stood.iter().map(|counter| counter.name.as_str()).collect();
+    let caption = "Rise of the server's counters in the measured time, per committed transaction and in all";
     html! {
         h3 { "Counters" }
-        (table("Rise of the server's counters in the measured time, per committed transaction", &titles("counter", &names), &rows))
+        @if !rows.is_empty() { (table(caption, &titles("counter", &names), &rows)) }
+        @if !stood.is_empty() { p class="muted" { "Counters that didn't move: " (stood.join(", ")) "." } }
+    }
+}
+
+/// By how much a counter rose in all rounds of a cell; `None` if it wasn't read.
+fn rise(cell: &Cell, counter: &Counter) -> Option<f64> {
+    let same = sides(cell).flat_map(|side| &side.counters).filter(|own| own.name == counter.name);
+    same.map(|own| own.change).reduce(|sum, change| sum + change).filter(|sum| sum.is_finite())
+}
+
+fn shown(cell: &Cell, counter: &Counter) -> String {
+    match (rise(cell, counter), committed(cell)) {
+        (None, _) => MISSING.to_owned(),
+        (Some(sum), 0) => format!("{MISSING}\n{} in all", short(sum)),
+        (Some(sum), committed) => format!("{}\n{} in all", short(sum / committed as f64), short(sum)),
     }
 }
 

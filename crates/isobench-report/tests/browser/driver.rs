@@ -118,6 +118,21 @@ impl Session {
         self.tell("Input.dispatchMouseEvent", &json!({ "type": "mouseMoved", "x": x, "y": y }));
     }
 
+    /// Clicks on the middle of the first element that a selector finds.
+    pub fn click(&self, selector: &str) {
+        let middle = self.run(&format!(
+            "const found = document.querySelector({selector:?}); \
+             found.scrollIntoView({{ block: 'center', behavior: 'instant' }}); \
+             const box = found.getBoundingClientRect(); \
+             return [box.left + box.width / 2, box.top + box.height / 2]"
+        ));
+        for kind in ["mousePressed", "mouseReleased"] {
+            let event =
+                json!({ "type": kind, "x": middle[0], "y": middle[1], "button": "left", "clickCount": 1 });
+            self.tell("Input.dispatchMouseEvent", &event);
+        }
+    }
+
     /// Presses and releases a key by its name.
     pub fn press(&self, key: &str) {
         let code = if key == "Tab" { 9 } else { 27 };
