@@ -74,17 +74,17 @@ fn every_beginning_of_a_small_result_is_understood() {
 fn beginnings_of_every_example_keep_the_rounds_that_are_whole() {
     for (name, original) in examples::all() {
         let text = original.to_json();
-        // An odd number, so that cuts fall everywhere.
-        let step = (text.len() / 15).max(1) | 1;
+        // An odd number, so that cuts fall everywhere; the last one is in the last cell's summary.
+        let step = (text.len() / 10) | 1;
+        let ends = (0..text.len() - 9).step_by(step).chain([text.len() - 9]);
         let mut before = 0;
-        let ends = (0..text.len() - 4).step_by(step).chain([text.len() - 4]);
         for end in ends.filter(|end| text.is_char_boundary(*end)) {
             let left = cut(&original, &text[..end]).unwrap_or(0);
             assert!(left >= before, "{name}: {end} bytes keep less than fewer bytes do");
             before = left;
         }
         let all: usize = original.cells.iter().map(|cell| cell.rounds.len()).sum();
-        assert!(before + 1 >= all, "{name}: {before} of {all} rounds are left of nearly everything");
+        assert_eq!(before, all, "{name}: all that is left of nearly everything");
     }
 }
 
@@ -251,7 +251,7 @@ fn damage() -> impl Strategy<Value = Vec<(prop::sample::Index, &'static str)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 150 } else { 5000 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 40 } else { 5000 }))]
 
     #[test]
     fn whatever_is_damaged_nothing_panics(name in prop::sample::select(vec!["checked", "observed"]), damage in damage()) {
