@@ -2,7 +2,7 @@
 //!
 //! Not here: how any of it is computed.
 
-use crate::document::{Cell, Document, IntervalSource, SweepResult};
+use crate::document::{Cell, Document, IntervalSource, RatioToFirst, SweepResult};
 use crate::numbers::{counted, percent, short};
 
 /// The paragraphs, not wrapped.
@@ -18,7 +18,7 @@ pub fn paragraphs(document: &Document) -> Vec<String> {
                 .to_owned(),
         );
     }
-    paragraphs.extend(resolution(document));
+    paragraphs.extend(resolution(document).or_else(|| needed(document)));
     paragraphs.extend(document.sweeps.iter().map(sweep));
     paragraphs
 }
@@ -41,6 +41,37 @@ fn noise(cell: &Cell) -> Option<String> {
         short(ratio.mean),
         short(low),
         short(high)
+    ))
+}
+
+/// How well the ratios are known, and what a finer one would take, judged by the one that is known least.
+fn needed(document: &Document) -> Option<String> {
+    let ratios = document.cells.iter().filter_map(|cell| cell.summary.ratio.as_ref());
+    let width = |ratio: &RatioToFirst| {
+        let (low, high) = ratio.low.zip(ratio.high)?;
+        (low > 0.0 && high > low).then(|| (high / low).sqrt() - 1.0)
+    };
+    let known = ratios.filter_map(|ratio| Some((width(ratio)?, ratio)));
+    let (width, ratio) = known.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let finer: Vec<String> = ratio
+        .rounds_for
+        .iter()
+        .filter(|needed| needed.resolution < width)
+        .map(|needed| {
+            format!("± {} about {}", percent(needed.resolution), counted(needed.rounds.into(), "round"))
+        })
+        .collect();
+    if finer.is_empty() {
+        return None;
+    }
+    let reached = if width < 1.0 {
+        format!("± {}", percent(width))
+    } else {
+        format!("a factor of {}", short(width + 1.0))
+    };
+    Some(format!(
+        "Precision: the ratios are known to {reached} or better. By what these rounds differ, {} would be needed (--resolve).",
+        finer.into_iter().rev().collect::<Vec<_>>().join(", ")
     ))
 }
 
