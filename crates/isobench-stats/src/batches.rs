@@ -7,7 +7,7 @@ use crate::estimate::{Estimate, critical_value, mean_of};
 /// How many batches a series is cut into.
 ///
 /// Twenty give a stable variance, and batches long enough. Simulated: with ten, intervals are a fifth wider, and hold the
-/// mean no more often.
+/// mean hardly more often.
 const BATCHES: usize = 20;
 
 /// The fewest bins with an interval: two in each batch.
@@ -36,7 +36,7 @@ pub struct SeriesEstimate {
 ///
 /// Assumes a steady series (see [`transient`](crate::transient), [`drift`](crate::drift)) that is at least ten times as long
 /// as its correlation lasts: with (1 + φ) ÷ (1 − φ) bins, AR(1) with φ = 0.6 takes 40 bins, with φ = 0.9 200. Simulated, the
-/// interval then holds the mean in 93 to 97 of 100 runs; in series half as long in 91. It is for one run: rounds of the
+/// interval then holds the mean in 93 to 97 of 100 runs; in series half as long in 90 to 92. It is for one run: rounds of the
 /// same cell differ by more than that, see [`mean_interval`](crate::mean_interval).
 ///
 /// | bins | result |
