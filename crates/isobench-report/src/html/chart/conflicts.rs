@@ -173,7 +173,7 @@ fn one_line(text: &str) -> String {
 
 fn words(all: &[(&Group, Reasons)]) -> String {
     let sentences = all.iter().map(|(group, own)| {
-        let place = if group.name.is_empty() { String::new() } else { format!(" ({})", group.name) };
+        let place = group.place();
         let first = own.alike.first().map_or_else(String::new, |conflict| {
             format!(", most often {}, {}", sentence(conflict), count(conflict.count))
         });

@@ -154,7 +154,7 @@ fn drawn_grain(held: &Held, grain: &Grain, along: &Scale, up: &Scale) -> Markup 
 
 fn words(held: &[(&Group, Held)]) -> String {
     let sentences = held.iter().map(|(group, held)| {
-        let place = if group.name.is_empty() { String::new() } else { format!(" ({})", group.name) };
+        let place = group.place();
         let grains: Vec<String> =
             GRAINS.iter().map(|grain| format!("{} {}", count(held.most(grain)), grain.0)).collect();
         format!("{}{place}: at most {} locks", held.subject.name, grains.join(", "))

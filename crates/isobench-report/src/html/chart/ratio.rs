@@ -113,7 +113,7 @@ fn words(groups: &[Group], first: &str) -> String {
     for group in groups {
         for subject in &group.members {
             let Some(ratio) = compared(subject) else { continue };
-            let place = if group.name.is_empty() { String::new() } else { format!(" ({})", group.name) };
+            let place = group.place();
             sentences.push(format!("{}{place}: {}", subject.name, figures(ratio)));
         }
     }

@@ -64,6 +64,13 @@ impl<'a> Subject<'a> {
     }
 }
 
+impl Group<'_> {
+    /// What stands in a sentence after the name of a cell: " (clients 8, backoff none)", or nothing.
+    pub fn place(&self) -> String {
+        if self.name.is_empty() { String::new() } else { format!(" ({})", self.name) }
+    }
+}
+
 /// The titles of the columns that name a cell.
 pub const NAMES: [&str; 6] = ["workload", "clients", "backoff", "rate", "level", "measured_again"];
 

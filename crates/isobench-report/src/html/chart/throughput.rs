@@ -101,7 +101,7 @@ fn words(groups: &[Group]) -> String {
     let mut sentences = Vec::new();
     for group in groups {
         for subject in &group.members {
-            let place = if group.name.is_empty() { String::new() } else { format!(" ({})", group.name) };
+            let place = group.place();
             sentences.push(format!("{}{place}: {}", subject.name, figures(subject.cell.summary.tps)));
         }
     }

@@ -142,7 +142,7 @@ fn words(groups: &[Group], shown: &[usize]) -> String {
     let mut sentences = Vec::new();
     for group in groups {
         for subject in &group.members {
-            let place = if group.name.is_empty() { String::new() } else { format!(" ({})", group.name) };
+            let place = group.place();
             let shares =
                 Spent::of(subject).map_or_else(|| "not measured".to_owned(), |spent| shares(&spent, shown));
             sentences.push(format!("{}{place}: {shares}", subject.name));
