@@ -3,7 +3,7 @@
 //! Not here: how any of it is computed.
 
 use crate::document::{Cell, Document, IntervalSource, RatioToFirst, SweepResult};
-use crate::numbers::{counted, percent, short};
+use crate::numbers::{count, counted, percent, short};
 
 /// The paragraphs, not wrapped.
 pub fn paragraphs(document: &Document) -> Vec<String> {
@@ -58,7 +58,7 @@ fn needed(document: &Document) -> Option<String> {
         .iter()
         .filter(|needed| needed.resolution < width)
         .map(|needed| {
-            format!("± {} about {}", percent(needed.resolution), counted(needed.rounds.into(), "round"))
+            format!("about {1} rounds for ± {0}", percent(needed.resolution), count(needed.rounds.into()))
         })
         .collect();
     if finer.is_empty() {
@@ -70,7 +70,7 @@ fn needed(document: &Document) -> Option<String> {
         format!("a factor of {}", short(width + 1.0))
     };
     Some(format!(
-        "Precision: the ratios are known to {reached} or better. By what these rounds differ, {} would be needed (--resolve).",
+        "Precision: the ratios are known to {reached} or better. As much as these rounds differ, it takes {} (--resolve).",
         finer.into_iter().rev().collect::<Vec<_>>().join(", ")
     ))
 }
