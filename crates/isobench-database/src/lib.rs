@@ -46,6 +46,7 @@ pub use init::{execute, init, query, scale_of};
 pub use invariants::{Baseline, Checked, Expectation, Writes, baseline, check};
 pub use level::EffectiveLevelQuery;
 pub use namespace::Namespace;
+pub use object::Relations;
 pub use options::{Habits, InitOptions, PartitionMethod};
 pub use product::{Database, Product, detect};
 pub use progress::{Progress, Timings};

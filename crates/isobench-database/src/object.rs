@@ -3,11 +3,20 @@
 //! Where a product says it stands in its row, as data. Not here: which errors are conflicts, and why they arose (`conflict.rs`).
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
-use isobench_pgwire::ServerError;
+use isobench_pgwire::{Connection, ServerError};
+
+use crate::product::Database;
 
 /// Longer names are cut: keys may hold whole texts.
 const LONGEST: usize = 100;
+
+/// What PostgreSQL writes before the number of a table.
+const RELATION: &str = "relation ";
+
+/// What `CockroachDB` writes before the number of a table.
+const TABLE: &str = "/Table/";
 
 /// A part of an error's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +34,8 @@ pub enum ObjectMark {
     Quoted(Part, &'static str),
     /// In the innermost statement of the context: the table that it writes or locks. It is a function's, or one that checks a foreign key.
     Statement,
+    /// In the first line of the detail, which tells what the victim of a deadlock waited for: `relation 16409`.
+    Number,
     /// A key of `CockroachDB` in the message: table, index and values, for example `/Table/110/5/5/0`. What comes after `meta={` isn't what the
     /// conflict was about, but where the transaction wrote first.
     Key,
@@ -33,11 +44,16 @@ pub enum ObjectMark {
 }
 
 /// Where PostgreSQL names the object: in the context of a wait for a lock, for example `while updating tuple (0,12) in relation "t"`, and
-/// in that of a statement which isn't the client's. Of a row that was changed meanwhile, without a wait that failed, it names none.
+/// in that of a statement which isn't the client's. A wait for the turn at a row has no context, but
+/// the table's number in the detail. Of a row that was changed meanwhile, without a wait that failed, it names none.
 ///
 /// Rows aren't told apart: a tuple's number is another one after each update.
-pub(crate) static PG_OBJECTS: [ObjectMark; 2] =
-    [ObjectMark::Quoted(Part::Context, "in relation \""), ObjectMark::Statement];
+pub(crate) static PG_OBJECTS: [ObjectMark; 3] =
+    [ObjectMark::Quoted(Part::Context, "in relation \""), ObjectMark::Statement, ObjectMark::Number];
+
+/// PostgreSQL manual, "`pg_class`": tables and indexes that aren't the system's.
+pub(crate) const PG_RELATIONS: &str = "select oid, relname from pg_catalog.pg_class \
+    where oid >= 16384 and relkind in ('r', 'p', 'm', 'i') order by oid desc limit 10000";
 
 impl ObjectMark {
     fn find(self, error: &ServerError) -> Option<&str> {
@@ -52,9 +68,15 @@ impl ObjectMark {
                 let (_, statement) = context.split_once("SQL statement \"")?;
                 target(statement)
             }
+            ObjectMark::Number => {
+                let line = error.detail.as_deref()?.lines().next()?;
+                let relation = &line[line.find(RELATION)?..];
+                let digits = relation[RELATION.len()..].bytes().take_while(u8::is_ascii_digit).count();
+                (digits > 0).then_some(&relation[..RELATION.len() + digits])
+            }
             ObjectMark::Key => {
                 let about = error.message.split("meta={").next()?;
-                let key = &about[about.find("/Table/")?..];
+                let key = &about[about.find(TABLE)?..];
                 Some(&key[..end_of_key(key)])
             }
             ObjectMark::DocKey => {
@@ -65,6 +87,34 @@ impl ObjectMark {
                 Some(&key[..end])
             }
         }
+    }
+}
+
+/// The names of tables by the numbers that stand for them in errors. Numbers are others whenever the tables are made anew.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Relations(HashMap<u32, String>);
+
+impl Relations {
+    /// Asks the server, if its errors have numbers. None are known where it doesn't tell.
+    pub fn read(conn: &mut Connection, db: &Database) -> Relations {
+        let answer = db.product.relations.map(|sql| conn.query(sql).map(|answer| answer.rows));
+        let rows = answer.and_then(Result::ok).unwrap_or_default();
+        let pair = |row: Vec<Option<String>>| match &row[..] {
+            [Some(number), Some(name)] => Some((number.parse().ok()?, name.clone())),
+            _ => None,
+        };
+        Relations(rows.into_iter().filter_map(pair).collect())
+    }
+
+    /// The object of a conflict with the name of its table in place of the number, if that is known: `relation 16409` → `t`,
+    /// `/Table/110/5/5/0` → `t/5/5/0`.
+    pub fn name(&self, object: Cow<'static, str>) -> Cow<'static, str> {
+        let number = object.strip_prefix(TABLE).or_else(|| object.strip_prefix(RELATION));
+        let Some(number) = number else { return object };
+        let (number, rest) =
+            number.split_at(number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len()));
+        let name = number.parse().ok().and_then(|number: u32| self.0.get(&number));
+        name.map(|name| Cow::Owned(format!("{name}{rest}"))).unwrap_or(object)
     }
 }
 
@@ -107,4 +157,25 @@ fn end_of_key(text: &str) -> usize {
         ends
     });
     text[..end.unwrap_or(text.len())].trim_end_matches(':').len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_become_names() {
+        let relations = Relations(HashMap::from([(110, "t".to_owned()), (16409, "u".to_owned())]));
+        for (object, name) in [
+            ("relation 16409", "u"),
+            ("relation 16410", "relation 16410"),
+            ("/Table/110/5/5/0", "t/5/5/0"),
+            ("/Table/11/5/5/0", "/Table/11/5/5/0"),
+            ("/Table/110", "t"),
+            ("/Table/", "/Table/"),
+            ("110", "110"),
+        ] {
+            assert_eq!(relations.name(Cow::Borrowed(object)), name);
+        }
+    }
 }

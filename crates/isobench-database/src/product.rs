@@ -35,6 +35,8 @@ pub struct Product {
     pub conflicts: &'static [ConflictRule],
     /// Where they say what the conflict was about.
     pub objects: &'static [ObjectMark],
+    /// The query for the tables that errors name by number: number and name; `None` where they have no numbers.
+    pub relations: Option<&'static str>,
     /// How its tables are made, filled and tidied.
     pub dialect: Dialect,
     /// Where isobench works on a server that isn't its own.

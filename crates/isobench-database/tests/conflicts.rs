@@ -4,7 +4,7 @@ mod support;
 
 use std::thread;
 
-use isobench_database::{Database, detect};
+use isobench_database::{Database, Relations, detect};
 use isobench_pgwire::{Connection, Error};
 
 /// Two sessions with tables `t` and `c`, whose rows refer to those of `t`.
@@ -70,4 +70,23 @@ fn a_deadlock_tells_its_table() {
     let met: Vec<_> =
         [ours, theirs.join().unwrap()].into_iter().filter_map(|met| conflict(&db, met)).collect();
     assert_eq!(met, [("deadlock".to_owned(), Some("t".to_owned()))]);
+}
+
+#[test]
+fn numbers_of_tables_become_their_names() {
+    let Some((server, _)) = support::postgresql("numbers_of_tables_become_their_names") else { return };
+    let (mut one, mut other, db) = sessions(&server);
+    let relations = Relations::read(&mut one, &db);
+    run(&mut one, "begin; lock table t").unwrap();
+    run(&mut other, "begin; lock table c").unwrap();
+    let theirs = thread::spawn(move || run(&mut other, "lock table t; commit"));
+    let ours = run(&mut one, "lock table c; commit");
+    let met: Vec<_> = [(ours, "c"), (theirs.join().unwrap(), "t")]
+        .into_iter()
+        .filter_map(|(met, table)| Some((conflict(&db, met)?.1?, table)))
+        .collect();
+    let [(object, table)] = &met[..] else { panic!("{met:?}") };
+    assert!(object.starts_with("relation "), "{object}");
+    assert_eq!(relations.name(object.clone().into()), *table);
+    assert_eq!(Relations::read(&mut one, &Database::from_version_text("")), Relations::default());
 }

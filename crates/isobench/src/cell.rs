@@ -87,7 +87,7 @@ impl Bench<'_> {
     fn job(&self, cell: &CellPlan) -> Outcome<Job> {
         let plan = self.plan;
         let workload = plan.sources.workload(plan.scale, plan.seed, &[])?;
-        Ok(sessions::job(plan.spec(cell), workload, &self.target.database))
+        Ok(sessions::job(plan.spec(cell), workload, &self.target.database, &self.target.connector()))
     }
 
     /// From connecting the clients to checking the tables.

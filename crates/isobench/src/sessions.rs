@@ -1,6 +1,6 @@
 //! Connects a job's clients at an isolation level, and reads back from every session which level it really has.
 
-use isobench_database::{Database, Error};
+use isobench_database::{Database, Error, Relations};
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_pgwire::SqlState;
 use isobench_runner::{ErrorClass, Fleet, Job, OpenError, RunSpec, Workload};
@@ -8,19 +8,32 @@ use isobench_runner::{ErrorClass, Fleet, Job, OpenError, RunSpec, Workload};
 use crate::failure::{Failure, Outcome};
 use crate::target::Connector;
 
-/// A job whose errors are understood as the server's product means them.
-pub fn job(spec: RunSpec, workload: Workload, database: &Database) -> Job {
+/// A job whose errors are understood as the server's product means them, with the names that its tables have now.
+pub fn job(spec: RunSpec, workload: Workload, database: &Database, connector: &Connector) -> Job {
     let product = database.product;
+    let relations = relations(database, connector);
     let classify = move |error: &isobench_pgwire::ServerError| {
         if product.ambiguous(error.code) {
             return ErrorClass::Ambiguous;
         }
         product.conflict(error).map_or(ErrorClass::Other, |conflict| ErrorClass::Conflict {
             reason: conflict.reason,
-            object: conflict.object,
+            object: conflict.object.map(|object| relations.name(object)),
         })
     };
     Job::new(spec, workload, Box::new(classify))
+}
+
+/// The names of tables that errors name by numbers.
+fn relations(database: &Database, connector: &Connector) -> Relations {
+    if database.product.relations.is_none() {
+        return Relations::default();
+    }
+    // Without the names there are the numbers; and if the server is lost, connecting the clients will tell.
+    let Ok(mut session) = connector.open() else { return Relations::default() };
+    let relations = Relations::read(&mut session, database);
+    session.close();
+    relations
 }
 
 /// The same job with a way to open a session at this level, for runs with a session for each transaction.

@@ -25,6 +25,9 @@ pub static COCKROACHDB: Product = Product {
     waits: WaitView::Time,
     conflicts: &CONFLICTS,
     objects: &[ObjectMark::Key],
+    relations: Some(
+        "SELECT table_id, name FROM crdb_internal.tables WHERE database_name = current_database()",
+    ),
     dialect: Dialect {
         primary_key: PrimaryKey::InCreateTable,
         // Ignored with a NOTICE.

@@ -38,6 +38,7 @@ pub static H2: Product = Product {
         ObjectMark::Quoted(Part::Message, "Details: \""),
         ObjectMark::Quoted(Part::Message, "lock table \""),
     ],
+    relations: None,
     dialect: Dialect { analyze: Some("analyze table"), checkpoint: true, ..CAUTIOUS },
     home: Home {
         marked: "SELECT coalesce(remarks, '') FROM information_schema.schemata WHERE schema_name = 'isobench'",

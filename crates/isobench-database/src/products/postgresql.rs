@@ -6,7 +6,7 @@ use crate::conflict::{ConflictRule, Reason, rule};
 use crate::dialect::{Dialect, Empty, Load, PrimaryKey};
 use crate::level::{SHOW, SetLevel};
 use crate::namespace::Home;
-use crate::object::PG_OBJECTS;
+use crate::object::{PG_OBJECTS, PG_RELATIONS};
 use crate::product::{Product, Recognition};
 use crate::promises::SNAPSHOT_ISOLATION;
 use crate::settings::SettingsSource;
@@ -27,6 +27,7 @@ pub static POSTGRESQL: Product = Product {
     waits: PG_BLOCKING,
     conflicts: &CONFLICTS,
     objects: &PG_OBJECTS,
+    relations: Some(PG_RELATIONS),
     dialect: Dialect {
         primary_key: PrimaryKey::AddedLater,
         fillfactor: true,

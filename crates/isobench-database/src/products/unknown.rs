@@ -20,6 +20,7 @@ pub static UNKNOWN: Product = Product {
     waits: WaitView::Time,
     conflicts: &GENERIC,
     objects: &PG_OBJECTS,
+    relations: None,
     dialect: CAUTIOUS,
     home: Home { advisory_lock: false, ..Home::SCHEMA },
     settings: SettingsSource::None,

@@ -29,6 +29,7 @@ pub static YUGABYTEDB: Product = Product {
     waits: WaitView::Time,
     conflicts: &CONFLICTS,
     objects: &[ObjectMark::DocKey, PG_OBJECTS[0], PG_OBJECTS[1]],
+    relations: None,
     dialect: Dialect {
         primary_key: PrimaryKey::InCreateTable,
         fillfactor: false,

@@ -66,7 +66,7 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     let scale = u32::try_from(tables.scale).unwrap_or(u32::MAX);
     let workload = settings.sources.workload(scale, settings.spec.seed, &settings.defined)?;
     let connector = target.connector();
-    let job = sessions::job(settings.spec.clone(), workload, &target.database);
+    let job = sessions::job(settings.spec.clone(), workload, &target.database, &connector);
     let observed = settings.sources.is_observed()? && !options.no_verdict;
     if options.history.is_some() && !observed {
         return Err(Failure::setup(

@@ -76,6 +76,11 @@ const RETRIES: &str = r#"
     > SHOW CLUSTER SETTING sql.txn.repeatable_read_isolation.enabled
     < error XXUUU "unknown setting: \"sql.txn.repeatable_read_isolation.enabled\""
     == connect database=test
+    > SELECT table_id, name FROM crdb_internal.tables WHERE database_name = current_database()
+    < columns table_id | name
+    < row 53 | u
+    < row 54 | t
+    == connect database=test
     > SET default_transaction_isolation = 'read committed'
     < tag SET
     > BEGIN
@@ -93,7 +98,7 @@ const RETRIES: &str = r#"
     > begin;
     < tag BEGIN
     > update t set v = v + 1 where k = 1;
-    < error 40001 "restart transaction: TransactionRetryWithProtoRefreshError: WriteTooOldError: write at timestamp 1,0 too old; wrote at 1,1"
+    < error 40001 "restart transaction: TransactionRetryWithProtoRefreshError: WriteTooOldError: write for key /Table/54/1/1/0 at timestamp 1,0 too old; wrote at 1,1"
     > ROLLBACK
     < tag ROLLBACK
     > begin;
@@ -117,7 +122,7 @@ fn conflicts_of_cockroachdb_are_retried_and_an_ambiguous_commit_is_not() {
     let options = "run --isolation rc -f add.sql -t 2 --max-tries 5 --json out.json";
     let finished = on_scripted(&scene, RETRIES, &words(options));
     let level = "isolation level: read committed was asked for, but the server runs serializable";
-    let reasons = ["40001 RETRY_SERIALIZABLE", "40001 WriteTooOldError"];
+    let reasons = ["40001 RETRY_SERIALIZABLE", "40001 WriteTooOldError on t/1/1/0"];
     let finished = finished.expect(0).prints(&[level]).prints(&reasons);
     let document = document::read(&scene, "out.json");
     assert_eq!(document["server"]["product"], "CockroachDB");
