@@ -126,6 +126,7 @@ fn observed(options: &ObserverOptions) -> Result<ExitCode, Failure> {
     let plan = ObservingPlan {
         pairs: options.pairs,
         time: Duration::from_secs(options.time),
+        every: Duration::from_millis(options.every),
         server_bin: options.server_bin.clone(),
     };
     if let Some(warning) = table::load_warning(&std::fs::read_to_string("/proc/loadavg").unwrap_or_default())

@@ -55,6 +55,8 @@ pub struct ObservingPlan {
     pub pairs: u32,
     /// The length of a stretch.
     pub time: Duration,
+    /// The time between two looks at the sessions; at the locks it is ten times as long.
+    pub every: Duration,
     /// Binaries of the embedded server, if not the newest installed.
     pub server_bin: Option<std::path::PathBuf>,
 }
@@ -82,7 +84,7 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
     init(&mut connection, &database, &tables, &mut |_| {})?;
     connection.close();
     let processes = Processes::find(LocalServer::Postmaster(server.pid()), None)?;
-    let observer = observer(&options, &database);
+    let observer = observer(plan, &options, &database);
     observer.before_sessions();
     observer.end();
     options.options = Some(format!("-cdefault_transaction_isolation={}", case.level.replace(' ', "\\ ")));
@@ -131,23 +133,24 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
     };
     let own = pairs.iter().map(|(with, _)| with.own).sum::<f64>() / pairs.len() as f64;
     Ok(format!(
-        "{:36} {:24} {:24} {:>8.3} % {:>9.0} {:>8.1} µs {:>6} {:>7.2} ms",
+        "{:36} {:24} {:24} {:>8.3} % {:>9.0} {:>8.1} µs {:>6.1} {:>6.1}",
         format!("{}/{}/{}", case.script, case.level, case.clients),
         ratio(|stretch| stretch.tps),
         ratio(|stretch| stretch.cpu),
         own * 1e2,
         mean(|stretch| stretch.tps),
         mean(|stretch| stretch.cpu),
-        observed.at_s.len(),
-        observed.sampling_s * 1e3,
+        observed.at_s.len() as f64 / plan.time.as_secs_f64(),
+        observed.lock_samples as f64 / plan.time.as_secs_f64(),
     ))
 }
 
-/// The head of the table.
+/// The head of the table. The last columns are without observer, but for its looks at sessions and locks per second, in the last
+/// observed stretch.
 pub fn heading() -> String {
     format!(
-        "{:36} {:24} {:24} {:>10} {:>9} {:>11} {:>6} {:>10}",
-        "observed/not observed", "tps", "server CPU", "its own", "tps", "CPU", "looks", "they took"
+        "{:36} {:24} {:24} {:>10} {:>9} {:>11} {:>6} {:>6}",
+        "observed/not observed", "tps", "server CPU", "its own", "tps", "CPU", "looks", "locks"
     )
 }
 
@@ -176,10 +179,11 @@ fn server_options(plan: &ObservingPlan) -> ServerOptions {
     ServerOptions { bin: plan.server_bin.clone(), version: None, settings }
 }
 
-fn observer(options: &ConnectOptions, database: &Database) -> Observer {
+fn observer(plan: &ObservingPlan, options: &ConnectOptions, database: &Database) -> Observer {
     let options = options.clone();
+    let settings = Settings { every: plan.every, locks_every: plan.every * 10, ..Settings::default() };
     let connect = Box::new(move || Ok(Connection::open(&options)?));
-    Observer::start(connect, database, None, &Settings::default())
+    Observer::start(connect, database, None, &settings)
 }
 
 fn job(case: &ObservedCase, database: &Database) -> Result<Job, Failure> {

@@ -168,6 +168,10 @@ pub struct ObserverOptions {
     /// Seconds of each stretch.
     #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub time: u64,
+    /// Milliseconds between two looks at the sessions; at the locks ten times as many. What looking costs shows sooner if there are
+    /// more looks.
+    #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub every: u64,
     /// Only the case with this number (1 to 3).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
     pub case: Option<u8>,

@@ -21,6 +21,9 @@ pub type Connect = Box<dyn Fn() -> Result<Connection, Error> + Send>;
 pub struct Settings {
     /// The time between two samples of the sessions; more if they turn out to cost more than a twentieth of it.
     pub every: Duration,
+    /// The time between two samples of the locks; more if they turn out to cost more than a hundredth of it. The first ones of a
+    /// measured part come after a fifth, two fifths, and four fifths of it.
+    pub locks_every: Duration,
     /// The name that the observer's session has in `pg_stat_activity`.
     pub application_name: String,
     /// The longest that any call of the [`Observer`] waits for the thread. Once it was too short, the observer has given up.
@@ -31,6 +34,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             every: Duration::from_millis(100),
+            locks_every: Duration::from_secs(1),
             application_name: "isobench observer".to_owned(),
             patience: Duration::from_secs(10),
         }

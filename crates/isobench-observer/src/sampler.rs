@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::activity;
 use crate::locks::Locks;
 use crate::observed::{Observed, Sample};
+use crate::observer::Settings;
 use crate::pace::Pace;
 use crate::server::Server;
 use crate::session::{Refusal, Session};
@@ -14,12 +15,12 @@ use crate::session::{Refusal, Session};
 /// Sessions may be sampled this seldom if they must.
 const SELDOM: Duration = Duration::from_secs(1);
 
-/// Locks are sampled this often in the end, and this seldom if they must.
-const LOCKS_EVERY: Duration = Duration::from_secs(1);
+/// Locks may be sampled this seldom if they must.
 const LOCKS_SELDOM: Duration = Duration::from_secs(10);
 
-/// The first gaps between samples of the locks, so that short parts have some, too: after 0.2, 0.4, 0.8 seconds.
-const LOCKS_FIRST: Duration = Duration::from_millis(200);
+/// The first sample of the locks comes after one part in so many of the usual gap, and each of the next after as much time as has
+/// passed, so that short parts have some, too.
+const LOCKS_FIRST: u32 = 5;
 
 /// One part in so many of the time may be spent on samples of the sessions, and of the locks.
 const SESSIONS_SHARE: u32 = 20;
@@ -34,6 +35,7 @@ pub struct Sampler {
     spent: Duration,
     sessions: Option<Turn>,
     locks_turn: Option<Turn>,
+    locks_every: Duration,
     /// Since when samples count.
     began: Option<Instant>,
     notes: Vec<String>,
@@ -59,15 +61,16 @@ impl Turn {
 
 impl Sampler {
     /// Looks at the sessions from now on, if they can be seen, without counting it.
-    pub fn look(&mut self, server: &Server, every: Duration) {
-        self.sessions = server.sees_sessions.then(|| Turn::new(every, SELDOM, SESSIONS_SHARE));
+    pub fn look(&mut self, server: &Server, settings: &Settings) {
+        self.sessions = server.sees_sessions.then(|| Turn::new(settings.every, SELDOM, SESSIONS_SHARE));
     }
 
     /// Counts from now on.
-    pub fn begin(&mut self, server: &Server, every: Duration) {
-        *self = Sampler::default();
-        self.look(server, every);
-        self.locks_turn = server.sees_locks.then(|| Turn::new(LOCKS_FIRST, LOCKS_SELDOM, LOCKS_SHARE));
+    pub fn begin(&mut self, server: &Server, settings: &Settings) {
+        *self = Sampler { locks_every: settings.locks_every, ..Sampler::default() };
+        self.look(server, settings);
+        let first = settings.locks_every / LOCKS_FIRST;
+        self.locks_turn = server.sees_locks.then(|| Turn::new(first, LOCKS_SELDOM, LOCKS_SHARE));
         self.began = Some(Instant::now());
     }
 
@@ -120,7 +123,7 @@ impl Sampler {
         }
         let looked = self.locks.look(session, (now - begin).as_secs_f64());
         let cost = now.elapsed().saturating_sub(session.round_trip);
-        turn.next(now, cost, (now - begin).min(LOCKS_EVERY));
+        turn.next(now, cost, (now - begin).min(self.locks_every));
         self.spent += cost;
         if let Err(refusal) = looked
             && self.refused(refusal, "locks")

@@ -192,7 +192,7 @@ impl Watcher {
         self.part.own_before = (self.session.committed, self.session.rolled_back);
         self.part.since = Some(Instant::now());
         self.part.before = self.read();
-        self.part.sampler.look(&self.server, self.settings.every);
+        self.part.sampler.look(&self.server, &self.settings);
     }
 
     /// Makes the server count our own transactions so far, the one that does it included.
@@ -211,7 +211,7 @@ impl Watcher {
             self.part = Part { open: true, ..Part::default() };
         }
         self.part.begin = self.read();
-        self.part.sampler.begin(&self.server, self.settings.every);
+        self.part.sampler.begin(&self.server, &self.settings);
         self.part.cpu = self.processes.and_then(Processes::cpu);
     }
 
