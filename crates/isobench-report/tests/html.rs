@@ -31,9 +31,11 @@ fn outlines_are_as_expected() {
         }
         let expected = fs::read_to_string(&path)
             .unwrap_or_else(|error| panic!("{}: {error}; bless it first", path.display()));
+        let differing = found.lines().zip(expected.lines()).find(|(found, expected)| found != expected);
         assert!(
             expected == found,
-            "{} differs; if that is right, run ISOBENCH_BLESS=1 cargo test -p isobench-report\n\n{found}",
+            "{} differs; if that is right, run ISOBENCH_BLESS=1 cargo test -p isobench-report; the first difference \
+             (found, expected): {differing:#?}",
             path.display()
         );
     }

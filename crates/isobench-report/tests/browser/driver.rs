@@ -1,4 +1,4 @@
-//! A headless browser, spoken to in WebDriver's plain HTTP and JSON.
+//! A headless browser, spoken to in `WebDriver`'s plain HTTP and JSON.
 //!
 //! Starts and ends its own processes only. Not here: what is tested.
 
@@ -36,7 +36,7 @@ impl Session {
         let port = BufReader::new(output).lines().map_while(Result::ok).find_map(|line| port_of(&line));
         let config = Agent::config_builder()
             .http_status_as_error(false)
-            .timeout_global(Some(Duration::from_secs(120)))
+            .timeout_global(Some(Duration::from_mins(2)))
             .build();
         let address = format!("http://127.0.0.1:{}/session", port.unwrap_or(0));
         let mut session = Session { driver, agent: config.into(), address };
