@@ -1,0 +1,186 @@
+//! What is concluded from the rounds: the answer, noise, precision, flags.
+
+mod examples;
+
+use isobench_report::{
+    ClientLoad, Document, FlagKind, IntervalSource, Series, Warmup, answer, resolution, summarise,
+};
+
+fn example(name: &str) -> Document {
+    let found = examples::all().into_iter().find(|(known, _)| *known == name);
+    found.unwrap_or_else(|| panic!("no example {name}")).1
+}
+
+fn summarised(mut document: Document) -> Document {
+    summarise(&mut document);
+    document
+}
+
+#[test]
+fn the_answer_names_the_cheapest_level_and_the_cheapest_clean_one() {
+    let found = answer(&example("checked"));
+    assert!(
+        found.headline.starts_with("Read committed is the cheapest level that kept its promise:"),
+        "{found:?}"
+    );
+    assert!(found.headline.contains("none was found is serializable, with 0.41 times"), "{found:?}");
+    let reasons = found.reasons.join("\n");
+    assert!(reasons.contains("Repeatable read commits 0.49 times as much as read committed"), "{reasons}");
+    assert!(
+        reasons.contains("of its attempts ended in a conflict, mostly \"could not serialize"),
+        "{reasons}"
+    );
+}
+
+#[test]
+fn a_level_that_broke_something_is_never_the_answer() {
+    for (name, reason) in
+        [("broken-promise", "Serializable BROKE its promise."), ("violated", "the database was WRONG")]
+    {
+        let mut document = example(name);
+        // However fast it is.
+        let broken = |cell: &isobench_report::Cell| {
+            cell.summary.invariants_held == Some(false)
+                || cell.summary.verdict.as_ref().is_some_and(|verdict| verdict.kept == Some(false))
+        };
+        for cell in document.cells.iter_mut().filter(|cell| broken(cell)) {
+            cell.summary.tps.mean = Some(1e9);
+        }
+        let found = answer(&document);
+        let wrong: Vec<String> =
+            document.cells.iter().filter(|cell| broken(cell)).map(|cell| cell.level.name()).collect();
+        assert!(!wrong.is_empty());
+        for level in wrong {
+            assert!(!found.headline.to_lowercase().starts_with(&level), "{found:?}");
+        }
+        assert!(found.reasons.join(" ").contains(reason), "{found:?}");
+    }
+    let found = answer(&example("level-mismatch"));
+    assert!(found.headline.starts_with("Serializable"), "{found:?}");
+    assert!(
+        found
+            .reasons
+            .join(" ")
+            .contains("Read committed doesn't count: the server runs serializable instead")
+    );
+}
+
+#[test]
+fn there_is_an_answer_to_everything() {
+    for (name, document) in examples::all() {
+        let found = answer(&document);
+        assert!(found.headline.ends_with('.'), "{name}: {found:?}");
+        for sentence in found.reasons.iter().chain([&found.headline]) {
+            assert!(!sentence.contains("NaN") && !sentence.contains("inf "), "{name}: {sentence}");
+        }
+    }
+    assert_eq!(answer(&example("nothing")).headline, "Nothing was measured.");
+    let mut broken = example("broken-promise");
+    for cell in &mut broken.cells {
+        cell.summary.invariants_held = Some(false);
+    }
+    assert_eq!(answer(&broken).headline, "No level kept its promise.");
+    let several = answer(&example("many-factors"));
+    assert!(several.reasons.iter().any(|reason| reason.contains(" clients")), "{several:?}");
+}
+
+#[test]
+fn what_equal_cells_differ_by_is_no_difference() {
+    let mut document = example("observed");
+    // Make repeatable read 2 % slower than read committed, in every round.
+    let first = document.cells[0].rounds.clone();
+    for (round, reference) in document.cells[2].rounds.iter_mut().zip(&first) {
+        round.transactions.committed = reference.transactions.committed * 98 / 100;
+    }
+    let with_noise = summarised(document.clone());
+    let ratio = with_noise.cells[2].summary.ratio.as_ref().expect("a ratio");
+    assert!(ratio.high < Some(1.0) && !ratio.significant, "{ratio:?}");
+    assert!(ratio.noise > Some(0.02), "{ratio:?}");
+    // Without the A/A cell the same rounds tell the two apart.
+    document.cells.remove(1);
+    let without = summarised(document);
+    let ratio = without.cells[1].summary.ratio.as_ref().expect("a ratio");
+    assert!(ratio.significant && ratio.noise.is_none(), "{ratio:?}");
+}
+
+#[test]
+fn the_least_known_ratio_decides_the_precision() {
+    let document = example("three-levels");
+    let wide = |cell: &isobench_report::Cell| {
+        let ratio = cell.summary.ratio.as_ref()?;
+        Some((ratio.high? / ratio.low?).sqrt() - 1.0)
+    };
+    let widest = document.cells.iter().filter_map(wide).fold(0.0, f64::max);
+    let known = resolution(&document, 0.01);
+    assert!((known.reached.expect("intervals") - widest).abs() < 1e-9, "{known:?} {widest}");
+    assert!(known.more_rounds > Some(0));
+    // Three rounds are never enough to stop, however wide one may be.
+    assert!(resolution(&document, 0.99).more_rounds > Some(0));
+}
+
+#[test]
+fn a_single_round_has_an_interval_from_its_course() {
+    let mut document = example("single-round");
+    assert_eq!(document.cells[0].summary.tps.low, None);
+    for cell in &mut document.cells {
+        let round = &mut cell.rounds[0];
+        let each = round.transactions.committed / 100;
+        let committed: Vec<u64> = (0..100).map(|bin| each + bin * bin * 7919 % 11).collect();
+        round.series = Some(Series { bin_s: round.seconds / 100.0, committed, ..Series::default() });
+    }
+    let document = summarised(document);
+    let tps = document.cells[0].summary.tps;
+    assert_eq!(tps.source, IntervalSource::Batches);
+    assert!(tps.low < tps.mean && tps.mean < tps.high, "{tps:?}");
+    assert!(document.cells[0].summary.effective_samples > Some(10.0));
+    assert!(
+        !document.cells[0].summary.ratio.as_ref().expect("a ratio").significant,
+        "one round proves nothing"
+    );
+}
+
+#[test]
+fn flags_are_raised_for_what_most_rounds_show() {
+    let flags = |change: &dyn Fn(&mut Document)| {
+        let mut document = example("observed");
+        change(&mut document);
+        let document = summarised(document);
+        document.cells[0].summary.flags.iter().map(|flag| flag.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(flags(&|_| {}), []);
+    let busy = |document: &mut Document| {
+        for round in &mut document.cells[0].rounds {
+            round.client = Some(ClientLoad { busiest: 0.97, share_of_cores: 0.5, ..ClientLoad::default() });
+        }
+    };
+    assert_eq!(flags(&busy), [FlagKind::ClientBound, FlagKind::ClientShare]);
+    let cold = |document: &mut Document| {
+        for round in &mut document.cells[0].rounds {
+            round.warmup = Some(Warmup { steady: Some(false), ..Warmup::default() });
+        }
+    };
+    assert_eq!(flags(&cold), [FlagKind::NotWarm]);
+    let other = |document: &mut Document| {
+        let server = document.cells[0].rounds[1].server.as_mut().expect("observed");
+        server.comparison[0].agrees = false;
+    };
+    assert_eq!(flags(&other), [FlagKind::CountsDiffer]);
+    let slow = |document: &mut Document| {
+        document.cells[0].rate = Some(1e6);
+    };
+    assert!(flags(&slow).contains(&FlagKind::BehindSchedule));
+}
+
+#[test]
+fn a_rate_that_falls_is_told() {
+    let mut document = example("observed");
+    for round in &mut document.cells[0].rounds {
+        let series = round.series.as_mut().expect("a series");
+        let bins = series.committed.len() as u64;
+        series.committed = (0..bins).map(|bin| 1000 - bin * 10 + bin * 7919 % 7).collect();
+    }
+    let document = summarised(document);
+    let flags = &document.cells[0].summary.flags;
+    let drift = flags.iter().find(|flag| flag.kind == FlagKind::Drift).expect("a flag");
+    assert!(drift.text.contains("the rate fell from begin to end"), "{}", drift.text);
+}
