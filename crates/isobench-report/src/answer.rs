@@ -157,7 +157,7 @@ fn is_clean(cell: &Cell) -> bool {
 }
 
 /// The level with the most committed work among those that kept their promise, as far as that is known.
-fn cheapest<'a>(group: &[&'a Cell]) -> Option<&'a Cell> {
+pub fn cheapest<'a>(group: &[&'a Cell]) -> Option<&'a Cell> {
     group.iter().copied().filter(|cell| eligible(cell)).max_by(|a, b| rate(a).total_cmp(&rate(b)))
 }
 

@@ -10,7 +10,8 @@
 //! | `scale` | from values to places, and round ticks |
 //! | `frame` | the picture, its plots, grids and labels |
 //! | `rows` | a list of horizontal bars, each below its label |
-//! | `marks` | markers, lines, hatchings, and what a pointer shows at them |
+//! | `marks` | markers, lines, boxes, and what a pointer shows at them |
+//! | `hatching` | what tells the kinds of a whole apart without colour |
 //! | `legend` | what the hatchings mean |
 //! | `combination` | cells that differ in one factor, as lines |
 //! | `course` | the median round of a cell over time, thinned |
@@ -24,6 +25,7 @@ mod conflicts;
 mod course;
 mod data;
 mod frame;
+mod hatching;
 mod latency;
 mod legend;
 mod marks;

@@ -6,6 +6,7 @@
 use maud::{Markup, html};
 
 use super::part::{is_brand, varying};
+use crate::answer::cheapest;
 use crate::document::{Cell, Document};
 use crate::numbers::{optional, short};
 use crate::summarise::groups;
@@ -71,7 +72,10 @@ pub fn results(document: &Document) -> Markup {
             @for group in groups(document) {
                 tbody {
                     (heading(document, &group, columns.len()))
-                    @for cell in group { (row(document, cell, &columns)) }
+                    @let best = best(&group);
+                    @for cell in group {
+                        (row(document, cell, &columns, best.is_some_and(|best| std::ptr::eq(best, cell))))
+                    }
                 }
             }
         }
@@ -91,14 +95,21 @@ fn heading(document: &Document, group: &[&Cell], width: usize) -> Markup {
     }
 }
 
-fn row(document: &Document, cell: &Cell, columns: &[&'static Column]) -> Markup {
+/// The level that the answer names, if there is a choice.
+fn best<'a>(group: &[&'a Cell]) -> Option<&'a Cell> {
+    let levels: Vec<&Cell> = group.iter().copied().filter(|cell| !cell.calibration).collect();
+    if levels.len() > 1 { cheapest(&levels) } else { None }
+}
+
+fn row(document: &Document, cell: &Cell, columns: &[&'static Column], best: bool) -> Markup {
     html! {
-        tr {
+        tr class=[best.then_some("best")] {
             @for (index, column) in columns.iter().enumerate() {
                 @let lines = lines(document, cell, column);
                 @if index == 0 {
                     th scope="row" {
                         (stacked(&lines))
+                        @if best { span class="line below" { "✓ cheapest that kept its promise" } " " }
                         @for flag in &cell.summary.flags {
                             a class="flag" href="#flags" { (flag.kind.name()) }
                         }

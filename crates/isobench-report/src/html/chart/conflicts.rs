@@ -142,7 +142,7 @@ fn drawn(all: &[(&Group, Reasons)], scale: &Scale, most: usize) -> (Markup, f64)
 
 fn bar_of(subject: &Subject, scale: &Scale, share: f64, track: Track, label: &str) -> Markup {
     let ends = (scale.at(0.0), scale.at(100.0 * share).max(scale.at(0.0) + 1.0));
-    series(&subject.class(), label, &bar("own", None, ends, (track.top, track.bottom)))
+    series(&subject.class(), label, &bar("own", ends, (track.top, track.bottom)))
 }
 
 /// "1,900 of 3,820 attempts, 49.7 %".

@@ -4,7 +4,7 @@
 
 use maud::html;
 
-use super::marks::hatched;
+use super::hatching::sample;
 
 /// Something that a hatching stands for.
 pub struct Entry {
@@ -23,7 +23,7 @@ pub fn legend(figure: &str, entries: &[Entry]) -> String {
             @for entry in entries {
                 li {
                     svg class="chart swatch" viewBox="0 0 20 14" aria-hidden="true" focusable="false" {
-                        rect class="segment" fill=(hatched(figure, entry.kind)) x="0.5" y="0.5" width="19" height="13" {}
+                        (sample(figure, entry.kind))
                     }
                     span {
                         (entry.name)

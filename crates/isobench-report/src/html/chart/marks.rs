@@ -1,13 +1,10 @@
-//! What data are drawn with: markers, lines, hatchings, and what a pointer shows at them.
+//! What data are drawn with: markers, lines, boxes, and what a pointer shows at them.
 //!
-//! Every kind differs in shape, not only in colour. Not here: colours (`chart.css`), places (`scale`).
+//! Every kind differs in shape, not only in colour. Not here: colours (`chart.css`), places (`scale`), `hatching`.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
 use maud::{Markup, html};
-
-/// So many hatchings differ.
-pub const HATCHINGS: usize = 9;
 
 /// A length or a place in the picture's units: at most one decimal.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -92,47 +89,11 @@ pub fn whisker(low: (f64, f64), high: (f64, f64)) -> Markup {
 }
 
 /// A filled box.
-pub fn bar(class: &str, fill: Option<&str>, (left, right): (f64, f64), (top, bottom): (f64, f64)) -> Markup {
+pub fn bar(class: &str, (left, right): (f64, f64), (top, bottom): (f64, f64)) -> Markup {
     let (width, height) = ((right - left).max(0.0), (bottom - top).max(0.0));
     html! {
-        rect class=(class) fill=[fill] x=(u(left)) y=(u(top)) width=(u(width)) height=(u(height)) {}
+        rect class=(class) x=(u(left)) y=(u(top)) width=(u(width)) height=(u(height)) {}
     }
-}
-
-/// What refers to a hatching of a figure, for the attribute `fill`.
-pub fn hatched(figure: &str, kind: usize) -> String {
-    format!("url(#{figure}-h{})", kind % HATCHINGS)
-}
-
-/// The definitions of a figure's hatchings.
-pub fn hatchings(figure: &str, kinds: impl IntoIterator<Item = usize>) -> Markup {
-    html! {
-        defs {
-            @for kind in kinds {
-                pattern id={ (figure) "-h" (kind) } patternUnits="userSpaceOnUse" width="8" height="8" {
-                    rect class={ "ground k" (kind) } width="8" height="8" {}
-                    (lines(kind))
-                }
-            }
-        }
-    }
-}
-
-fn lines(kind: usize) -> Markup {
-    let path = match kind {
-        1 => "M-2 2L2 -2M0 8L8 0M6 10L10 6",
-        3 => "M-2 6L2 10M0 0L8 8M6 -2L10 2",
-        4 => "M0 4H8",
-        5 => "M4 0V8",
-        6 => "M0 4H8M4 0V8",
-        7 => "M0 8L8 0M0 0L8 8",
-        2 => {
-            return html! { circle class="spot" cx="2" cy="2" r="1.4" {} circle class="spot" cx="6" cy="6" r="1.4" {} };
-        }
-        8 => return html! { circle class="spot" cx="4" cy="4" r="1.2" {} },
-        _ => return html! {},
-    };
-    html! { path class="hatch" d=(path) {} }
 }
 
 #[cfg(test)]

@@ -10,8 +10,9 @@ use super::Figure;
 use super::course::{Bin, Course, Sample};
 use super::data::Data;
 use super::frame::{ABOVE, LINE, Plot, TITLE_ABOVE, WIDTH, labels_below, left_of, picture, text};
+use super::hatching::{hatched, hatchings};
 use super::legend::legend;
-use super::marks::{bar, hatched, hatchings, path, series, tipped, u};
+use super::marks::{bar, path, series, tipped, u};
 use super::rows::title;
 use super::scale::Scale;
 use super::subject::{Group, groups};
@@ -197,7 +198,10 @@ fn drawn_waits(course: &Course, common: &Common, plot: &Plot) -> Markup {
     }
     html! {
         (plot.rising(&up, 4, "sessions"))
-        @for (kind, area) in &areas { path class="area" fill=(hatched(ID, *kind)) d={ (area) "Z" } {} }
+        @for (kind, area) in &areas {
+            @let id = format!("c{:.0}-{kind}", plot.top);
+            (hatched(ID, *kind, &id, &format!("{area}Z"), plot.top))
+        }
     }
 }
 
@@ -216,7 +220,7 @@ fn slices(course: &Course, common: &Common, top: f64, bottom: f64) -> Markup {
         let (from, to) = (f64::from(index) * width, f64::from(index + 1) * width);
         if let Some(tip) = slice(course, common, from, to) {
             let ends = (along.at(from), along.at(to));
-            marks.push(tipped("slice", &tip, &bar("hit", None, ends, (top, bottom))));
+            marks.push(tipped("slice", &tip, &bar("hit", ends, (top, bottom))));
         }
     }
     html! { @for mark in &marks { (mark) } }

@@ -97,7 +97,7 @@ fn marks_of(subject: &Subject, ratio: &RatioToFirst, scale: &Scale, track: Track
     let label = format!("{}: {value} times the rate of {}", subject.name, ratio.to);
     let marks = html! {
         @if let Some(noise) = ratio.noise.filter(|share| share.is_finite() && *share > 0.0) {
-            (bar("noise", None, (scale.at(1.0 / (1.0 + noise)), scale.at(1.0 + noise)), (track.top, track.bottom)))
+            (bar("noise", (scale.at(1.0 / (1.0 + noise)), scale.at(1.0 + noise)), (track.top, track.bottom)))
         }
         line class="reference" x1=(u(scale.at(1.0))) x2=(u(scale.at(1.0))) y1=(u(track.top)) y2=(u(track.bottom)) {}
         @if let Some((low, high)) = ratio.low.zip(ratio.high) {

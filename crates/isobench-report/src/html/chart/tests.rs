@@ -128,12 +128,15 @@ fn check(figures: &[Figure]) {
             assert!(own.starts_with(id), "{own} of {id} doesn't begin with its figure's name");
             assert!(ids.insert(own.to_owned()), "{own} exists twice");
         }
-        for part in svg.split("url(#").chain(legend.split("url(#")).skip(1).filter(|part| part.contains(')'))
-        {
+        for part in svg.split("url(#").skip(1) {
             let target = part.split(')').next().unwrap_or("");
             if target.starts_with(id) {
                 assert!(ids.contains(target), "{id} refers to {target}, which doesn't exist");
             }
+        }
+        for part in svg.split("href=\"#").skip(1).chain(legend.split("href=\"#").skip(1)) {
+            let target = part.split('"').next().unwrap_or("");
+            assert!(ids.contains(target), "{id} uses {target}, which doesn't exist");
         }
         for part in svg.split("data-tip=\"").skip(1) {
             assert!(!part.starts_with('"'), "{id} has an empty tip");

@@ -81,7 +81,7 @@ fn marks_of(subject: &Subject, scale: &Scale, track: Track, value: &str) -> maud
         format!("{}: {value} committed per s in {}", subject.name, counted(rounds.len() as u64, "round"));
     let marks = html! {
         @if let Some(mean) = interval.mean {
-            (bar("extent", None, (scale.at(0.0), scale.at(mean)), (track.top + 3.0, track.bottom - 3.0)))
+            (bar("extent", (scale.at(0.0), scale.at(mean)), (track.top + 3.0, track.bottom - 3.0)))
             line class="mean" x1=(u(scale.at(mean))) x2=(u(scale.at(mean))) y1=(u(track.top)) y2=(u(track.bottom)) {}
         }
         @if let Some((low, high)) = interval.low.zip(interval.high) {

@@ -5,8 +5,9 @@ use maud::{Markup, html};
 use super::Figure;
 use super::data::Data;
 use super::frame::picture;
+use super::hatching::{hatched_bar, hatchings};
 use super::legend::{Entry, legend};
-use super::marks::{bar, hatched, hatchings, series, tipped};
+use super::marks::{series, tipped};
 use super::rows::{ENDS, Rows, Track};
 use super::scale::Scale;
 use super::subject::{Group, Subject, groups};
@@ -121,12 +122,9 @@ fn marks_of(subject: &Subject, spent: &Spent, scale: &Scale, track: Track, shown
         let ends = (scale.at(left * 100.0), scale.at((left + share) * 100.0));
         left += share;
         if share > 0.0 {
-            let fill = hatched(ID, hatching);
-            segments.push(tipped(
-                "point",
-                &tip,
-                &bar("segment", Some(&fill), ends, (track.top, track.bottom)),
-            ));
+            let id = format!("c{:.0}-{hatching}", track.top);
+            let segment = hatched_bar(ID, hatching, &id, ends, (track.top, track.bottom));
+            segments.push(tipped("point", &tip, &segment));
         }
     }
     let label = format!("{}: {}", subject.name, shares(spent, shown));

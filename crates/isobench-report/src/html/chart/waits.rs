@@ -5,8 +5,9 @@ use maud::{Markup, html};
 use super::Figure;
 use super::data::Data;
 use super::frame::picture;
+use super::hatching::{hatched_bar, hatchings};
 use super::legend::legend;
-use super::marks::{bar, hatched, hatchings, series, tipped};
+use super::marks::{series, tipped};
 use super::rows::{ENDS, Rows, Track};
 use super::scale::Scale;
 use super::subject::{Group, Subject, groups};
@@ -80,12 +81,9 @@ fn marks_of(subject: &Subject, kinds: &WaitKinds, scale: &Scale, track: Track) -
                 format!("{}: {} of the sessions", name_of(&wait.kind, &wait.event), percent(wait.share));
             let ends = (scale.at(left * 100.0), scale.at((left + wait.share) * 100.0));
             left += wait.share;
-            let fill = hatched(ID, kind);
-            segments.push(tipped(
-                "point",
-                &tip,
-                &bar("segment", Some(&fill), ends, (track.top, track.bottom)),
-            ));
+            let id = format!("c{:.0}-{}", track.top, segments.len());
+            let segment = hatched_bar(ID, kind, &id, ends, (track.top, track.bottom));
+            segments.push(tipped("point", &tip, &segment));
         }
     }
     let label = format!("{}: {}", subject.name, main_waits(subject));

@@ -1,0 +1,133 @@
+//! Hatchings: what tells the kinds of a whole apart without colour.
+//!
+//! Lines or dots in the paper's colour over a filled shape, clipped to it. (A `<pattern>` would be shorter, but browsers print it
+//! as bitmaps, megabytes of them.) Not here: which kind stands for what.
+
+use std::fmt::Write as _;
+
+use maud::{Markup, html};
+
+use super::frame::WIDTH;
+use super::marks::u;
+
+/// So many kinds differ, numbered from 0, which has no lines.
+pub const KINDS: usize = 9;
+
+/// The height of the field of lines that shapes are clipped from: that of the highest shape.
+const HEIGHT: u32 = 72;
+
+/// The distance between lines.
+const STEP: usize = 8;
+
+/// The definitions of a figure's hatchings.
+pub fn hatchings(figure: &str, kinds: impl IntoIterator<Item = usize>) -> Markup {
+    html! {
+        defs {
+            @for kind in kinds {
+                @if let Some((class, lines)) = field(kind) {
+                    path id={ (figure) "-h" (kind) } class=(class) d=(lines) {}
+                }
+            }
+        }
+    }
+}
+
+/// A shape in the colour and with the lines of a kind. `id` must be the shape's own; `top` is its upper edge.
+pub fn hatched(figure: &str, kind: usize, id: &str, shape: &str, top: f64) -> Markup {
+    let id = format!("{figure}-{id}");
+    html! {
+        @if kind.is_multiple_of(KINDS) {
+            path class="segment k0" d=(shape) {}
+        } @else {
+            clipPath id=(id) { path id={ (id) "s" } d=(shape) {} }
+            use class={ "segment k" (kind) } href={ "#" (id) "s" } {}
+            g clip-path={ "url(#" (id) ")" } { use href={ "#" (figure) "-h" (kind) } y=(u(top)) {} }
+        }
+    }
+}
+
+/// A box in the colour and with the lines of a kind.
+pub fn hatched_bar(
+    figure: &str,
+    kind: usize,
+    id: &str,
+    (left, right): (f64, f64),
+    (top, bottom): (f64, f64),
+) -> Markup {
+    hatched(
+        figure,
+        kind,
+        id,
+        &format!("M{} {}H{}V{}H{}Z", u(left), u(top), u(right), u(bottom), u(left)),
+        top,
+    )
+}
+
+/// A sample for a legend, of 20 by 14 units.
+pub fn sample(figure: &str, kind: usize) -> Markup {
+    html! {
+        rect class={ "segment k" (kind) } width="20" height="14" {}
+        @if !kind.is_multiple_of(KINDS) { use href={ "#" (figure) "-h" (kind) } {} }
+    }
+}
+
+/// The class and the path of a kind's lines, over the whole width of a picture.
+fn field(kind: usize) -> Option<(&'static str, String)> {
+    let mut lines = String::new();
+    let height = HEIGHT as usize;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a constant")]
+    let width = WIDTH as usize;
+    let rising = |lines: &mut String| {
+        for right in (STEP..width + height).step_by(STEP) {
+            let _ = write!(lines, "M{right} 0l-{height} {height}");
+        }
+    };
+    let falling = |lines: &mut String| {
+        for right in (STEP..width + height).step_by(STEP) {
+            let _ = write!(lines, "M{right} {height}l-{height}-{height}");
+        }
+    };
+    let level = |lines: &mut String, step: usize| {
+        for (index, y) in (step / 2..height).step_by(step).enumerate() {
+            // Every other line of dots begins half a step later.
+            let _ = write!(lines, "M{} {y}H{width}", if index % 2 == 0 { 2 } else { 6 });
+        }
+    };
+    let upright = |lines: &mut String| {
+        for x in (STEP / 2..width).step_by(STEP) {
+            let _ = write!(lines, "M{x} 0V{height}");
+        }
+    };
+    match kind {
+        1 => rising(&mut lines),
+        2 => level(&mut lines, STEP / 2),
+        3 => falling(&mut lines),
+        4 => level(&mut lines, STEP - 2),
+        5 => upright(&mut lines),
+        6 => {
+            level(&mut lines, STEP);
+            upright(&mut lines);
+        }
+        7 => {
+            rising(&mut lines);
+            falling(&mut lines);
+        }
+        8 => level(&mut lines, STEP),
+        _ => return None,
+    }
+    Some((if matches!(kind, 2 | 8) { "hatch dots" } else { "hatch" }, lines))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_but_the_first_has_lines_of_its_own() {
+        let fields: Vec<_> = (0..KINDS).map(field).collect();
+        assert_eq!(fields[0], None);
+        for (index, one) in fields.iter().enumerate() {
+            assert!(fields[..index].iter().all(|other| other != one), "{index}");
+        }
+    }
+}
