@@ -5,6 +5,7 @@
 
 mod cell;
 mod environment;
+mod experiment;
 mod flag;
 mod layout;
 pub(crate) mod migrate;
@@ -22,8 +23,9 @@ use serde::{Deserialize, Serialize};
 
 pub use cell::{Cell, CellLevel};
 pub use environment::{Client, RelationSize, Server};
+pub use experiment::{Experiment, Metric, PublishedFigure, PublishedRow, Selector, Shape};
 pub use flag::{Flag, FlagKind};
-pub use plan::{Plan, PlannedScript};
+pub use plan::{Plan, PlannedScript, PlannedStrategy, VariedParameter};
 pub use round::{Attempts, Conflict, Invariant, Latency, Round, RoundError, TimeSpent, Transactions, Warmup};
 pub use search::{Resolution, SweepResult, SweepStep};
 pub use series::{ClientLoad, Series};
@@ -80,13 +82,19 @@ pub struct Document {
     /// What a reader has to know before trusting the numbers, a sentence each.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// The server under test.
+    /// The published experiment that this repeats; null for any other plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<Experiment>,
+    /// The server under test; the first one, if several versions were.
     pub server: Server,
+    /// The other servers, if the plan varies the server's version.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_servers: Vec<Server>,
     /// The machine and the program that measured.
     pub client: Client,
     /// What was asked for.
     pub plan: Plan,
-    /// One cell for each combination of workload, level, clients and retry policy, in the plan's order.
+    /// One cell for each combination of the plan's factors, in the plan's order.
     pub cells: Vec<Cell>,
 }
 
@@ -131,7 +139,9 @@ impl Document {
             resolution: None,
             sweeps: Vec::new(),
             warnings: Vec::new(),
+            experiment: None,
             server,
+            other_servers: Vec::new(),
             client,
             plan,
             cells: Vec::new(),

@@ -57,11 +57,12 @@ pub use answer::{Answer, answer};
 pub use csv::to_csv;
 pub use document::{
     AnomalyCount, AnomalyFound, Attempts, Cell, CellLevel, Client, ClientLoad, Conflict, CountComparison,
-    Counter, Document, DocumentError, ExaminedHistory, FORMAT, FORMAT_VERSION, Flag, FlagKind, Interval,
-    IntervalSource, Invariant, Latency, LockWait, MEASUREMENT_VERSION, PercentileInterval, Plan,
-    PlannedScript, PredicateLocks, RatioToFirst, RelationSize, Resolution, Round, RoundError, RoundsFor,
-    Series, Server, ServerProcesses, ServerSide, Summary, SweepResult, SweepStep, TimeSpent, Transactions,
-    Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, WitnessArrow, WitnessTransaction, json_schema,
+    Counter, Document, DocumentError, ExaminedHistory, Experiment, FORMAT, FORMAT_VERSION, Flag, FlagKind,
+    Interval, IntervalSource, Invariant, Latency, LockWait, MEASUREMENT_VERSION, Metric, PercentileInterval,
+    Plan, PlannedScript, PlannedStrategy, PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst,
+    RelationSize, Resolution, Round, RoundError, RoundsFor, Selector, Series, Server, ServerProcesses,
+    ServerSide, Shape, Summary, SweepResult, SweepStep, TimeSpent, Transactions, VariedParameter, Verdict,
+    VerdictSummary, WaitRow, WaitShare, Warmup, WitnessArrow, WitnessTransaction, json_schema,
 };
 pub use html::to_html;
 pub use markdown::to_markdown;

@@ -64,6 +64,8 @@ pub fn same_factors(one: &Cell, other: &Cell) -> bool {
         && one.protocol == other.protocol
         && one.backoff == other.backoff
         && one.rate == other.rate
+        && one.strategy == other.strategy
+        && one.varied == other.varied
 }
 
 /// The cells, those together that differ in nothing but their levels, otherwise in the document's order.

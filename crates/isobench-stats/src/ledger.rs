@@ -21,6 +21,9 @@ pub struct Attempts {
     /// Attempts that failed with a retryable error after which the transaction was given up, since its tries or
     /// its latency limit were exhausted. pgbench: "number of failed transactions".
     pub given_up: u64,
+    /// Attempts whose COMMIT the server acknowledged, and whose work was undone by an error that the script's own SQL caught and
+    /// didn't raise again (`--@ swallowed`). pgbench counts them as processed.
+    pub swallowed: u64,
     /// Attempts of which nobody knows whether they committed: SQLSTATE 40003, or the connection was lost
     /// between sending COMMIT and its reply. pgbench has no such bucket.
     pub ambiguous: u64,
@@ -45,6 +48,9 @@ pub struct Transactions {
     pub committed: u64,
     /// Transactions given up after a retryable error. pgbench: "number of failed transactions".
     pub given_up: u64,
+    /// Transactions that the server acknowledged and whose work was lost in an error that the script's own SQL caught. pgbench:
+    /// part of "number of transactions actually processed".
+    pub swallowed: u64,
     /// Transactions of which nobody knows whether they committed.
     pub ambiguous: u64,
     /// Transactions that the end of the run interrupted, during an attempt or during the backoff before the
@@ -87,7 +93,7 @@ pub struct Ledger {
     /// Where the clients' time went.
     pub time: TimeLedger,
     /// Attempts ended by a conflict: SQLSTATE 40001 (serialization failure) or 40P01 (deadlock), or what the
-    /// server's product uses instead. They lie in the buckets retried, given up, cut off or errored.
+    /// server's product uses instead. They lie in the buckets retried, given up, swallowed, cut off or errored.
     pub conflicts: u64,
     /// Further attempts that were begun, that is, attempts beyond the first one of their transaction. pgbench:
     /// "total number of retries".
@@ -163,14 +169,23 @@ impl Attempts {
     /// # Errors
     /// [`LedgerError::Unequal`] if `started` isn't the sum of the buckets.
     pub fn check(&self) -> Result<(), LedgerError> {
-        let buckets =
-            [self.committed, self.retried, self.given_up, self.ambiguous, self.cut_off, self.errored];
+        let buckets = [
+            self.committed,
+            self.retried,
+            self.given_up,
+            self.swallowed,
+            self.ambiguous,
+            self.cut_off,
+            self.errored,
+        ];
         equal("attempts started", self.started.into(), "the sum of the attempts' buckets", total(&buckets))
     }
 
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
-        add_fields!(self, other, started, committed, retried, given_up, ambiguous, cut_off, errored);
+        add_fields!(
+            self, other, started, committed, retried, given_up, swallowed, ambiguous, cut_off, errored
+        );
     }
 }
 
@@ -180,14 +195,21 @@ impl Transactions {
     /// # Errors
     /// [`LedgerError::Unequal`] if `total` isn't the sum of the buckets.
     pub fn check(&self) -> Result<(), LedgerError> {
-        let buckets =
-            [self.committed, self.given_up, self.ambiguous, self.cut_off, self.errored, self.skipped];
+        let buckets = [
+            self.committed,
+            self.given_up,
+            self.swallowed,
+            self.ambiguous,
+            self.cut_off,
+            self.errored,
+            self.skipped,
+        ];
         equal("transactions", self.total.into(), "the sum of the transactions' buckets", total(&buckets))
     }
 
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
-        add_fields!(self, other, total, committed, given_up, ambiguous, cut_off, errored, skipped);
+        add_fields!(self, other, total, committed, given_up, swallowed, ambiguous, cut_off, errored, skipped);
     }
 }
 
@@ -211,10 +233,10 @@ impl Ledger {
     /// |---|---|
     /// | attempts started = sum of their buckets | an attempt ends in one way |
     /// | transactions = sum of their buckets | a transaction ends in one way |
-    /// | committed, given up, ambiguous, errored: as many attempts as transactions | these end the transaction with the attempt |
+    /// | committed, given up, swallowed, ambiguous, errored: as many attempts as transactions | these end the transaction with the attempt |
     /// | attempts cut off ≤ transactions cut off | a transaction may also be cut off during its backoff |
     /// | attempts started = transactions − skipped + retries | a first attempt each, and the further ones |
-    /// | conflicts ≤ attempts retried, given up, cut off or errored | a committed attempt met no conflict |
+    /// | conflicts ≤ attempts retried, given up, swallowed, cut off or errored | a committed attempt met no conflict |
     /// | late ≤ transactions − skipped | only what ran has a latency |
     ///
     /// From these follows: attempts retried − retries = transactions − attempts cut off, the transactions that the
@@ -229,6 +251,7 @@ impl Ledger {
         for (attempts_name, attempts, transactions_name, transactions) in [
             ("committed attempts", attempts.committed, "committed transactions", transactions.committed),
             ("attempts given up", attempts.given_up, "transactions given up", transactions.given_up),
+            ("swallowed attempts", attempts.swallowed, "swallowed transactions", transactions.swallowed),
             ("ambiguous attempts", attempts.ambiguous, "ambiguous transactions", transactions.ambiguous),
             ("errored attempts", attempts.errored, "errored transactions", transactions.errored),
         ] {
@@ -246,7 +269,13 @@ impl Ledger {
             "transactions plus retries",
             total(&[transactions.total, self.retries]),
         )?;
-        let failed = total(&[attempts.retried, attempts.given_up, attempts.cut_off, attempts.errored]);
+        let failed = total(&[
+            attempts.retried,
+            attempts.given_up,
+            attempts.swallowed,
+            attempts.cut_off,
+            attempts.errored,
+        ]);
         within("conflicts", self.conflicts.into(), "attempts that failed", failed)?;
         within(
             "late plus skipped transactions",

@@ -67,9 +67,11 @@ impl OwnWork {
     pub fn clients(&mut self, run: &Run) {
         let ledger = run.ledger();
         let attempts = ledger.attempts;
-        self.counts.committed += attempts.committed;
+        // What a script's own SQL swallowed was committed, with its work undone.
+        self.counts.committed += attempts.committed + attempts.swallowed;
         // Attempts that were cut off after a conflict were rolled back; of the others nobody knows how far they were.
-        let conflicts = ledger.conflicts.saturating_sub(attempts.retried + attempts.given_up);
+        let conflicts =
+            ledger.conflicts.saturating_sub(attempts.retried + attempts.given_up + attempts.swallowed);
         let conflicts = conflicts.min(attempts.cut_off);
         self.counts.rolled_back += attempts.retried + attempts.given_up + attempts.errored + conflicts;
         self.counts.uncertain += attempts.ambiguous + attempts.cut_off - conflicts;

@@ -1,6 +1,8 @@
-//! One combination of workload, level, clients and retry policy, with its rounds.
+//! One combination of the plan's factors (workload, strategy, level, clients, retry policy …), with its rounds.
 //!
 //! Not here: which cell is compared with which.
+
+use std::collections::BTreeMap;
 
 use isobench_isolation::{EffectiveLevel, Level};
 use schemars::JsonSchema;
@@ -61,6 +63,14 @@ pub struct Cell {
     /// True if this is the first level once more, measured to learn how much equal cells differ on this machine (an A/A cell).
     #[serde(default, skip_serializing_if = "is_false")]
     pub calibration: bool,
+    /// How the application copes with conflicts, by the name of the strategy ("retry", "for-update" …); null if the plan doesn't
+    /// vary it, and then a conflict makes the client try again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<String>,
+    /// What else the plan varies: parameters of the workload or its tables, and "server-version", each with its value in this
+    /// cell.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub varied: BTreeMap<String, String>,
     /// The isolation level.
     pub level: CellLevel,
     /// The measurements, in the order in which they were made.
@@ -87,6 +97,8 @@ impl Cell {
             backoff: "none".to_owned(),
             rate: None,
             calibration: false,
+            strategy: None,
+            varied: BTreeMap::new(),
             level,
             rounds: Vec::new(),
             summary: Summary::default(),

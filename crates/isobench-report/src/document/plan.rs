@@ -22,6 +22,33 @@ pub struct PlannedScript {
     pub text: String,
 }
 
+/// A way in which the application copes with conflicts, as a factor of the plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PlannedStrategy {
+    /// Its name.
+    pub name: String,
+    /// What the application does, in a sentence.
+    pub summary: String,
+    /// The scripts, with their weights and texts.
+    pub scripts: Vec<PlannedScript>,
+    /// Messages to the server that wait for an answer in one attempt without a conflict, preparing statements excluded: the
+    /// fewest of any script and path through it.
+    pub round_trips_least: u32,
+    /// The most of any script and path through it.
+    pub round_trips_most: u32,
+}
+
+/// A parameter that the plan varies, or sets.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct VariedParameter {
+    /// The name: a parameter of the workload or of pgbench's tables, or "server-version".
+    pub name: String,
+    /// The values, in the order of the cells.
+    pub values: Vec<String>,
+}
+
 /// Everything that decides what was measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -30,8 +57,14 @@ pub struct Plan {
     #[serde(with = "level_name::list")]
     #[schemars(schema_with = "level_name::list_schema")]
     pub levels: Vec<Level>,
-    /// The scripts, with their weights and texts.
+    /// The scripts, with their weights and texts; those of the first strategy, if the plan has several.
     pub workload: Vec<PlannedScript>,
+    /// The strategies, if the plan varies or chooses them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub strategies: Vec<PlannedStrategy>,
+    /// The parameters that the plan varies or sets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub vary: Vec<VariedParameter>,
     /// Numbers of simulated users.
     pub clients: Vec<u32>,
     /// Number of worker threads.

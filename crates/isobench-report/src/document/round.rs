@@ -23,6 +23,9 @@ pub struct Attempts {
     pub retried: u64,
     /// Attempts that failed with a retryable error when tries or latency limit were exhausted.
     pub given_up: u64,
+    /// Attempts that the server acknowledged and whose work was undone by an error that the script's own SQL caught.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub swallowed: u64,
     /// Attempts of which nobody knows whether they committed (40003, or connection lost during COMMIT).
     pub ambiguous: u64,
     /// Attempts that the end of the run interrupted.
@@ -41,6 +44,10 @@ pub struct Transactions {
     pub committed: u64,
     /// Transactions given up after a retryable error. pgbench: "number of failed transactions".
     pub given_up: u64,
+    /// Transactions that the server acknowledged and whose work was lost in an error that the script's own SQL caught. pgbench
+    /// counts them as processed; `tps` doesn't.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub swallowed: u64,
     /// Transactions of which nobody knows whether they committed.
     pub ambiguous: u64,
     /// Transactions that the end of the run interrupted, in an attempt or before the next one.
@@ -213,6 +220,11 @@ fn yes() -> bool {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 fn is_true(value: &bool) -> bool {
     *value
 }
@@ -366,8 +378,8 @@ macro_rules! same_counts {
     };
 }
 
-same_counts!(Attempts, started, committed, retried, given_up, ambiguous, cut_off, errored);
-same_counts!(Transactions, total, committed, given_up, ambiguous, cut_off, errored, skipped);
+same_counts!(Attempts, started, committed, retried, given_up, swallowed, ambiguous, cut_off, errored);
+same_counts!(Transactions, total, committed, given_up, swallowed, ambiguous, cut_off, errored, skipped);
 
 impl From<TimeLedger> for TimeSpent {
     fn from(time: TimeLedger) -> Self {

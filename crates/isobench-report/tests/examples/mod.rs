@@ -22,6 +22,7 @@ pub struct Story {
     pub given_up: u64,
     pub ambiguous: u64,
     pub cut_off: u64,
+    pub swallowed: u64,
     pub errored: u64,
     pub skipped: u64,
     /// Mean latency in microseconds.
@@ -30,8 +31,18 @@ pub struct Story {
 
 impl Story {
     pub fn ledger(self) -> Ledger {
-        let Story { committed, retried, given_up, ambiguous, cut_off, errored, skipped, latency_us } = self;
-        let ran = committed + given_up + ambiguous + cut_off + errored;
+        let Story {
+            committed,
+            retried,
+            given_up,
+            ambiguous,
+            cut_off,
+            swallowed,
+            errored,
+            skipped,
+            latency_us,
+        } = self;
+        let ran = committed + given_up + swallowed + ambiguous + cut_off + errored;
         let ms = latency_us * 1000;
         Ledger {
             attempts: Attempts {
@@ -39,6 +50,7 @@ impl Story {
                 committed,
                 retried,
                 given_up,
+                swallowed,
                 ambiguous,
                 cut_off,
                 errored,
@@ -47,6 +59,7 @@ impl Story {
                 total: ran + skipped,
                 committed,
                 given_up,
+                swallowed,
                 ambiguous,
                 cut_off,
                 errored,
@@ -54,11 +67,11 @@ impl Story {
             },
             time: TimeLedger {
                 useful: committed * ms,
-                wasted: (retried + given_up) * ms / 2,
+                wasted: (retried + given_up + swallowed) * ms / 2,
                 backoff: retried * ms / 8,
                 waiting: 0,
             },
-            conflicts: retried + given_up,
+            conflicts: retried + given_up + swallowed,
             retries: retried,
             late: 0,
         }

@@ -1,0 +1,126 @@
+//! A published experiment that a plan repeats: what was published, what should come out again, and what was missed.
+//!
+//! Plain facts, the same in plan files (TOML) and results. Not here: the comparison with what was measured (`crate::shape`).
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A published experiment.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Experiment {
+    /// The name of the plan, such as "e3-pato".
+    pub name: String,
+    /// What it asks, in a line.
+    pub title: String,
+    /// Who published it, where and when.
+    pub source: String,
+    /// The product and version that it was measured on.
+    pub product: String,
+    /// "quick" or "full": which size of the plan was run.
+    pub size: String,
+    /// The published figures, a row for each cell.
+    pub published: Vec<PublishedRow>,
+    /// What should come out again, whatever the machine.
+    pub shapes: Vec<Shape>,
+    /// What the original missed, a sentence each.
+    pub missed: Vec<String>,
+}
+
+/// One row of the published table.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PublishedRow {
+    /// The cell of ours that it is shown beside.
+    pub cell: Selector,
+    /// The figures, in the order of the published table.
+    pub figures: Vec<PublishedFigure>,
+}
+
+/// One published figure.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PublishedFigure {
+    /// What the source calls it, such as "tps" or "latency avg ms".
+    pub name: String,
+    /// The figure, as it was published: "94,528" or "500,000 / 2,000,000".
+    pub value: String,
+    /// The same of ours, if there is such a metric; null: nothing of ours stands beside it.
+    pub metric: Option<Metric>,
+}
+
+/// Which cells are meant: those that agree in everything that is given.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Selector {
+    /// The isolation level, by its full name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
+    /// The strategy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<String>,
+    /// The number of clients.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
+    /// Parameters that the plan varies.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub varied: BTreeMap<String, String>,
+}
+
+/// Something that can be told of a cell. Definitions are those of the cell's summary, unless said otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// Committed transactions per second.
+    Tps,
+    /// Transactions per second that the server acknowledged: committed and swallowed. What other tools show as tps.
+    AcknowledgedTps,
+    /// Attempts ended by a conflict ÷ attempts, 0 to 1.
+    ConflictRatio,
+    /// Further attempts ÷ transactions.
+    RetriesPerTransaction,
+    /// Committed transactions ÷ planned ones, 0 to 1; only where transactions were counted.
+    DoneShare,
+    /// Committed ÷ acknowledged transactions, 0 to 1.
+    KeptShare,
+    /// Wasted ÷ busy time, 0 to 1.
+    WastedShare,
+    /// Mean latency of committed transactions in ms.
+    MeanLatency,
+    /// Median latency of committed transactions in ms.
+    MedianLatency,
+    /// The most predicate locks of any sample.
+    PredicateLocks,
+}
+
+/// Something that should come out again: a metric of a cell, or its ratio to that of another cell, within a tolerance.
+///
+/// The tolerance is an interval around what was published, wide enough for another machine and another version, and narrow enough
+/// that a different conclusion lies outside.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Shape {
+    /// What it says, in a sentence without the numbers.
+    pub says: String,
+    /// The metric.
+    pub metric: Metric,
+    /// Of this cell.
+    pub of: Selector,
+    /// As a multiple of this cell's; null: the metric itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Selector>,
+    /// What was published; null if the source has no number for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<f64>,
+    /// The least that has the same shape; null: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least: Option<f64>,
+    /// The most that has the same shape; null: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<f64>,
+    /// Why a product's figure lies elsewhere, by the product's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub differs: BTreeMap<String, String>,
+}
