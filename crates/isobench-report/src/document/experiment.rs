@@ -21,6 +21,10 @@ pub struct Experiment {
     pub product: String,
     /// "quick" or "full": which size of the plan was run.
     pub size: String,
+    /// What the quick size needs: time, disk, memory, in a sentence.
+    pub needs_quick: String,
+    /// What the published size needs.
+    pub needs_full: String,
     /// The published figures, a row for each cell.
     pub published: Vec<PublishedRow>,
     /// What should come out again, whatever the machine.
