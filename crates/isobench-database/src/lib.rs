@@ -17,6 +17,7 @@
 //! );
 //! ```
 
+pub mod abilities;
 pub mod conflict;
 pub mod dialect;
 pub mod environment;
@@ -39,6 +40,7 @@ pub mod tables;
 mod target;
 pub mod waiting;
 
+pub use abilities::{Abilities, Ability};
 pub use conflict::Conflict;
 pub use environment::{Environment, RelationSize, environment, relation_sizes};
 pub use error::Error;

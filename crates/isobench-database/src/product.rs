@@ -5,6 +5,7 @@
 
 use isobench_pgwire::{Connection, SqlState};
 
+use crate::abilities::Abilities;
 use crate::conflict::ConflictRule;
 use crate::dialect::Dialect;
 use crate::error::Error;
@@ -39,6 +40,8 @@ pub struct Product {
     pub relations: Option<&'static str>,
     /// How its tables are made, filled and tidied.
     pub dialect: Dialect,
+    /// What it can do for applications that cope with conflicts.
+    pub abilities: Abilities,
     /// Where isobench works on a server that isn't its own.
     pub home: Home,
     /// Where its settings can be read.

@@ -10,6 +10,8 @@
 //! | `chosen` | one workload with variant and parameters, from a text such as `registers:keys=50` |
 //! | `unknown` | what is wrong with such a text |
 //! | `describe` | a workload in words |
+//! | `strategy` | the ways to cope with conflicts, and which server can do which |
+//! | `pgbench` | pgbench's built-in scripts with each strategy |
 //! | `pieces` | lines of files that belong to a variant or to some products |
 //! | `tables` | making the tables |
 //! | `invariants` | asking the database whether the invariants hold |
@@ -29,11 +31,13 @@ mod invariants;
 mod list_append;
 mod long_fork;
 mod mytab;
+mod pgbench;
 mod pieces;
 mod receipts;
 mod registers;
 mod sibench;
 mod smallbank;
+mod strategy;
 mod tables;
 mod unknown;
 mod workload;
@@ -42,6 +46,8 @@ mod write_skew;
 pub use chosen::{Chosen, Script, find};
 pub use describe::list;
 pub use invariants::{Violations, check};
+pub use pgbench::{PgbenchStrategy, pgbench_strategies, pgbench_strategy};
+pub use strategy::{OnConflict, Strategy, strategies, strategy};
 pub use tables::make;
 pub use unknown::UnknownWorkload;
 pub use workload::{Assertion, Invariant, Parameter, ScriptFile, Variant, Weight, Workload};

@@ -72,6 +72,16 @@ pub enum UnknownWorkload {
         /// What limits it, with its value.
         greater: String,
     },
+    /// A built-in script of pgbench hasn't got the strategy.
+    #[error("script {script} has no strategy \"{strategy}\"; {known}")]
+    Strategy {
+        /// The script.
+        script: String,
+        /// What was asked for.
+        strategy: String,
+        /// What there is.
+        known: String,
+    },
     /// All scripts have the weight 0.
     #[error("workload {workload}: at least one of the weights {weights} must be above 0")]
     NoWeight {

@@ -2,6 +2,7 @@
 
 use isobench_pgwire::SqlState;
 
+use crate::abilities::{Abilities, Ability};
 use crate::conflict::{ConflictRule, Reason, rule};
 use crate::dialect::{Dialect, Empty, Load, PrimaryKey};
 use crate::level::{SHOW, SetLevel};
@@ -45,6 +46,14 @@ pub static COCKROACHDB: Product = Product {
         foreign_key_index: true,
         // One load needed six tries.
         retries: 20,
+    },
+    abilities: Abilities {
+        catches_conflicts: Ability::Lacks("its PL/pgSQL can't catch a conflict (issue 111446)"),
+        procedures_end_transactions: Ability::Since((24, 1), "its procedures end transactions since v24.1"),
+        modifying_ctes: Ability::Has,
+        // The functions exist, so that migration tools don't fail.
+        advisory_locks: Ability::Lacks("its advisory lock functions lock nothing"),
+        restart_savepoint: Ability::Has,
     },
     // Schemas came with v20.2, comments on them, which mark one as ours, with v21.2.
     home: Home { schema_since: (21, 2), ..Home::DATABASE },

@@ -2,6 +2,7 @@
 
 use isobench_pgwire::SqlState;
 
+use crate::abilities::{Abilities, Ability};
 use crate::conflict::{ConflictRule, Reason, rule};
 use crate::dialect::{CAUTIOUS, Dialect};
 use crate::level::{EffectiveLevelQuery, SetLevel};
@@ -40,6 +41,13 @@ pub static H2: Product = Product {
     ],
     relations: None,
     dialect: Dialect { analyze: Some("analyze table"), checkpoint: true, ..CAUTIOUS },
+    abilities: Abilities {
+        catches_conflicts: Ability::Lacks("it has no PL/pgSQL"),
+        procedures_end_transactions: Ability::Lacks("it has no PL/pgSQL"),
+        modifying_ctes: Ability::Lacks("UPDATE can't stand in WITH there"),
+        advisory_locks: Ability::Lacks("it has no advisory locks"),
+        restart_savepoint: Ability::Lacks("after a conflict it ends the transaction with its savepoints"),
+    },
     home: Home {
         marked: "SELECT coalesce(remarks, '') FROM information_schema.schemata WHERE schema_name = 'isobench'",
         session_sql: Some("SET SCHEMA isobench"),

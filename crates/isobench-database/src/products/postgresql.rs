@@ -2,6 +2,7 @@
 
 use isobench_pgwire::SqlState;
 
+use crate::abilities::{Abilities, Ability, SAVEPOINTS_KEEP_THE_SNAPSHOT};
 use crate::conflict::{ConflictRule, Reason, rule};
 use crate::dialect::{Dialect, Empty, Load, PrimaryKey};
 use crate::level::{SHOW, SetLevel};
@@ -42,6 +43,13 @@ pub static POSTGRESQL: Product = Product {
         checkpoint: true,
         foreign_key_index: false,
         retries: 0,
+    },
+    abilities: Abilities {
+        catches_conflicts: Ability::Has,
+        procedures_end_transactions: Ability::Since((11, 0), "its procedures came with version 11"),
+        modifying_ctes: Ability::Has,
+        advisory_locks: Ability::Has,
+        restart_savepoint: SAVEPOINTS_KEEP_THE_SNAPSHOT,
     },
     home: Home::SCHEMA,
     settings: SettingsSource::PgSettings,

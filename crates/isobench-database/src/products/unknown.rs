@@ -1,5 +1,6 @@
 //! A product that isn't in the table: only what the standard and the protocol let one hope for.
 
+use crate::abilities::NOTHING_KNOWN;
 use crate::conflict::GENERIC;
 use crate::dialect::CAUTIOUS;
 use crate::level::{SHOW, SetLevel};
@@ -22,6 +23,7 @@ pub static UNKNOWN: Product = Product {
     objects: &PG_OBJECTS,
     relations: None,
     dialect: CAUTIOUS,
+    abilities: NOTHING_KNOWN,
     home: Home { advisory_lock: false, ..Home::SCHEMA },
     settings: SettingsSource::None,
 };

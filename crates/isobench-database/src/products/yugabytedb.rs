@@ -2,6 +2,7 @@
 
 use isobench_pgwire::SqlState;
 
+use crate::abilities::{Abilities, Ability, SAVEPOINTS_KEEP_THE_SNAPSHOT};
 use crate::conflict::{ConflictRule, Reason, rule};
 use crate::dialect::{Dialect, Empty, Load, PrimaryKey};
 use crate::level::{EffectiveLevelQuery, SetLevel};
@@ -44,6 +45,13 @@ pub static YUGABYTEDB: Product = Product {
         checkpoint: false,
         foreign_key_index: false,
         retries: 20,
+    },
+    abilities: Abilities {
+        catches_conflicts: Ability::Has,
+        procedures_end_transactions: Ability::Has,
+        modifying_ctes: Ability::Has,
+        advisory_locks: Ability::Since((2, 25), "its advisory locks came with version 2.25.1 (issue 3642)"),
+        restart_savepoint: SAVEPOINTS_KEEP_THE_SNAPSHOT,
     },
     home: Home::SCHEMA,
     settings: SettingsSource::PgSettings,

@@ -1,0 +1,7 @@
+-- The procedure repeats the transaction by itself, up to 10 times.
+\set aid random(1, 100000 * :scale)
+\set bid random(1, 1 * :scale)
+\set tid random(1, 10 * :scale)
+\set delta random(-5000, 5000)
+--@ inside retries=$1 wasted=$2
+CALL simple_update_retry(:aid, :bid, :tid, :delta, 10, NULL, NULL);
