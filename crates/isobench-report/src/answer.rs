@@ -37,17 +37,19 @@ fn of_several(document: &Document, groups: &[Vec<&Cell>]) -> Answer {
     let winners: Vec<Option<String>> =
         groups.iter().map(|group| cheapest(group).map(|cell| cell.level.name())).collect();
     let same = winners.windows(2).all(|pair| pair[0] == pair[1]);
+    let unbroken = groups.iter().filter_map(|group| cheapest(group)).all(is_unbroken);
+    let checked = if unbroken { "" } else { ", as far as could be checked," };
     answer.headline = match (&winners[0], same) {
         (Some(level), true) => {
             format!(
-                "{} is the cheapest level that kept its promise in all {} combinations.",
+                "{} is the cheapest level that kept its promise{checked} in all {} combinations.",
                 capital(level),
                 groups.len()
             )
         }
         (None, true) => "No level kept its promise in any combination.".to_owned(),
         _ => format!(
-            "Which level is the cheapest that kept its promise depends on the combination, of which there are {}.",
+            "Which level is the cheapest that kept its promise{checked} depends on the combination, of which there are {}.",
             groups.len()
         ),
     };
@@ -59,11 +61,14 @@ fn of_several(document: &Document, groups: &[Vec<&Cell>]) -> Answer {
     answer
 }
 
+/// How a factor of a cell is written.
+type Shown<'a> = &'a dyn Fn(&Cell) -> String;
+
 /// The factors of a cell that vary in the document.
 fn factors(document: &Document, cell: &Cell) -> String {
-    let varies = |get: &dyn Fn(&Cell) -> String| document.cells.iter().any(|other| get(other) != get(cell));
+    let varies = |get: Shown| document.cells.iter().any(|other| get(other) != get(cell));
     let mut parts = Vec::new();
-    let shown: [(&str, &dyn Fn(&Cell) -> String); 6] = [
+    let shown: [(&str, Shown); 6] = [
         ("workload ", &|cell| cell.workload.clone()),
         ("", &|cell| format!("{} clients", cell.clients)),
         ("scale ", &|cell| cell.scale.to_string()),
@@ -118,7 +123,7 @@ fn among(best: &Cell, group: &[&Cell], reasons: &mut Vec<String>) -> String {
     let mut text = format!(
         "{} is the cheapest level that kept {}: {} committed transactions per second{}.",
         capital(&best.level.name()),
-        if best.summary.verdict.is_some() { "its promise" } else { "its promise as far as could be checked" },
+        if is_unbroken(best) { "its promise" } else { "its promise as far as could be checked" },
         tps(best),
         within(best)
     );
@@ -148,6 +153,12 @@ fn among(best: &Cell, group: &[&Cell], reasons: &mut Vec<String>) -> String {
         _ => {}
     }
     text
+}
+
+/// True if recorded histories were checked against what the level promises, and don't contradict it. Otherwise the promise
+/// is unproved, at best.
+pub fn is_unbroken(cell: &Cell) -> bool {
+    cell.summary.verdict.as_ref().is_some_and(|verdict| verdict.kept == Some(true))
 }
 
 /// A judged cell in whose histories nothing was found, and whose tables were right.
@@ -244,7 +255,7 @@ fn cost(cell: &Cell) -> Option<String> {
                 "{text} commits {} transactions per second{}",
                 cell.summary.tps.mean.map(short)?,
                 within(cell)
-            )
+            );
         }
     }
     let mut why = Vec::new();

@@ -52,6 +52,7 @@ pub struct VariedParameter {
 /// Everything that decides what was measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent options, each a key of the result format")]
 pub struct Plan {
     /// The isolation levels asked for; the first is the one that the others are compared with.
     #[serde(with = "level_name::list")]

@@ -6,7 +6,7 @@
 use maud::{Markup, html};
 
 use super::part::{is_brand, varying};
-use crate::answer::cheapest;
+use crate::answer::{cheapest, is_unbroken};
 use crate::document::{Cell, Document};
 use crate::numbers::{optional, short};
 use crate::summarise::groups;
@@ -101,6 +101,11 @@ fn best<'a>(group: &[&'a Cell]) -> Option<&'a Cell> {
     if levels.len() > 1 { cheapest(&levels) } else { None }
 }
 
+/// How the answer's row is marked: a tick only where a history was checked.
+fn mark(cell: &Cell) -> &'static str {
+    if is_unbroken(cell) { "✓ cheapest, promise unbroken" } else { "cheapest, promise unproved" }
+}
+
 fn row(document: &Document, cell: &Cell, columns: &[&'static Column], best: bool) -> Markup {
     html! {
         tr class=[best.then_some("best")] {
@@ -109,7 +114,7 @@ fn row(document: &Document, cell: &Cell, columns: &[&'static Column], best: bool
                 @if index == 0 {
                     th scope="row" {
                         (stacked(&lines))
-                        @if best { span class="line below" { "✓ cheapest that kept its promise" } " " }
+                        @if best { span class="line below" { (mark(cell)) } " " }
                         @for flag in &cell.summary.flags {
                             a class="flag" href="#flags" { (flag.kind.name()) }
                         }

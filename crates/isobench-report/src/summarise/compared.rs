@@ -21,22 +21,28 @@ pub fn ratios(document: &Document, references: &[Option<usize>]) -> Vec<Option<R
         let first = &document.cells[(*reference)?];
         let pairs = pairs(cell, first);
         let ratio = paired_ratio(&pairs)?;
-        Some((first, pairs, ratio))
+        Some(Compared { first, pairs, ratio })
     };
-    let found: Vec<Option<_>> = document.cells.iter().zip(references).map(compare).collect();
+    let found: Vec<Option<Compared>> = document.cells.iter().zip(references).map(compare).collect();
     let noise_beside = |cell: &Cell| {
         let known = document.cells.iter().zip(&found);
         let mut known = known.filter(|(other, _)| other.calibration && same_factors(other, cell));
-        known.find_map(|(_, found)| noise_of(&found.as_ref()?.2))
+        known.find_map(|(_, found)| noise_of(&found.as_ref()?.ratio))
     };
-    let shown = |(cell, found): (&Cell, &Option<(&Cell, Vec<(f64, f64)>, Ratio)>)| {
-        let (first, pairs, ratio) = found.as_ref()?;
-        Some(ratio_to(first, pairs, ratio, noise_beside(cell)))
-    };
+    let shown =
+        |(cell, found): (&Cell, &Option<Compared>)| Some(ratio_to(found.as_ref()?, noise_beside(cell)));
     document.cells.iter().zip(&found).map(shown).collect()
 }
 
-fn ratio_to(first: &Cell, pairs: &[(f64, f64)], ratio: &Ratio, noise: Option<f64>) -> RatioToFirst {
+/// A cell beside the one that it is compared with.
+struct Compared<'a> {
+    first: &'a Cell,
+    /// Their throughputs in the rounds that both have.
+    pairs: Vec<(f64, f64)>,
+    ratio: Ratio,
+}
+
+fn ratio_to(Compared { first, pairs, ratio }: &Compared, noise: Option<f64>) -> RatioToFirst {
     let needed = |resolution: f64| {
         let rounds = u32::try_from(rounds_needed(pairs, resolution)?).ok()?;
         Some(RoundsFor { resolution, rounds })

@@ -19,7 +19,7 @@ pub fn observed(mut document: Document) -> Document {
     document.resolution = Some(Resolution { wanted: 0.02, reached: Some(0.06), more_rounds: Some(14) });
     document.client.memory_bytes = 8 << 30;
     document.client.same_machine = true;
-    document.server.version_text = "PostgreSQL 15.18 on x86_64-pc-linux-gnu, compiled by gcc".to_owned();
+    "PostgreSQL 15.18 on x86_64-pc-linux-gnu, compiled by gcc".clone_into(&mut document.server.version_text);
     document.server.extensions = [("plpgsql".to_owned(), "1.0".to_owned())].into();
     document.server.role_settings = vec!["role app: default_transaction_isolation = serializable".to_owned()];
     document.server.relations = vec![
@@ -67,7 +67,8 @@ fn series(round: &Round) -> Series {
         let all: u64 = (0..BINS).map(weight).sum();
         let mut counts: Vec<u64> = (0..BINS).map(|bin| total * weight(bin) / all).collect();
         let rest = total - counts.iter().sum::<u64>();
-        counts[BINS as usize / 2] += rest;
+        let middle = counts.len() / 2;
+        counts[middle] += rest;
         counts
     };
     let committed = spread(round.transactions.committed);

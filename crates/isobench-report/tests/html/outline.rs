@@ -30,7 +30,7 @@ fn walk(element: ElementRef, lines: &mut Vec<String>) {
         "table" => table(element, lines),
         "svg" => lines.push("picture".to_owned()),
         "pre" => {
-            lines.push(format!("pre {id}: {} lines", element.text().collect::<String>().lines().count()))
+            lines.push(format!("pre {id}: {} lines", element.text().collect::<String>().lines().count()));
         }
         "p" | "legend" => lines.push(text(element)),
         "li" => lines.push(format!("- {}", text(element))),
