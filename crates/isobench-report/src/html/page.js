@@ -48,14 +48,19 @@
     if (element) show(element, event.clientX, event.clientY);
     else if (owner && owner !== document.activeElement) hide();
   });
-  document.addEventListener("focusin", (event) => {
-    const element = tipped(event);
-    if (!element) return hide();
+  function showAt(element) {
     const box = element.getBoundingClientRect();
     show(element, box.left + box.width / 2, box.top);
+  }
+  document.addEventListener("focusin", (event) => {
+    const element = tipped(event);
+    if (element) showAt(element);
+    else hide();
   });
   document.addEventListener("focusout", hide);
-  document.addEventListener("scroll", hide, { capture: true, passive: true });
+  // The keyboard's way to a mark scrolls the page, so its tip follows; the pointer's mark has moved away.
+  const scrolled = () => (owner && owner === document.activeElement ? showAt(owner) : hide());
+  document.addEventListener("scroll", scrolled, { capture: true, passive: true });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") hide();
   });
