@@ -278,11 +278,12 @@ fn cost(cell: &Cell) -> Option<String> {
 fn main_conflict(cell: &Cell) -> Option<String> {
     let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for conflict in counted_rounds(cell).into_iter().flat_map(|round| &round.conflicts) {
-        *counts.entry((&conflict.reason, &conflict.command)).or_default() += conflict.count;
+        let known = counts.entry((&conflict.reason, &conflict.command)).or_default();
+        *known = known.saturating_add(conflict.count);
     }
     let all = counted_ledger(cell).conflicts;
     let ((reason, command), count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
-    (all > 0 && count * 2 >= all).then(|| format!("\"{reason}\" at command {}", abridged(command)))
+    (all > 0 && count >= all.div_ceil(2)).then(|| format!("\"{reason}\" at command {}", abridged(command)))
 }
 
 fn abridged(command: &str) -> String {

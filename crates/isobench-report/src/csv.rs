@@ -64,7 +64,8 @@ static COLUMNS: [Column; 63] = [
     ("not_contradicted", |_, _, round| verdict(round, |verdict| Some(verdict.not_contradicted.join("; ")))),
     ("anomalies", |_, _, round| {
         verdict(round, |verdict| {
-            Some(verdict.anomalies.iter().map(|anomaly| anomaly.count).sum::<u64>().to_string())
+            let counts = verdict.anomalies.iter().map(|anomaly| anomaly.count);
+            Some(counts.fold(0, u64::saturating_add).to_string())
         })
     }),
     ("errors", |_, _, round| round.errors.len().to_string()),

@@ -258,7 +258,8 @@ impl VerdictSummary {
         let found = || verdicts.iter().flat_map(|verdict| &verdict.anomalies);
         let mut kinds = AnomalyCount::add_up(found().map(AnomalyCount::of));
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.count));
-        let committed = verdicts.iter().map(|verdict| verdict.examined.committed).sum::<u64>();
+        let committed =
+            verdicts.iter().map(|verdict| verdict.examined.committed).fold(0, u64::saturating_add);
         let by_data = found().filter(|anomaly| anomaly.order == Order::Data.name());
         let anomalies = by_data.fold(0_u64, |sum, anomaly| sum.saturating_add(anomaly.count));
         Some(VerdictSummary {

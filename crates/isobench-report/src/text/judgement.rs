@@ -16,7 +16,7 @@ pub fn verdict(cells: &[&Cell]) -> Option<String> {
     if verdicts.is_empty() {
         return None;
     }
-    let committed = verdicts.iter().map(|verdict| verdict.committed).sum::<u64>();
+    let committed = verdicts.iter().map(|verdict| verdict.committed).fold(0, u64::saturating_add);
     let looked = format!("in the history of {}", counted(committed, "committed transaction"));
     let models = models(&verdicts);
     let kinds = AnomalyCount::add_up(verdicts.iter().flat_map(|verdict| verdict.kinds.clone()));
