@@ -2,10 +2,12 @@
 //!
 //! It has no socket and no clock: it is called with the bytes that arrived, or because its timer fired, and leaves
 //! bytes to send and one [`Action`]. `commands.rs` executes a script's commands, `replies.rs` understands what the
-//! server sends, `tape.rs` keeps what was read and written, `ending.rs` decides which bucket an attempt lands in.
+//! server sends, `tape.rs` keeps what was read and written, `inside.rs` what the
+//! server says of attempts, `ending.rs` decides which bucket an attempt lands in.
 
 mod commands;
 mod ending;
+mod inside;
 mod pipeline;
 mod replies;
 mod store;
@@ -19,11 +21,13 @@ use isobench_script::{Prng, Value, Variables};
 use crate::event::{Cause, Event, Failed, Place, Report, Step};
 use crate::job::Job;
 use crate::observer::{Ended, How, Observer};
+use crate::program::Program;
 use crate::recorder::{Recorder, ScriptRecord};
 use crate::recording::Pen;
 use crate::schedule::Schedule;
 use crate::spec::{Pacing, Stop};
 use crate::time::{Clock, Nanos, nanos};
+use inside::Inside;
 use pipeline::Pipeline;
 use tape::Tape;
 
@@ -195,6 +199,8 @@ pub(crate) struct Client {
 
     /// What the attempt has read and written, if that is recorded.
     tape: Option<Box<Tape>>,
+    /// What the server has said of the attempt, if a script's commands disclose such things.
+    inside: Option<Box<Inside>>,
 
     choices: Option<Prng>,
     backoffs: Prng,
@@ -207,7 +213,7 @@ impl Client {
         id: usize,
         variables: Variables,
         streams: (Prng, Option<Prng>, Prng),
-        statements: usize,
+        program: &Program,
         recorded: bool,
     ) -> Client {
         let (functions, choices, backoffs) = streams;
@@ -217,7 +223,7 @@ impl Client {
             connected: false,
             status: TransactionStatus::Idle,
             frames: FrameBuffer::new(),
-            prepared: vec![0; statements.div_ceil(64)].into_boxed_slice(),
+            prepared: vec![0; program.statements.div_ceil(64)].into_boxed_slice(),
             script: 0,
             command: 0,
             tries: 0,
@@ -241,6 +247,7 @@ impl Client {
             stored: None,
             copy: None,
             tape: recorded.then(Box::default),
+            inside: program.discloses.then(Box::default),
             choices,
             backoffs,
         }
@@ -451,6 +458,9 @@ impl Client {
         }
         if let Some(tape) = &mut self.tape {
             tape.rewind(ctx.job.program.assertions[self.script].len());
+        }
+        if let Some(inside) = &mut self.inside {
+            inside.rewind();
         }
         let ledger = &mut self.record(ctx).ledger;
         ledger.attempts.started += 1;

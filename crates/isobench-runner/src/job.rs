@@ -128,7 +128,7 @@ impl Job {
                     variables.set(slot, Value::Int(i64::try_from(id).unwrap_or(i64::MAX)));
                 }
                 let streams = (function, choice, backoffs.split());
-                Client::new(id, variables, streams, self.program.statements, self.recording.is_some())
+                Client::new(id, variables, streams, &self.program, self.recording.is_some())
             })
             .collect();
         (clients, workers)

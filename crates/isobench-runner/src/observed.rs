@@ -1,6 +1,6 @@
 //! The lines `--@` of one SQL command, made ready for the rows of its replies.
 //!
-//! Not here: the rows (`client/tape.rs`), and how the lines are written (the script language).
+//! Not here: the rows (`client/tape.rs`, `client/inside.rs`), and how the lines are written (the script language).
 
 use isobench_script::{Observation, Observed, Slot, Source, Sql, Statement};
 
@@ -46,6 +46,28 @@ pub(crate) enum What {
     Holds { assertion: usize, value: usize },
 }
 
+/// What a command discloses of attempts that no error tells of, whether the run is recorded or not.
+#[derive(Debug)]
+pub(crate) struct Disclosed {
+    /// Which statement of the request it is, from 0.
+    pub(crate) statement: u32,
+    /// The SQLSTATE of an error that was caught.
+    pub(crate) swallowed: Option<Column>,
+    /// The number of further attempts.
+    pub(crate) retries: Option<Column>,
+    /// The microseconds that the failed ones took.
+    pub(crate) wasted: Option<Column>,
+}
+
+/// A column of a line.
+#[derive(Debug)]
+pub(crate) struct Column {
+    /// From 0.
+    pub(crate) column: usize,
+    /// File, line and text, for messages.
+    pub(crate) place: String,
+}
+
 /// Where a number comes from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Number {
@@ -84,27 +106,21 @@ impl What {
 impl Watched {
     /// What is to be observed of a command of this script file; `assertions` are the names of those that the script has.
     pub(crate) fn of(sql: &Sql, file: &str, recording: &Recording, assertions: &[String]) -> Option<Watched> {
-        if sql.observations.is_empty() {
-            return None;
-        }
-        let statement = sql.statements.iter().position(|statement| *statement == Statement::Other);
-        let mut watched = Watched {
-            statement: statement.and_then(|place| u32::try_from(place).ok()).unwrap_or(0),
-            noted: Vec::new(),
-            lines: Vec::with_capacity(sql.observations.len()),
-            groups: 0,
-        };
+        let mut watched =
+            Watched { statement: told_by(sql), noted: Vec::new(), lines: Vec::new(), groups: 0 };
         for observation in &sql.observations {
-            let Observation { line, text, what } = observation;
-            let table = what.table().map_or(0, |table| recording.table(table));
-            let what = watched.line(what, table, assertions);
-            watched.lines.push(Line { what, place: format!("{file}:{line}: {text}") });
+            let table = observation.what.table().map_or(0, |table| recording.table(table));
+            if let Some(what) = watched.line(&observation.what, table, assertions) {
+                watched.lines.push(Line { what, place: place(observation, file) });
+            }
         }
-        Some(watched)
+        (!watched.lines.is_empty()).then_some(watched)
     }
 
-    fn line(&mut self, observed: &Observed, table: u16, assertions: &[String]) -> What {
-        match observed {
+    /// What a line tells of, if it is one that is recorded.
+    fn line(&mut self, observed: &Observed, table: u16, assertions: &[String]) -> Option<What> {
+        Some(match observed {
+            Observed::Swallowed { .. } | Observed::Inside { .. } => return None,
             Observed::Read { key, version, .. } => What::Read {
                 table,
                 key: self.number(*key),
@@ -135,7 +151,7 @@ impl Watched {
                 let assertion = assertions.iter().position(|known| known == name).unwrap_or(usize::MAX);
                 What::Holds { assertion, value: column(*value) }
             }
-        }
+        })
     }
 
     fn number(&mut self, source: Source) -> Number {
@@ -151,6 +167,38 @@ impl Watched {
             }
         }
     }
+}
+
+impl Disclosed {
+    /// What a command of this script file discloses, if it does.
+    pub(crate) fn of(sql: &Sql, file: &str) -> Option<Disclosed> {
+        let mut disclosed =
+            Disclosed { statement: told_by(sql), swallowed: None, retries: None, wasted: None };
+        for observation in &sql.observations {
+            let at = |number| Some(Column { column: column(number), place: place(observation, file) });
+            match observation.what {
+                Observed::Swallowed { sqlstate } => disclosed.swallowed = at(sqlstate),
+                Observed::Inside { retries, wasted } => {
+                    disclosed.retries = at(retries);
+                    disclosed.wasted = wasted.and_then(at);
+                }
+                _ => {}
+            }
+        }
+        (disclosed.swallowed.is_some() || disclosed.retries.is_some()).then_some(disclosed)
+    }
+}
+
+/// Which statement of a request has the rows that its lines tell of; the others are BEGIN, COMMIT and the like.
+fn told_by(sql: &Sql) -> u32 {
+    let place = sql.statements.iter().position(|statement| *statement == Statement::Other);
+    place.and_then(|place| u32::try_from(place).ok()).unwrap_or(0)
+}
+
+/// Where a line stands, for messages.
+fn place(observation: &Observation, file: &str) -> String {
+    let Observation { line, text, .. } = observation;
+    format!("{file}:{line}: {text}")
 }
 
 /// A column's index, from its number.

@@ -34,6 +34,8 @@ pub struct Ended {
 pub enum How {
     /// It committed.
     Committed,
+    /// It committed, and its work was lost in an error that the script's own SQL caught. To pgbench it is processed.
+    Swallowed,
     /// It was given up after a deadlock.
     Deadlock,
     /// It was given up after another conflict.

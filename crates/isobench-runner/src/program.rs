@@ -9,7 +9,7 @@ use isobench_script::{
     Command, CommandKind, Mix, Observed, Piece, Script, Slot, Sql, Statement, Store, Symbols, Variables,
 };
 
-use crate::observed::Watched;
+use crate::observed::{Disclosed, Watched};
 use crate::recording::Recording;
 use crate::spec::Protocol;
 
@@ -54,6 +54,8 @@ pub(crate) struct Request {
     pub(crate) rolls_back: bool,
     /// What is to be recorded of it, in a run that is.
     pub(crate) watched: Option<Box<Watched>>,
+    /// What it discloses of attempts, in every run.
+    pub(crate) disclosed: Option<Box<Disclosed>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +79,7 @@ pub(crate) enum Sending {
 }
 
 impl Request {
-    fn new(number: usize, sql: &Sql, protocol: Protocol) -> Request {
+    fn new(number: usize, sql: &Sql, file: &str, protocol: Protocol) -> Request {
         let encoding = match protocol {
             Protocol::Simple => Encoding::Simple(sql.pieces.clone()),
             Protocol::Extended | Protocol::Prepared => {
@@ -95,6 +97,7 @@ impl Request {
             store: sql.store.clone(),
             rolls_back: sql.statements.contains(&Statement::Rollback),
             watched: None,
+            disclosed: Disclosed::of(sql, file).map(Box::new),
         }
     }
 
@@ -241,6 +244,8 @@ pub(crate) struct Program {
     requests: Vec<Vec<Option<Request>>>,
     /// How many SQL commands there are.
     pub(crate) statements: usize,
+    /// One of them discloses something of attempts.
+    pub(crate) discloses: bool,
     /// For each script, the names of its assertions; none unless the run is recorded.
     pub(crate) assertions: Vec<Vec<String>>,
 }
@@ -248,20 +253,20 @@ pub(crate) struct Program {
 impl Program {
     pub(crate) fn new(mix: &Mix, protocol: Protocol) -> Program {
         let mut statements = 0;
-        let mut encode = |command: &Command| match &command.kind {
+        let mut encode = |command: &Command, file: &str| match &command.kind {
             CommandKind::Sql(sql) => {
                 statements += 1;
-                Some(Request::new(statements - 1, sql, protocol))
+                Some(Request::new(statements - 1, sql, file, protocol))
             }
             _ => None,
         };
-        let requests: Vec<_> = mix
-            .scripts()
-            .iter()
-            .map(|weighted| weighted.script.commands.iter().map(&mut encode).collect())
-            .collect();
+        let mut requests: Vec<Vec<Option<Request>>> = Vec::with_capacity(mix.scripts().len());
+        for script in mix.scripts().iter().map(|weighted| &weighted.script) {
+            requests.push(script.commands.iter().map(|command| encode(command, &script.name)).collect());
+        }
+        let discloses = requests.iter().flatten().flatten().any(|request| request.disclosed.is_some());
         let assertions = vec![Vec::new(); requests.len()];
-        Program { requests, statements, assertions }
+        Program { requests, statements, discloses, assertions }
     }
 
     /// Has what the lines `--@` of the same scripts tell of recorded.

@@ -19,10 +19,10 @@ pub struct ScriptRecord {
     /// Latency of the committed transactions: from the scheduled start (unpaced: the begin of the first attempt) to
     /// the last reply, all attempts and backoff included.
     pub latency: LatencyHistogram,
-    /// Transactions, committed, given up or abandoned, that took more than one attempt (pgbench: "transactions retried").
+    /// Transactions, committed, swallowed, given up or abandoned, that took more than one attempt (pgbench: "transactions retried").
     pub retried_transactions: u64,
-    /// Their attempts after the first. Unlike [`Ledger::retries`], those of transactions that were cut off don't count
-    /// (pgbench: "total number of retries").
+    /// Their attempts after the first. Unlike [`Ledger::retries`], those of transactions that were cut off don't count,
+    /// and those inside the server neither (pgbench: "total number of retries").
     pub retries: u64,
     /// Transactions given up after a deadlock; the others given up met a serialization failure (pgbench: "deadlock failures").
     pub deadlock_failures: u64,
@@ -71,7 +71,7 @@ const MOST_OBJECTS: usize = 50;
 /// The object of conflicts whose own isn't kept.
 const OTHERS: &str = "others";
 
-/// How often attempts ended in one kind of conflict at one command.
+/// How often attempts ended in one kind of conflict at one command, or those that the server made within one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConflictCount {
     /// The server's code.
@@ -137,11 +137,11 @@ impl Recorder {
         Recorder { scripts, conflicts: Vec::new(), series: None }
     }
 
-    /// Counts an attempt that ended in a conflict.
+    /// Counts attempts that ended in a conflict.
     pub(crate) fn conflict(&mut self, now: Nanos, conflict: ConflictCount) {
-        self.scripts[conflict.script].ledger.conflicts += 1;
+        self.scripts[conflict.script].ledger.conflicts += conflict.count;
         if let Some(series) = &mut self.series {
-            series.at(now).conflicts += 1;
+            series.at(now).conflicts += conflict.count;
         }
         self.add_conflict(conflict);
     }

@@ -1,7 +1,8 @@
-//! What a script says its SQL commands read and write: types only; `parse/observations.rs` reads the lines.
+//! What a script says its SQL commands read, write, swallow and retry: types only; `parse/observations.rs` reads the lines.
 //!
 //! An isolation checker has to know which versions of which rows a transaction read and wrote. A line `--@ KIND TABLE
-//! FIELD=SOURCE …` before an SQL command says where the command's result has them. To pgbench it is a comment.
+//! FIELD=SOURCE …` before an SQL command says where the command's result has them. Two kinds, without a table, tell of attempts
+//! instead, which only the server knows of: `swallowed` and `inside`. To pgbench all are comments.
 //! Not here: what becomes of it when the result comes (the runner).
 
 use crate::symbols::Slot;
@@ -83,6 +84,18 @@ pub enum Observed {
         /// The column with the boolean, from 1.
         value: u16,
     },
+    /// `swallowed`: whether the statement caught an error and didn't raise it again, so that its work is undone.
+    Swallowed {
+        /// The column with the error's SQLSTATE, from 1; NULL: there was none.
+        sqlstate: u16,
+    },
+    /// `inside`: how many further attempts the server made within the statement.
+    Inside {
+        /// The column with their number, from 1.
+        retries: u16,
+        /// The column with the microseconds that the failed ones took, from 1.
+        wasted: Option<u16>,
+    },
 }
 
 /// Which version of a row it is; one of them is there at least.
@@ -115,7 +128,13 @@ impl Observed {
             | Self::Append { table, .. }
             | Self::ReadList { table, .. }
             | Self::ReadGroup { table, .. } => Some(table),
-            Self::Holds { .. } => None,
+            Self::Holds { .. } | Self::Swallowed { .. } | Self::Inside { .. } => None,
         }
+    }
+
+    /// True if it tells of rows or of what must be true of them, which only a run that is recorded keeps; the others tell of
+    /// attempts, which every run counts.
+    pub fn is_recorded(&self) -> bool {
+        !matches!(self, Self::Swallowed { .. } | Self::Inside { .. })
     }
 }

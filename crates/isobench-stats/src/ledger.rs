@@ -7,7 +7,7 @@ use std::iter::Sum;
 /// What became of the attempts (pgbench: tries) of a run.
 ///
 /// Population: every attempt that was started after the warm-up, that is, every execution of a script from
-/// its first command on. Each lands in exactly one of the other buckets. Unit: attempts. Merged by addition.
+/// its first command on, and the further ones that the server made within a statement and told of (`--@ inside`). Each lands in exactly one of the other buckets. Unit: attempts. Merged by addition.
 /// pgbench shows only sums of some of these.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Attempts {
@@ -69,10 +69,11 @@ pub struct Transactions {
 /// seconds). Merged by addition.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TimeLedger {
-    /// Time of the attempts that committed, from the begin of the attempt to the reply to its COMMIT.
+    /// Time of the attempts that committed, from the begin of the attempt to the reply to its COMMIT, without what failed attempts
+    /// inside the server took of it (`--@ inside`, `wasted`).
     pub useful: u64,
     /// Time of the attempts that ended in any other bucket, from the begin of the attempt to its end,
-    /// including the ROLLBACK.
+    /// including the ROLLBACK, and what failed attempts inside the server took of a committed one.
     pub wasted: u64,
     /// Time between the end of a failed attempt and the begin of the next one.
     pub backoff: u64,
@@ -95,8 +96,8 @@ pub struct Ledger {
     /// Attempts ended by a conflict: SQLSTATE 40001 (serialization failure) or 40P01 (deadlock), or what the
     /// server's product uses instead. They lie in the buckets retried, given up, swallowed, cut off or errored.
     pub conflicts: u64,
-    /// Further attempts that were begun, that is, attempts beyond the first one of their transaction. pgbench:
-    /// "total number of retries".
+    /// Further attempts that were begun, that is, attempts beyond the first one of their transaction, by the client or inside
+    /// the server (`--@ inside`). pgbench: "total number of retries", which has the client's only.
     pub retries: u64,
     /// Transactions whose latency exceeded the latency limit. pgbench: "number of transactions above the …
     /// latency limit".
@@ -333,6 +334,7 @@ mod tests {
     enum End {
         Committed,
         GivenUp,
+        Swallowed,
         Ambiguous,
         CutOff,
         CutOffInBackoff,
@@ -346,6 +348,7 @@ mod tests {
         let (last_attempt, transaction) = match end {
             End::Committed => (&mut attempts.committed, &mut transactions.committed),
             End::GivenUp => (&mut attempts.given_up, &mut transactions.given_up),
+            End::Swallowed => (&mut attempts.swallowed, &mut transactions.swallowed),
             End::Ambiguous => (&mut attempts.ambiguous, &mut transactions.ambiguous),
             End::CutOff => (&mut attempts.cut_off, &mut transactions.cut_off),
             End::CutOffInBackoff => (&mut nowhere, &mut transactions.cut_off),
@@ -364,13 +367,14 @@ mod tests {
         attempts.retried += retried;
         attempts.started += begun;
         ledger.retries += begun - 1;
-        ledger.conflicts += retried + u64::from(matches!(end, End::GivenUp));
+        ledger.conflicts += retried + u64::from(matches!(end, End::GivenUp | End::Swallowed));
     }
 
     fn ends() -> impl Strategy<Value = Vec<(End, u64)>> {
         let end = prop_oneof![
             Just(End::Committed),
             Just(End::GivenUp),
+            Just(End::Swallowed),
             Just(End::Ambiguous),
             Just(End::CutOff),
             Just(End::CutOffInBackoff),
@@ -388,12 +392,14 @@ mod tests {
             &mut a.committed,
             &mut a.retried,
             &mut a.given_up,
+            &mut a.swallowed,
             &mut a.ambiguous,
             &mut a.cut_off,
             &mut a.errored,
             &mut t.total,
             &mut t.committed,
             &mut t.given_up,
+            &mut t.swallowed,
             &mut t.ambiguous,
             &mut t.cut_off,
             &mut t.errored,
@@ -416,7 +422,7 @@ mod tests {
         }
 
         #[test]
-        fn one_wrong_count_is_always_noticed(ends in ends(), which in 0_usize..15) {
+        fn one_wrong_count_is_always_noticed(ends in ends(), which in 0_usize..17) {
             let mut ledger = Ledger::default();
             for (end, retried) in ends {
                 count(&mut ledger, end, retried);

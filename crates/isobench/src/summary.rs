@@ -49,23 +49,27 @@ impl Account<'_> {
             write!(out, "; average {mean:.3}, stddev {stddev:.3}")?;
         }
         writeln!(out)?;
+        // Only scripts that catch errors by themselves have any.
+        let swallowed = |count: u64| if count > 0 { format!(" + {count} swallowed") } else { String::new() };
         writeln!(
             out,
-            "attempts: {} started = {} committed + {} retried + {} given up + {} ambiguous + {} cut off + {} errored",
+            "attempts: {} started = {} committed + {} retried + {} given up{} + {} ambiguous + {} cut off + {} errored",
             attempts.started,
             attempts.committed,
             attempts.retried,
             attempts.given_up,
+            swallowed(attempts.swallowed),
             attempts.ambiguous,
             attempts.cut_off,
             attempts.errored
         )?;
         writeln!(
             out,
-            "transactions: {} = {} committed + {} given up + {} ambiguous + {} cut off + {} errored + {} skipped",
+            "transactions: {} = {} committed + {} given up{} + {} ambiguous + {} cut off + {} errored + {} skipped",
             transactions.total,
             transactions.committed,
             transactions.given_up,
+            swallowed(transactions.swallowed),
             transactions.ambiguous,
             transactions.cut_off,
             transactions.errored,

@@ -153,7 +153,10 @@ impl Sources {
     /// A script has an error.
     pub fn is_observed(&self) -> Outcome<bool> {
         let mix = self.parse(&mut Symbols::new())?;
-        Ok(mix.scripts().iter().any(|weighted| weighted.script.observations().next().is_some()))
+        Ok(mix
+            .scripts()
+            .iter()
+            .any(|weighted| weighted.script.observations().any(|line| line.what.is_recorded())))
     }
 
     /// Takes scripts together, and parses each once, so that errors come to light before anything is started.

@@ -108,7 +108,7 @@ impl Sums {
         // pgbench counts failures here only if it is to tell them apart.
         let failure = u64::from(columns.failures_detailed);
         match ended.how {
-            How::Committed => {
+            How::Committed | How::Swallowed => {
                 self.latency.add(ended.latency / 1000);
                 if columns.lag {
                     self.lag.add(ended.lag / 1000);

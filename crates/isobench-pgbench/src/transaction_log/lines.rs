@@ -30,7 +30,7 @@ pub(super) fn transaction(line: &mut Vec<u8>, ended: &Ended, at: u64, columns: C
     number(line, ended.number, b' ');
     let detailed = columns.failures_detailed;
     match ended.how {
-        How::Committed => number(line, ended.latency / 1000, b' '),
+        How::Committed | How::Swallowed => number(line, ended.latency / 1000, b' '),
         How::Skipped => line.extend_from_slice(b"skipped "),
         How::Serialization if detailed => line.extend_from_slice(b"serialization "),
         How::Deadlock if detailed => line.extend_from_slice(b"deadlock "),
@@ -42,7 +42,11 @@ pub(super) fn transaction(line: &mut Vec<u8>, ended: &Ended, at: u64, columns: C
     number(line, at % 1_000_000, b' ');
     if columns.lag {
         // To pgbench only a transaction that commits has a lag.
-        number(line, if ended.how == How::Committed { ended.lag / 1000 } else { 0 }, b' ');
+        number(
+            line,
+            if matches!(ended.how, How::Committed | How::Swallowed) { ended.lag / 1000 } else { 0 },
+            b' ',
+        );
     }
     if columns.retries {
         number(line, ended.tries.saturating_sub(1), b' ');

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use isobench_isolation::history::{Outcome, Transaction};
-use isobench_pgwire::{SqlState, TransactionStatus};
+use isobench_pgwire::{ServerError, SqlState, TransactionStatus};
 
 use super::store::Refused;
 use super::{Action, Client, Context, Failure, State};
@@ -14,7 +14,10 @@ use crate::program::ErrorClass;
 use crate::recorder::ConflictCount;
 use crate::spec::OnError;
 
-/// The bucket of an attempt that ends its transaction too, without a commit.
+/// The reason of conflicts that a script's own SQL caught and didn't raise again.
+const CAUGHT: &str = "caught by the script's own SQL";
+
+/// The bucket of an attempt that ends its transaction too, without a commit that keeps its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bucket {
     GivenUp,
@@ -26,12 +29,20 @@ enum Bucket {
 impl Client {
     /// The script has run to its end.
     pub(super) fn count_committed(&mut self, ctx: &mut Context<'_>) {
+        let mut wasted = 0;
+        if let Some(inside) = &self.inside {
+            if let Some((code, command)) = inside.swallowed {
+                return self.count_swallowed(ctx, code, command);
+            }
+            wasted = inside.wasted.min(ctx.now.since(self.attempt_began));
+        }
         let (now, began, since, tries) = (ctx.now, self.attempt_began, self.since, self.tries);
         let late = self.exceeds_limit(ctx.job.spec.latency_limit, now);
         let record = self.record(ctx);
         record.ledger.attempts.committed += 1;
         record.ledger.transactions.committed += 1;
-        record.ledger.time.useful += now.since(began);
+        record.ledger.time.useful += now.since(began) - wasted;
+        record.ledger.time.wasted += wasted;
         record.ledger.late += u64::from(late);
         record.latency.record(now.since(since));
         record.count_tries(tries);
@@ -40,12 +51,33 @@ impl Client {
             bin.committed += 1;
             bin.latency_ns = bin.latency_ns.saturating_add(now.since(since));
         }
+        self.write_down_end(ctx);
+        self.observe(ctx, How::Committed);
+    }
+
+    /// The script has run to its end, and this command's own SQL has caught an error: committed, and its work is lost.
+    fn count_swallowed(&mut self, ctx: &mut Context<'_>, code: SqlState, command: usize) {
+        // Only its code is known of the error.
+        if let ErrorClass::Conflict { .. } = (ctx.job.classify)(&ServerError::new(code, "")) {
+            self.count_conflict(ctx, command, code, (Cow::Borrowed(CAUGHT), None));
+        }
+        let (now, began, tries) = (ctx.now, self.attempt_began, self.tries);
+        let record = self.record(ctx);
+        record.ledger.attempts.swallowed += 1;
+        record.ledger.transactions.swallowed += 1;
+        record.ledger.time.wasted += now.since(began);
+        record.count_tries(tries);
+        self.write_down_end(ctx);
+        self.observe(ctx, How::Swallowed);
+    }
+
+    /// Writes down an attempt whose script has run to its end. What was swallowed isn't among what it did; the rest was done.
+    fn write_down_end(&mut self, ctx: &mut Context<'_>) {
         if self.tape.is_some() {
             // A block that the script leaves open is undone with its session.
             let open = self.status != TransactionStatus::Idle;
             self.write_down(ctx, if open { Outcome::Aborted } else { Outcome::Committed });
         }
-        self.observe(ctx, How::Committed);
     }
 
     /// The attempt met an error, and no block is open any more, or the client ends with it.
@@ -249,7 +281,8 @@ impl Client {
         let id = self.attempt_id(ctx);
         let (Some(tape), Some(recording)) = (&self.tape, &ctx.job.recording) else { return };
         let outcome = tape.outcome(outcome);
-        if outcome == Outcome::Committed {
+        let swallowed = self.inside.as_ref().is_some_and(|inside| inside.swallowed.is_some());
+        if outcome == Outcome::Committed && !swallowed {
             tape.count(&mut ctx.recorder.scripts[self.script].assertions);
         }
         if tape.is_torn(outcome) {

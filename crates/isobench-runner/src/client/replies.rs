@@ -11,7 +11,7 @@ use isobench_script::CommandKind;
 
 use super::{Action, Client, Context, CopyDirection, Failure, State};
 use crate::event::{Cause, Event, Failed, Step};
-use crate::observed::Watched;
+use crate::observed::{Disclosed, Watched};
 use crate::program::{ErrorClass, Request};
 use crate::spec::OnError;
 
@@ -67,7 +67,7 @@ impl Client {
             | tag::COPY_DATA
             | tag::COPY_DONE => {}
             tag::DATA_ROW | tag::ROW_DESCRIPTION => {
-                if self.stored.is_some() || self.tape.is_some() {
+                if self.stored.is_some() || self.tape.is_some() || self.inside.is_some() {
                     self.on_row(ctx, frame)?;
                 }
             }
@@ -189,14 +189,22 @@ impl Client {
         }
     }
 
-    fn on_row(&mut self, ctx: &Context<'_>, frame: Frame<'_>) -> Result<(), String> {
-        let watched = if frame.tag == tag::DATA_ROW { self.watched(ctx) } else { None };
-        if watched.is_none() && self.stored.is_none() {
+    fn on_row(&mut self, ctx: &mut Context<'_>, frame: Frame<'_>) -> Result<(), String> {
+        let is_row = frame.tag == tag::DATA_ROW;
+        let watched = if is_row { self.watched(ctx) } else { None };
+        let disclosed = if is_row { self.disclosed(ctx) } else { None };
+        if watched.is_none() && disclosed.is_none() && self.stored.is_none() {
             return Ok(());
         }
         let message = backend::parse(frame).map_err(|error| error.to_string())?;
+        let mut swallowed = false;
+        if let (Some((command, disclosed)), Message::DataRow(row)) = (disclosed, &message) {
+            swallowed = self.disclose(ctx, command, disclosed, *row);
+        }
         if let (Some(watched), Some(tape), Message::DataRow(row)) = (watched, &mut self.tape, &message) {
-            if self.failure.is_some() || tape.is_settled() {
+            if swallowed {
+                tape.skip();
+            } else if self.failure.is_some() || tape.is_settled() {
                 tape.refuse(watched);
             } else {
                 tape.row(watched, *row);
@@ -222,6 +230,16 @@ impl Client {
         let watched = request.watched.as_deref()?;
         // A pipeline has a command for each statement.
         (self.pipeline.is_some() || watched.statement == self.answered).then_some(watched)
+    }
+
+    /// What the statement whose reply is coming discloses of attempts, and its command.
+    #[inline]
+    fn disclosed<'j>(&self, ctx: &Context<'j>) -> Option<(usize, &'j Disclosed)> {
+        self.inside.as_ref()?;
+        let command = self.current()?;
+        let disclosed = ctx.job.program.request(self.script, command)?.disclosed.as_deref()?;
+        let is_it = self.pipeline.is_some() || disclosed.statement == self.answered;
+        is_it.then_some((command, disclosed))
     }
 
     /// The request whose reply is coming.
@@ -306,7 +324,8 @@ impl Client {
         self.may_commit = false;
         self.pipeline = None;
         let stored = self.stored.take();
-        if let Some(problem) = self.tape.as_ref().and_then(|tape| tape.problem()) {
+        let disclosed = self.inside.as_ref().and_then(|inside| inside.problem.as_deref());
+        if let Some(problem) = self.tape.as_ref().and_then(|tape| tape.problem()).or(disclosed) {
             let problem = problem.to_owned();
             return self.end_client(ctx, Cause::Observation(problem));
         }

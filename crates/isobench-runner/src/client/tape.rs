@@ -22,6 +22,8 @@ pub(super) struct Tape {
     pending: u32,
     /// Rows of the observed statement that is being answered.
     rows: u64,
+    /// One of them told that the statement's work is undone, so that its lines tell nothing.
+    skipped: bool,
     /// A list that is being read.
     list: Vec<i64>,
     /// Keys of the rows of the observed statement that is being answered, for each line that collects some.
@@ -50,6 +52,7 @@ impl Tape {
         self.noted.clear();
         self.pending = 0;
         self.rows = 0;
+        self.skipped = false;
         self.groups.iter_mut().for_each(Vec::clear);
         self.held.clear();
         self.held.resize(assertions, None);
@@ -92,9 +95,19 @@ impl Tape {
         }
     }
 
+    /// A row of an observed statement has come that tells of an error that was swallowed.
+    pub(super) fn skip(&mut self) {
+        self.rows += 1;
+        self.skipped = true;
+    }
+
     /// An observed statement has been answered, with this tag.
     pub(super) fn answered(&mut self, watched: &Watched, tag: &[u8]) {
-        for line in &watched.lines {
+        let skipped = std::mem::take(&mut self.skipped);
+        if skipped {
+            self.groups.iter_mut().for_each(Vec::clear);
+        }
+        for line in watched.lines.iter().filter(|_| !skipped) {
             let absent = self.rows == 0 && line.what.tells_by_absence();
             let taken = match line.what {
                 What::ReadGroup { table, group, place, .. } => self.take_group(table, group, place),
@@ -240,11 +253,7 @@ impl Tape {
 impl<'a> Numbers<'a> {
     /// A column's text, `None` for NULL.
     fn text(&self, field: &str, column: usize) -> Result<Text<'a>, String> {
-        let value = self.row.and_then(|row| row.columns().nth(column));
-        value.ok_or_else(|| {
-            let columns = self.row.map_or(0, DataRow::len);
-            format!("the {field} is to be column {}, and the result has {columns}", column + 1)
-        })
+        text(self.row, field, column)
     }
 
     fn number(&self, field: &str, number: Number) -> Result<Option<i64>, String> {
@@ -280,8 +289,17 @@ impl<'a> Numbers<'a> {
     }
 }
 
+/// The text of a row's column, `None` for NULL.
+pub(super) fn text<'a>(row: Option<DataRow<'a>>, field: &str, column: usize) -> Result<Text<'a>, String> {
+    let value = row.and_then(|row| row.columns().nth(column));
+    value.ok_or_else(|| {
+        let columns = row.map_or(0, DataRow::len);
+        format!("the {field} is to be column {}, and the result has {columns}", column + 1)
+    })
+}
+
 /// An integer as servers write it. (The standard library's parser wants text, and to be sure that it is takes as long again.)
-fn integer(text: &[u8]) -> Option<i64> {
+pub(super) fn integer(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
         digits => (false, digits),

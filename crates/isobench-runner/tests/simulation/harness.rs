@@ -301,7 +301,9 @@ impl Stage {
             assert_eq!(truth.sessions.iter().sum::<u64>(), begun, "sessions and transactions");
         }
         if counts_rows {
-            let (least, unknown) = (sum.transactions.committed, sum.transactions.ambiguous);
+            // What was swallowed is acknowledged, and whatever else its transaction did is done.
+            let least = sum.transactions.committed + sum.transactions.swallowed;
+            let unknown = sum.transactions.ambiguous;
             let rows = truth.committed_rows;
             assert!(
                 least <= rows && rows <= least + unknown,
@@ -347,6 +349,7 @@ impl Ran {
         let given_up = self.count(How::Deadlock) + self.count(How::Serialization);
         assert_eq!(self.count(How::Committed), transactions.committed);
         assert_eq!(given_up, transactions.given_up);
+        assert_eq!(self.count(How::Swallowed), transactions.swallowed);
         assert_eq!(self.count(How::Skipped), transactions.skipped);
         let deadlocks: u64 = self.outcome.scripts.iter().map(|script| script.deadlock_failures).sum();
         assert_eq!(self.count(How::Deadlock), deadlocks);

@@ -28,8 +28,16 @@ fn lost(ran: &Ran) -> (String, Option<SqlState>) {
     }
 }
 
-const ERRORED: Attempts =
-    Attempts { started: 5, committed: 4, errored: 1, retried: 0, given_up: 0, ambiguous: 0, cut_off: 0 };
+const ERRORED: Attempts = Attempts {
+    started: 5,
+    committed: 4,
+    errored: 1,
+    retried: 0,
+    given_up: 0,
+    swallowed: 0,
+    ambiguous: 0,
+    cut_off: 0,
+};
 const AMBIGUOUS: Attempts = Attempts { errored: 0, ambiguous: 1, ..ERRORED };
 
 #[test]

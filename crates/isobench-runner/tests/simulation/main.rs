@@ -7,6 +7,7 @@ mod accounting;
 mod chaos;
 mod events;
 mod harness;
+mod inside;
 mod load;
 mod lost;
 mod observers;

@@ -7,6 +7,8 @@ mod line;
 mod meta;
 mod observations;
 
+use std::mem;
+
 use crate::error::{ParseError, ParseProblem};
 use crate::observation::Observation;
 use crate::script::{Command, CommandKind, Script, Sql, Statement, Store};
@@ -160,7 +162,13 @@ fn observations_of(
             );
         }
         let text = script[mark..].split('\n').next().unwrap_or_default().trim_end();
-        observations.push(parse_observation(text, place, symbols)?);
+        let observation = parse_observation(text, place, symbols)?;
+        let same =
+            |other: &Observation| mem::discriminant(&other.what) == mem::discriminant(&observation.what);
+        if !observation.what.is_recorded() && observations.iter().any(same) {
+            return misplaced("a command has one line --@ swallowed and one line --@ inside at most");
+        }
+        observations.push(observation);
     }
     if let Some(first) = observations.first()
         && !is_observable(&statements_of(scanned))

@@ -6,21 +6,28 @@ use crate::observation::{Observation, Observed, Source, VersionSource};
 use crate::script::Statement;
 use crate::symbols::{Symbols, is_valid_variable_name};
 
+/// What is expected of any line, for errors.
+const EXPECTED: &str =
+    "expected read, write, insert, append, read-list, read-group, holds, swallowed or inside after --@";
+
 /// What such a line begins with.
 pub(super) const MARK: &str = "--@";
 
 /// A kind of line.
 struct Kind {
     name: &'static str,
+    /// A table or another name follows.
+    named: bool,
     /// What is expected, for errors.
     expected: &'static str,
     fields: &'static [&'static str],
     build: fn(&Reader<'_>, String, Fields<'_>) -> Result<Observed, ParseError>,
 }
 
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 9] = [
     Kind {
         name: "read",
+        named: true,
         expected: "expected read TABLE key=SOURCE with version=SOURCE, value=SOURCE or both",
         fields: &["key", "version", "value"],
         build: |reader, table, [key, counter, value]| {
@@ -30,6 +37,7 @@ const KINDS: [Kind; 7] = [
     },
     Kind {
         name: "write",
+        named: true,
         expected: "expected write TABLE key=SOURCE with version=SOURCE, value=SOURCE or both",
         fields: &["key", "version", "value"],
         build: |reader, table, [key, counter, value]| {
@@ -39,6 +47,7 @@ const KINDS: [Kind; 7] = [
     },
     Kind {
         name: "insert",
+        named: true,
         expected: "expected insert TABLE key=SOURCE group=SOURCE",
         fields: &["key", "group"],
         build: |reader, table, [key, group, _]| {
@@ -48,6 +57,7 @@ const KINDS: [Kind; 7] = [
     },
     Kind {
         name: "append",
+        named: true,
         expected: "expected append TABLE key=SOURCE element=SOURCE",
         fields: &["key", "element"],
         build: |reader, table, [key, element, _]| {
@@ -57,6 +67,7 @@ const KINDS: [Kind; 7] = [
     },
     Kind {
         name: "read-list",
+        named: true,
         expected: "expected read-list TABLE key=SOURCE elements=$N",
         fields: &["key", "elements"],
         build: |reader, table, [key, elements, _]| {
@@ -66,6 +77,7 @@ const KINDS: [Kind; 7] = [
     },
     Kind {
         name: "read-group",
+        named: true,
         expected: "expected read-group TABLE group=SOURCE key=$N, the group being a variable or an integer",
         fields: &["group", "key"],
         build: |reader, table, [group, key, _]| {
@@ -79,10 +91,31 @@ const KINDS: [Kind; 7] = [
     },
     Kind {
         name: "holds",
+        named: true,
         expected: "expected holds NAME value=$N",
         fields: &["value"],
         build: |reader, name, [value, _, _]| {
             Ok(Observed::Holds { name, value: reader.column("value", value)? })
+        },
+    },
+    Kind {
+        name: "swallowed",
+        named: false,
+        expected: "expected swallowed sqlstate=$N",
+        fields: &["sqlstate"],
+        build: |reader, _, [sqlstate, _, _]| {
+            Ok(Observed::Swallowed { sqlstate: reader.column("sqlstate", sqlstate)? })
+        },
+    },
+    Kind {
+        name: "inside",
+        named: false,
+        expected: "expected inside retries=$N, or inside retries=$N wasted=$M",
+        fields: &["retries", "wasted"],
+        build: |reader, _, [retries, wasted, _]| {
+            let retries = reader.column("retries", retries)?;
+            let wasted = wasted.map(|found| reader.column("wasted", Some(found))).transpose()?;
+            Ok(Observed::Inside { retries, wasted })
         },
     },
 ];
@@ -111,11 +144,7 @@ pub(super) fn parse_observation(
     place: Place<'_>,
     symbols: &mut Symbols,
 ) -> Result<Observation, ParseError> {
-    let mut reader = Reader {
-        place,
-        text,
-        expected: "expected read, write, insert, append, read-list, read-group or holds after --@",
-    };
+    let mut reader = Reader { place, text, expected: EXPECTED };
     let mut words = words(text);
     let kind = words.next().ok_or_else(|| reader.error("there is nothing".to_owned(), None))?;
     let kind = KINDS
@@ -123,8 +152,12 @@ pub(super) fn parse_observation(
         .find(|known| known.name == kind.0)
         .ok_or_else(|| reader.error(kind.0.to_owned(), Some(kind.1)))?;
     reader.expected = kind.expected;
-    let name = words.next().filter(|(word, _)| !word.contains('='));
-    let (name, _) = name.ok_or_else(|| reader.error("the name is missing".to_owned(), None))?;
+    let name = if kind.named {
+        let name = words.next().filter(|(word, _)| !word.contains('='));
+        name.ok_or_else(|| reader.error("the name is missing".to_owned(), None))?.0
+    } else {
+        ""
+    };
     let mut fields: Fields<'_> = [None; 3];
     for (word, at) in words {
         let Some((field, source)) = word.split_once('=') else {
