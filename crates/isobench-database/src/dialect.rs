@@ -29,6 +29,9 @@ pub struct Dialect {
     pub analyze: Option<&'static str>,
     /// Whether `CHECKPOINT` exists.
     pub checkpoint: bool,
+    /// The statement after which a session's queries have no helping processes, whose starts the server counts as transactions;
+    /// `None` where it has none, or counts none.
+    pub no_helpers: Option<&'static str>,
     /// Whether the columns of a foreign key need an index first.
     pub foreign_key_index: bool,
     /// How often a statement or batch is tried again after a conflict while tables are made.
@@ -77,6 +80,7 @@ pub(crate) const CAUTIOUS: Dialect = Dialect {
     vacuum: None,
     analyze: None,
     checkpoint: false,
+    no_helpers: None,
     foreign_key_index: false,
     retries: 20,
 };

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use isobench_database::{Baseline, Error, Expectation, Writes, baseline, check};
+use isobench_database::{Baseline, Error, Expectation, Product, Writes, baseline, check};
 use isobench_isolation::{Guarantee, Model};
 use isobench_pgwire::Connection;
 use isobench_report::Invariant;
@@ -31,7 +31,7 @@ pub enum Books {
 impl Books {
     /// Reads the state before measuring, as far as the scripts' invariants need it. `own_tables` says that the tables aren't
     /// pgbench's even if the scripts are.
-    pub fn open(connector: &Connector, sources: &Sources, own_tables: bool) -> Books {
+    pub fn open(connector: &Connector, product: &Product, sources: &Sources, own_tables: bool) -> Books {
         if let Some(chosen) = sources.checked() {
             return Books::Checked(chosen.clone());
         }
@@ -41,6 +41,9 @@ impl Books {
             );
         };
         let read = |mut connection: Connection| {
+            if let Some(alone) = product.dialect.no_helpers {
+                connection.execute(alone)?;
+            }
             let before = baseline(&mut connection)?;
             Ok((before, connection.transactions()))
         };

@@ -43,6 +43,7 @@ pub static COCKROACHDB: Product = Product {
         vacuum: None,
         analyze: Some("analyze"),
         checkpoint: false,
+        no_helpers: None,
         foreign_key_index: true,
         // One load needed six tries.
         retries: 20,

@@ -41,6 +41,7 @@ pub static POSTGRESQL: Product = Product {
         vacuum: Some("vacuum analyze"),
         analyze: Some("analyze"),
         checkpoint: true,
+        no_helpers: Some("SET max_parallel_workers_per_gather = 0"),
         foreign_key_index: false,
         retries: 0,
     },

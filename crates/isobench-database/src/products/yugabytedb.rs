@@ -43,6 +43,7 @@ pub static YUGABYTEDB: Product = Product {
         vacuum: None,
         analyze: Some("analyze"),
         checkpoint: false,
+        no_helpers: None,
         foreign_key_index: false,
         retries: 20,
     },
