@@ -72,4 +72,5 @@ pub use pair::{
 };
 pub use rescue::rescue;
 pub use summarise::{resolution, summarise};
+pub use text::layout::wrap;
 pub use text::render;

@@ -1,5 +1,7 @@
 //! One workload with its variant and parameters, from a text: `NAME[+VARIANT][:PARAMETER=VALUE,…]`.
 
+use std::collections::BTreeMap;
+
 use isobench_database::Database;
 use isobench_script::{ParseError, Value};
 
@@ -113,6 +115,27 @@ impl Chosen {
     /// The variant, if one was chosen.
     pub fn variant(&self) -> Option<&'static Variant> {
         self.variant
+    }
+
+    /// The same workload with this variant instead of its own, and these parameters instead of what they were.
+    ///
+    /// # Errors
+    /// There is no such variant or parameter, or a value is out of range.
+    pub fn varied(
+        &self,
+        variant: Option<&str>,
+        parameters: &BTreeMap<String, String>,
+    ) -> Result<Chosen, UnknownWorkload> {
+        let variant = variant.map(|name| find_variant(self.workload, name)).transpose()?;
+        let text: Vec<String> = parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let given = read_values(self.workload, &text.join(","))?;
+        let named = |parameter: &Parameter| parameters.contains_key(parameter.name);
+        let values = self.workload.parameters.iter().zip(given).zip(&self.values);
+        let values =
+            values.map(|((parameter, given), own)| if named(parameter) { given } else { *own }).collect();
+        let chosen = Chosen { workload: self.workload, variant: variant.or(self.variant), values };
+        chosen.consistent()?;
+        Ok(chosen)
     }
 
     /// The text that chooses the same again, with the parameters that aren't their defaults.
