@@ -10,7 +10,7 @@ use std::time::Duration;
 use isobench_isolation::EffectiveLevel;
 use isobench_observer::Observer;
 use isobench_report::Round;
-use isobench_runner::{Control, Event, Job, Progress, Stop, Watch};
+use isobench_runner::{Control, Event, Job, Progress, Watch};
 
 use crate::books::Books;
 use crate::failure::{Failure, Outcome};
@@ -30,14 +30,12 @@ const WATCH_EVERY: Duration = Duration::from_millis(100);
 pub struct Bench<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// The server.
-    pub target: &'a Target,
-    /// The tables.
-    pub tables: &'a Tables,
+    /// The servers, in the order of the plan's versions.
+    pub targets: &'a [Target],
     /// How histories are checked; `None` if none is recorded.
     pub judging: Option<&'a Judging>,
-    /// Watches the server; `None` if that isn't wanted.
-    pub observer: Option<&'a Observer>,
+    /// Watch the servers, one each; none if that isn't wanted.
+    pub observers: &'a [Observer],
     /// Requests to stop.
     pub control: &'a Control,
 }
@@ -65,12 +63,17 @@ impl Bench<'_> {
         number: u32,
         watch: &mut dyn FnMut(Duration, Progress),
     ) -> Outcome<Measured> {
-        let mut notes = self.tables.make(self.target)?;
-        let file = self.judging.map(|judging| judging.file(&cell.file_name(number))).transpose()?.flatten();
+        let (target, work) = (self.target(cell), &self.plan.works[cell.work]);
+        let mut notes = work.tables.make(target)?;
+        let file = self
+            .judging
+            .map(|judging| judging.file(&cell.file_name(self.plan, number)))
+            .transpose()?
+            .flatten();
         let job = self.job(cell)?;
         let job = if self.judging.is_some() { Judging::recording(job, file.as_deref())? } else { job };
         let (mut round, effective) = self.run(&job, cell, number, watch)?;
-        let promised = self.target.database.product.promises(cell.level);
+        let promised = target.database.product.promises(cell.level);
         let mut judgement = None;
         if let (Some(judging), Some(recording)) = (self.judging, job.into_recording()) {
             match judging.judge(recording, file.as_deref(), Some(promised)) {
@@ -85,9 +88,19 @@ impl Bench<'_> {
     }
 
     fn job(&self, cell: &CellPlan) -> Outcome<Job> {
-        let plan = self.plan;
-        let workload = plan.sources.workload(plan.scale, plan.seed, &[])?;
-        Ok(sessions::job(plan.spec(cell), workload, &self.target.database, &self.target.connector()))
+        let (plan, target) = (self.plan, self.target(cell));
+        let workload = plan.works[cell.work].workload(plan.seed)?;
+        Ok(sessions::job(plan.spec(cell), workload, &target.database, &target.connector()))
+    }
+
+    /// The server of a cell.
+    pub fn target(&self, cell: &CellPlan) -> &Target {
+        &self.targets[cell.server]
+    }
+
+    /// Who watches the server of a cell.
+    pub fn observer(&self, cell: &CellPlan) -> Option<&Observer> {
+        self.observers.get(cell.server)
     }
 
     /// From connecting the clients to checking the tables.
@@ -98,9 +111,10 @@ impl Bench<'_> {
         number: u32,
         watch: &mut dyn FnMut(Duration, Progress),
     ) -> Outcome<(Round, EffectiveLevel)> {
-        let (plan, target) = (self.plan, self.target);
+        let (plan, target, observer) = (self.plan, self.target(cell), self.observer(cell));
+        let work = &plan.works[cell.work];
         let connector = target.connector();
-        self.observe(Observer::before_sessions);
+        observe(observer, Observer::before_sessions);
         let Opened { mut fleet, effective, transactions } =
             sessions::open(job, &connector, &target.database, Some(cell.level))?;
         if plan.strict_levels && effective.differs_from(cell.level) {
@@ -110,19 +124,23 @@ impl Bench<'_> {
         let messages = Messages::kept();
         let report = |event: Event| messages.take(&event, job);
         let warmup = self.warm_up(&mut fleet, job, &report, watch, &mut own);
-        let books = Books::open(&connector, &plan.sources, plan.setup.is_some());
+        let books = Books::open(
+            &connector,
+            target.database.product,
+            &work.sources,
+            matches!(work.tables, Tables::Own(_)),
+        );
         own.admin(books.sessions(), books.transactions());
-        self.observe(Observer::begin);
+        observe(observer, Observer::begin);
         let cpu = cpu_seconds();
-        let stop = Stop::Time(plan.time);
         let watch = Watch { every: WATCH_EVERY, show: watch };
-        let run = fleet.run(job, stop, self.control, &report, watch, &mut []);
+        let run = fleet.run(job, plan.stop, self.control, &report, watch, &mut []);
         let cpu = cpu_seconds() - cpu;
-        self.observe(Observer::end);
+        observe(observer, Observer::end);
         own.clients(&run);
         let connecting = fleet.connecting();
         drop(fleet);
-        let observed = self.observer.map(Observer::after_sessions);
+        let observed = observer.map(Observer::after_sessions);
         let mut round = round(job, &run, number, messages.into_errors(), cpu);
         round.connect_s = Some(connecting.as_secs_f64());
         round.complete &= warmup.as_ref().is_none_or(|warmup| warmup.complete);
@@ -132,11 +150,11 @@ impl Bench<'_> {
         round.invariants = books.close(&connector, &run, Some(promised));
         Ok((round, effective))
     }
+}
 
-    fn observe(&self, step: fn(&Observer)) {
-        if let Some(observer) = self.observer {
-            step(observer);
-        }
+fn observe(observer: Option<&Observer>, step: fn(&Observer)) {
+    if let Some(observer) = observer {
+        step(observer);
     }
 }
 

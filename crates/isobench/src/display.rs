@@ -68,7 +68,7 @@ impl Display {
             rounds: plan.rounds,
             done: 0,
             began: Instant::now(),
-            expected: plan.time + plan.warmup,
+            expected: plan.time().unwrap_or_default() + plan.warmup,
         };
         display.count();
         display
@@ -304,5 +304,9 @@ fn name(plan: &Plan, cell: &CellPlan) -> String {
     let backoff = if plan.backoff.len() > 1 { format!(", backoff {}", cell.backoff) } else { String::new() };
     let rate = cell.rate.map_or_else(String::new, |rate| format!(", {rate:.0} per s wanted"));
     let again = if cell.calibration { ", once more" } else { "" };
-    format!("{}, {} clients{backoff}{rate}{again}", cell.level, cell.clients)
+    let strategy =
+        plan.works[cell.work].strategy.as_ref().map_or_else(String::new, |name| format!(", {name}"));
+    let varied =
+        plan.varied(cell).iter().fold(String::new(), |text, (name, value)| format!("{text}, {name} {value}"));
+    format!("{}{strategy}, {} clients{varied}{backoff}{rate}{again}", cell.level, cell.clients)
 }

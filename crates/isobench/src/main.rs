@@ -18,6 +18,7 @@ mod observation;
 mod options;
 mod plan;
 mod round;
+mod round_trips;
 mod sessions;
 mod setup;
 mod summary;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Command::Run(options) => commands::run::run(&options),
         Command::Init(options) => commands::init::init(&options),
         Command::Workloads(options) => commands::workloads::workloads(&options),
+        Command::Plans(options) => commands::plans::plans(&options),
         Command::Server(options) => commands::server::server(&options),
         Command::Pgbench { words } => {
             let words = std::iter::once(PGBENCH.into()).chain(words);

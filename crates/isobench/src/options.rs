@@ -7,6 +7,7 @@ mod check;
 mod compare;
 mod connection;
 mod init;
+mod plans;
 mod probe;
 mod report;
 mod run;
@@ -15,8 +16,9 @@ mod workloads;
 pub use audit::AuditOptions;
 pub use check::{CheckOptions, Conversion, Found};
 pub use compare::{CompareOptions, PlanOptions};
-pub use connection::{ConnectionOptions, EmbeddedOptions};
+pub use connection::{ConnectionOptions, EmbeddedOptions, setting};
 pub use init::{InitArguments, TableOptions};
+pub use plans::PlansOptions;
 pub use probe::ProbeOptions;
 pub use report::{ReportFormat, ReportOptions};
 pub use run::RunOptions;
@@ -61,6 +63,8 @@ pub enum Command {
     Init(InitArguments),
     /// List the checked workloads, or print all about one: promises, parameters, tables, scripts
     Workloads(WorkloadsOptions),
+    /// List the published experiments that compare can repeat, or print the plan of one
+    Plans(PlansOptions),
     /// Start an embedded PostgreSQL and keep it running until Ctrl-C
     Server(ServerOptions),
     /// Be pgbench, with its options, words, logs and exit status (as is the program under the name pgbench)

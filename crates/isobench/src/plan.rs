@@ -2,30 +2,43 @@
 //!
 //! Not here: carrying it out (`commands/compare.rs`, `cell.rs`).
 
+mod file;
+mod values;
+mod vary;
+mod work;
+
 use std::collections::BTreeMap;
-use std::fmt::Display;
-use std::fs;
 use std::num::NonZeroU32;
-use std::path::Path;
 use std::time::Duration;
 
-use isobench_database::InitOptions;
+use isobench_database::{Database, InitOptions};
 use isobench_isolation::Level;
+use isobench_pgserver::MajorVersion;
 use isobench_report as report;
-use isobench_runner::{Backoff, OnError, Pacing, Protocol, RetryPolicy, RunSpec};
+use isobench_runner::{Backoff, OnError, Pacing, Protocol, RetryPolicy, RunSpec, Stop};
 use isobench_script::Prng;
+use isobench_workloads::OnConflict;
 
 use crate::failure::{Failure, Outcome};
 use crate::options::PlanOptions;
 use crate::setup::Setup;
-use crate::tables::Tables;
 use crate::workload::{Source, Sources};
+use values::{at_least_one, distinct, longest_warmup, parse_all, policies, share, words, wrong};
+use vary::{SERVER_VERSION, Vary};
+use work::Ground;
+
+pub use file::{PUBLISHED, Size, published, read};
+pub use values::{milliseconds, pacing, protocol, seconds};
+pub use work::Work;
 
 /// With a precision to reach, the time after which no further round begins, in seconds.
 const TIME_LIMIT: f64 = 600.0;
 
 /// Into how many bins a step of the warm-up is cut.
 const WARMUP_BINS: usize = 25;
+
+/// How long the bins of a course are whose length isn't known, because transactions are counted.
+const COUNTED_BIN: Duration = Duration::from_millis(100);
 
 /// How long transactions that are under way may take after the end of a cell.
 pub const GRACE: Duration = Duration::from_secs(10);
@@ -35,18 +48,22 @@ pub const GRACE: Duration = Duration::from_secs(10);
 pub struct Plan {
     /// The isolation levels; the first is what the others are compared with.
     pub levels: Vec<Level>,
-    /// The scripts.
+    /// The scripts without strategies.
     pub sources: Sources,
-    /// SQL that makes the tables of a workload of the user's own.
-    pub setup: Option<Setup>,
+    /// The scripts and tables of each strategy with each value of the parameters.
+    pub works: Vec<Work>,
+    /// What parameters the works vary.
+    vary: Vec<Vary>,
+    /// The versions of the embedded server; empty: whichever there is.
+    pub versions: Vec<MajorVersion>,
     /// Numbers of clients.
     pub clients: Vec<usize>,
     /// Worker threads.
     pub jobs: usize,
     /// Scale of the TPC-B-like tables.
     pub scale: u32,
-    /// Measured time of a cell.
-    pub time: Duration,
+    /// How long a cell is measured.
+    pub stop: Stop,
     /// Time before it.
     pub warmup: Duration,
     /// The longest time before it.
@@ -77,6 +94,14 @@ pub struct Plan {
     pub seed: u64,
     /// Refuse a level that the server runs as another one.
     pub strict_levels: bool,
+    /// The published experiment that this repeats.
+    pub experiment: Option<report::Experiment>,
+    /// Settings of the embedded server, from the plan's file.
+    pub server_settings: Vec<(String, String)>,
+    /// Strategies that a server can't do are left out, because the file and not the user names them.
+    lenient: bool,
+    /// The versions stand in the plan's file, so that options may choose another server.
+    versions_of_file: bool,
 }
 
 /// One combination of the factors.
@@ -92,15 +117,25 @@ pub struct CellPlan {
     pub rate: Option<f64>,
     /// The first level once more, to see what equal cells differ by.
     pub calibration: bool,
+    /// Its scripts and tables, a place in [`Plan::works`].
+    pub work: usize,
+    /// Its server, a place in [`Plan::versions`]; 0 if there is one server.
+    pub server: usize,
 }
 
 impl CellPlan {
     /// A name for a file of this cell's in one round, without what differs by plan.
-    pub fn file_name(&self, round: u32) -> String {
-        let backoff = self.backoff.to_string().replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
+    pub fn file_name(&self, plan: &Plan, round: u32) -> String {
+        let plain = |text: &str| text.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
+        let backoff = plain(&self.backoff.to_string());
         let rate = self.rate.map_or_else(String::new, |rate| format!("-rate-{rate}"));
+        let work = &plan.works[self.work];
+        let strategy = work.strategy.as_ref().map_or_else(String::new, |name| format!("-{}", plain(name)));
+        let varied = plan.varied(self).iter().fold(String::new(), |name, (parameter, value)| {
+            format!("{name}-{}-{}", plain(parameter), plain(value))
+        });
         format!(
-            "{}{}-{}-clients-backoff-{backoff}{rate}-round-{round}",
+            "{}{}{strategy}{varied}-{}-clients-backoff-{backoff}{rate}-round-{round}",
             self.level.name().replace(' ', "-"),
             if self.calibration { "-again" } else { "" },
             self.clients
@@ -109,25 +144,20 @@ impl CellPlan {
 }
 
 impl Plan {
-    /// The tables that the scripts work on.
-    pub fn tables(&self, pgbench: InitOptions) -> Tables {
-        match (self.sources.checked(), &self.setup) {
-            (Some(chosen), _) => Tables::Checked(chosen.clone()),
-            (None, Some(setup)) => Tables::Own(setup.clone()),
-            (None, None) => Tables::Pgbench(pgbench),
-        }
-    }
-
-    /// Puts options, plan file and defaults together; the earlier one wins.
+    /// Puts options, plan file and defaults together; the earlier one wins. `tables` says how pgbench's tables are made, but for
+    /// their scale.
     ///
     /// # Errors
-    /// A file that can't be read, an unknown key, or a value out of range; the message names option or key.
-    pub fn resolve(options: &PlanOptions, file: Option<&Path>, defaults: &PlanOptions) -> Outcome<Plan> {
-        let given = match file {
-            Some(path) => options.clone().or(read(path)?),
-            None => options.clone(),
-        };
-        let given = given.or(defaults.clone());
+    /// A value is out of range; the message names option or key.
+    pub fn resolve(
+        options: &PlanOptions,
+        file: Option<PlanOptions>,
+        defaults: &PlanOptions,
+        tables: &InitOptions,
+    ) -> Outcome<Plan> {
+        let lenient = options.strategies.is_none() && file.is_some();
+        let given = options.clone().or(file.unwrap_or_default()).or(defaults.clone());
+        let stop = stop(options, &given)?;
         let levels =
             parse_all("levels", &given.levels.unwrap_or_else(|| words("rc,rr,ser")), str::parse::<Level>)?;
         distinct("levels", &levels)?;
@@ -150,7 +180,6 @@ impl Plan {
             )));
         }
         let protocol = protocol(given.protocol.as_deref().unwrap_or("simple"))?;
-        sources.check(protocol)?;
         let warmup = seconds("warmup", given.warmup.unwrap_or(0.5), 0.0)?;
         let rates = given.rate.unwrap_or_default();
         distinct("rate", &rates)?;
@@ -167,15 +196,36 @@ impl Plan {
                  --think-time",
             ));
         }
+        if sweep && matches!(stop, Stop::Transactions(_)) {
+            return Err(Failure::setup(
+                "--sweep measures rates over a time: give --time instead of --transactions",
+            ));
+        }
+        if let Some(strategies) = &given.strategies {
+            distinct("strategies", strategies)?;
+        }
+        let (versions, vary) = vary::read(given.vary.as_deref().unwrap_or_default())?;
+        let scale = at_least_one("scale", given.scale.unwrap_or(1))?;
+        if given.scale.is_some() && vary.iter().any(|one| one.name == "scale") {
+            return Err(wrong("vary", "scale is given by --scale, too; give its values in one place"));
+        }
+        let tables = InitOptions { scale, ..tables.clone() };
+        let ground = Ground { sources: &sources, setup: setup.as_ref(), tables: &tables };
+        let works = ground.works(given.strategies.as_deref(), &vary)?;
+        for work in &works {
+            work.sources.check(protocol)?;
+        }
         let resolve = given.resolve.as_deref().map(|text| share("resolve", text)).transpose()?;
         Ok(Plan {
             levels,
             sources,
-            setup,
+            works,
+            vary,
+            versions,
             clients,
             jobs: at_least_one("jobs", given.jobs.unwrap_or(1))?,
-            scale: at_least_one("scale", given.scale.unwrap_or(1))?,
-            time: seconds("time", given.time.unwrap_or(2.5), 0.01)?,
+            scale,
+            stop,
             warmup,
             max_warmup: longest_warmup(warmup, given.max_warmup)?,
             rounds: at_least_one("rounds", given.rounds.unwrap_or(5))?,
@@ -195,7 +245,94 @@ impl Plan {
             sweep,
             seed: given.seed.unwrap_or(1),
             strict_levels: given.strict_levels.unwrap_or(false),
+            experiment: given.experiment,
+            server_settings: parse_all_settings(given.server_settings.as_deref().unwrap_or_default())?,
+            lenient,
+            versions_of_file: options.vary.is_none(),
         })
+    }
+
+    /// Adapts the plan to the server that the options choose: what the plan's file says of the embedded one gives way to it.
+    /// Returns what gives way, in words.
+    ///
+    /// # Errors
+    /// The user asked for versions of the embedded server as well as for another server.
+    pub fn choose_server(&mut self, named: bool, version: Option<MajorVersion>) -> Outcome<Vec<String>> {
+        let mut notes = Vec::new();
+        if !self.versions.is_empty() && (named || version.is_some()) {
+            let why = if named { "a server is named" } else { "--server-version names one" };
+            if !self.versions_of_file {
+                return Err(wrong(
+                    "vary",
+                    format!(
+                        "{SERVER_VERSION} is for the embedded server, but {why}; leave out one or the other"
+                    ),
+                ));
+            }
+            self.versions.clear();
+            notes.push(format!("the plan's versions of the embedded server are left out, because {why}"));
+        }
+        if named && !self.server_settings.is_empty() {
+            let settings: Vec<String> =
+                self.server_settings.drain(..).map(|(name, value)| format!("{name}={value}")).collect();
+            notes.push(format!(
+                "the plan's settings of the embedded server ({}) are left out, because a server is named; set them there \
+                 if they matter",
+                settings.join(", ")
+            ));
+        }
+        Ok(notes)
+    }
+
+    /// Leaves out the strategies that this server can't do, if the plan's file and not the user named them. Returns what was left
+    /// out, and why.
+    ///
+    /// # Errors
+    /// The user named one of them, or nothing is left.
+    pub fn fit(&mut self, database: &Database) -> Outcome<Vec<String>> {
+        let mut left_out = Vec::new();
+        let refused = |work: &Work| work.refusal(database);
+        for refusal in self.works.iter().filter_map(refused) {
+            if !left_out.contains(&refusal) {
+                left_out.push(refusal);
+            }
+        }
+        self.works.retain(|work| refused(work).is_none());
+        if !left_out.is_empty() && (!self.lenient || self.works.is_empty()) {
+            return Err(wrong("strategies", left_out.join("; ")));
+        }
+        Ok(left_out.into_iter().map(|refusal| format!("left out: {refusal}")).collect())
+    }
+
+    /// Things that a user should know of the scripts before believing the figures.
+    ///
+    /// # Errors
+    /// A script has an error.
+    pub fn warnings(&self) -> Outcome<Vec<String>> {
+        let mut warnings = Vec::new();
+        for work in &self.works {
+            let found = work.sources.warnings()?;
+            warnings
+                .extend(found.into_iter().filter(|warning| !warnings.contains(warning)).collect::<Vec<_>>());
+        }
+        Ok(warnings)
+    }
+
+    /// What the plan varies of a cell: parameters, and the server's version.
+    pub fn varied(&self, cell: &CellPlan) -> BTreeMap<String, String> {
+        let mut varied = self.works[cell.work].varied.clone();
+        if let Some(version) = self.versions.get(cell.server) {
+            varied.insert(SERVER_VERSION.to_owned(), version.to_string());
+        }
+        varied
+    }
+
+    /// How long a cell is measured, if it isn't transactions that are counted.
+    pub fn time(&self) -> Option<Duration> {
+        match self.stop {
+            Stop::Time(time) => Some(time),
+            Stop::Transactions(_) => None,
+        }
     }
 
     /// All combinations of the factors, in the order of the table.
@@ -205,11 +342,21 @@ impl Plan {
             rates => rates.iter().copied().map(Some).collect(),
         };
         let mut cells = Vec::new();
-        for &clients in &self.clients {
-            for &backoff in &self.backoff {
-                for &rate in &rates {
-                    let cell = |(level, calibration)| CellPlan { level, clients, backoff, rate, calibration };
-                    cells.extend(self.rows().map(cell));
+        for server in 0..self.versions.len().max(1) {
+            for (work, &clients) in pairs(self.works.len(), &self.clients) {
+                for &backoff in &self.backoff {
+                    for &rate in &rates {
+                        let cell = |(level, calibration)| CellPlan {
+                            level,
+                            clients,
+                            backoff,
+                            rate,
+                            calibration,
+                            work,
+                            server,
+                        };
+                        cells.extend(self.rows().map(cell));
+                    }
                 }
             }
         }
@@ -242,6 +389,8 @@ impl Plan {
 
     /// The runner's settings for a cell.
     pub fn spec(&self, cell: &CellPlan) -> RunSpec {
+        let retry =
+            RetryPolicy { max_tries: self.max_tries, backoff: cell.backoff, ..RetryPolicy::UNLIMITED };
         RunSpec {
             clients: cell.clients,
             workers: self.jobs,
@@ -252,7 +401,11 @@ impl Plan {
             },
             latency_limit: self.latency_limit,
             series: Some(self.bin()),
-            retry: RetryPolicy { max_tries: self.max_tries, backoff: cell.backoff },
+            retry: match self.works[cell.work].on_conflict() {
+                OnConflict::Retries => retry,
+                OnConflict::Never => RetryPolicy::NEVER,
+                OnConflict::RetriesBySavepoint => retry,
+            },
             protocol: self.protocol,
             on_error: OnError::Abort,
             seed: self.seed,
@@ -264,22 +417,55 @@ impl Plan {
     /// How long the bins of a cell's course are: a hundred in the measured time, and enough in a step of the warm-up to see
     /// whether it is steady.
     fn bin(&self) -> Duration {
-        let time = self.time.as_secs_f64();
+        let Some(time) = self.time() else { return COUNTED_BIN };
+        let time = time.as_secs_f64();
         let warmup = self.warmup.as_secs_f64() / WARMUP_BINS as f64;
         let bin = if warmup > 0.0 { warmup.min(time / 100.0).max(time / 600.0) } else { time / 100.0 };
         Duration::from_secs_f64(bin.max(0.005))
     }
 
+    /// A cell of the result document, without rounds yet.
+    pub fn entry(&self, cell: &CellPlan, level: report::CellLevel) -> report::Cell {
+        let work = &self.works[cell.work];
+        report::Cell {
+            strategy: work.strategy.clone(),
+            varied: self.varied(cell),
+            calibration: cell.calibration,
+            ..cell_entry(&self.sources, work.scale, &self.spec(cell), level)
+        }
+    }
+
     /// What the result document says of the plan.
-    pub fn document(&self, server_settings: &[(String, String)]) -> report::Plan {
-        report::Plan {
+    ///
+    /// # Errors
+    /// A script has an error.
+    pub fn document(&self, server_settings: &[(String, String)]) -> Outcome<report::Plan> {
+        let mut strategies: Vec<report::PlannedStrategy> = Vec::new();
+        for work in &self.works {
+            let planned = work.planned()?;
+            strategies.extend(planned.filter(|one| strategies.iter().all(|known| known.name != one.name)));
+        }
+        let versions = (!self.versions.is_empty()).then(|| report::VariedParameter {
+            name: SERVER_VERSION.to_owned(),
+            values: self.versions.iter().map(ToString::to_string).collect(),
+        });
+        let vary = self
+            .vary
+            .iter()
+            .map(|one| report::VariedParameter { name: one.name.clone(), values: one.values.clone() });
+        Ok(report::Plan {
             levels: self.levels.clone(),
-            workload: self.sources.planned(),
+            workload: self.works.first().map_or_else(Vec::new, |work| work.sources.planned()),
+            strategies,
+            vary: vary.chain(versions).collect(),
             clients: self.clients.iter().map(|&clients| count(clients)).collect(),
             jobs: count(self.jobs),
             scale: self.scale,
-            time_s: Some(self.time.as_secs_f64()),
-            transactions: None,
+            time_s: self.time().map(|time| time.as_secs_f64()),
+            transactions: match self.stop {
+                Stop::Transactions(transactions) => Some(transactions),
+                Stop::Time(_) => None,
+            },
             warmup_s: self.warmup.as_secs_f64(),
             rounds: self.rounds,
             max_tries: self.max_tries.map(NonZeroU32::get),
@@ -298,7 +484,7 @@ impl Plan {
             sweep: self.sweep,
             server_settings: server_settings.iter().cloned().collect::<BTreeMap<_, _>>(),
             ..report::Plan::default()
-        }
+        })
     }
 }
 
@@ -312,7 +498,6 @@ impl PlanOptions {
             clients: self.clients.or(other.clients),
             jobs: self.jobs.or(other.jobs),
             scale: self.scale.or(other.scale),
-            time: self.time.or(other.time),
             warmup: self.warmup.or(other.warmup),
             max_warmup: self.max_warmup.or(other.max_warmup),
             calibrate: self.calibrate.or(other.calibrate),
@@ -328,147 +513,43 @@ impl PlanOptions {
             think_time: self.think_time.or(other.think_time),
             seed: self.seed.or(other.seed),
             strict_levels: self.strict_levels.or(other.strict_levels),
+            strategies: self.strategies.or(other.strategies),
+            vary: self.vary.or(other.vary),
+            // One of them is asked for, so the other one isn't taken from elsewhere.
+            time: if self.transactions.is_some() { self.time } else { self.time.or(other.time) },
+            transactions: if self.time.is_some() {
+                self.transactions
+            } else {
+                self.transactions.or(other.transactions)
+            },
+            full: self.full.or(other.full),
+            experiment: self.experiment.or(other.experiment),
+            server_settings: self.server_settings.or(other.server_settings),
         }
     }
 }
 
-/// Reads a plan file. Names of files in it are relative to the plan's own folder.
-fn read(path: &Path) -> Outcome<PlanOptions> {
-    let shown = path.display();
-    let text = fs::read_to_string(path)
-        .map_err(|error| Failure::setup(format!("could not read plan \"{shown}\": {error}")))?;
-    let mut plan: PlanOptions =
-        toml::from_str(&text).map_err(|error| Failure::setup(format!("plan \"{shown}\": {error}")))?;
-    let folder = path.parent().unwrap_or(Path::new(""));
-    plan.setup = plan.setup.map(|setup| folder.join(setup));
-    for workload in plan.workload.iter_mut().flatten() {
-        let file = folder.join(workload.rsplit_once('@').map_or(workload.as_str(), |(name, _)| name));
-        if file.is_file() {
-            *workload = folder.join(&*workload).display().to_string();
-        }
+/// Each work with each number of clients; strategies vary faster.
+fn pairs(works: usize, clients: &[usize]) -> impl Iterator<Item = (usize, &usize)> {
+    clients.iter().flat_map(move |clients| (0..works).map(move |work| (work, clients)))
+}
+
+/// How long a cell is measured: a time, or transactions of each client.
+fn stop(options: &PlanOptions, given: &PlanOptions) -> Outcome<Stop> {
+    if options.time.is_some() && options.transactions.is_some() {
+        return Err(Failure::setup("--time and --transactions exclude each other; give one of them"));
     }
-    Ok(plan)
-}
-
-/// Splits a list of retry policies at those commas that don't separate the parameters of one.
-fn policies(list: &str) -> Vec<String> {
-    let mut policies: Vec<String> = Vec::new();
-    for part in list.split(',') {
-        match policies.last_mut() {
-            Some(last) if last.starts_with("exponential") && part.contains('=') && !part.contains(':') => {
-                last.push(',');
-                last.push_str(part);
-            }
-            _ => policies.push(part.to_owned()),
-        }
-    }
-    policies
-}
-
-fn words(text: &str) -> Vec<String> {
-    text.split(',').map(str::to_owned).collect()
-}
-
-fn parse_all<T, E: Display>(
-    option: &str,
-    texts: &[String],
-    parse: impl Fn(&str) -> Result<T, E>,
-) -> Outcome<Vec<T>> {
-    if texts.is_empty() {
-        return Err(Failure::setup(format!("--{option}: the list is empty")));
-    }
-    let parse = |text: &String| parse(text).map_err(|error| wrong(option, error));
-    texts.iter().map(parse).collect()
-}
-
-fn wrong(option: &str, problem: impl Display) -> Failure {
-    Failure::setup(format!("--{option}: {problem}"))
-}
-
-fn distinct<T: PartialEq>(option: &str, values: &[T]) -> Outcome {
-    let repeated = values.iter().enumerate().any(|(index, value)| values[..index].contains(value));
-    if repeated { Err(wrong(option, "the same value twice")) } else { Ok(()) }
-}
-
-fn at_least_one<T: PartialEq + Default>(option: &str, value: T) -> Outcome<T> {
-    if value == T::default() { Err(wrong(option, "must be at least 1")) } else { Ok(value) }
-}
-
-/// The longest time that any option takes, in seconds: over eleven days.
-const LONGEST: f64 = 1e6;
-
-/// A time in seconds.
-///
-/// # Errors
-/// Not a number from `least` to 1,000,000.
-pub fn seconds(option: &str, value: f64, least: f64) -> Outcome<Duration> {
-    if (least..=LONGEST).contains(&value) {
-        return Ok(Duration::from_secs_f64(value));
-    }
-    Err(wrong(option, format!("{value} is no number of seconds from {least} to {LONGEST}")))
-}
-
-/// The longest warm-up, three steps if it isn't given.
-fn longest_warmup(warmup: Duration, given: Option<f64>) -> Outcome<Duration> {
-    let Some(given) = given else { return Ok(warmup * 3) };
-    let longest = seconds("max-warmup", given, 0.0)?;
-    if longest < warmup {
-        let (longest, warmup) = (longest.as_secs_f64(), warmup.as_secs_f64());
-        return Err(wrong("max-warmup", format!("{longest} s is less than --warmup ({warmup} s)")));
-    }
-    Ok(longest)
-}
-
-/// A share: "2%" or "2 %" or 0.02.
-///
-/// # Errors
-/// Not a number above 0 and up to 1.
-pub fn share(option: &str, text: &str) -> Outcome<f64> {
-    let (number, unit) = match text.trim().strip_suffix('%') {
-        Some(number) => (number.trim(), 100.0),
-        None => (text.trim(), 1.0),
-    };
-    match number.parse::<f64>().map(|number| number / unit) {
-        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
-        _ => Err(wrong(option, format!("\"{text}\" is no percentage above 0 and up to 100, such as 2%"))),
+    match given.transactions {
+        Some(transactions) => Ok(Stop::Transactions(at_least_one("transactions", transactions)?)),
+        None => Ok(Stop::Time(seconds("time", given.time.unwrap_or(2.5), 0.01)?)),
     }
 }
 
-/// A time in milliseconds.
-///
-/// # Errors
-/// Not a number above 0 and up to 1,000,000,000.
-pub fn milliseconds(option: &str, value: f64) -> Outcome<Duration> {
-    if value > 0.0 && value <= LONGEST * 1e3 {
-        return Ok(Duration::from_secs_f64(value / 1e3));
-    }
-    Err(wrong(option, format!("{value} is no number of milliseconds above 0")))
-}
-
-/// Pacing from the options that concern it.
-///
-/// # Errors
-/// Both are given, or one is out of range.
-pub fn pacing(rate: Option<f64>, think_time: Option<f64>) -> Outcome<Pacing> {
-    match (rate, think_time) {
-        (Some(_), Some(_)) => Err(Failure::setup("--rate and --think-time exclude each other")),
-        (Some(rate), None) if rate > 0.0 && rate.is_finite() => Ok(Pacing::Rate(rate)),
-        (Some(rate), None) => {
-            Err(wrong("rate", format!("{rate} is no number of transactions per second above 0")))
-        }
-        (None, Some(pause)) => Ok(Pacing::ThinkTime(milliseconds("think-time", pause)?)),
-        (None, None) => Ok(Pacing::Unpaced),
-    }
-}
-
-/// A protocol by its name.
-///
-/// # Errors
-/// There is none.
-pub fn protocol(name: &str) -> Outcome<Protocol> {
-    Protocol::ALL.into_iter().find(|protocol| protocol.name() == name).ok_or_else(|| {
-        wrong("protocol", format!("invalid query mode: \"{name}\"; use simple, extended or prepared"))
-    })
+/// Settings of the server, as a plan's file has them.
+fn parse_all_settings(texts: &[String]) -> Outcome<Vec<(String, String)>> {
+    let setting =
+        |text: &String| crate::options::setting(text).map_err(|error| wrong("server-settings", error));
+    texts.iter().map(setting).collect()
 }
 
 /// Pacing as the result document has it: transactions per second, and the pause between two in ms.
@@ -499,10 +580,18 @@ pub fn count(count: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
 
     fn resolve(options: &PlanOptions) -> Outcome<Plan> {
-        Plan::resolve(options, None, &PlanOptions::default())
+        Plan::resolve(options, None, &PlanOptions::default(), &InitOptions::default())
+    }
+
+    /// What options and the plan's file say, with these defaults.
+    fn of_file(options: &PlanOptions, path: &Path, defaults: &PlanOptions) -> Outcome<Plan> {
+        Plan::resolve(options, Some(read(path, Size::Quick)?), defaults, &InitOptions::default())
     }
 
     fn message<T: std::fmt::Debug>(outcome: Outcome<T>) -> String {
@@ -517,7 +606,7 @@ mod tests {
         assert_eq!((plan.clients.as_slice(), plan.scale, plan.rounds), (&[8_usize][..], 1, 5));
         assert_eq!(plan.max_tries, None);
         // The issue's promise: under a minute, with room for resetting the tables.
-        let measured = (plan.time + plan.warmup) * plan.rounds * 3;
+        let measured = (plan.time().unwrap() + plan.warmup) * plan.rounds * 3;
         assert!(measured <= Duration::from_secs(48), "{measured:?}");
     }
 
@@ -536,6 +625,91 @@ mod tests {
         assert_eq!(cells[1].level, Level::Serializable);
         assert_eq!(cells[1].clients, 1);
         assert_eq!(cells[4].clients, 4);
+    }
+
+    #[test]
+    fn strategies_and_parameters_are_factors() {
+        let plan = resolve(&PlanOptions {
+            levels: Some(words("rc,ser")),
+            strategies: Some(words("retry,single-statement,for-update")),
+            vary: Some(vec!["foreign-keys=off,on".to_owned(), "script-scale=1".to_owned()]),
+            ..PlanOptions::default()
+        })
+        .unwrap();
+        let cells = plan.cells();
+        assert_eq!(cells.len(), 12);
+        let told = |cell: &CellPlan| {
+            let work = &plan.works[cell.work];
+            (cell.level.short(), work.strategy.clone().unwrap(), plan.varied(cell)["foreign-keys"].clone())
+        };
+        assert_eq!(told(&cells[0]), ("rc", "retry".to_owned(), "off".to_owned()));
+        assert_eq!(told(&cells[3]), ("ser", "single-statement".to_owned(), "off".to_owned()));
+        assert_eq!(told(&cells[11]), ("ser", "for-update".to_owned(), "on".to_owned()));
+        let document = plan.document(&[]).unwrap();
+        let trips: Vec<(u32, u32)> =
+            document.strategies.iter().map(|one| (one.round_trips_least, one.round_trips_most)).collect();
+        assert_eq!(trips[..2], [(7, 7), (1, 1)]);
+        assert_eq!(document.vary[0].values, ["off", "on"]);
+        // Every cell's files have names of their own.
+        let mut names: Vec<String> = cells.iter().map(|cell| cell.file_name(&plan, 1)).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), 12);
+    }
+
+    #[test]
+    fn a_checked_workload_has_its_variants_as_strategies_and_parameters_of_its_own() {
+        let plan = resolve(&PlanOptions {
+            workload: Some(words("write-skew:shifts=5")),
+            strategies: Some(words("retry,for-update,materialized-conflict")),
+            vary: Some(vec!["doctors=2,3".to_owned()]),
+            ..PlanOptions::default()
+        })
+        .unwrap();
+        let names: Vec<String> = plan.works.iter().map(|work| work.sources.name()).collect();
+        assert_eq!(names[1], "write-skew+for-update:shifts=5");
+        assert_eq!(names[5], "write-skew+materialized-conflict:shifts=5,doctors=3");
+        assert_eq!(plan.sources.name(), "write-skew:shifts=5");
+        let unknown = |options| message(resolve(&options));
+        let wrong = unknown(PlanOptions {
+            workload: Some(words("write-skew+for-update")),
+            strategies: Some(words("retry")),
+            ..PlanOptions::default()
+        });
+        assert!(wrong.contains("name it among the strategies"), "{wrong}");
+        let wrong = unknown(PlanOptions {
+            workload: Some(words("registers")),
+            vary: Some(words("doors=1")),
+            ..PlanOptions::default()
+        });
+        assert!(wrong.contains("doors") && wrong.contains("keys"), "{wrong}");
+    }
+
+    #[test]
+    fn what_a_server_cannot_do_is_refused_or_left_out() {
+        let strategies = || Some(words("retry,savepoint"));
+        let postgresql = Database::from_version_text("PostgreSQL 18.3 on x");
+        let mut asked = resolve(&PlanOptions { strategies: strategies(), ..PlanOptions::default() }).unwrap();
+        let message = asked.fit(&postgresql).unwrap_err().to_string();
+        assert!(message.starts_with("--strategies: ") && message.contains("savepoint"), "{message}");
+        let file = PlanOptions { strategies: strategies(), ..PlanOptions::default() };
+        let none = PlanOptions::default();
+        let mut planned = Plan::resolve(&none, Some(file), &none, &InitOptions::default()).unwrap();
+        let left_out = planned.fit(&postgresql).unwrap();
+        assert_eq!((left_out.len(), planned.works.len(), planned.cells().len()), (1, 1, 3));
+    }
+
+    #[test]
+    fn versions_of_the_server_give_way_to_a_server_that_is_chosen() {
+        let vary = PlanOptions { vary: Some(words("server-version=14")), ..PlanOptions::default() };
+        let none = PlanOptions::default();
+        let mut asked = resolve(&vary).unwrap();
+        assert_eq!(asked.choose_server(false, None).unwrap(), [""; 0]);
+        assert!(asked.choose_server(true, None).is_err());
+        let mut planned = Plan::resolve(&none, Some(vary), &none, &InitOptions::default()).unwrap();
+        assert_eq!(planned.varied(&planned.cells()[0])["server-version"], "14");
+        assert_eq!(planned.choose_server(true, None).unwrap().len(), 1);
+        assert!(planned.versions.is_empty() && planned.varied(&planned.cells()[0]).is_empty());
     }
 
     #[test]
@@ -578,6 +752,20 @@ mod tests {
             (PlanOptions { time_limit: Some(-1.0), ..PlanOptions::default() }, "--time-limit"),
             (PlanOptions { max_warmup: Some(0.1), ..PlanOptions::default() }, "--max-warmup"),
             (PlanOptions { sweep: Some(true), ..PlanOptions::default() }, "--sweep"),
+            (
+                PlanOptions { strategies: Some(words("retry,retry")), ..PlanOptions::default() },
+                "--strategies",
+            ),
+            (PlanOptions { strategies: Some(words("hope")), ..PlanOptions::default() }, "--strategies"),
+            (PlanOptions { vary: Some(words("color=red")), ..PlanOptions::default() }, "--vary"),
+            (PlanOptions { vary: Some(words("foreign-keys=maybe")), ..PlanOptions::default() }, "--vary"),
+            (PlanOptions { vary: Some(words("scale=0")), ..PlanOptions::default() }, "--vary"),
+            (
+                PlanOptions { vary: Some(words("scale=2")), scale: Some(1), ..PlanOptions::default() },
+                "--vary",
+            ),
+            (PlanOptions { transactions: Some(0), ..PlanOptions::default() }, "--transactions"),
+            (PlanOptions { transactions: Some(1), time: Some(1.0), ..PlanOptions::default() }, "--time"),
         ] {
             let message = message(resolve(&options));
             assert!(message.starts_with(option), "{message}");
@@ -590,15 +778,15 @@ mod tests {
         let path = folder.path().join("plan.toml");
         fs::write(&path, "levels = [\"rc\", \"ser\"]\nclients = [4]\nmax-tries = 3\nscale = 2\n").unwrap();
         let options = PlanOptions { scale: Some(7), ..PlanOptions::default() };
-        let plan = Plan::resolve(&options, Some(&path), &PlanOptions::default()).unwrap();
+        let plan = of_file(&options, &path, &PlanOptions::default()).unwrap();
         assert_eq!((plan.clients.as_slice(), plan.scale), (&[4_usize][..], 7));
         assert_eq!(plan.max_tries, NonZeroU32::new(3));
         // What the file says wins over other defaults, as audit has them.
         let defaults = PlanOptions { clients: Some(vec![16]), rounds: Some(1), ..PlanOptions::default() };
-        let plan = Plan::resolve(&options, Some(&path), &defaults).unwrap();
+        let plan = of_file(&options, &path, &defaults).unwrap();
         assert_eq!((plan.clients.as_slice(), plan.rounds), (&[4_usize][..], 1));
         fs::write(&path, "level = [\"rc\"]\n").unwrap();
-        let unknown = message(Plan::resolve(&PlanOptions::default(), Some(&path), &PlanOptions::default()));
+        let unknown = message(of_file(&PlanOptions::default(), &path, &PlanOptions::default()));
         assert!(unknown.contains("unknown field `level`") && unknown.contains("levels"), "{unknown}");
     }
 
@@ -608,7 +796,7 @@ mod tests {
         fs::write(folder.path().join("mine.sql"), "SELECT 1;\n").unwrap();
         let path = folder.path().join("plan.toml");
         fs::write(&path, "workload = [\"mine.sql@3\", \"select-only\"]\n").unwrap();
-        let plan = Plan::resolve(&PlanOptions::default(), Some(&path), &PlanOptions::default()).unwrap();
+        let plan = of_file(&PlanOptions::default(), &path, &PlanOptions::default()).unwrap();
         assert!(plan.sources.name().ends_with("mine.sql@3+select-only@1"), "{}", plan.sources.name());
     }
 }

@@ -10,9 +10,15 @@ use crate::setup::Setup;
 use crate::target::Target;
 
 /// Whose tables they are.
+#[derive(Debug, Clone)]
 pub enum Tables {
-    /// pgbench's.
-    Pgbench(InitOptions),
+    /// pgbench's, and functions that the scripts call.
+    Pgbench {
+        /// How they look.
+        options: InitOptions,
+        /// SQL that makes the functions.
+        functions: Vec<String>,
+    },
     /// A checked workload's.
     Checked(Chosen),
     /// The user's own.
@@ -27,8 +33,11 @@ impl Tables {
     pub fn make(&self, target: &Target) -> Outcome<Vec<String>> {
         let mut connection = target.open().map_err(Failure::setup)?;
         let notes = match self {
-            Tables::Pgbench(options) => {
-                isobench_database::reset(&mut connection, &target.database, options).map(|note| note.notes)
+            Tables::Pgbench { options, functions } => {
+                isobench_database::reset(&mut connection, &target.database, options).and_then(|done| {
+                    functions.iter().try_for_each(|sql| connection.execute(sql).map(drop))?;
+                    Ok(done.notes)
+                })
             }
             Tables::Checked(chosen) => isobench_workloads::make(&mut connection, &target.database, chosen),
             Tables::Own(setup) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use isobench_database::{Database, Namespace, detect, environment, relation_sizes, settings};
 use isobench_observer::LocalServer;
-use isobench_pgserver::{Server, ServerOptions};
+use isobench_pgserver::{MajorVersion, Server, ServerOptions};
 use isobench_pgwire::{Address, ConnectOptions, Connection, Given, Host, process_environment};
 use isobench_report as report;
 use isobench_runner::Control;
@@ -42,7 +42,7 @@ impl Target {
         clients: usize,
     ) -> Outcome<(Target, Arc<Control>)> {
         let given = given(connection, database);
-        if ConnectOptions::names_server(&given, &process_environment) {
+        if is_named(&given) {
             if embedded.any() {
                 return Err(Failure::setup(
                     "--server-bin, --server-version and --server-setting belong to the embedded PostgreSQL, but a server \
@@ -55,6 +55,35 @@ impl Target {
         }
         enough_connections(embedded, clients)?;
         let control = interrupt::watch()?;
+        Ok((Target::start(embedded)?, control))
+    }
+
+    /// The servers of a plan: the named one, or an embedded one of each version (of whichever there is, without versions), all of
+    /// them running before anything is measured.
+    ///
+    /// # Errors
+    /// As [`Target::find`].
+    pub fn find_all(
+        connection: &ConnectionOptions,
+        embedded: &EmbeddedOptions,
+        versions: &[MajorVersion],
+        clients: usize,
+    ) -> Outcome<(Vec<Target>, Arc<Control>)> {
+        let Some((first, rest)) = versions.split_first() else {
+            let (target, control) = Target::find(connection, None, embedded, clients)?;
+            return Ok((vec![target], control));
+        };
+        let at = |version: &MajorVersion| EmbeddedOptions { version: Some(*version), ..embedded.clone() };
+        let (target, control) = Target::find(connection, None, &at(first), clients)?;
+        let mut targets = vec![target];
+        for version in rest {
+            targets.push(Target::start(&at(version))?);
+        }
+        Ok((targets, control))
+    }
+
+    /// Starts an embedded server.
+    fn start(embedded: &EmbeddedOptions) -> Outcome<Target> {
         let server = start(embedded)?;
         eprintln!(
             "no server is named, so this uses an embedded PostgreSQL {} ({}), {}; fsync is {}",
@@ -64,7 +93,7 @@ impl Target {
             setting_of(embedded, "fsync").unwrap_or("on"),
         );
         let options = embedded_options(&server);
-        Ok((Target::new(Some(server), options, embedded.settings.clone())?, control))
+        Target::new(Some(server), options, embedded.settings.clone())
     }
 
     fn new(
@@ -244,10 +273,19 @@ pub fn named_server(
     database: Option<&str>,
 ) -> Outcome<Option<ConnectOptions>> {
     let given = given(connection, database);
-    if !ConnectOptions::names_server(&given, &process_environment) {
+    if !is_named(&given) {
         return Ok(None);
     }
     resolve(&given).map(Some)
+}
+
+/// True if options or environment name a server.
+pub fn names_server(connection: &ConnectionOptions) -> bool {
+    is_named(&given(connection, None))
+}
+
+fn is_named(given: &Given) -> bool {
+    ConnectOptions::names_server(given, &process_environment)
 }
 
 fn resolve(given: &Given) -> Outcome<ConnectOptions> {

@@ -13,9 +13,10 @@ use isobench_script::{
     Builtin, CommandKind, Mix, Sql, Symbols, Value, Variables, Weighted, builtins, find_builtin,
     is_valid_variable_name, parse, split_weight,
 };
-use isobench_workloads::Chosen;
+use isobench_workloads::{Chosen, pgbench_strategy};
 
 use crate::failure::{Failure, Outcome};
+use crate::round_trips::round_trips;
 
 /// A script's text and where it came from.
 #[derive(Debug, Clone)]
@@ -125,7 +126,14 @@ impl Sources {
     /// # Errors
     /// There is no such workload, variant or parameter.
     pub fn checked_workload(name: &str) -> Outcome<Sources> {
-        let chosen = isobench_workloads::find(name).map_err(Failure::setup)?;
+        Sources::of_checked(isobench_workloads::find(name).map_err(Failure::setup)?)
+    }
+
+    /// The scripts of a checked workload.
+    ///
+    /// # Errors
+    /// A script has an error: a defect of isobench.
+    pub fn of_checked(chosen: Chosen) -> Outcome<Sources> {
         let script = |script: isobench_workloads::Script| Source {
             title: script.name.clone(),
             name: script.name,
@@ -135,6 +143,60 @@ impl Sources {
         };
         let scripts = chosen.scripts().into_iter().map(script).collect();
         Sources { scripts, checked: Some(chosen) }.parsed()
+    }
+
+    /// The same scripts as they are with a strategy, and the SQL that makes the functions they then call.
+    ///
+    /// # Errors
+    /// A script has no such strategy, or is the user's own.
+    pub fn coping(&self, strategy: &str) -> Outcome<(Sources, Vec<String>)> {
+        let mut functions = Vec::new();
+        let mut scripts = Vec::new();
+        for source in &self.scripts {
+            if strategy == "retry" {
+                scripts.push(source.clone());
+                continue;
+            }
+            if source.writes.is_none() {
+                return Err(Failure::setup(format!(
+                    "--strategies: {strategy}: script \"{}\" is your own, and isobench can't rewrite it; write one script for each \
+                     strategy, or leave the option out",
+                    source.name
+                )));
+            }
+            let found = pgbench_strategy(&source.name, strategy)
+                .map_err(|error| Failure::setup(format!("--strategies: {error}")))?;
+            functions.extend(found.setup.iter().map(|sql| (*sql).to_owned()));
+            scripts.push(Source {
+                title: format!("{} with strategy {strategy}", source.name),
+                text: found.script.to_owned(),
+                ..source.clone()
+            });
+        }
+        Ok((Sources { scripts, checked: None }.parsed()?, functions))
+    }
+
+    /// True if a script mentions this variable.
+    ///
+    /// # Errors
+    /// A script has an error.
+    pub fn mentions(&self, variable: &str) -> Outcome<bool> {
+        let mut symbols = Symbols::new();
+        self.parse(&mut symbols)?;
+        Ok(symbols.lookup(variable).is_some())
+    }
+
+    /// The fewest and the most round trips of an attempt of any script.
+    ///
+    /// # Errors
+    /// A script has an error.
+    pub fn round_trips(&self) -> Outcome<(u32, u32)> {
+        let mix = self.parse(&mut Symbols::new())?;
+        let ranges: Vec<(u32, u32)> =
+            mix.scripts().iter().map(|weighted| round_trips(&weighted.script)).collect();
+        let least = ranges.iter().map(|range| range.0).min().unwrap_or(0);
+        let most = ranges.iter().map(|range| range.1).max().unwrap_or(0);
+        Ok((least, most))
     }
 
     fn parsed(self) -> Outcome<Sources> {
@@ -275,9 +337,15 @@ impl Sources {
     /// A script has an error.
     pub fn warnings(&self) -> Outcome<Vec<String>> {
         let mix = self.parse(&mut Symbols::new())?;
-        let several = mix.scripts().iter().filter(|weighted| commit_points(&weighted.script) > 1);
+        // Those that come with isobench know what they do: an advisory lock is taken and released outside of the block.
+        let own = self.scripts.iter().map(|source| self.checked.is_none() && source.writes.is_none());
+        let several = mix
+            .scripts()
+            .iter()
+            .zip(own)
+            .filter(|(weighted, own)| *own && commit_points(&weighted.script) > 1);
         Ok(several
-            .map(|weighted| {
+            .map(|(weighted, _)| {
                 format!(
                     "script \"{}\" commits {} times; after a conflict the whole script is repeated, also what it had \
                      committed already. Put it into one transaction block, or split it into several scripts",

@@ -8,6 +8,7 @@ mod sweep;
 
 use std::num::NonZeroUsize;
 
+use isobench_observer::Observer;
 use isobench_report::{Document, render, summarise};
 use isobench_runner::Control;
 
@@ -20,8 +21,8 @@ use crate::judgement::Judging;
 use crate::observation::observer;
 use crate::options::CompareOptions;
 use crate::output;
-use crate::plan::Plan;
-use crate::target::Target;
+use crate::plan::{self, Plan};
+use crate::target::{Target, names_server};
 
 /// Carries out the comparison and prints its table.
 ///
@@ -51,20 +52,30 @@ pub type Judgements = Vec<Option<String>>;
 /// # Errors
 /// Nothing could be measured.
 pub fn carry_out(options: &CompareOptions) -> Outcome<Comparison> {
-    let plan = Plan::resolve(&options.plan, options.plan_file.as_deref(), &options.defaults)?;
+    let file = options.plan_file.as_deref().map(|name| plan::read(name, options.size())).transpose()?;
+    let mut plan = Plan::resolve(&options.plan, file, &options.defaults, &options.tables.at_scale(1))?;
     let judging = judging(options, &plan)?;
     let files = Files::new(options, &now())?;
-    let (mut target, control) = Target::find(
+    for note in plan.choose_server(names_server(&options.connection), options.embedded.version)? {
+        eprintln!("note: {note}");
+    }
+    let (mut targets, control) = Target::find_all(
         &options.connection,
-        None,
-        &options.embedded,
+        &options.embedded.with(&plan.server_settings),
+        &plan.versions,
         plan.clients.iter().copied().max().unwrap_or(1),
     )?;
-    target.claim_namespace()?;
-    let outcome = measure(options, &plan, judging.as_ref(), &target, &files, &control);
-    let closed = target.close(options.keep);
+    for note in plan.fit(&targets[0].database)? {
+        eprintln!("note: {note}");
+    }
+    for target in &mut targets {
+        target.claim_namespace()?;
+    }
+    let outcome = measure(options, &plan, judging.as_ref(), &targets, &files, &control);
+    // All are closed, whatever becomes of the others.
+    let closed = targets.into_iter().map(|target| target.close(options.keep)).collect::<Vec<Outcome>>();
     let (document, judgements) = outcome?;
-    Ok(Comparison { document, judgements, files, closed })
+    Ok(Comparison { document, judgements, files, closed: closed.into_iter().collect() })
 }
 
 /// How histories are checked, if the scripts make any.
@@ -86,16 +97,16 @@ fn measure(
     options: &CompareOptions,
     plan: &Plan,
     judging: Option<&Judging>,
-    target: &Target,
+    targets: &[Target],
     files: &Files,
     control: &Control,
 ) -> Outcome<(Document, Judgements)> {
-    let tables = plan.tables(options.tables.at_scale(plan.scale));
-    let server = target.describe()?;
-    let cells = level_check(plan, target)?;
-    let observer = (!options.no_observe).then(|| observer(target));
-    let bench = Bench { plan, target, tables: &tables, judging, observer: observer.as_ref(), control };
-    let mut course = Course::begin(bench, server, cells, files, options.live)?;
+    let servers = targets.iter().map(Target::describe).collect::<Outcome<Vec<_>>>()?;
+    let cells = level_check(plan, targets)?;
+    let observers: Vec<Observer> =
+        if options.no_observe { Vec::new() } else { targets.iter().map(observer).collect() };
+    let bench = Bench { plan, targets, judging, observers: &observers, control };
+    let mut course = Course::begin(bench, servers, cells, files, options.live)?;
     course.rounds()?;
     course.sweep()?;
     Ok(course.end())

@@ -77,7 +77,8 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     let job = sessions::reconnecting(job, &connector, &target.database, settings.level);
     let Opened { fleet, effective, .. } = sessions::open(&job, &connector, &target.database, settings.level)?;
     let promised = promised(settings, &effective, target);
-    let books = has_books(settings).then(|| Books::open(&connector, &settings.sources, false));
+    let books = has_books(settings)
+        .then(|| Books::open(&connector, target.database.product, &settings.sources, false));
     let messages = Messages::aloud();
     let Measured { outcome, cpu_s, connecting, logged } =
         load(options, settings, &job, fleet, control, &messages)?;
@@ -228,7 +229,9 @@ fn prepare_tables(options: &RunOptions, settings: &Settings, target: &Target) ->
         let scale = options.scale.unwrap_or(1);
         let tables = match settings.sources.checked() {
             Some(chosen) => WorkloadTables::Checked(chosen.clone()),
-            None => WorkloadTables::Pgbench(options.tables.at_scale(scale)),
+            None => {
+                WorkloadTables::Pgbench { options: options.tables.at_scale(scale), functions: Vec::new() }
+            }
         };
         tables.make(target)?;
         return Ok(unknown(scale));

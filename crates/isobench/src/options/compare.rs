@@ -4,9 +4,11 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
+use isobench_report::Experiment;
 use serde::Deserialize;
 
 use super::{ConnectionOptions, EmbeddedOptions, TableOptions};
+use crate::plan::Size;
 
 /// Options of `isobench compare`.
 #[derive(Debug, Args)]
@@ -18,9 +20,15 @@ pub struct CompareOptions {
     /// What neither options nor plan file say; where this is silent, too, `plan.rs` decides.
     #[arg(skip)]
     pub defaults: PlanOptions,
-    /// Read the plan from this file; options override it
-    #[arg(long = "plan", value_name = "FILE.toml")]
+    /// Repeat a published experiment (see isobench plans), or read the plan from this file; options override it
+    #[arg(long = "plan", value_name = "NAME|FILE.toml")]
     pub plan_file: Option<PathBuf>,
+    /// The plan's small size: of a published experiment about a minute [default]
+    #[arg(long, requires = "plan_file")]
+    pub quick: bool,
+    /// The plan's full size: of a published experiment the published size and time
+    #[arg(long, requires = "plan_file", conflicts_with = "quick")]
+    pub full: bool,
     /// Show the running cell while it is measured: throughput, conflicts, latency, what sessions wait for (on a terminal)
     #[arg(long)]
     pub live: bool,
@@ -65,6 +73,13 @@ pub struct CompareOptions {
     pub connection: ConnectionOptions,
 }
 
+impl CompareOptions {
+    /// Which size of the plan is wanted.
+    pub fn size(&self) -> Size {
+        if self.full { Size::Full } else { Size::Quick }
+    }
+}
+
 /// A plan as it is written: on the command line or, with the same names, in a TOML file.
 #[derive(Debug, Clone, Default, PartialEq, Args, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -75,6 +90,12 @@ pub struct PlanOptions {
     /// Built-in script (tpcb-like, simple-update, select-only) or script file, with @WEIGHT and repeated a mix; or one checked workload, such as registers or write-skew+for-update (see isobench workloads) [default: tpcb-like]
     #[arg(long, short = 'w', value_name = "NAME|FILE[@WEIGHT]")]
     pub workload: Option<Vec<String>>,
+    /// Ways in which the application copes with conflicts, as a factor: retry, procedure, swallow, single-statement, savepoint, for-update, advisory-lock, reorder, or any variant of a checked workload [default: the workload as it is, which retries]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub strategies: Option<Vec<String>>,
+    /// A parameter and its values, as a factor: of the workload (rows=10,1000), of pgbench's tables (scale, foreign-keys=off,on, unlogged-tables, fillfactor, script-scale), a variable of your own scripts, or server-version=14,18; one value sets it (repeatable)
+    #[arg(long, value_name = "NAME=VALUE,VALUE")]
+    pub vary: Option<Vec<String>>,
     /// SQL script that makes the tables of a workload of your own, run before every cell instead of making pgbench's tables
     #[arg(long, value_name = "FILE.sql")]
     pub setup: Option<PathBuf>,
@@ -90,6 +111,9 @@ pub struct PlanOptions {
     /// Seconds measured in each cell [default: 2.5]
     #[arg(long, short = 'T', value_name = "SECONDS")]
     pub time: Option<f64>,
+    /// Transactions of each client in each cell, instead of a time
+    #[arg(long, short = 't', value_name = "NUM")]
+    pub transactions: Option<u64>,
     /// Seconds run before measuring, in each cell; repeated until the rate is steady [default: 0.5]
     #[arg(long, value_name = "SECONDS")]
     pub warmup: Option<f64>,
@@ -135,4 +159,13 @@ pub struct PlanOptions {
     /// Refuse a level that the server runs as another one
     #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL")]
     pub strict_levels: Option<bool>,
+    /// Only in a plan's file: settings of the embedded server, such as `autovacuum=off`; --server-setting adds to them
+    #[arg(skip)]
+    pub server_settings: Option<Vec<String>>,
+    /// Only in a plan's file: what its full size changes
+    #[arg(skip)]
+    pub full: Option<Box<PlanOptions>>,
+    /// Only in a plan's file: the published experiment that it repeats
+    #[arg(skip)]
+    pub experiment: Option<Experiment>,
 }

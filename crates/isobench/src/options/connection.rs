@@ -42,13 +42,25 @@ pub struct EmbeddedOptions {
 }
 
 impl EmbeddedOptions {
+    /// The same with a plan's settings, which those of the command line override.
+    #[must_use]
+    pub fn with(&self, settings: &[(String, String)]) -> EmbeddedOptions {
+        let named = |name: &str| self.settings.iter().any(|(known, _)| known == name);
+        let plans = settings.iter().filter(|(name, _)| !named(name));
+        EmbeddedOptions { settings: plans.chain(&self.settings).cloned().collect(), ..self.clone() }
+    }
+
     /// True if any of them was given, which makes no sense with a server that is named.
     pub fn any(&self) -> bool {
         self.bin.is_some() || self.version.is_some() || !self.settings.is_empty()
     }
 }
 
-fn setting(text: &str) -> Result<(String, String), String> {
+/// A setting of the server.
+///
+/// # Errors
+/// In words, it has another form.
+pub fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => {
             Ok((name.trim().to_owned(), value.trim().to_owned()))

@@ -14,7 +14,7 @@ use crate::cell::{Bench, Measured, refusal};
 use crate::display::Display;
 use crate::environment::{client, command, now};
 use crate::failure::{Failure, Outcome};
-use crate::plan::{CellPlan, Plan, cell_entry, count};
+use crate::plan::{CellPlan, Plan, count};
 use crate::target::Target;
 
 /// A comparison under way.
@@ -44,18 +44,22 @@ impl<'a> Course<'a> {
     /// A script can't be read any more.
     pub fn begin(
         bench: Bench<'a>,
-        server: Server,
+        servers: Vec<Server>,
         entries: Vec<Cell>,
         files: &'a Files,
         live: bool,
     ) -> Outcome<Course<'a>> {
-        let (plan, target) = (bench.plan, bench.target);
+        let (plan, target) = (bench.plan, &bench.targets[0]);
         let cells = plan.cells();
-        let mut document = Document::new(server, client(target), plan.document(&target.server_settings));
-        document.plan.observe = bench.observer.is_some();
+        let mut servers = servers.into_iter();
+        let server = servers.next().unwrap_or_default();
+        let mut document = Document::new(server, client(target), plan.document(&target.server_settings)?);
+        document.other_servers = servers.collect();
+        document.experiment.clone_from(&plan.experiment);
+        document.plan.observe = !bench.observers.is_empty();
         document.started_at = Some(now());
         document.command = command();
-        document.warnings = plan.sources.warnings()?;
+        document.warnings = plan.warnings()?;
         document.cells = entries;
         for warning in &document.warnings {
             eprintln!("warning: {warning}");
@@ -134,7 +138,7 @@ impl<'a> Course<'a> {
                 // Without a single result there is nothing to report but the error.
                 Err(failure) if self.document.cells.iter().all(|cell| cell.rounds.is_empty()) => {
                     self.display.close();
-                    return Err(with_log(failure, self.bench.target));
+                    return Err(with_log(failure, self.bench.target(&cell)));
                 }
                 Err(failure) => {
                     self.document.incomplete_reason = Some(failure.to_string());
@@ -149,7 +153,7 @@ impl<'a> Course<'a> {
     /// Measures a cell and shows it meanwhile.
     pub(super) fn measure(&mut self, cell: &CellPlan, number: u32) -> Outcome<Measured> {
         let (plan, display) = (self.bench.plan, &self.display);
-        let observer = self.bench.observer;
+        let observer = self.bench.observer(cell);
         display.preparing(plan, cell, number);
         self.bench.measure(cell, number, &mut |elapsed, progress| {
             let waits = observer.filter(|_| display.is_live()).map(crate::observation::waits_now);
@@ -177,7 +181,7 @@ impl<'a> Course<'a> {
             round.errors.first().cloned().unwrap_or_else(|| "clients ended before their time".to_owned())
         });
         if self.document.server.relations.is_empty() {
-            self.document.server.relations = self.bench.target.relations();
+            self.document.server.relations = self.bench.target(&self.cells[index]).relations();
         }
         let entry = &mut self.document.cells[index];
         if entry.rounds.is_empty() {
@@ -217,27 +221,30 @@ impl<'a> Course<'a> {
 ///
 /// # Errors
 /// The server is gone, or a level is refused.
-pub fn level_check(plan: &Plan, target: &Target) -> Outcome<Vec<Cell>> {
-    let mut connection = target.open().map_err(Failure::setup)?;
-    let product = target.database.product;
+pub fn level_check(plan: &Plan, targets: &[Target]) -> Outcome<Vec<Cell>> {
+    let open = |target: &Target| target.open().map_err(Failure::setup);
+    let mut connections = targets.iter().map(open).collect::<Outcome<Vec<_>>>()?;
+    let mut told = Vec::new();
     let mut entries = Vec::new();
     for cell in &plan.cells() {
+        let product = targets[cell.server].database.product;
+        let connection = &mut connections[cell.server];
         connection.execute(&product.set_level(cell.level)).map_err(Failure::setup)?;
-        let effective = product.read_effective(&mut connection).map_err(Failure::setup)?;
+        let effective = product.read_effective(connection).map_err(Failure::setup)?;
         if effective.differs_from(cell.level) {
             if plan.strict_levels {
                 return Err(Failure::setup(refusal(cell, &effective)));
             }
-            if !cell.calibration {
+            if !told.contains(&(cell.server, cell.level)) {
                 eprintln!("warning: {} was asked for, but the server runs {effective}", cell.level);
+                told.push((cell.server, cell.level));
             }
         }
-        let level = CellLevel::new(Some(cell.level), effective);
-        let mut entry = cell_entry(&plan.sources, plan.scale, &plan.spec(cell), level);
-        entry.calibration = cell.calibration;
-        entries.push(entry);
+        entries.push(plan.entry(cell, CellLevel::new(Some(cell.level), effective)));
     }
-    connection.close();
+    for connection in connections {
+        connection.close();
+    }
     Ok(entries)
 }
 
