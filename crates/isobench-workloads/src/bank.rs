@@ -32,8 +32,7 @@ pub static BANK: Workload = Workload {
     variants: &[Variant {
         name: "for-update",
         summary: "Transfers read with SELECT … FOR UPDATE, audits with FOR SHARE, so that they wait for each other at any level",
-        tables: &[],
-        invariants: &[],
+        ..Variant::LINES
     }],
     invariants: &[Invariant {
         name: "total-unchanged",

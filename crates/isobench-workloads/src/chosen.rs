@@ -7,7 +7,7 @@ use isobench_script::{ParseError, Value};
 
 use crate::pieces::{fill, select, statements};
 use crate::unknown::{UnknownWorkload, list};
-use crate::workload::{Invariant, Parameter, Variant, Weight, Workload};
+use crate::workload::{Invariant, Parameter, ScriptFile, Variant, Weight, Workload};
 
 /// A workload as somebody wants it.
 #[derive(Debug, Clone)]
@@ -159,12 +159,12 @@ impl Chosen {
     /// The scripts that are drawn at all.
     pub fn scripts(&self) -> Vec<Script> {
         let wanted: Vec<&str> = self.variant.iter().map(|variant| variant.name).collect();
-        let scripts = self.workload.scripts;
+        let scripts = self.script_files();
         let name = |script: &str| match scripts {
             [_] => self.workload.name.to_owned(),
             _ => format!("{}/{script}", self.workload.name),
         };
-        let script = |file: &crate::ScriptFile| Script {
+        let script = |file: &ScriptFile| Script {
             name: name(file.name),
             text: select(file.text, &wanted),
             weight: self.weight(file.weight),
@@ -185,7 +185,7 @@ impl Chosen {
     pub fn files(&self, database: &Database) -> Vec<(String, String)> {
         let mut files = vec![("tables.sql".to_owned(), self.setup_text(database))];
         let names =
-            self.workload.scripts.iter().filter(|file| self.weight(file.weight) > 0).map(|file| file.name);
+            self.script_files().iter().filter(|file| self.weight(file.weight) > 0).map(|file| file.name);
         for (name, script) in names.zip(self.scripts()) {
             let used = self.workload.parameters.iter().filter(|parameter| uses(&script.text, parameter.name));
             let sets = used.map(|parameter| {
@@ -202,7 +202,16 @@ impl Chosen {
         if database.product.dialect.fillfactor {
             wanted.push("fillfactor");
         }
-        self.filled(&select(self.workload.setup, &wanted))
+        let functions = self.variant.map_or("", |variant| variant.setup);
+        self.filled(&(select(self.workload.setup, &wanted) + functions))
+    }
+
+    /// The scripts' files: the variant's own, or the workload's.
+    fn script_files(&self) -> &'static [ScriptFile] {
+        match self.variant {
+            Some(Variant { scripts, .. }) if !scripts.is_empty() => scripts,
+            _ => self.workload.scripts,
+        }
     }
 
     fn filled(&self, text: &str) -> String {
@@ -228,7 +237,7 @@ impl Chosen {
 
     /// True if the scripts say what they read and write, so that their history can be checked.
     pub fn is_checked(&self) -> bool {
-        self.workload.scripts.iter().any(|script| script.text.contains("--@ "))
+        self.script_files().iter().any(|script| script.text.contains("--@ "))
     }
 
     /// A parameter's value.
@@ -240,11 +249,15 @@ impl Chosen {
     fn weight(&self, weight: Weight) -> u64 {
         match weight {
             Weight::Fixed(weight) => weight,
-            Weight::Parameter(name) => {
-                let value = self.value(name).and_then(|value| value.as_int().ok());
-                value.and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
-            }
+            Weight::Parameter(name) => self.number(name),
+            Weight::Unless(name) => u64::from(self.number(name) == 0),
         }
+    }
+
+    /// A parameter that counts something.
+    fn number(&self, name: &str) -> u64 {
+        let value = self.value(name).and_then(|value| value.as_int().ok());
+        value.and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
     }
 
     /// Checks what parameters must be together.
@@ -260,10 +273,10 @@ impl Chosen {
                 });
             }
         }
-        if self.workload.scripts.iter().all(|script| self.weight(script.weight) == 0) {
-            let weights = self.workload.scripts.iter().filter_map(|script| match script.weight {
+        if self.script_files().iter().all(|script| self.weight(script.weight) == 0) {
+            let weights = self.script_files().iter().filter_map(|script| match script.weight {
                 Weight::Parameter(name) => Some(name),
-                Weight::Fixed(_) => None,
+                Weight::Fixed(_) | Weight::Unless(_) => None,
             });
             return Err(UnknownWorkload::NoWeight { workload: self.workload.name, weights: list(weights) });
         }

@@ -31,10 +31,12 @@ mod invariants;
 mod list_append;
 mod long_fork;
 mod mytab;
+mod orders;
 mod pgbench;
 mod pieces;
 mod receipts;
 mod registers;
+mod scan;
 mod sibench;
 mod smallbank;
 mod strategy;
@@ -57,14 +59,16 @@ pub fn all() -> &'static [&'static Workload] {
     &WORKLOADS
 }
 
-static WORKLOADS: [&Workload; 9] = [
+static WORKLOADS: [&Workload; 11] = [
     &registers::REGISTERS,
     &list_append::LIST_APPEND,
     &bank::BANK,
     &write_skew::WRITE_SKEW,
     &mytab::MYTAB,
     &long_fork::LONG_FORK,
+    &orders::ORDERS,
     &smallbank::SMALLBANK,
     &sibench::SIBENCH,
     &receipts::RECEIPTS,
+    &scan::SCAN,
 ];

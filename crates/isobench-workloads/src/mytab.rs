@@ -25,7 +25,7 @@ pub static MYTAB: Workload = Workload {
         summary: "Each transaction first writes the pair's row in a table made for that. (There is no variant for-update: \
                   rows that aren't there yet can't be locked.)",
         tables: &["mytab_pairs"],
-        invariants: &[],
+        ..Variant::LINES
     }],
     invariants: &[Invariant {
         name: "each-pair-in-order",

@@ -50,6 +50,7 @@ pub static RECEIPTS: Workload = Workload {
                   JOIN (SELECT batch, count(*) AS total FROM receipts GROUP BY batch) AS batches ON batches.batch = reports.batch \
                   WHERE total <> receipts",
         }],
+        ..Variant::LINES
     }],
     invariants: &[],
     assertions: &[],

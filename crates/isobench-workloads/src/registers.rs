@@ -41,8 +41,7 @@ pub static REGISTERS: Workload = Workload {
     variants: &[Variant {
         name: "for-update",
         summary: "Registers are read with SELECT … FOR UPDATE, so that at read committed no update is lost either",
-        tables: &[],
-        invariants: &[],
+        ..Variant::LINES
     }],
     invariants: &[Invariant {
         name: "increments-counted",

@@ -59,26 +59,24 @@ pub static SMALLBANK: Workload = Workload {
         Variant {
             name: "promote-wt",
             summary: "WriteCheck also updates the saving account it read (PromoteWT-upd)",
-            tables: &[],
-            invariants: &[],
+            ..Variant::LINES
         },
         Variant {
             name: "promote-bw",
             summary: "Balance also updates the checking account it read (PromoteBW-upd)",
-            tables: &[],
-            invariants: &[],
+            ..Variant::LINES
         },
         Variant {
             name: "materialize-wt",
             summary: "WriteCheck and TransactSaving update the customer's row in a table made for that (MaterializeWT)",
             tables: &["conflict"],
-            invariants: &[],
+            ..Variant::LINES
         },
         Variant {
             name: "materialize-bw",
             summary: "Balance and WriteCheck update the customer's row in a table made for that (MaterializeBW)",
             tables: &["conflict"],
-            invariants: &[],
+            ..Variant::LINES
         },
     ],
     invariants: &[

@@ -51,6 +51,8 @@ pub enum Weight {
     Fixed(u64),
     /// What this parameter says.
     Parameter(&'static str),
+    /// 1 if this parameter is 0, else 0: the script of a switch that is off.
+    Unless(&'static str),
 }
 
 /// Something that can be set.
@@ -75,6 +77,10 @@ pub struct Variant {
     pub summary: &'static str,
     /// Tables that only this variant has, in the order of their creation.
     pub tables: &'static [&'static str],
+    /// SQL that makes its functions, after the tables; running it again does no harm.
+    pub setup: &'static str,
+    /// Its own scripts in place of the workload's; empty: those of the workload, with the lines that are marked for the variant.
+    pub scripts: &'static [ScriptFile],
     /// What must hold in them, too.
     pub invariants: &'static [Invariant],
 }
@@ -97,6 +103,12 @@ pub struct Assertion {
     pub name: &'static str,
     /// What must hold, in a sentence.
     pub meaning: &'static str,
+}
+
+impl Variant {
+    /// Nothing but the lines `--+NAME` in the workload's own files.
+    pub(crate) const LINES: Variant =
+        Variant { name: "", summary: "", tables: &[], setup: "", scripts: &[], invariants: &[] };
 }
 
 impl Parameter {

@@ -24,15 +24,14 @@ pub static WRITE_SKEW: Workload = Workload {
         Variant {
             name: "for-update",
             summary: "The shift is read with SELECT … FOR UPDATE, so that its transactions wait for each other at any level",
-            tables: &[],
-            invariants: &[],
+            ..Variant::LINES
         },
         Variant {
             name: "materialized-conflict",
             summary: "Each transaction first updates the shift's row in a table made for that, so that two of a shift conflict at \
                       any level",
             tables: &["shifts"],
-            invariants: &[],
+            ..Variant::LINES
         },
     ],
     invariants: &[Invariant {

@@ -76,6 +76,8 @@ fn pgbench(bin: &Path, server: &Server, folder: &Path, chosen: &Chosen, protocol
         "1",
         "-D",
         &format!("attempt_id={ATTEMPT}"),
+        "-D",
+        "attempt=1",
     ]);
     for (index, script) in chosen.scripts().iter().enumerate() {
         let path = folder.join(format!("{index}.sql"));
@@ -103,7 +105,7 @@ struct Violation {
 
 /// What no serial execution does. The statements are those of the scripts, by hand.
 #[rustfmt::skip]
-const VIOLATIONS: [Violation; 8] = [
+const VIOLATIONS: [Violation; 10] = [
     Violation {
         workload: "registers",
         level: "read committed",
@@ -173,6 +175,40 @@ const VIOLATIONS: [Violation; 8] = [
             ('a', "COMMIT"),
         ],
         found: &[("each-pair-in-order", 1)],
+    },
+    // Two orders of one product, whose price is 24.
+    Violation {
+        workload: "orders",
+        level: "read committed",
+        steps: &[
+            ('a', "SELECT price, stock FROM products WHERE id = 2"),
+            ('a', "SELECT revenue FROM shops WHERE id = 1"),
+            ('b', "SELECT price, stock FROM products WHERE id = 2"),
+            ('b', "SELECT revenue FROM shops WHERE id = 1"),
+            ('a', "UPDATE products SET stock = 999999998, sold = sold + 2 WHERE id = 2"),
+            ('a', "UPDATE shops SET revenue = 48 WHERE id = 1"),
+            ('a', "COMMIT"),
+            ('b', "UPDATE products SET stock = 999999999, sold = sold + 1 WHERE id = 2"),
+            ('b', "UPDATE shops SET revenue = 24 WHERE id = 1"),
+            ('b', "COMMIT"),
+        ],
+        found: &[("revenue-agrees", 48), ("stock-agrees", 2)],
+    },
+    // Two products of one shop.
+    Violation {
+        workload: "orders",
+        level: "read committed",
+        steps: &[
+            ('a', "SELECT revenue FROM shops WHERE id = 1"),
+            ('b', "SELECT revenue FROM shops WHERE id = 1"),
+            ('a', "UPDATE products SET stock = 999999999, sold = sold + 1 WHERE id = 1"),
+            ('a', "UPDATE shops SET revenue = 17 WHERE id = 1"),
+            ('a', "COMMIT"),
+            ('b', "UPDATE products SET stock = 999999999, sold = sold + 1 WHERE id = 2"),
+            ('b', "UPDATE shops SET revenue = 24 WHERE id = 1"),
+            ('b', "COMMIT"),
+        ],
+        found: &[("revenue-agrees", 17), ("stock-agrees", 0)],
     },
     Violation {
         workload: "smallbank:customers=10,hotspot=5",
