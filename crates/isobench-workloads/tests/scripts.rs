@@ -38,7 +38,9 @@ fn observations_tell_of_tables_and_assertions_that_exist() {
                 match &observation.what {
                     Observed::Holds { name, .. } => found.insert(name.clone()),
                     other => {
-                        assert!(tables.contains(other.table().unwrap()), "{}", observation.text);
+                        // What was swallowed or repeated inside the server is of no table.
+                        let known = other.table().is_none_or(|table| tables.contains(table));
+                        assert!(known, "{}", observation.text);
                         continue;
                     }
                 };
