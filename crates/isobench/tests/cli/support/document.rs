@@ -56,10 +56,15 @@ fn check_books(round: &Value) {
     let sum = |group: &str, names: &[&str]| -> u64 {
         names.iter().map(|name| count(round, &format!("/{group}/{name}"))).sum()
     };
-    let attempts = sum("attempts", &["committed", "retried", "given_up", "ambiguous", "cut_off", "errored"]);
+    // Left out where there are none.
+    let swallowed = round["attempts"]["swallowed"].as_u64().unwrap_or(0);
+    assert_eq!(swallowed, round["transactions"]["swallowed"].as_u64().unwrap_or(0));
+    let attempts =
+        sum("attempts", &["committed", "retried", "given_up", "ambiguous", "cut_off", "errored"]) + swallowed;
     assert_eq!(count(round, "/attempts/started"), attempts, "attempts don't balance: {}", round["attempts"]);
     let transactions =
-        sum("transactions", &["committed", "given_up", "ambiguous", "cut_off", "errored", "skipped"]);
+        sum("transactions", &["committed", "given_up", "ambiguous", "cut_off", "errored", "skipped"])
+            + swallowed;
     let total = count(round, "/transactions/total");
     assert_eq!(total, transactions, "transactions don't balance: {}", round["transactions"]);
     assert_eq!(count(round, "/attempts/committed"), count(round, "/transactions/committed"));

@@ -1,0 +1,91 @@
+//! The published experiments: listed, printed, and repeated by one command.
+
+use crate::compare::words;
+use crate::support::document::{self, cells, rounds};
+use crate::support::scene::Scene;
+
+/// Every plan.
+const PLANS: [&str; 7] =
+    ["e1-dbist", "e2-pachot", "e3-pato", "e4-digoal", "e5-heikki", "smallbank", "sibench"];
+
+#[test]
+fn plans_are_listed_and_printed() {
+    let scene = Scene::new();
+    let list = scene.run(&["plans"]).expect(0).stdout;
+    for plan in PLANS {
+        assert!(list.contains(&format!("\n{plan}: ")), "{list}");
+        let text = scene.run(&["plans", plan]).expect(0).stdout;
+        // What is printed is a plan: a server that isn't there is asked for before anything else is wrong.
+        scene.write("mine.toml", &text);
+        for size in ["--quick", "--full"] {
+            let line = format!("compare --plan mine.toml {size} -d postgresql:///none?host=/nonexistent");
+            scene.run(&words(&line)).expect(1).says(&["/nonexistent"]);
+        }
+    }
+    assert_eq!(list.matches("\n  quick").count(), PLANS.len());
+    scene.run(&["plans", "e6"]).expect(1).says(&["\"e6\"", "e5-heikki"]);
+}
+
+/// Runs a plan in the shortest form there is: a few transactions, one round.
+fn repeat(plan: &str, options: &str) {
+    let Some(scene) = Scene::with_server(&format!("published experiment {plan}")) else { return };
+    let line = format!("compare --plan {plan} --warmup 0 --rounds 1 --json out.json {options}");
+    let finished = scene.run(&words(&line)).expect(0);
+    scene.assert_clean();
+    let document = document::read(&scene, "out.json");
+    assert_eq!(document["experiment"]["name"], plan);
+    assert_eq!(document["experiment"]["size"], "quick");
+    assert!(finished.stdout.contains(document["experiment"]["title"].as_str().expect("a title")));
+    assert!(finished.stdout.contains("What the original missed"), "{}", finished.stdout);
+    assert!(cells(&document).len() > 1 && rounds(&document).all(|round| round["complete"] == true));
+    // Every published row has a cell of ours beside it.
+    for row in document["experiment"]["published"].as_array().expect("rows") {
+        let matches = |cell: &&serde_json::Value| {
+            row["cell"].as_object().expect("a selector").iter().all(|(factor, value)| match factor.as_str() {
+                "level" => cell["level"]["requested"] == *value,
+                "varied" => value
+                    .as_object()
+                    .expect("parameters")
+                    .iter()
+                    .all(|(name, value)| cell["varied"][name] == *value),
+                factor => cell[factor] == *value,
+            })
+        };
+        assert!(cells(&document).iter().any(|cell| matches(&cell)), "{plan}: {row:#}");
+    }
+}
+
+#[test]
+fn a_single_statement_against_a_block() {
+    repeat("e1-dbist", "--transactions 10");
+}
+
+#[test]
+fn a_procedure_against_the_client() {
+    repeat("e2-pachot", "--transactions 10");
+}
+
+#[test]
+fn four_levels() {
+    repeat("e3-pato", "--transactions 20");
+}
+
+#[test]
+fn swallowed_conflicts() {
+    repeat("e4-digoal", "--transactions 5");
+}
+
+#[test]
+fn predicate_locks_of_a_scan() {
+    repeat("e5-heikki", "--transactions 2");
+}
+
+#[test]
+fn smallbank() {
+    repeat("smallbank", "--transactions 10");
+}
+
+#[test]
+fn sibench() {
+    repeat("sibench", "--transactions 10");
+}
