@@ -300,7 +300,7 @@ fn write(text: &str) {
 }
 
 /// A cell, by what varies between cells.
-fn name(plan: &Plan, cell: &CellPlan) -> String {
+pub fn name(plan: &Plan, cell: &CellPlan) -> String {
     let backoff = if plan.backoff.len() > 1 { format!(", backoff {}", cell.backoff) } else { String::new() };
     let rate = cell.rate.map_or_else(String::new, |rate| format!(", {rate:.0} per s wanted"));
     let again = if cell.calibration { ", once more" } else { "" };

@@ -252,15 +252,20 @@ impl Plan {
         })
     }
 
-    /// Adapts the plan to the server that the options choose: what the plan's file says of the embedded one gives way to it.
+    /// Adapts the plan to the server that the options name, or the programs of the embedded one that they choose: what the plan's
+    /// file says gives way.
     /// Returns what gives way, in words.
     ///
     /// # Errors
     /// The user asked for versions of the embedded server as well as for another server.
-    pub fn choose_server(&mut self, named: bool, version: Option<MajorVersion>) -> Outcome<Vec<String>> {
+    pub fn choose_server(&mut self, named: bool, embedded: bool) -> Outcome<Vec<String>> {
         let mut notes = Vec::new();
-        if !self.versions.is_empty() && (named || version.is_some()) {
-            let why = if named { "a server is named" } else { "--server-version names one" };
+        if !self.versions.is_empty() && (named || embedded) {
+            let why = if named {
+                "a server is named"
+            } else {
+                "--server-version or --server-bin chooses another one"
+            };
             if !self.versions_of_file {
                 return Err(wrong(
                     "vary",
@@ -704,11 +709,11 @@ mod tests {
         let vary = PlanOptions { vary: Some(words("server-version=14")), ..PlanOptions::default() };
         let none = PlanOptions::default();
         let mut asked = resolve(&vary).unwrap();
-        assert_eq!(asked.choose_server(false, None).unwrap(), [""; 0]);
-        assert!(asked.choose_server(true, None).is_err());
+        assert_eq!(asked.choose_server(false, false).unwrap(), [""; 0]);
+        assert!(asked.choose_server(true, false).is_err());
         let mut planned = Plan::resolve(&none, Some(vary), &none, &InitOptions::default()).unwrap();
         assert_eq!(planned.varied(&planned.cells()[0])["server-version"], "14");
-        assert_eq!(planned.choose_server(true, None).unwrap().len(), 1);
+        assert_eq!(planned.choose_server(true, false).unwrap().len(), 1);
         assert!(planned.versions.is_empty() && planned.varied(&planned.cells()[0]).is_empty());
     }
 

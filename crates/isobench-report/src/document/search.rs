@@ -2,6 +2,8 @@
 //!
 //! Not here: how it is searched.
 
+use std::collections::BTreeMap;
+
 use isobench_isolation::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +34,12 @@ pub struct SweepResult {
     pub clients: u32,
     /// The retry policy.
     pub backoff: String,
+    /// The strategy against conflicts; null if the plan doesn't vary it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<String>,
+    /// What else the plan varies, each with its value here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub varied: BTreeMap<String, String>,
     /// The latency limit in milliseconds.
     pub limit_ms: f64,
     /// Committed transactions per second in a closed loop, where the search began.
@@ -43,6 +51,16 @@ pub struct SweepResult {
     pub lowest_missed: Option<f64>,
     /// Every rate that was tried, in the order of trying.
     pub tried: Vec<SweepStep>,
+}
+
+impl SweepResult {
+    /// The level, the strategy, and what else varies, in words.
+    pub fn name(&self) -> String {
+        let level =
+            self.level.map_or_else(|| "the server's default level".to_owned(), |level| level.to_string());
+        let varied = self.varied.iter().map(|(name, value)| format!("{name} {value}"));
+        std::iter::once(level).chain(self.strategy.clone()).chain(varied).collect::<Vec<_>>().join(", ")
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]

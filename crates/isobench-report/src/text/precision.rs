@@ -95,8 +95,7 @@ fn resolution(document: &Document) -> Option<String> {
 }
 
 fn sweep(found: &SweepResult) -> String {
-    let level =
-        found.level.map_or_else(|| "the server's default level".to_owned(), |level| level.to_string());
+    let level = found.name();
     let limit = format!("{} ms", short(found.limit_ms));
     let closed = format!("in a closed loop it commits {} per second", short(found.capacity));
     match (found.highest_kept, found.lowest_missed) {

@@ -146,6 +146,8 @@ fn sweep(cell: &Cell, highest: f64) -> SweepResult {
         level: cell.level.requested,
         clients: cell.clients,
         backoff: cell.backoff.clone(),
+        strategy: cell.strategy.clone(),
+        varied: cell.varied.clone(),
         limit_ms: 50.0,
         capacity: highest * 1.4,
         highest_kept: Some(highest),

@@ -32,7 +32,10 @@ fn reports(document: &Document, judgements: &Judgements) -> String {
     let mut text = String::new();
     for (cell, judgement) in document.cells.iter().zip(judgements) {
         let Some(judgement) = judgement else { continue };
-        let heading = format!("{}, {}, {} clients", cell.workload, cell.level.name(), cell.clients);
+        let strategy = cell.strategy.as_ref().map_or_else(String::new, |name| format!(", {name}"));
+        let varied = cell.varied.iter().map(|(name, value)| format!(", {name} {value}")).collect::<String>();
+        let heading =
+            format!("{}, {}{strategy}, {} clients{varied}", cell.workload, cell.level.name(), cell.clients);
         // Writing to a String can't fail.
         let _ = writeln!(text, "{heading}\n{}\n{judgement}", "═".repeat(heading.chars().count()));
     }

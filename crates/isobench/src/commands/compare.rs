@@ -56,7 +56,7 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Comparison> {
     let mut plan = Plan::resolve(&options.plan, file, &options.defaults, &options.tables.at_scale(1))?;
     let judging = judging(options, &plan)?;
     let files = Files::new(options, &now())?;
-    for note in plan.choose_server(names_server(&options.connection), options.embedded.version)? {
+    for note in plan.choose_server(names_server(&options.connection), options.embedded.chooses())? {
         eprintln!("note: {note}");
     }
     let (mut targets, control) = Target::find_all(

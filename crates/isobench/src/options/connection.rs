@@ -42,6 +42,11 @@ pub struct EmbeddedOptions {
 }
 
 impl EmbeddedOptions {
+    /// True if they say which programs to use.
+    pub fn chooses(&self) -> bool {
+        self.bin.is_some() || self.version.is_some()
+    }
+
     /// The same with a plan's settings, which those of the command line override.
     #[must_use]
     pub fn with(&self, settings: &[(String, String)]) -> EmbeddedOptions {
@@ -52,7 +57,7 @@ impl EmbeddedOptions {
 
     /// True if any of them was given, which makes no sense with a server that is named.
     pub fn any(&self) -> bool {
-        self.bin.is_some() || self.version.is_some() || !self.settings.is_empty()
+        self.chooses() || !self.settings.is_empty()
     }
 }
 

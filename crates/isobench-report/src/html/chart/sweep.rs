@@ -45,10 +45,6 @@ pub fn figure(document: &Document) -> Option<Figure> {
     })
 }
 
-fn level(sweep: &SweepResult) -> &'static str {
-    sweep.level.map_or("the server's default level", |level| level.name())
-}
-
 /// What else was the same for all rates.
 fn factors(sweep: &SweepResult) -> String {
     format!("{}, backoff {}", counted(sweep.clients.into(), "client"), sweep.backoff)
@@ -67,7 +63,7 @@ fn found(sweep: &SweepResult) -> String {
 fn sentence(sweep: &SweepResult) -> String {
     format!(
         "{}, {}: {}; limit {} ms; {} tried; in a closed loop {} per s",
-        level(sweep),
+        sweep.name(),
         factors(sweep),
         found(sweep),
         short(sweep.limit_ms),
@@ -89,7 +85,7 @@ fn plot(sweep: &SweepResult, all: &[&SweepResult], top: f64) -> (Markup, f64) {
     let loops = along.at(sweep.capacity);
     let result = found(sweep);
     let marks = html! {
-        (text("label", (0.0, top + 17.0), level(sweep), WIDTH - width_of(&result) - 10.0))
+        (text("label", (0.0, top + 17.0), &sweep.name(), WIDTH - width_of(&result) - 10.0))
         (text("note", (0.0, top + LINE + 15.0), &factors(sweep), WIDTH))
         text class="end" x=(u(WIDTH)) y=(u(top + 17.0)) { (result) }
         (plot.rising(&up, 4, "p99, ms"))
@@ -129,7 +125,7 @@ fn data(sweeps: &[&SweepResult]) -> String {
     for sweep in sweeps {
         for step in &sweep.tried {
             data.row(vec![
-                sweep.level.map_or_else(String::new, |level| level.to_string()),
+                sweep.name(),
                 sweep.clients.to_string(),
                 sweep.backoff.clone(),
                 number(Some(sweep.limit_ms)),

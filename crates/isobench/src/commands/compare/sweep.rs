@@ -7,8 +7,9 @@ use isobench_report::{Round, SweepResult, SweepStep, summarise};
 use isobench_stats::Sweep;
 
 use super::course::{Course, Goes};
+use crate::display::name;
 use crate::failure::Outcome;
-use crate::plan::{CellPlan, count};
+use crate::plan::{CellPlan, Plan, count};
 
 /// A rate is kept if this share of the transactions that were due commit within the limit.
 const SHARE: f64 = 0.99;
@@ -40,7 +41,7 @@ impl Course<'_> {
             .filter(|(cell, _)| !cell.calibration)
             .map(|(cell, entry)| {
                 let capacity = entry.summary.tps.mean.unwrap_or(0.0);
-                Search::new(*cell, capacity, limit.as_secs_f64() * 1e3)
+                Search::new(plan, *cell, capacity, limit.as_secs_f64() * 1e3)
             })
             .collect();
         let mut number = plan.rounds;
@@ -88,9 +89,8 @@ impl Course<'_> {
         }
         let step = step(rate, &round);
         self.display.say(&format!(
-            "sweep: {}, {} clients, {rate} per second: {:.1} % within the limit",
-            cell.level,
-            cell.clients,
+            "sweep: {}: {:.1} % within the limit",
+            name(self.bench.plan, &cell),
             step.within_limit * 100.0
         ));
         search.sweep.answer(rate, step.kept);
@@ -100,11 +100,13 @@ impl Course<'_> {
 }
 
 impl Search {
-    fn new(cell: CellPlan, capacity: f64, limit_ms: f64) -> Search {
+    fn new(plan: &Plan, cell: CellPlan, capacity: f64, limit_ms: f64) -> Search {
         let found = SweepResult {
             level: Some(cell.level),
             clients: count(cell.clients),
             backoff: cell.backoff.to_string(),
+            strategy: plan.works[cell.work].strategy.clone(),
+            varied: plan.varied(&cell),
             limit_ms,
             capacity,
             highest_kept: None,
