@@ -7,4 +7,5 @@ mod language;
 mod links;
 mod markdown;
 mod plan_file;
+mod plans;
 mod result_format;

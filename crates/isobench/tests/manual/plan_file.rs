@@ -7,16 +7,20 @@ use crate::commands::{help, long_options};
 use crate::markdown::{blocks, page};
 
 /// Options of `compare` in its first group that say what to do with the plan, and so are no part of it.
-const NOT_IN_A_PLAN: [&str; 6] = ["--plan", "--json", "--csv", "--keep", "--live", "--no-observe"];
+pub const NOT_IN_A_PLAN: [&str; 8] =
+    ["--plan", "--quick", "--full", "--json", "--csv", "--keep", "--live", "--no-observe"];
+
+/// The first group of options in a help text.
+pub fn first_group(help: &str) -> String {
+    let group = help.split("\n\n").find(|group| group.starts_with("Options:"));
+    group.expect("help has options").to_owned()
+}
 
 #[test]
 fn the_plan_shown_is_complete_and_valid() {
     let text = page("guide/own-workloads.md");
     let plan = blocks(&text, "toml").into_iter().next().expect("the page shows a plan");
-    let help = help("compare");
-    let first_group =
-        help.split("\n\n").find(|group| group.starts_with("Options:")).expect("help has options");
-    let keys: Vec<String> = long_options(first_group)
+    let keys: Vec<String> = long_options(&first_group(&help("compare")))
         .into_iter()
         .filter(|option| !NOT_IN_A_PLAN.contains(&option.as_str()))
         .map(|option| option.trim_start_matches("--").to_owned())

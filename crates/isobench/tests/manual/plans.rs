@@ -1,0 +1,172 @@
+//! The plans that come with isobench: the manual has a section on each, the reference has their keys, and the program takes them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::{Command, Stdio};
+
+use serde_json::Value as Json;
+use toml::{Table, Value};
+
+use crate::commands::{help, long_options};
+use crate::markdown::{code, page, root, rows};
+use crate::plan_file::{NOT_IN_A_PLAN, first_group};
+
+const GUIDE: &str = "guide/published-experiments.md";
+const REFERENCE: &str = "reference/plan-files.md";
+
+/// The plans in the folder, by name.
+fn plans() -> Vec<(String, Table)> {
+    let files = fs::read_dir(root().join("plans")).expect("the folder is there");
+    let mut found: Vec<(String, Table)> = files
+        .map(|file| {
+            let path = file.expect("an entry can be read").path();
+            let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            let text = fs::read_to_string(&path).expect("a plan can be read");
+            (name, text.parse().unwrap_or_else(|error| panic!("{}: {error}", path.display())))
+        })
+        .collect();
+    found.sort_by(|one, other| one.0.cmp(&other.0));
+    assert!(found.len() > 5, "{found:?}");
+    found
+}
+
+/// The names in the first column of the reference's tables with this heading.
+fn described(heading: &str) -> BTreeSet<String> {
+    let text = page(REFERENCE);
+    let rows = rows(&text);
+    let under = rows.iter().filter(|(title, _)| title.first().is_some_and(|first| first == heading));
+    under.flat_map(|(_, cells)| code(&cells[0])).collect()
+}
+
+#[test]
+fn the_guide_has_a_section_and_a_command_for_each() {
+    let text = page(GUIDE);
+    for (name, plan) in plans() {
+        assert!(text.contains(&format!("\n## {name}\n")), "{GUIDE} has no section {name}");
+        assert!(text.contains(&format!("\nisobench compare --plan {name}\n")), "{GUIDE} has no command for {name}");
+        let title = plan["experiment"]["title"].as_str().expect("a title");
+        assert!(title.ends_with('?'), "{name}: the title is a question: {title}");
+    }
+    let sections = text.lines().filter(|line| line.starts_with("## ")).count();
+    assert_eq!(sections, plans().len(), "{GUIDE} has sections on plans that there aren't");
+}
+
+#[test]
+fn the_list_has_each_with_what_it_needs() {
+    let output = Command::new(env!("CARGO_BIN_EXE_isobench"))
+        .arg("plans")
+        .stdin(Stdio::null())
+        .output()
+        .expect("isobench runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+    let listed = words(&String::from_utf8_lossy(&output.stdout));
+    for (name, plan) in plans() {
+        assert!(listed.contains(&name), "isobench plans has no {name}: {listed}");
+        for key in ["title", "product", "needs-quick", "needs-full"] {
+            let text = plan["experiment"][key].as_str().expect("a text");
+            assert!(listed.contains(&words(text)), "isobench plans doesn't say of {name}: {text}");
+        }
+    }
+}
+
+#[test]
+fn every_key_is_in_the_reference() {
+    let described = described("key");
+    let of_options = long_options(&first_group(&help("compare")));
+    for option in of_options.iter().filter(|option| !NOT_IN_A_PLAN.contains(&option.as_str())) {
+        let key = option.trim_start_matches("--");
+        assert!(described.contains(key), "{REFERENCE} doesn't describe {key}");
+    }
+    for (name, plan) in plans() {
+        for key in keys(&plan) {
+            assert!(described.contains(&key), "{REFERENCE} doesn't describe {key}, which {name} has");
+        }
+    }
+}
+
+/// The keys of a plan, of its sizes and of its experiment, but not the names that it varies.
+fn keys(table: &Table) -> Vec<String> {
+    let mut found = Vec::new();
+    for (key, value) in table {
+        found.push(key.clone());
+        let nested: Vec<&Table> = match value {
+            Value::Table(table) if key != "varied" && key != "differs" => vec![table],
+            Value::Array(items) => items.iter().filter_map(Value::as_table).collect(),
+            _ => Vec::new(),
+        };
+        found.extend(nested.into_iter().flat_map(keys));
+    }
+    found
+}
+
+/// The schema of results has experiments, too.
+#[test]
+fn reference_and_schema_name_the_same_metrics_and_fields() {
+    let schema = fs::read_to_string(root().join("docs/result.schema.json")).expect("the schema is there");
+    let schema: Json = serde_json::from_str(&schema).expect("the schema is JSON");
+    let of = |name: &str| &schema["$defs"][name];
+    let metrics: BTreeSet<String> = of("Metric")["oneOf"]
+        .as_array()
+        .expect("metrics")
+        .iter()
+        .map(|metric| metric["const"].as_str().expect("a name").to_owned())
+        .collect();
+    assert_eq!(described("metric"), metrics);
+    let described = described("key");
+    for part in ["Experiment", "PublishedRow", "Shape"] {
+        let fields = of(part)["properties"].as_object().expect("fields");
+        // Who runs a plan fills these in.
+        for field in fields.keys().filter(|field| !["name", "size"].contains(&field.as_str())) {
+            assert!(described.contains(field), "{REFERENCE} doesn't describe {field} of {part}");
+        }
+    }
+}
+
+/// Shapes and published rows speak of cells that the plan has, in a size at least.
+#[test]
+fn shapes_are_of_cells_that_are_measured() {
+    for (name, plan) in plans() {
+        let experiment = plan["experiment"].as_table().expect("an experiment");
+        let shapes = experiment["shapes"].as_array().expect("shapes");
+        let rows = experiment.get("published").and_then(Value::as_array).into_iter().flatten();
+        let cells = shapes.iter().flat_map(|shape| [shape.get("of"), shape.get("to")]);
+        for cell in cells.chain(rows.map(|row| row.get("cell"))).flatten() {
+            assert!(is_measured(&plan, cell), "{name} has no such cell: {cell}");
+        }
+        for shape in shapes {
+            assert!(shape.get("least").or(shape.get("most")).is_some(), "{name}: no tolerance: {shape}");
+        }
+    }
+}
+
+fn is_measured(plan: &Table, cell: &Value) -> bool {
+    let full = plan["full"].as_table().expect("a full size");
+    [plan, full].into_iter().any(|size| {
+        let list = |key: &str| size.get(key).or(plan.get(key)).and_then(Value::as_array);
+        let has = |key: &str, value: &Value| list(key).is_some_and(|list| list.contains(value));
+        let level = |name: &Value| {
+            let short = match name.as_str() {
+                Some("read uncommitted") => "ru",
+                Some("read committed") => "rc",
+                Some("repeatable read") => "rr",
+                Some("serializable") => "ser",
+                _ => panic!("{name} is no level by its full name"),
+            };
+            has("levels", &Value::from(short))
+        };
+        let varied = |(name, value): (&String, &Value)| {
+            let value = value.as_str().unwrap_or_else(|| panic!("{name}: values are strings"));
+            let vary = list("vary").into_iter().flatten().filter_map(Value::as_str);
+            vary.filter_map(|text| text.split_once('='))
+                .any(|(known, values)| known == name && values.split(',').any(|known| known == value))
+        };
+        cell.as_table().expect("a cell").iter().all(|(key, value)| match key.as_str() {
+            "level" => level(value),
+            "strategy" => has("strategies", value),
+            "clients" => has("clients", value),
+            "varied" => value.as_table().expect("names and values").iter().all(varied),
+            _ => panic!("a cell has no {key}"),
+        })
+    })
+}
