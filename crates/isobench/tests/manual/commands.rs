@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use crate::markdown::{code, files, page, root};
 
 /// The commands, in the order of the page.
-pub const COMMANDS: [&str; 9] =
-    ["compare", "audit", "report", "run", "init", "workloads", "check", "probe", "server"];
+pub const COMMANDS: [&str; 10] =
+    ["compare", "plans", "audit", "report", "run", "init", "workloads", "check", "probe", "server"];
 
 /// What `isobench COMMAND --help` prints, at a fixed width.
 pub fn help(command: &str) -> String {
