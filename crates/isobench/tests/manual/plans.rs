@@ -43,7 +43,10 @@ fn the_guide_has_a_section_and_a_command_for_each() {
     let text = page(GUIDE);
     for (name, plan) in plans() {
         assert!(text.contains(&format!("\n## {name}\n")), "{GUIDE} has no section {name}");
-        assert!(text.contains(&format!("\nisobench compare --plan {name}\n")), "{GUIDE} has no command for {name}");
+        assert!(
+            text.contains(&format!("\nisobench compare --plan {name}\n")),
+            "{GUIDE} has no command for {name}"
+        );
         let title = plan["experiment"]["title"].as_str().expect("a title");
         assert!(title.ends_with('?'), "{name}: the title is a question: {title}");
     }
@@ -66,6 +69,22 @@ fn the_list_has_each_with_what_it_needs() {
         for key in ["title", "product", "needs-quick", "needs-full"] {
             let text = plan["experiment"][key].as_str().expect("a text");
             assert!(listed.contains(&words(text)), "isobench plans doesn't say of {name}: {text}");
+        }
+    }
+}
+
+/// A server that isn't there: plans are understood, with all that they name, before anybody connects.
+#[test]
+fn the_program_takes_each_in_both_sizes() {
+    for (name, _) in plans() {
+        for size in ["--quick", "--full"] {
+            let mut isobench = Command::new(env!("CARGO_BIN_EXE_isobench"));
+            isobench.args(["compare", "--no-save", "--plan", &name, size]);
+            isobench.args(["-d", "postgresql:///none?host=/nonexistent"]);
+            let output = isobench.stdin(Stdio::null()).output().expect("isobench runs");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{name} {size}: {said}");
+            assert!(said.contains("/nonexistent"), "{name} {size} is refused: {said}");
         }
     }
 }
