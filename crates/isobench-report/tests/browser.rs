@@ -109,6 +109,7 @@ fn the_page_does_what_it_should() {
     the_checks_find_faults(session);
     let session = pages.open("observed");
     landmarks_are_there(session);
+    hatchings_are_seen(session);
     pointer_and_keyboard_show_values(session);
     the_switch_changes_the_theme(session);
     data_are_handed_out(session, pages.folder.path());
@@ -156,6 +157,13 @@ fn landmarks_are_there(session: &Session) {
     }
     session.press("Tab");
     assert_eq!(session.run("return document.activeElement.className"), "skip", "the first stop skips");
+}
+
+fn hatchings_are_seen(session: &Session) {
+    let strokes = session.run(script("hatchings"));
+    let strokes = strokes.as_array().expect("a list");
+    assert!(strokes.len() > 20, "{strokes:?}");
+    assert!(strokes.iter().all(|stroke| stroke == "rgb(255, 255, 255)"), "{strokes:?}");
 }
 
 fn pointer_and_keyboard_show_values(session: &Session) {

@@ -54,6 +54,12 @@ for (const mark of document.querySelectorAll("figure [data-tip]")) {
 }
 return null;
 
+// --- hatchings
+// The colours of all lines that tell kinds apart.
+return [...document.querySelectorAll("svg.chart use")]
+  .filter((use) => /-h\d$/.test(use.getAttribute("href")))
+  .map((use) => getComputedStyle(use).stroke);
+
 // --- tip
 // What the tooltip shows, or null.
 const tip = document.getElementById("tip");

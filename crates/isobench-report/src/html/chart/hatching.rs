@@ -24,9 +24,7 @@ pub fn hatchings(figure: &str, kinds: impl IntoIterator<Item = usize>) -> Markup
     html! {
         defs {
             @for kind in kinds {
-                @if let Some((class, lines)) = field(kind) {
-                    path id={ (figure) "-h" (kind) } class=(class) d=(lines) {}
-                }
+                @if let Some(lines) = field(kind) { path id={ (figure) "-h" (kind) } d=(lines) {} }
             }
         }
     }
@@ -41,7 +39,7 @@ pub fn hatched(figure: &str, kind: usize, id: &str, shape: &str, top: f64) -> Ma
         } @else {
             clipPath id=(id) { path id={ (id) "s" } d=(shape) {} }
             use class={ "segment k" (kind) } href={ "#" (id) "s" } {}
-            g clip-path={ "url(#" (id) ")" } { use href={ "#" (figure) "-h" (kind) } y=(u(top)) {} }
+            g clip-path={ "url(#" (id) ")" } { use class=(class(kind)) href={ "#" (figure) "-h" (kind) } y=(u(top)) {} }
         }
     }
 }
@@ -67,12 +65,18 @@ pub fn hatched_bar(
 pub fn sample(figure: &str, kind: usize) -> Markup {
     html! {
         rect class={ "segment k" (kind) } width="20" height="14" {}
-        @if !kind.is_multiple_of(KINDS) { use href={ "#" (figure) "-h" (kind) } {} }
+        @if !kind.is_multiple_of(KINDS) { use class=(class(kind)) href={ "#" (figure) "-h" (kind) } {} }
     }
 }
 
-/// The class and the path of a kind's lines, over the whole width of a picture.
-fn field(kind: usize) -> Option<(&'static str, String)> {
+/// The style of a kind's lines. It belongs to what uses them, which they inherit it from: what is used is out of the reach of
+/// rules that name the picture.
+fn class(kind: usize) -> &'static str {
+    if matches!(kind, 2 | 8) { "hatch dots" } else { "hatch" }
+}
+
+/// The path of a kind's lines, over the whole width of a picture.
+fn field(kind: usize) -> Option<String> {
     let mut lines = String::new();
     let height = HEIGHT as usize;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a constant")]
@@ -115,7 +119,7 @@ fn field(kind: usize) -> Option<(&'static str, String)> {
         8 => level(&mut lines, STEP),
         _ => return None,
     }
-    Some((if matches!(kind, 2 | 8) { "hatch dots" } else { "hatch" }, lines))
+    Some(lines)
 }
 
 #[cfg(test)]
