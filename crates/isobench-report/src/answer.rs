@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::document::{Cell, Document, RatioToFirst};
+use crate::document::{Cell, Document, RatioToFirst, WaitShare};
 use crate::numbers::{percent, short};
 use crate::summarise::{counted_ledger, counted_rounds, groups};
 
@@ -99,7 +99,7 @@ fn of_group(document: &Document, group: &[&Cell]) -> Answer {
         if reference.is_some_and(|best| std::ptr::eq(best, *cell)) {
             continue;
         }
-        reasons.extend(cost(cell));
+        reasons.extend(cost(cell, reference));
     }
     reasons.extend(group.iter().filter_map(|cell| failed(cell)));
     if groups(document).len() <= 2 {
@@ -237,8 +237,8 @@ fn kept_words(cell: &Cell) -> String {
     }
 }
 
-/// What a level costs, and what it spends it on.
-fn cost(cell: &Cell) -> Option<String> {
+/// What a level costs, and what it spends it on, beside the level that the answer names.
+fn cost(cell: &Cell, best: Option<&Cell>) -> Option<String> {
     let ratio = cell.summary.ratio.as_ref().filter(|ratio| ratio.to != cell.level.name());
     let mut text = capital(&cell.level.name());
     match ratio {
@@ -267,7 +267,7 @@ fn cost(cell: &Cell) -> Option<String> {
             percent(cell.summary.wasted_share)
         ));
     }
-    why.extend(main_wait(cell));
+    why.extend(main_wait(cell, best));
     if why.is_empty() {
         return Some(text + ".");
     }
@@ -283,23 +283,48 @@ fn main_conflict(cell: &Cell) -> Option<String> {
     }
     let all = counted_ledger(cell).conflicts;
     let ((reason, command), count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
-    (all > 0 && count >= all.div_ceil(2)).then(|| format!("\"{reason}\" at command {}", abridged(command)))
+    (all > 0 && count >= all.div_ceil(2)).then(|| format!("\"{reason}\" at command {}", named(command)))
 }
 
-fn abridged(command: &str) -> String {
-    const LONGEST: usize = 48;
-    if command.chars().count() <= LONGEST {
-        return command.to_owned();
+/// A command's number, and the begin of its text: `8 ("UPDATE accounts SET…")`.
+fn named(command: &str) -> String {
+    match command.split_once(": ") {
+        Some((number, text)) => format!("{number} (\"{}\")", abridged(text)),
+        None => abridged(command),
     }
-    command.chars().take(LONGEST).chain(['…']).collect()
 }
 
-/// What the sessions waited for most, clients and idleness aside, if it is a tenth of their time.
-fn main_wait(cell: &Cell) -> Option<String> {
+/// A text of not many characters, cut between words if there are any.
+fn abridged(text: &str) -> String {
+    const LONGEST: usize = 40;
+    let Some((end, _)) = text.char_indices().nth(LONGEST) else { return text.to_owned() };
+    let cut = &text[..end];
+    let whole = cut.rsplit_once(' ').map_or(cut, |(words, _)| words);
+    format!("{}…", whole.trim_end())
+}
+
+/// What the sessions waited for most, clients and idleness aside, if it is a tenth of their time. A wait that the level of the
+/// answer has as well explains no difference: that needs one that takes markedly more.
+fn main_wait(cell: &Cell, best: Option<&Cell>) -> Option<String> {
+    const MARKED: f64 = 0.05;
     let real = |kind: &str| !matches!(kind, "CPU" | "idle" | "Client" | "");
-    let wait = cell.summary.waits.iter().find(|wait| real(&wait.kind) && wait.share >= 0.1)?;
+    let of_best = |wait: &WaitShare| {
+        let same = |other: &&WaitShare| (&other.kind, &other.event) == (&wait.kind, &wait.event);
+        best?.summary.waits.iter().find(same).map(|same| same.share)
+    };
+    let more = |wait: &WaitShare| wait.share - of_best(wait).unwrap_or(0.0);
+    let wait = cell
+        .summary
+        .waits
+        .iter()
+        .filter(|wait| real(&wait.kind) && wait.share >= 0.1 && more(wait) >= MARKED)
+        .max_by(|one, other| more(one).total_cmp(&more(other)))?;
+    let beside = match (best, of_best(wait)) {
+        (Some(best), Some(share)) => format!(" ({}: {})", best.level.name(), percent(share)),
+        _ => String::new(),
+    };
     Some(format!(
-        "its sessions waited for {}/{} in {} of the samples",
+        "its sessions waited for {}/{} in {} of the samples{beside}",
         wait.kind,
         wait.event,
         percent(wait.share)

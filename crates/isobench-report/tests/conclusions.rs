@@ -3,7 +3,7 @@
 mod examples;
 
 use isobench_report::{
-    ClientLoad, Document, FlagKind, IntervalSource, Series, Warmup, answer, resolution, summarise,
+    ClientLoad, Document, FlagKind, IntervalSource, Series, WaitShare, Warmup, answer, resolution, summarise,
 };
 
 fn example(name: &str) -> Document {
@@ -30,6 +30,21 @@ fn the_answer_names_the_cheapest_level_and_the_cheapest_clean_one() {
         reasons.contains("of its attempts ended in a conflict, mostly \"could not serialize"),
         "{reasons}"
     );
+}
+
+#[test]
+fn a_wait_explains_what_it_takes_more_than_at_the_level_of_the_answer() {
+    let mut document = example("three-levels");
+    let wait = |event: &str, share| WaitShare { kind: "Lock".to_owned(), event: event.to_owned(), share };
+    document.cells[0].summary.waits = vec![wait("transactionid", 0.5), wait("tuple", 0.125)];
+    document.cells[1].summary.waits = vec![wait("transactionid", 0.52), wait("tuple", 0.25)];
+    document.cells[2].summary.waits = vec![wait("transactionid", 0.4), wait("tuple", 0.15)];
+    let reasons = answer(&document).reasons;
+    assert!(
+        reasons[0].contains("waited for Lock/tuple in 25.0 % of the samples (read committed: 12.5 %)"),
+        "{reasons:?}"
+    );
+    assert!(!reasons[1].contains("waited for"), "{reasons:?}");
 }
 
 #[test]

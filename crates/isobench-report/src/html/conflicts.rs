@@ -26,6 +26,10 @@ pub fn body(document: &Document) -> Option<Markup> {
         .filter(|cell| counted_ledger(cell).conflicts == 0)
         .map(|cell| cell_name(document, cell))
         .collect();
+    // Most servers don't name what it was about.
+    let mut conflicts = cells.iter().flat_map(|cell| counted_rounds(cell)).flat_map(|round| &round.conflicts);
+    let width = if conflicts.any(|conflict| conflict.object.is_some()) { 7 } else { 6 };
+    let rows: Vec<Vec<String>> = rows.into_iter().map(|row| row.into_iter().take(width).collect()).collect();
     let titles = [
         ("level", false),
         ("attempts", true),
@@ -35,9 +39,10 @@ pub fn body(document: &Document) -> Option<Markup> {
         ("command", false),
         ("on", false),
     ];
+    let titles = &titles[..width];
     Some(html! {
         @if !rows.is_empty() {
-            (table("Attempts that ended in a conflict, the most frequent kind first", &titles, &rows))
+            (table("Attempts that ended in a conflict, the most frequent kind first", titles, &rows))
         }
         @if !without.is_empty() {
             p { "No attempt ended in a conflict at " (without.join("; ")) "." }

@@ -74,9 +74,14 @@ fn rise(cell: &Cell, counter: &Counter) -> Option<f64> {
 fn shown(cell: &Cell, counter: &Counter) -> String {
     match (rise(cell, counter), committed(cell)) {
         (None, _) => MISSING.to_owned(),
-        (Some(sum), 0) => format!("{MISSING}\n{} in all", short(sum)),
-        (Some(sum), committed) => format!("{}\n{} in all", short(sum / committed as f64), short(sum)),
+        (Some(sum), 0) => format!("{MISSING}\n{} in all", whole(sum)),
+        (Some(sum), committed) => format!("{}\n{} in all", short(sum / committed as f64), whole(sum)),
     }
+}
+
+/// A sum of counts has no decimals, however small; one of milliseconds has.
+fn whole(sum: f64) -> String {
+    if sum.fract() == 0.0 && sum.abs() < 100.0 { format!("{sum:.0}") } else { short(sum) }
 }
 
 fn processes(document: &Document, cells: &[&Cell]) -> Markup {

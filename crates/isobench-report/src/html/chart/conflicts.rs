@@ -155,11 +155,11 @@ fn figures(own: &Reasons) -> String {
     }
 }
 
-/// "40001 at END, on branches".
+/// "40001 at command END, on branches".
 fn detail(conflict: &Conflict) -> String {
     let object =
         conflict.object.as_ref().map_or_else(String::new, |object| format!(", on {}", one_line(object)));
-    format!("{} at {}{object}", one_line(&conflict.sqlstate), one_line(&conflict.command))
+    format!("{} at command {}{object}", one_line(&conflict.sqlstate), one_line(&conflict.command))
 }
 
 fn sentence(conflict: &Conflict) -> String {
