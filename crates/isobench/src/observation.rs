@@ -6,7 +6,7 @@ use isobench_observer as observer;
 use isobench_observer::{Observed, Observer, OwnCounts, Settings};
 use isobench_report as report;
 use isobench_runner::{Job, Outcome as Run, Protocol, commit_points};
-use isobench_script::CommandKind;
+use isobench_script::{CommandKind, Script, Statement};
 
 use crate::target::Target;
 
@@ -50,11 +50,7 @@ impl OwnWork {
             counts.other_committed += clients;
             counts.uncertain += prepared - clients;
         }
-        let one = |script: &isobench_script::Script| {
-            let branches = script.commands.iter().any(|command| matches!(command.kind, CommandKind::If(_)));
-            commit_points(script) == 1 && !branches
-        };
-        OwnWork { counts, simple: scripts.iter().all(|weighted| one(&weighted.script)) }
+        OwnWork { counts, simple: scripts.iter().all(|weighted| is_one_transaction(&weighted.script)) }
     }
 
     /// Sessions of our own beside the clients', and their transactions.
@@ -78,6 +74,37 @@ impl OwnWork {
         let deadlocks = run.conflicts.iter().filter(|conflict| conflict.sqlstate.as_str() == "40P01");
         self.counts.deadlocks += deadlocks.map(|conflict| conflict.count).sum::<u64>();
     }
+}
+
+/// True if a script is exactly one transaction of the server, whichever branches it takes: what begins and ends it stands
+/// outside of them, and it doesn't roll back of its own accord.
+fn is_one_transaction(script: &Script) -> bool {
+    let mut depth = 0_usize;
+    let mut unconditional = script.clone();
+    unconditional.commands.retain(|command| {
+        match command.kind {
+            CommandKind::If(_) => depth += 1,
+            CommandKind::Endif => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    });
+    commit_points(script) == 1
+        && commit_points(&unconditional) == 1
+        && bounds(script) == bounds(&unconditional)
+        && !bounds(script).contains(&Statement::Rollback)
+}
+
+/// The statements of a script that begin or end a block.
+fn bounds(script: &Script) -> Vec<Statement> {
+    let sql = script.commands.iter().filter_map(|command| match &command.kind {
+        CommandKind::Sql(sql) => Some(&sql.statements),
+        _ => None,
+    });
+    let bound = |statement: &Statement| {
+        matches!(statement, Statement::Begin | Statement::Commit | Statement::Rollback)
+    };
+    sql.flatten().copied().filter(bound).collect()
 }
 
 /// The server's side of a round. Where a script is more or less than one transaction of the server, counts aren't compared.
@@ -132,5 +159,24 @@ fn comparison(count: observer::CountComparison) -> report::CountComparison {
         servers: count.servers,
         agrees: count.agrees,
         explanation: count.explanation,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isobench_script::{Symbols, parse};
+
+    use super::*;
+
+    #[test]
+    fn a_script_is_one_transaction_whatever_it_branches_to() {
+        let one = |text: &str| is_one_transaction(&parse("test.sql", text, &mut Symbols::new()).unwrap());
+        assert!(one("UPDATE t SET v = 1;"));
+        assert!(one("BEGIN;\n\\if :a\nSELECT 1;\n\\else\nSELECT 2;\n\\endif\nEND;"));
+        assert!(!one("SELECT 1;\nSELECT 2;"));
+        assert!(!one("\\if :a\nUPDATE t SET v = 1;\n\\endif"), "it may do nothing");
+        assert!(!one("\\if :a\nBEGIN;\n\\endif\nUPDATE t SET v = 1;\nCOMMIT;"));
+        assert!(!one("BEGIN;\n\\if :a\nROLLBACK;\n\\else\nCOMMIT;\n\\endif"));
+        assert!(!one("BEGIN;\nROLLBACK;\nUPDATE t SET v = 1;"));
     }
 }
