@@ -12,6 +12,7 @@ mod interrupted;
 mod like_pgbench;
 mod live;
 mod named_server;
+mod orders;
 mod ordinary_user;
 mod page_plan;
 mod plan_file;
