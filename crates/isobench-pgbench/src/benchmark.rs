@@ -221,7 +221,7 @@ fn spec(debug: bool, options: &Benchmark) -> RunSpec {
         workers: options.threads,
         pacing: options.rate.map_or(Pacing::Unpaced, Pacing::Rate),
         latency_limit: options.latency_limit,
-        retry: RetryPolicy { max_tries: NonZeroU32::new(options.max_tries), backoff: Backoff::None },
+        retry: RetryPolicy { max_tries: NonZeroU32::new(options.max_tries), ..RetryPolicy::NEVER },
         protocol: options.protocol,
         on_error: match (options.exit_on_abort, options.continue_on_error) {
             (_, true) => OnError::Continue,

@@ -197,7 +197,7 @@ SELECT 1 \\gset
         let script = parse("test.sql", script, &mut symbols).expect("a script");
         let mix = Mix::new(vec![Weighted { script, weight: 1 }]).expect("a mix");
         let variables = Variables::new(&symbols);
-        let retry = RetryPolicy { max_tries: tries.and_then(NonZeroU32::new), backoff: Backoff::None };
+        let retry = RetryPolicy { max_tries: tries.and_then(NonZeroU32::new), ..RetryPolicy::NEVER };
         let spec = RunSpec { retry, ..RunSpec::default() };
         Job::new(spec, Workload { mix, symbols, variables }, Box::new(|_| ErrorClass::Other))
     }

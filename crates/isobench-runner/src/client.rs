@@ -3,13 +3,14 @@
 //! It has no socket and no clock: it is called with the bytes that arrived, or because its timer fired, and leaves
 //! bytes to send and one [`Action`]. `commands.rs` executes a script's commands, `replies.rs` understands what the
 //! server sends, `tape.rs` keeps what was read and written, `inside.rs` what the
-//! server says of attempts, `ending.rs` decides which bucket an attempt lands in.
+//! server says of attempts, `savepoint.rs` where an attempt may begin besides the first command, `ending.rs` decides which bucket an attempt lands in.
 
 mod commands;
 mod ending;
 mod inside;
 mod pipeline;
 mod replies;
+mod savepoint;
 mod store;
 mod tape;
 
@@ -29,6 +30,7 @@ use crate::spec::{Pacing, Stop};
 use crate::time::{Clock, Nanos, nanos};
 use inside::Inside;
 use pipeline::Pipeline;
+use savepoint::Point;
 use tape::Tape;
 
 /// Why a session ended of which nothing else is known; libpq's words.
@@ -65,6 +67,9 @@ pub(crate) enum State {
     Sleeping,
     /// Waits for the reply to ROLLBACK after a failed attempt. Then retries, gives up, or aborts.
     RollingBack,
+    /// Waits for the reply to ROLLBACK of a block that was left open for the next attempt, which isn't to come. Then the transaction, which
+    /// has been accounted for, is left.
+    Leaving,
     /// Waits before the next attempt. Then begins it; at the end of the run the transaction is cut off: `Finished`.
     BackingOff {
         /// When the failed attempt ended.
@@ -173,6 +178,8 @@ pub(crate) struct Client {
     functions: Prng,
     /// Variables and random state at the begin of the transaction, for a retry.
     saved: (Variables, Prng),
+    /// The same at a savepoint, if retries begin there.
+    point: Option<Box<Point>>,
     /// Transactions begun or skipped in this run.
     done: u64,
     /// A request was sent or a pause made since the transaction began.
@@ -232,6 +239,7 @@ impl Client {
             began: Nanos(0),
             attempt_began: Nanos(0),
             saved: (variables.clone(), functions.clone()),
+            point: None,
             variables,
             functions,
             done: 0,
@@ -314,7 +322,7 @@ impl Client {
                 self.record(ctx).ledger.time.backoff += paused;
                 self.begin_attempt(ctx)
             }
-            State::Preparing(_) | State::Replying | State::RollingBack => Action::Receive,
+            State::Preparing(_) | State::Replying | State::RollingBack | State::Leaving => Action::Receive,
             State::Connecting => Action::Connect,
             State::Finished => Action::Finish,
             State::Aborted => Action::Close,
@@ -335,9 +343,11 @@ impl Client {
                 let ledger = &mut self.record(ctx).ledger;
                 ledger.time.backoff += paused;
                 ledger.transactions.cut_off += 1;
-                self.leave_transaction(ctx)
+                self.leave_block(ctx)
             }
-            State::Preparing(_) | State::Replying | State::Sleeping | State::RollingBack => Action::Receive,
+            State::Preparing(_) | State::Replying | State::Sleeping | State::RollingBack | State::Leaving => {
+                Action::Receive
+            }
             State::Connecting => Action::Connect,
             State::Finished => Action::Finish,
             State::Aborted => Action::Close,
@@ -448,13 +458,16 @@ impl Client {
 
     fn begin_attempt(&mut self, ctx: &mut Context<'_>) -> Action {
         self.tries += 1;
-        self.command = 0;
+        self.command = self.first_command();
         self.attempt_began = ctx.now;
         self.failure = None;
         self.attempts += 1;
         if let Some(slot) = ctx.job.attempt_id {
             let number = i64::try_from(self.attempt_id(ctx)).unwrap_or(i64::MAX);
             self.variables.set(slot, Value::Int(number));
+        }
+        if let Some(slot) = ctx.job.attempt {
+            self.variables.set(slot, Value::Int(i64::from(self.tries)));
         }
         if let Some(tape) = &mut self.tape {
             tape.rewind(ctx.job.program.assertions[self.script].len());

@@ -19,6 +19,8 @@ pub struct Job {
     pub(crate) recording: Option<Recording>,
     /// The variable that has the number of each attempt, if a script mentions it.
     pub(crate) attempt_id: Option<Slot>,
+    /// The variable that counts the attempts of each transaction, from 1, if a script mentions it.
+    pub(crate) attempt: Option<Slot>,
 }
 
 /// Makes a connection for a client that has none; the error is a text for the user.
@@ -39,10 +41,12 @@ impl Job {
     /// Makes the workload ready.
     pub fn new(spec: RunSpec, workload: Workload, classify: Box<Classify>) -> Job {
         let program = Program::new(&workload.mix, spec.protocol);
-        let attempt_id = workload.symbols.lookup("attempt_id");
-        let attempt_id =
-            attempt_id.filter(|slot| spec.rules.numbers_attempts() && !workload.variables.is_set(*slot));
-        Job { spec, workload, program, classify, reconnect: None, recording: None, attempt_id }
+        let ours = |name| {
+            let slot = workload.symbols.lookup(name);
+            slot.filter(|slot| spec.rules.numbers_attempts() && !workload.variables.is_set(*slot))
+        };
+        let (attempt_id, attempt) = (ours("attempt_id"), ours("attempt"));
+        Job { spec, workload, program, classify, reconnect: None, recording: None, attempt_id, attempt }
     }
 
     /// Records what the scripts' lines `--@` tell of, in all runs of the fleet that is opened then.

@@ -55,7 +55,7 @@ pub use observer::{Ended, How, Observer};
 pub use program::{Classify, ErrorClass, Workload, commit_points};
 pub use recorder::{AssertionRecord, CommandRecord, ConflictCount, ScriptRecord};
 pub use recording::{Recording, RecordingError, Storage};
-pub use retry::{Backoff, BackoffError, Jitter, RetryPolicy};
+pub use retry::{Backoff, BackoffError, Jitter, Restart, RetryPolicy};
 pub use rules::Rules;
 pub use series::{Bin, Series};
 pub use simulation::Simulation;

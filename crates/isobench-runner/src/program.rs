@@ -6,7 +6,8 @@ use std::borrow::Cow;
 
 use isobench_pgwire::{ServerError, TransactionStatus, frontend};
 use isobench_script::{
-    Command, CommandKind, Mix, Observed, Piece, Script, Slot, Sql, Statement, Store, Symbols, Variables,
+    Command, CommandKind, Mix, Observed, Piece, Savepoint, Script, Slot, Sql, Statement, Store, Symbols,
+    Variables,
 };
 
 use crate::observed::{Disclosed, Watched};
@@ -52,6 +53,10 @@ pub(crate) struct Request {
     pub(crate) store: Store,
     /// One of its statements rolls the transaction back, as a whole.
     pub(crate) rolls_back: bool,
+    /// The savepoint that it sets, if a further attempt can begin after it.
+    pub(crate) savepoint: Option<Box<str>>,
+    /// The savepoint that it releases.
+    pub(crate) releases: Option<Box<str>>,
     /// What is to be recorded of it, in a run that is.
     pub(crate) watched: Option<Box<Watched>>,
     /// What it discloses of attempts, in every run.
@@ -90,12 +95,19 @@ impl Request {
                 Encoding::Extended { text, statement, params: sql.params.clone(), describe, keep }
             }
         };
+        let (savepoint, releases) = match &sql.savepoint {
+            Some(Savepoint::Set(name)) => (Some(name.as_str().into()), None),
+            Some(Savepoint::Release(name)) => (None, Some(name.as_str().into())),
+            None => (None, None),
+        };
         Request {
             number,
             encoding,
             commits: Commits::of(&sql.statements),
             store: sql.store.clone(),
             rolls_back: sql.statements.contains(&Statement::Rollback),
+            savepoint,
+            releases,
             watched: None,
             disclosed: Disclosed::of(sql, file).map(Box::new),
         }
@@ -262,7 +274,10 @@ impl Program {
         };
         let mut requests: Vec<Vec<Option<Request>>> = Vec::with_capacity(mix.scripts().len());
         for script in mix.scripts().iter().map(|weighted| &weighted.script) {
-            requests.push(script.commands.iter().map(|command| encode(command, &script.name)).collect());
+            let mut of_script: Vec<_> =
+                script.commands.iter().map(|command| encode(command, &script.name)).collect();
+            forget_late_savepoints(script, &mut of_script);
+            requests.push(of_script);
         }
         let discloses = requests.iter().flatten().flatten().any(|request| request.disclosed.is_some());
         let assertions = vec![Vec::new(); requests.len()];
@@ -290,6 +305,18 @@ impl Program {
 
     pub(crate) fn request(&self, script: usize, command: usize) -> Option<&Request> {
         self.requests[script][command].as_ref()
+    }
+}
+
+/// Of what is told of commands before a savepoint nobody could say which attempt did it.
+fn forget_late_savepoints(script: &Script, requests: &mut [Option<Request>]) {
+    let told = |command: &Command| match &command.kind {
+        CommandKind::Sql(sql) => !sql.observations.is_empty(),
+        _ => false,
+    };
+    let first = script.commands.iter().position(told).unwrap_or(requests.len());
+    for request in requests.iter_mut().skip(first).flatten() {
+        request.savepoint = None;
     }
 }
 

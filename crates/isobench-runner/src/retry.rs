@@ -14,14 +14,36 @@ pub struct RetryPolicy {
     pub max_tries: Option<NonZeroU32>,
     /// The delay before each further attempt.
     pub backoff: Backoff,
+    /// Where each further attempt begins.
+    pub restart: Restart,
+}
+
+/// Where a further attempt begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Restart {
+    /// At the script's first command, after ROLLBACK.
+    #[default]
+    Transaction,
+    /// After the script's command `SAVEPOINT name`, in the same transaction block, after `ROLLBACK TO SAVEPOINT name`, as CockroachDB's retry
+    /// protocol wants it (there the name is `cockroach_restart`). At the first command after a conflict that came before that command was
+    /// answered, or after `RELEASE name` was, or if the server refuses `ROLLBACK TO`.
+    ///
+    /// The block's first savepoint counts, if it isn't set in a pipeline, and nothing before it has lines `--@`: what was done before it
+    /// stays done. RELEASE may be the real commit, so a connection that is lost after it leaves the attempt ambiguous.
+    /// A server that keeps the snapshot of the transaction, as PostgreSQL does from repeatable read up, meets the same conflict again.
+    Savepoint,
 }
 
 impl RetryPolicy {
     /// One attempt: every conflict makes the transaction fail (pgbench's default).
-    pub const NEVER: RetryPolicy = RetryPolicy { max_tries: Some(NonZeroU32::MIN), backoff: Backoff::None };
+    pub const NEVER: RetryPolicy = RetryPolicy {
+        max_tries: Some(NonZeroU32::MIN),
+        backoff: Backoff::None,
+        restart: Restart::Transaction,
+    };
 
     /// Attempts without end and without delay.
-    pub const UNLIMITED: RetryPolicy = RetryPolicy { max_tries: None, backoff: Backoff::None };
+    pub const UNLIMITED: RetryPolicy = RetryPolicy { max_tries: None, ..RetryPolicy::NEVER };
 
     /// True if a transaction that has had `tries` attempts may have another one.
     pub fn allows_another(&self, tries: u32) -> bool {
@@ -206,7 +228,7 @@ mod tests {
 
     #[test]
     fn tries_are_counted_with_the_first() {
-        let thrice = RetryPolicy { max_tries: NonZeroU32::new(3), backoff: Backoff::None };
+        let thrice = RetryPolicy { max_tries: NonZeroU32::new(3), ..RetryPolicy::NEVER };
         assert!(thrice.allows_another(2));
         assert!(!thrice.allows_another(3));
         assert!(!RetryPolicy::NEVER.allows_another(1));

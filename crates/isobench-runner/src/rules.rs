@@ -19,7 +19,8 @@ impl Rules {
         self == Rules::Isobench
     }
 
-    /// The variable `attempt_id` has a number of its own for each attempt. To pgbench it is a variable like any other.
+    /// The variable `attempt_id` has a number of its own for each attempt, and `attempt` its number within its transaction. To pgbench
+    /// they are variables like any other.
     pub(crate) fn numbers_attempts(self) -> bool {
         self == Rules::Isobench
     }

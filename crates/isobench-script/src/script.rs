@@ -129,6 +129,8 @@ pub struct Sql {
     pub statements: Vec<Statement>,
     /// What becomes of the result.
     pub store: Store,
+    /// What its last statement does with a savepoint, if it does.
+    pub savepoint: Option<Savepoint>,
     /// What the lines `--@` before it say it reads and writes.
     pub observations: Vec<Observation>,
 }
@@ -172,6 +174,15 @@ pub enum Statement {
     Copy,
     /// Anything else.
     Other,
+}
+
+/// What a statement does with a savepoint. The name is as SQL compares it: with its quotes, or in lower case.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Savepoint {
+    /// `SAVEPOINT name`.
+    Set(String),
+    /// `RELEASE [SAVEPOINT] name`.
+    Release(String),
 }
 
 /// What becomes of the result of an SQL command.

@@ -15,7 +15,7 @@ use isobench_database::{Database, InitOptions};
 use isobench_isolation::Level;
 use isobench_pgserver::MajorVersion;
 use isobench_report as report;
-use isobench_runner::{Backoff, OnError, Pacing, Protocol, RetryPolicy, RunSpec, Stop};
+use isobench_runner::{Backoff, OnError, Pacing, Protocol, Restart, RetryPolicy, RunSpec, Stop};
 use isobench_script::Prng;
 use isobench_workloads::OnConflict;
 
@@ -409,7 +409,7 @@ impl Plan {
             retry: match self.works[cell.work].on_conflict() {
                 OnConflict::Retries => retry,
                 OnConflict::Never => RetryPolicy::NEVER,
-                OnConflict::RetriesBySavepoint => retry,
+                OnConflict::RetriesBySavepoint => RetryPolicy { restart: Restart::Savepoint, ..retry },
             },
             protocol: self.protocol,
             on_error: OnError::Abort,

@@ -92,17 +92,23 @@ impl Client {
                 self.count_conflict(ctx, command, code, (reason, object));
                 self.after_conflict(ctx, command, code)
             }
-            ErrorClass::Ambiguous => {
-                self.end_attempt(ctx, Bucket::Ambiguous);
-                self.observe(ctx, How::OtherError);
-                self.leave_transaction(ctx)
-            }
+            ErrorClass::Ambiguous => self.leave_unknown(ctx),
             ErrorClass::Other if ctx.cancelling && code == SqlState::QUERY_CANCELED => {
+                if self.has_released() {
+                    return self.leave_unknown(ctx);
+                }
                 self.end_attempt(ctx, Bucket::CutOff);
                 self.leave_transaction(ctx)
             }
             ErrorClass::Other => self.errored(ctx, &failure),
         }
+    }
+
+    /// Nobody knows whether the attempt has committed.
+    fn leave_unknown(&mut self, ctx: &mut Context<'_>) -> Action {
+        self.end_attempt(ctx, Bucket::Ambiguous);
+        self.observe(ctx, How::OtherError);
+        self.leave_transaction(ctx)
     }
 
     /// Counts an attempt that ended in a conflict, for this reason and about this object.
@@ -117,10 +123,19 @@ impl Client {
         ctx.recorder.conflict(ctx.now, conflict);
     }
 
+    /// True if a conflict now is followed by a further attempt.
+    pub(super) fn will_retry(&self, ctx: &Context<'_>) -> bool {
+        !ctx.stopping && !self.is_exhausted(ctx)
+    }
+
+    fn is_exhausted(&self, ctx: &Context<'_>) -> bool {
+        let spec = &ctx.job.spec;
+        !spec.retry.allows_another(self.tries) || self.exceeds_limit(spec.latency_limit, ctx.now)
+    }
+
     fn after_conflict(&mut self, ctx: &mut Context<'_>, command: usize, code: SqlState) -> Action {
         let spec = &ctx.job.spec;
-        let exhausted =
-            !spec.retry.allows_another(self.tries) || self.exceeds_limit(spec.latency_limit, ctx.now);
+        let exhausted = self.is_exhausted(ctx);
         let forgotten = ctx.stopping && spec.rules.forgets_failures_at_the_end();
         if exhausted && !forgotten {
             self.tell_what_follows(ctx, false);
@@ -147,10 +162,14 @@ impl Client {
             self.write_down(ctx, Outcome::Aborted);
         }
         // The same transaction again: same script, same values of the variables, same random numbers.
+        let saved = match &self.point {
+            Some(point) if point.is_next() => point.saved(),
+            _ => &self.saved,
+        };
         if ctx.job.spec.rules.restores_variables() {
-            self.variables.clone_from(&self.saved.0);
+            self.variables.clone_from(&saved.0);
         }
-        self.functions.clone_from(&self.saved.1);
+        self.functions.clone_from(&saved.1);
         let delay = ctx.job.spec.retry.backoff.delay(self.tries - 1, &mut self.backoffs);
         if delay == Duration::ZERO {
             return self.begin_attempt(ctx);
@@ -162,7 +181,8 @@ impl Client {
     fn errored(&mut self, ctx: &mut Context<'_>, failure: &Failure) -> Action {
         let command = failure.command;
         let failed = self.failed(ctx, failure);
-        self.end_attempt(ctx, Bucket::Errored);
+        let unknown = self.has_released();
+        self.end_attempt(ctx, if unknown { Bucket::Ambiguous } else { Bucket::Errored });
         if ctx.job.spec.on_error != OnError::Continue {
             self.count_last_command(ctx, command);
             return self.abort(ctx, command, Cause::Server(failed));
@@ -224,7 +244,7 @@ impl Client {
                 }
                 // The server executes what a pipeline holds before it is asked to synchronise.
                 let under_way = self.outstanding > 0 || self.pipeline.is_some();
-                let unknown = under_way && self.may_commit && unanswered;
+                let unknown = (under_way && self.may_commit || self.has_released()) && unanswered;
                 self.end_attempt(ctx, if unknown { Bucket::Ambiguous } else { otherwise });
             }
             State::BackingOff { since } => {
@@ -237,7 +257,7 @@ impl Client {
                 let now = ctx.now;
                 self.record(ctx).ledger.time.waiting += now.since(since);
             }
-            State::Idle | State::Connecting | State::Finished | State::Aborted => {}
+            State::Idle | State::Connecting | State::Leaving | State::Finished | State::Aborted => {}
         }
     }
 

@@ -50,6 +50,7 @@ impl Client {
             State::Replying if self.outstanding == 0 => self.on_reply(ctx),
             State::Preparing(command) if self.outstanding == 0 => self.on_prepared(ctx, command),
             State::RollingBack if self.outstanding == 0 => self.on_rolled_back(ctx),
+            State::Leaving if self.outstanding == 0 => self.on_left(ctx),
             _ => Action::Receive,
         }
     }
@@ -297,6 +298,9 @@ impl Client {
         if let Some(rows) = &mut self.stored {
             rows.complete();
         }
+        if let Some(command) = current {
+            self.follow_savepoint(ctx, command);
+        }
         // A server that undid the transaction answers COMMIT with ROLLBACK, and with no error.
         let commit = current
             .and_then(|command| ctx.job.program.request(self.script, command))
@@ -340,6 +344,7 @@ impl Client {
         if ctx.job.spec.per_command {
             self.end_command(ctx);
         }
+        self.keep_savepoint(ctx);
         self.command += 1;
         self.run_commands(ctx)
     }
@@ -351,15 +356,20 @@ impl Client {
             return self.attempt_failed(ctx);
         }
         ctx.trace(self.id, || Step::Receiving);
-        frontend::query(ctx.out, b"ROLLBACK");
+        if !self.roll_back_to_savepoint(ctx) {
+            frontend::query(ctx.out, b"ROLLBACK");
+        }
         self.outstanding = 1;
         self.state = State::RollingBack;
         Action::Receive
     }
 
     fn on_rolled_back(&mut self, ctx: &mut Context<'_>) -> Action {
-        if self.status == TransactionStatus::Idle {
+        if self.status == TransactionStatus::Idle || self.is_at_savepoint(ctx) {
             return self.attempt_failed(ctx);
+        }
+        if self.leave_savepoint() {
+            return self.roll_back(ctx);
         }
         self.on_lost(ctx, "ROLLBACK failed, the session is unusable")
     }

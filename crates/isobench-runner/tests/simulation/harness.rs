@@ -9,9 +9,9 @@ use std::time::Duration;
 use isobench_isolation::History;
 use isobench_pgwire::{ServerError, SqlState};
 use isobench_runner::{
-    Backoff, Cause, Control, Detail, Ended, ErrorClass, Event, Failed, How, Job, Nanos, Observer, OnError,
-    Outcome, Pacing, Place, Protocol, Recording, RetryPolicy, Rules, RunSpec, Simulation, Stop, Storage,
-    Urgency, Workload,
+    Cause, Control, Detail, Ended, ErrorClass, Event, Failed, How, Job, Nanos, Observer, OnError, Outcome,
+    Pacing, Place, Protocol, Recording, RetryPolicy, Rules, RunSpec, Simulation, Stop, Storage, Urgency,
+    Workload,
 };
 use isobench_script::{Mix, Symbols, Value, Variables, Weighted, parse};
 use isobench_stats::Ledger;
@@ -45,12 +45,12 @@ pub const fn micros(microseconds: u64) -> Duration {
 
 /// At most so many tries, without backoff.
 pub fn tries(most: u32) -> RetryPolicy {
-    RetryPolicy { max_tries: NonZeroU32::new(most), backoff: Backoff::None }
+    RetryPolicy { max_tries: NonZeroU32::new(most), ..RetryPolicy::NEVER }
 }
 
 /// Tries without end, with this backoff.
 pub fn backoff(text: &str) -> RetryPolicy {
-    RetryPolicy { max_tries: None, backoff: text.parse().expect("a backoff policy") }
+    RetryPolicy { backoff: text.parse().expect("a backoff policy"), ..RetryPolicy::UNLIMITED }
 }
 
 /// What a test runs.

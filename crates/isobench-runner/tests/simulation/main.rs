@@ -19,6 +19,7 @@ mod recording;
 mod reproducible;
 mod retries;
 mod rules;
+mod savepoints;
 mod scripts;
 mod series;
 mod sessions;

@@ -146,6 +146,24 @@ fn a_number_is_given_without_a_recording_too_but_not_by_pgbench_s_rules() {
     assert_eq!(texts(own), "SELECT 5; SELECT 5");
 }
 
+#[test]
+fn attempts_of_a_transaction_are_counted_but_not_by_pgbench_s_rules() {
+    let script = "\\set n :attempt + 0\nUPDATE t SET v = :attempt, w = :n;\n";
+    let conflicts = || {
+        let conflict = Fault::Error(SqlState::SERIALIZATION_FAILURE);
+        Faults::none().and(On::Update, When::First(2), conflict)
+    };
+    let texts = |case: Case| case.faults(conflicts()).transactions(2).run().truth.texts(0).join("; ");
+    let counted = [1, 2, 3, 1].map(|number| format!("UPDATE t SET v = {number}, w = {number}"));
+    assert_eq!(texts(Case::new(script)), counted.join("; "));
+    let plain = "UPDATE t SET v = :attempt;\n";
+    let unset = ["UPDATE t SET v = :attempt"; 4].join("; ");
+    assert_eq!(texts(Case::new(plain).rules(Rules::Pgbench)), unset);
+    let mut own = Case::new(plain);
+    own.variables.push(("attempt", 5));
+    assert_eq!(texts(own), unset.replace(":attempt", "5"));
+}
+
 /// How the attempt of one client ends, after this fault.
 fn struck(on: On, fault: Fault) -> (Ran, History) {
     Case::new(REGISTER).retry(tries(1)).faults(Faults::none().and(on, When::Nth(0, 0), fault)).run_recorded()
@@ -414,7 +432,8 @@ fn a_recorded_script_is_one_transaction() {
         let (ran, _) = Case::new(&pipeline).protocol(Protocol::Extended).faults(faults).run_recorded();
         says(&ran, "must be one transaction");
     }
-    let savepoint = REGISTER.replace("END;", "ROLLBACK TO SAVEPOINT s;\nEND;");
+    let savepoint = REGISTER.replace("BEGIN;", "BEGIN;\nSAVEPOINT s;");
+    let savepoint = savepoint.replace("END;", "ROLLBACK TO SAVEPOINT s;\nEND;");
     says(&Case::new(&savepoint).run_recorded().0, "ROLLBACK TO");
 }
 

@@ -12,7 +12,7 @@ use std::mem;
 use crate::error::{ParseError, ParseProblem};
 use crate::observation::Observation;
 use crate::script::{Command, CommandKind, Script, Sql, Statement, Store};
-use crate::sql::{End, Scanned, Scanner, classify, substitute};
+use crate::sql::{End, Scanned, Scanner, classify, savepoint, substitute};
 use crate::symbols::Symbols;
 use line::Line;
 use meta::Meta;
@@ -207,6 +207,7 @@ fn sql_command(
         params: found.params,
         statements: statements_of(scanned),
         store: Store::None,
+        savepoint: savepoint(&text[scanned.breaks.last().copied().unwrap_or(0)..]),
         observations,
     });
     Command { line, text: first_line.to_owned(), kind }

@@ -1,6 +1,6 @@
 //! What kind of statement an SQL text is, by its leading keywords.
 
-use crate::script::Statement;
+use crate::script::{Savepoint, Statement};
 
 /// The kind of a statement; none if there is nothing but blanks, comments and semicolons.
 pub(crate) fn classify(text: &str) -> Option<Statement> {
@@ -20,6 +20,28 @@ pub(crate) fn classify(text: &str) -> Option<Statement> {
         _ => Statement::Other,
     };
     Some(kind)
+}
+
+/// What a statement does with a savepoint, by its leading words; none if the name isn't written out.
+pub(crate) fn savepoint(text: &str) -> Option<Savepoint> {
+    let mut words = Words { rest: text };
+    let first = words.next()?.to_ascii_lowercase();
+    let build = match first.as_str() {
+        "savepoint" => Savepoint::Set,
+        "release" => Savepoint::Release,
+        _ => return None,
+    };
+    let mut name = words.next()?;
+    if first == "release" && name.eq_ignore_ascii_case("savepoint") {
+        name = words.next()?;
+    }
+    match name.chars().next()? {
+        '"' if name.len() > 2 && name.ends_with('"') && !words.rest.starts_with('"') => {
+            Some(build(name.to_owned()))
+        }
+        first if first.is_alphabetic() || first == '_' => Some(build(name.to_ascii_lowercase())),
+        _ => None,
+    }
 }
 
 /// The words and symbols of an SQL text outside of comments; a quoted text counts as one symbol.
@@ -83,6 +105,29 @@ fn after_comment(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn savepoints_have_names() {
+        let set = |name: &str| Some(Savepoint::Set(name.to_owned()));
+        let release = |name: &str| Some(Savepoint::Release(name.to_owned()));
+        for (text, told) in [
+            ("SAVEPOINT cockroach_restart;", set("cockroach_restart")),
+            ("/* a */ savepoint -- b\n S1", set("s1")),
+            ("SAVEPOINT \"A b\"", set("\"A b\"")),
+            ("RELEASE SAVEPOINT s", release("s")),
+            ("release S;", release("s")),
+            ("RELEASE \"savepoint\"", release("\"savepoint\"")),
+            ("SAVEPOINT :name", None),
+            ("SAVEPOINT \"a\"\"b\"", None),
+            ("SAVEPOINT 'a'", None),
+            ("SAVEPOINT", None),
+            ("RELEASE SAVEPOINT", None),
+            ("ROLLBACK TO SAVEPOINT s", None),
+            ("", None),
+        ] {
+            assert_eq!(savepoint(text), told, "{text}");
+        }
+    }
 
     #[test]
     fn leading_keywords_decide() {

@@ -11,6 +11,10 @@ use super::registers::Written;
 pub(super) struct Block {
     state: State,
     work: Work,
+    /// Savepoints with what had been done before them, in order.
+    savepoints: Vec<(String, Work)>,
+    /// What the block has done is committed, and only its end is to come.
+    early: bool,
 }
 
 /// What a transaction has done.
@@ -91,6 +95,42 @@ impl Block {
         *self = Block::default();
     }
 
+    /// SAVEPOINT; false outside of a block.
+    pub(super) fn savepoint(&mut self, name: String) -> bool {
+        let open = self.is_open();
+        if open {
+            self.savepoints.push((name, self.work.clone()));
+        }
+        open
+    }
+
+    /// ROLLBACK TO: undoes what was done since; false if there is no such savepoint.
+    pub(super) fn roll_back_to(&mut self, name: &str) -> bool {
+        let Some(place) = self.savepoints.iter().rposition(|(known, _)| known == name) else { return false };
+        self.savepoints.truncate(place + 1);
+        self.work = self.savepoints[place].1.clone();
+        self.state = State::Explicit;
+        true
+    }
+
+    /// RELEASE: forgets a savepoint and those after it; false if there is no such savepoint.
+    pub(super) fn release(&mut self, name: &str) -> bool {
+        let place = self.savepoints.iter().rposition(|(known, _)| known == name);
+        self.savepoints.truncate(place.unwrap_or(self.savepoints.len()));
+        place.is_some()
+    }
+
+    /// What has been done so far, which is committed though the block goes on.
+    pub(super) fn commit_early(&mut self) -> Work {
+        self.early = true;
+        std::mem::take(&mut self.work)
+    }
+
+    /// True if what it has done is committed though it is open.
+    pub(super) fn is_committed(&self) -> bool {
+        self.early
+    }
+
     /// The end of a simple query, or Sync: what an implicit transaction did, which is committed by it.
     pub(super) fn synchronise(&mut self) -> Work {
         if self.state == State::Implicit { self.commit() } else { Work::default() }
@@ -130,6 +170,21 @@ mod tests {
         assert_eq!(block.status(), TransactionStatus::Failed);
         assert_eq!(block.commit(), Work::default());
         assert_eq!(block.status(), TransactionStatus::Idle);
+    }
+
+    #[test]
+    fn a_savepoint_keeps_what_was_before_it() {
+        let mut block = Block::default();
+        assert!(!block.savepoint("s".to_owned()));
+        block.begin();
+        block.work(1);
+        assert!(block.savepoint("s".to_owned()));
+        block.work(1);
+        block.fail();
+        assert!(block.roll_back_to("s") && !block.roll_back_to("t"));
+        block.work(4);
+        assert!(block.release("s") && !block.roll_back_to("s"));
+        assert_eq!(block.commit().rows, 5);
     }
 
     #[test]

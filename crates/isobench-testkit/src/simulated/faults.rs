@@ -18,7 +18,7 @@ pub struct Faults {
 /// The occasion on which a fault may strike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {
-    /// Any statement that is executed, but for ROLLBACK.
+    /// Any statement that is executed, but for ROLLBACK and ROLLBACK TO.
     Statement,
     /// BEGIN or START TRANSACTION.
     Begin,
@@ -26,6 +26,10 @@ pub enum On {
     Commit,
     /// ROLLBACK.
     Rollback,
+    /// ROLLBACK TO.
+    RollbackTo,
+    /// RELEASE.
+    Release,
     /// INSERT.
     Insert,
     /// UPDATE.
@@ -141,14 +145,31 @@ impl Faults {
     }
 }
 
+impl Fault {
+    /// True if the statement fails, or never ends, without an end of the connection.
+    pub(super) fn is_error(&self) -> bool {
+        matches!(
+            self,
+            Fault::Error(_)
+                | Fault::Unknown { .. }
+                | Fault::ErrorThenLost(_)
+                | Fault::UnknownThenLost { .. }
+                | Fault::AnsweredWithRollback
+                | Fault::Hang { .. }
+        )
+    }
+}
+
 impl On {
     /// True if a statement of this kind is such an occasion; `open` says whether there is a block to commit.
     pub(super) fn is_statement(self, kind: Kind, open: bool) -> bool {
         match self {
-            On::Statement => kind != Kind::Rollback,
+            On::Statement => !matches!(kind, Kind::Rollback | Kind::RollbackTo),
             On::Begin => kind == Kind::Begin,
             On::Commit => kind == Kind::Commit && open,
             On::Rollback => kind == Kind::Rollback,
+            On::RollbackTo => kind == Kind::RollbackTo,
+            On::Release => kind == Kind::Release,
             On::Insert => kind == Kind::Insert,
             On::Update => kind == Kind::Update,
             On::Select => kind == Kind::Select,

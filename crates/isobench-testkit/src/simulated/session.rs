@@ -17,12 +17,14 @@ use super::dice::Dice;
 use super::faults::{Fault, Loss, On};
 use super::registers::{Access, Registers, Written};
 use super::settings::Settings;
-use super::statement::{Kind, split, with_values};
+use super::statement::{Kind, savepoint, split, with_values};
 use super::truth::{End, Executed, Truth};
 use request::Request;
 
 const DUPLICATE_STATEMENT: SqlState = SqlState(*b"42P05");
 const UNKNOWN_STATEMENT: SqlState = SqlState(*b"26000");
+const NO_BLOCK: SqlState = SqlState(*b"25P01");
+const UNKNOWN_SAVEPOINT: SqlState = SqlState(*b"3B001");
 const UNKNOWN_PORTAL: SqlState = SqlState(*b"34000");
 
 /// What a session may use while it works.
@@ -228,6 +230,7 @@ impl Session {
     fn parse(&mut self, scene: &mut Scene<'_>, name: String, sql: &str) {
         scene.truth.parses[self.number] += 1;
         let fault = scene.settings.faults.strike(self.number, |on| on == On::Parse, scene.seen, scene.dice);
+        let fault = self.possible(fault);
         let mut statements = split(sql);
         let kind = Kind::of(&statements[0]);
         let problem = match fault {
@@ -247,6 +250,11 @@ impl Session {
         server::parse_complete(&mut self.out);
     }
 
+    /// What is committed can't fail any more; the connection can.
+    fn possible(&self, fault: Option<Fault>) -> Option<Fault> {
+        fault.filter(|fault| !(self.block.is_committed() && fault.is_error()))
+    }
+
     fn bind(&mut self, name: &str, values: &[Option<String>]) {
         let Some(sql) = self.prepared.get(name) else { return self.fail(Kind::Unknown, UNKNOWN_STATEMENT) };
         if self.block.is_failed() && !Kind::of(sql).leaves_failed_block() {
@@ -264,12 +272,13 @@ impl Session {
             return;
         }
         let open = self.block.is_open();
-        let fault = if self.block.is_failed() && kind != Kind::Rollback {
+        let fault = if self.block.is_failed() && !matches!(kind, Kind::Rollback | Kind::RollbackTo) {
             None
         } else {
             let applies = |on: On| on.is_statement(kind, open);
             scene.settings.faults.strike(self.number, applies, scene.seen, scene.dice)
         };
+        let fault = self.possible(fault);
         let statements = &mut scene.truth.statements[self.number];
         let index = statements.len();
         statements.push(Executed {
@@ -341,6 +350,9 @@ impl Session {
         if self.block.is_failed() && !kind.leaves_failed_block() {
             return Err(SqlState::IN_FAILED_SQL_TRANSACTION);
         }
+        if matches!(kind, Kind::Savepoint | Kind::RollbackTo | Kind::Release) {
+            return self.savepoint(scene, running);
+        }
         if !matches!(kind, Kind::Begin | Kind::Commit | Kind::Rollback) {
             self.block.work(u64::from(kind == Kind::Insert));
         }
@@ -389,7 +401,28 @@ impl Session {
                 server::copy_done(&mut self.out);
                 "COPY 1"
             }
-            Kind::Empty | Kind::Unknown => return Err(SqlState::SYNTAX_ERROR),
+            Kind::Savepoint | Kind::RollbackTo | Kind::Release | Kind::Empty | Kind::Unknown => {
+                return Err(SqlState::SYNTAX_ERROR);
+            }
+        };
+        server::command_complete(&mut self.out, tag);
+        Ok(())
+    }
+
+    /// Sets or releases a savepoint or goes back to it, and answers.
+    fn savepoint(&mut self, scene: &mut Scene<'_>, running: &Running) -> Result<(), SqlState> {
+        let name = savepoint(&running.sql);
+        let tag = match running.kind {
+            Kind::Savepoint if self.block.savepoint(name.clone()) => "SAVEPOINT",
+            Kind::Savepoint => return Err(NO_BLOCK),
+            Kind::RollbackTo if self.block.roll_back_to(&name) => "ROLLBACK",
+            Kind::Release if self.block.release(&name) => {
+                if scene.settings.release_commits {
+                    scene.commit(self.block.commit_early());
+                }
+                "RELEASE"
+            }
+            _ => return Err(UNKNOWN_SAVEPOINT),
         };
         server::command_complete(&mut self.out, tag);
         Ok(())

@@ -16,6 +16,8 @@ pub struct Settings {
     pub connecting: Duration,
     /// How long it takes to receive, if anything has arrived, which nothing but the receiver waits for.
     pub receiving: Duration,
+    /// RELEASE commits what the block has done so far, as in CockroachDB's retry protocol.
+    pub release_commits: bool,
     /// What goes wrong.
     pub faults: Faults,
     /// The results of SELECT, and of INSERT and UPDATE with RETURNING: the first entry whose text occurs in the statement answers it. Without a match the
@@ -37,6 +39,7 @@ impl Default for Settings {
             latency: 1_000_000..=1_000_000,
             connecting: Duration::ZERO,
             receiving: Duration::ZERO,
+            release_commits: false,
             faults: Faults::none(),
             answers: Vec::new(),
             pieces: None,

@@ -6,6 +6,9 @@ pub(super) enum Kind {
     Begin,
     Commit,
     Rollback,
+    Savepoint,
+    RollbackTo,
+    Release,
     Insert,
     Update,
     Select,
@@ -20,13 +23,15 @@ pub(super) enum Kind {
 }
 
 /// Kinds by the first word.
-const WORDS: [(&str, Kind); 13] = [
+const WORDS: [(&str, Kind); 15] = [
     ("BEGIN", Kind::Begin),
     ("START", Kind::Begin),
     ("COMMIT", Kind::Commit),
     ("END", Kind::Commit),
     ("ROLLBACK", Kind::Rollback),
     ("ABORT", Kind::Rollback),
+    ("SAVEPOINT", Kind::Savepoint),
+    ("RELEASE", Kind::Release),
     ("INSERT", Kind::Insert),
     ("UPDATE", Kind::Update),
     ("DELETE", Kind::Update),
@@ -48,6 +53,7 @@ impl Kind {
             .find(|(known, _)| known.eq_ignore_ascii_case(word))
             .map_or(Kind::Unknown, |row| row.1);
         match kind {
+            Kind::Rollback if sql.to_ascii_uppercase().contains(" TO ") => Kind::RollbackTo,
             Kind::CopyIn if sql.to_ascii_uppercase().contains("STDOUT") => Kind::CopyOut,
             other => other,
         }
@@ -55,13 +61,18 @@ impl Kind {
 
     /// True if the statement ends a block that an error has aborted.
     pub(super) fn leaves_failed_block(self) -> bool {
-        matches!(self, Kind::Commit | Kind::Rollback)
+        matches!(self, Kind::Commit | Kind::Rollback | Kind::RollbackTo)
     }
 
     /// True if it has columns.
     pub(super) fn has_columns(self) -> bool {
         matches!(self, Kind::Select | Kind::Show)
     }
+}
+
+/// The savepoint that a statement names at its end.
+pub(super) fn savepoint(sql: &str) -> String {
+    sql.split_ascii_whitespace().last().unwrap_or_default().to_ascii_lowercase()
 }
 
 /// The statements of a text, split at semicolons outside of quotes. A text without any has one empty statement.
@@ -107,6 +118,9 @@ mod tests {
         for (sql, kind) in [
             ("BEGIN ISOLATION LEVEL SERIALIZABLE", Kind::Begin),
             ("end", Kind::Commit),
+            ("SAVEPOINT s", Kind::Savepoint),
+            ("rollback to savepoint s", Kind::RollbackTo),
+            ("ROLLBACK", Kind::Rollback),
             ("insert into t values (1)", Kind::Insert),
             ("COPY t FROM STDIN", Kind::CopyIn),
             ("COPY t TO STDOUT", Kind::CopyOut),

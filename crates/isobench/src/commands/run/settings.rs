@@ -58,6 +58,7 @@ impl Settings {
             retry: RetryPolicy {
                 max_tries,
                 backoff: options.backoff.parse::<Backoff>().map_err(Failure::setup)?,
+                ..RetryPolicy::NEVER
             },
             protocol: protocol(&options.protocol)?,
             on_error: match (options.continue_on_error, options.exit_on_abort) {
