@@ -21,6 +21,8 @@ pub struct OwnCounts {
     /// Further statements and blocks of ours outside the clients' transactions: setting and reading levels, reading invariants,
     /// each round trip that prepares a statement outside a block.
     pub other_committed: u64,
+    /// Attempts that the server repeated by itself within a statement, each maybe after a deadlock.
+    pub inside: u64,
     /// Attempts of which we don't know how they ended (ambiguous, or cut off while the session was closed).
     pub uncertain: u64,
 }
@@ -85,7 +87,7 @@ pub(crate) fn compare(counters: &[Counter], facts: &ServerCounts, ours: &OwnCoun
             background,
         ),
         ("rollbacks", "xact_rollback", ours.rolled_back + facts.own_rolled_back, ours.uncertain, 0),
-        ("deadlocks", "deadlocks", ours.deadlocks, 0, 0),
+        ("deadlocks", "deadlocks", ours.deadlocks, ours.inside, 0),
     ];
     let one = |(what, column, ours, uncertain, background)| {
         let change = rise(column)?;
@@ -172,6 +174,7 @@ mod tests {
         deadlocks: 0,
         sessions: 2,
         other_committed: 4,
+        inside: 0,
         uncertain: 1,
     };
 

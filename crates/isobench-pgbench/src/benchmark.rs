@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use isobench_pgwire::{Connection, Host, ServerError, SqlState, process_environment};
 use isobench_runner::{
-    Backoff, Control, Detail, ErrorClass, Event, Fleet, Job, OnError, OpenError, Outcome, Pacing,
-    RetryPolicy, Rules, RunSpec, Stop, Watch,
+    Control, Detail, ErrorClass, Event, Fleet, Job, OnError, OpenError, Outcome, Pacing, RetryPolicy, Rules,
+    RunSpec, Stop, Watch,
 };
 
 use crate::console::{Console, Message};

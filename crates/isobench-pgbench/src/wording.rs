@@ -176,7 +176,7 @@ mod tests {
     use std::num::NonZeroU32;
 
     use isobench_pgwire::{ServerError, SqlState};
-    use isobench_runner::{Backoff, ErrorClass, RetryPolicy, RunSpec, Workload};
+    use isobench_runner::{ErrorClass, RetryPolicy, RunSpec, Workload};
     use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
 
     use super::*;

@@ -29,6 +29,7 @@ use crate::schedule::Schedule;
 use crate::spec::{Pacing, Stop};
 use crate::time::{Clock, Nanos, nanos};
 use inside::Inside;
+pub use inside::RETRIED_INSIDE;
 use pipeline::Pipeline;
 use savepoint::Point;
 use tape::Tape;

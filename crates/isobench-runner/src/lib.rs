@@ -46,6 +46,7 @@ mod timers;
 mod transport;
 mod worker;
 
+pub use client::RETRIED_INSIDE;
 pub use control::{Control, Progress, Urgency};
 pub use event::{Cause, Detail, Event, Failed, Place, Report, Step, Unfinished};
 pub use fleet::{AccountingError, Connect, Fleet, OpenError, Outcome, Watch};

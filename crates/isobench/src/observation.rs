@@ -5,7 +5,7 @@
 use isobench_observer as observer;
 use isobench_observer::{Observed, Observer, OwnCounts, Settings};
 use isobench_report as report;
-use isobench_runner::{Job, Outcome as Run, Protocol, commit_points};
+use isobench_runner::{Job, Outcome as Run, Protocol, RETRIED_INSIDE, Restart, commit_points};
 use isobench_script::{CommandKind, Script, Statement};
 
 use crate::target::Target;
@@ -32,8 +32,12 @@ pub fn waits_now(observer: &Observer) -> Vec<(String, u32)> {
 /// What we did on the server between the observer's first and last reading of a round.
 pub struct OwnWork {
     counts: OwnCounts,
-    /// Each execution of any script is one transaction of the server.
+    /// Each attempt of any script is one transaction of the server.
     simple: bool,
+    /// A script's statements are repeated inside the server, and say how often when they succeed.
+    inside: bool,
+    /// Some of them failed, so that nobody knows how often.
+    untold: bool,
 }
 
 impl OwnWork {
@@ -50,7 +54,17 @@ impl OwnWork {
             counts.other_committed += clients;
             counts.uncertain += prepared - clients;
         }
-        OwnWork { counts, simple: scripts.iter().all(|weighted| is_one_transaction(&weighted.script)) }
+        let inside = |script: &Script| {
+            script.observations().any(|line| matches!(line.what, isobench_script::Observed::Inside { .. }))
+        };
+        OwnWork {
+            counts,
+            // An attempt that goes back to a savepoint is a part of a transaction.
+            simple: spec.retry.restart == Restart::Transaction
+                && scripts.iter().all(|weighted| is_one_transaction(&weighted.script)),
+            inside: scripts.iter().any(|weighted| inside(&weighted.script)),
+            untold: false,
+        }
     }
 
     /// Sessions of our own beside the clients', and their transactions.
@@ -71,6 +85,12 @@ impl OwnWork {
         let conflicts = conflicts.min(attempts.cut_off);
         self.counts.rolled_back += attempts.retried + attempts.given_up + attempts.errored + conflicts;
         self.counts.uncertain += attempts.ambiguous + attempts.cut_off - conflicts;
+        // Each of them is a transaction that the server has rolled back; they lie in the bucket retried.
+        let inside = run.conflicts.iter().filter(|conflict| conflict.reason == RETRIED_INSIDE);
+        let inside = inside.map(|conflict| conflict.count).sum::<u64>();
+        self.counts.inside += inside;
+        let ended = attempts.started - attempts.committed - attempts.swallowed;
+        self.untold |= self.inside && ended > inside;
         let deadlocks = run.conflicts.iter().filter(|conflict| conflict.sqlstate.as_str() == "40P01");
         self.counts.deadlocks += deadlocks.map(|conflict| conflict.count).sum::<u64>();
     }
@@ -110,7 +130,14 @@ fn bounds(script: &Script) -> Vec<Statement> {
 /// The server's side of a round. Where a script is more or less than one transaction of the server, counts aren't compared.
 pub fn server_side(observed: Observed, own: &OwnWork) -> report::ServerSide {
     let mut notes = observed.notes.clone();
-    let comparison = if own.simple {
+    let comparison = if own.untold {
+        notes.push(
+            "the server's counts aren't compared with ours, because statements failed that retry inside the server, and only those that \
+             succeed say how often"
+                .to_owned(),
+        );
+        Vec::new()
+    } else if own.simple {
         observed.compare(&own.counts).into_iter().map(comparison).collect()
     } else {
         notes.push(

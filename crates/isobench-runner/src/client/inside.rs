@@ -13,8 +13,8 @@ use super::{Client, Context};
 use crate::observed::{Column, Disclosed};
 use crate::recorder::ConflictCount;
 
-/// The reason of conflicts that a statement retried by itself.
-const RETRIED_INSIDE: &str = "retried inside the server";
+/// The reason of conflicts after which the server made a further attempt by itself, within a statement (`--@ inside`).
+pub const RETRIED_INSIDE: &str = "retried inside the server";
 
 /// What one client's attempt has disclosed so far.
 #[derive(Debug, Default)]

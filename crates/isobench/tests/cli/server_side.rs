@@ -29,6 +29,30 @@ fn the_server_counts_what_we_count() {
     }
 }
 
+/// A procedure rolls back for each retry, and what a function swallows commits.
+#[test]
+fn the_server_counts_what_we_count_of_strategies() {
+    let Some(scene) = Scene::with_server("the_server_counts_what_we_count_of_strategies") else { return };
+    let line = "compare --levels rr -c 4 --time 0.4 --warmup 0.1 --rounds 1 -w tpcb-like --strategies procedure,swallow --json out.json";
+    scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
+    let document = document::read(&scene, "out.json");
+    let mut seen = Vec::new();
+    for round in rounds(&document) {
+        let notes = round["server"]["notes"].to_string();
+        let comparison = round["server"]["comparison"].as_array().expect("counts");
+        // A procedure that gives up doesn't say how often it has tried.
+        assert!(comparison.len() == 4 || notes.contains("retry inside the server"), "{notes}");
+        for count in comparison {
+            assert_eq!(count["agrees"], true, "{comparison:?}");
+        }
+        let (retried, swallowed) = (count(round, "/attempts/retried"), count(round, "/attempts/swallowed"));
+        assert!(retried + swallowed > 0, "nothing met a conflict: {round}");
+        seen.push(swallowed > 0);
+    }
+    assert_eq!(seen.len(), 2);
+    assert!(seen.contains(&true) && seen.contains(&false), "{seen:?}");
+}
+
 #[test]
 fn waits_and_locks_are_sampled() {
     let Some(scene) = Scene::with_server("waits_and_locks_are_sampled") else { return };
