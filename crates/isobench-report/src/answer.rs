@@ -1,12 +1,14 @@
-//! The answer of a comparison in a few sentences: which level is the cheapest that kept its promise, by how much, and why.
+//! The answer of a comparison in a few sentences: which level, with which strategy, is the cheapest that kept its promise, by
+//! how much, and why.
 //!
 //! Not here: the sentences about each level (`text/sentences`), the table.
 
 use std::collections::BTreeMap;
 
 use crate::document::{Cell, Document, RatioToFirst, WaitShare};
-use crate::numbers::{percent, short};
-use crate::summarise::{counted_ledger, counted_rounds, groups};
+use crate::factors::{STRATEGY, strategies_vary, varying};
+use crate::numbers::{counted, percent, short};
+use crate::summarise::{choices, counted_ledger, counted_rounds, kept_share};
 
 /// What a reader wants to know first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,7 +22,7 @@ pub struct Answer {
 /// Answers from a summarised document. Where several numbers of clients (or other factors) were compared, there is an answer
 /// for each.
 pub fn answer(document: &Document) -> Answer {
-    let groups: Vec<Vec<&Cell>> = groups(document)
+    let groups: Vec<Vec<&Cell>> = choices(document)
         .into_iter()
         .map(|group| group.into_iter().filter(|cell| !cell.calibration).collect::<Vec<_>>())
         .filter(|group: &Vec<&Cell>| group.iter().any(|cell| cell.summary.tps.mean.is_some()))
@@ -32,86 +34,94 @@ pub fn answer(document: &Document) -> Answer {
     }
 }
 
+/// An answer to more combinations would be a table; that stands below.
+const MOST: usize = 12;
+
 fn of_several(document: &Document, groups: &[Vec<&Cell>]) -> Answer {
     let mut answer = Answer::default();
     let winners: Vec<Option<String>> =
-        groups.iter().map(|group| cheapest(group).map(|cell| cell.level.name())).collect();
+        groups.iter().map(|group| cheapest(group).map(|cell| name(document, cell))).collect();
     let same = winners.windows(2).all(|pair| pair[0] == pair[1]);
     let unbroken = groups.iter().filter_map(|group| cheapest(group)).all(is_unbroken);
     let checked = if unbroken { "" } else { ", as far as could be checked," };
     answer.headline = match (&winners[0], same) {
         (Some(level), true) => {
             format!(
-                "{} is the cheapest level that kept its promise{checked} in all {} combinations.",
+                "{} is the cheapest {} that kept its promise{checked} in all {} combinations.",
                 capital(level),
+                choice(document),
                 groups.len()
             )
         }
         (None, true) => "No level kept its promise in any combination.".to_owned(),
         _ => format!(
-            "Which level is the cheapest that kept its promise{checked} depends on the combination, of which there are {}.",
+            "Which {} is the cheapest that kept its promise{checked} depends on the combination, of which there are {}.",
+            choice(document),
             groups.len()
         ),
     };
-    for group in groups {
+    for group in groups.iter().take(MOST) {
         let part = of_group(document, group);
         answer.reasons.push(format!("{}: {}", factors(document, group[0]), part.headline));
     }
+    if groups.len() > MOST {
+        let more = counted((groups.len() - MOST) as u64, "more combination");
+        answer.reasons.push(format!("The table has {more}."));
+    }
+    answer.reasons.extend(lost(document, &groups.concat()));
     answer.reasons.extend(caveats(document));
     answer
 }
 
-/// How a factor of a cell is written.
-type Shown<'a> = &'a dyn Fn(&Cell) -> String;
-
-/// The factors of a cell that vary in the document.
+/// The factors of a cell that vary in the document, besides those among which the answer chooses.
 fn factors(document: &Document, cell: &Cell) -> String {
-    let varies = |get: Shown| document.cells.iter().any(|other| get(other) != get(cell));
-    let mut parts = Vec::new();
-    let shown: [(&str, Shown); 6] = [
-        ("workload ", &|cell| cell.workload.clone()),
-        ("", &|cell| format!("{} clients", cell.clients)),
-        ("scale ", &|cell| cell.scale.to_string()),
-        ("", &|cell| cell.protocol.clone()),
-        ("backoff ", &|cell| cell.backoff.clone()),
-        ("", &|cell| {
-            cell.rate
-                .map_or_else(|| "no rate".to_owned(), |rate| format!("{} per second wanted", short(rate)))
-        }),
-    ];
-    for (word, get) in shown {
-        if varies(get) {
-            parts.push(format!("{word}{}", get(cell)));
-        }
-    }
-    capital(&parts.join(", "))
+    let varying = varying(document);
+    let said = varying.iter().filter(|factor| factor.title() != STRATEGY).map(|factor| factor.said(cell));
+    capital(&said.collect::<Vec<_>>().join(", "))
+}
+
+/// The level of a cell, and its strategy where the document has several.
+fn name(document: &Document, cell: &Cell) -> String {
+    let level = cell.level.name();
+    if strategies_vary(document) { format!("{level}, {}", cell.strategy()) } else { level }
+}
+
+/// What the answer chooses.
+fn choice(document: &Document) -> &'static str {
+    if strategies_vary(document) { "level and strategy" } else { "level" }
 }
 
 fn of_group(document: &Document, group: &[&Cell]) -> Answer {
     let mut reasons = Vec::new();
     let headline = match (cheapest(group), group) {
         (None, _) => "No level kept its promise.".to_owned(),
-        (Some(_), [cell]) => alone(cell),
-        (Some(best), _) => among(best, group, &mut reasons),
+        (Some(_), [cell]) => alone(document, cell),
+        (Some(best), _) => among(document, best, group, &mut reasons),
     };
     let reference = cheapest(group);
     for cell in group {
         if reference.is_some_and(|best| std::ptr::eq(best, *cell)) {
             continue;
         }
-        reasons.extend(cost(cell, reference));
+        // Of many cells only the levels with the first strategy; what strategies do is said below.
+        let compared = cell.summary.strategy_ratio.as_ref();
+        if compared.is_none_or(|ratio| ratio.to == cell.strategy()) {
+            reasons.extend(cost(document, cell, reference));
+        }
     }
-    reasons.extend(group.iter().filter_map(|cell| failed(cell)));
-    if groups(document).len() <= 2 {
+    reasons.extend(strategies(group));
+    reasons.extend(lost(document, group));
+    reasons.extend(group.iter().filter_map(|cell| failed(document, cell)));
+    if choices(document).len() <= 2 {
         reasons.extend(caveats(document));
     }
     Answer { headline, reasons }
 }
 
-fn alone(cell: &Cell) -> String {
+fn alone(document: &Document, cell: &Cell) -> String {
     format!(
         "{} commits {} transactions per second{}; {}.",
-        capital(&cell.level.name()),
+        capital(&name(document, cell)),
         tps(cell),
         within(cell),
         kept_words(cell)
@@ -119,10 +129,11 @@ fn alone(cell: &Cell) -> String {
 }
 
 /// The headline of several levels.
-fn among(best: &Cell, group: &[&Cell], reasons: &mut Vec<String>) -> String {
+fn among(document: &Document, best: &Cell, group: &[&Cell], reasons: &mut Vec<String>) -> String {
     let mut text = format!(
-        "{} is the cheapest level that kept {}: {} committed transactions per second{}.",
-        capital(&best.level.name()),
+        "{} is the cheapest {} that kept {}: {} committed transactions per second{}.",
+        capital(&name(document, best)),
+        choice(document),
         if is_unbroken(best) { "its promise" } else { "its promise as far as could be checked" },
         tps(best),
         within(best)
@@ -130,7 +141,7 @@ fn among(best: &Cell, group: &[&Cell], reasons: &mut Vec<String>) -> String {
     let equals: Vec<String> = group
         .iter()
         .filter(|cell| !std::ptr::eq(**cell, best) && eligible(cell) && alike(cell, best))
-        .map(|cell| cell.level.name())
+        .map(|cell| name(document, cell))
         .collect();
     if !equals.is_empty() {
         text = format!("{text} The difference to {} is no more than noise.", equals.join(" and "));
@@ -142,8 +153,9 @@ fn among(best: &Cell, group: &[&Cell], reasons: &mut Vec<String>) -> String {
     match clean {
         Some(clean) if !std::ptr::eq(*clean, best) => {
             text = format!(
-                "{text} But it let anomalies through; the cheapest level in which none was found is {}, {}.",
-                clean.level.name(),
+                "{text} But it let anomalies through; the cheapest {} in which none was found is {}, {}.",
+                choice(document),
+                name(document, clean),
                 times(clean, best)
             );
         }
@@ -167,7 +179,7 @@ fn is_clean(cell: &Cell) -> bool {
         && cell.summary.violations == 0
 }
 
-/// The level with the most committed work among those that kept their promise, as far as that is known.
+/// The level, and strategy, with the most committed work among those that kept their promise, as far as that is known.
 pub fn cheapest<'a>(group: &[&'a Cell]) -> Option<&'a Cell> {
     group.iter().copied().filter(|cell| eligible(cell)).max_by(|a, b| rate(a).total_cmp(&rate(b)))
 }
@@ -176,18 +188,30 @@ fn rate(cell: &Cell) -> f64 {
     cell.summary.tps.mean.unwrap_or(0.0)
 }
 
-/// A level that runs as asked and broke nothing that it promises.
+/// A level that runs as asked and broke nothing that it promises, with a strategy that loses no work.
 fn eligible(cell: &Cell) -> bool {
     let broken = cell.summary.verdict.as_ref().is_some_and(|verdict| verdict.kept == Some(false));
-    !broken && !cell.level.differs() && cell.summary.invariants_held != Some(false) && rate(cell) > 0.0
+    !broken
+        && cell.swallowed() == 0
+        && !cell.level.differs()
+        && cell.summary.invariants_held != Some(false)
+        && rate(cell) > 0.0
 }
 
-/// True if the rounds don't tell two levels apart. Only ratios to the first level are known, so others count as apart if one of
-/// them is told apart from the first.
+/// True if the rounds don't tell two levels, or two strategies, apart. Only ratios to the first one are known, so others count as
+/// apart if one of them is told apart from the first; and nothing is known of two that differ in both.
 fn alike(cell: &Cell, other: &Cell) -> bool {
-    let told = |cell: &Cell| cell.summary.ratio.as_ref().is_some_and(|ratio| ratio.significant);
-    let known = |cell: &Cell| cell.summary.ratio.as_ref().is_some_and(|ratio| ratio.low.is_some());
-    let first = |cell: &Cell| cell.summary.ratio.as_ref().is_some_and(|ratio| ratio.to == cell.level.name());
+    let by_level = cell.strategy() == other.strategy();
+    if !by_level && cell.level.requested != other.level.requested {
+        return false;
+    }
+    let ratio = |cell: &'_ Cell| {
+        if by_level { cell.summary.ratio.clone() } else { cell.summary.strategy_ratio.clone() }
+    };
+    let name = |cell: &Cell| if by_level { cell.level.name() } else { cell.strategy().to_owned() };
+    let told = |cell: &Cell| ratio(cell).is_some_and(|ratio| ratio.significant);
+    let known = |cell: &Cell| ratio(cell).is_some_and(|ratio| ratio.low.is_some());
+    let first = |cell: &Cell| ratio(cell).is_some_and(|ratio| ratio.to == name(cell));
     match (first(cell), first(other)) {
         (true, _) => known(other) && !told(other),
         (_, true) => known(cell) && !told(cell),
@@ -208,7 +232,8 @@ fn within(cell: &Cell) -> String {
 
 /// How much a level commits compared with another one of its group: the measured ratio where there is one.
 fn times(cell: &Cell, other: &Cell) -> String {
-    match cell.summary.ratio.as_ref().filter(|ratio| ratio.to == other.level.name()) {
+    let compared = cell.summary.ratio.as_ref();
+    match compared.filter(|ratio| ratio.to == other.level.name() && cell.strategy() == other.strategy()) {
         Some(ratio) => {
             format!("with {} times as much committed work ({})", short(ratio.mean), certainty(ratio))
         }
@@ -237,10 +262,52 @@ fn kept_words(cell: &Cell) -> String {
     }
 }
 
+/// For each level the strategy that commits the most, if it isn't the first.
+fn strategies(group: &[&Cell]) -> Vec<String> {
+    let mut levels: Vec<Vec<&Cell>> = Vec::new();
+    for cell in group.iter().filter(|cell| cell.summary.strategy_ratio.is_some()) {
+        match levels.iter_mut().find(|cells| cells[0].level.requested == cell.level.requested) {
+            Some(cells) => cells.push(cell),
+            None => levels.push(vec![cell]),
+        }
+    }
+    let said = |cells: &Vec<&Cell>| {
+        let best = cheapest(cells)?;
+        let ratio = best.summary.strategy_ratio.as_ref()?;
+        let level = capital(&best.level.name());
+        if ratio.to == best.strategy() {
+            return Some(format!("{level}: no strategy commits more than {}.", ratio.to));
+        }
+        Some(format!(
+            "{level}: {} commits the most, {} times as much as {} ({}).",
+            best.strategy(),
+            short(ratio.mean),
+            ratio.to,
+            certainty(ratio)
+        ))
+    };
+    levels.iter().filter_map(said).collect()
+}
+
+/// How much of what looked like throughput was none.
+fn lost(document: &Document, cells: &[&Cell]) -> Vec<String> {
+    let said = |cell: &&Cell| {
+        let kept = kept_share(cell).filter(|kept| *kept < 1.0)?;
+        Some(format!(
+            "{} LOST WORK, so it doesn't count: of {} transactions per second that the server acknowledged {} committed work; \
+             the others swallowed their error.",
+            capital(&name(document, cell)),
+            short(cell.summary.acknowledged_tps?.mean?),
+            percent(kept)
+        ))
+    };
+    cells.iter().filter_map(said).collect()
+}
+
 /// What a level costs, and what it spends it on, beside the level that the answer names.
-fn cost(cell: &Cell, best: Option<&Cell>) -> Option<String> {
+fn cost(document: &Document, cell: &Cell, best: Option<&Cell>) -> Option<String> {
     let ratio = cell.summary.ratio.as_ref().filter(|ratio| ratio.to != cell.level.name());
-    let mut text = capital(&cell.level.name());
+    let mut text = capital(&name(document, cell));
     match ratio {
         Some(ratio) => {
             text = format!(
@@ -332,8 +399,8 @@ fn main_wait(cell: &Cell, best: Option<&Cell>) -> Option<String> {
 }
 
 /// Why a level isn't eligible.
-fn failed(cell: &Cell) -> Option<String> {
-    let name = capital(&cell.level.name());
+fn failed(document: &Document, cell: &Cell) -> Option<String> {
+    let name = capital(&name(document, cell));
     if cell.level.differs() {
         return Some(format!("{name} doesn't count: the server runs {} instead.", cell.level.effective));
     }
@@ -362,7 +429,7 @@ fn caveats(document: &Document) -> Vec<String> {
         );
     }
     let flagged: Vec<String> =
-        measured().filter(|cell| !cell.summary.flags.is_empty()).map(|cell| cell.level.name()).collect();
+        measured().filter(|cell| !cell.summary.flags.is_empty()).map(|cell| name(document, cell)).collect();
     if !flagged.is_empty() {
         caveats.push(format!("Read the flags of {} before trusting the numbers.", list(&flagged)));
     }

@@ -2,14 +2,16 @@
 //!
 //! Comma-separated values of RFC 4180 with a line of titles; empty where there is no value. Not here: summaries.
 
+use std::collections::BTreeMap;
+
 use crate::document::{Cell, Document, Round, ServerSide, Verdict};
 
 /// A column: its title and its value.
 type Column = (&'static str, fn(&Document, &Cell, &Round) -> String);
 
-static COLUMNS: [Column; 63] = [
+static COLUMNS: [Column; 67] = [
     ("product", |document, _, _| document.server.product.clone()),
-    ("server_version", |document, _, _| document.server.version.clone()),
+    ("server_version", |document, cell, _| document.server_of(cell).version.clone()),
     ("measurement_version", |document, _, _| document.measurement_version.to_string()),
     ("workload", |_, cell, _| cell.workload.clone()),
     ("scale", |_, cell, _| cell.scale.to_string()),
@@ -18,6 +20,8 @@ static COLUMNS: [Column; 63] = [
     ("protocol", |_, cell, _| cell.protocol.clone()),
     ("backoff", |_, cell, _| cell.backoff.clone()),
     ("rate", |_, cell, _| number(cell.rate)),
+    ("strategy", |_, cell, _| cell.strategy.clone().unwrap_or_default()),
+    ("varied", |_, cell, _| varied(cell)),
     ("calibration", |_, cell, _| cell.calibration.to_string()),
     ("level_requested", |_, cell, _| {
         cell.level.requested.map_or_else(String::new, |level| level.to_string())
@@ -32,12 +36,14 @@ static COLUMNS: [Column; 63] = [
     ("attempts_committed", |_, _, round| round.attempts.committed.to_string()),
     ("attempts_retried", |_, _, round| round.attempts.retried.to_string()),
     ("attempts_given_up", |_, _, round| round.attempts.given_up.to_string()),
+    ("attempts_swallowed", |_, _, round| round.attempts.swallowed.to_string()),
     ("attempts_ambiguous", |_, _, round| round.attempts.ambiguous.to_string()),
     ("attempts_cut_off", |_, _, round| round.attempts.cut_off.to_string()),
     ("attempts_errored", |_, _, round| round.attempts.errored.to_string()),
     ("transactions_total", |_, _, round| round.transactions.total.to_string()),
     ("transactions_committed", |_, _, round| round.transactions.committed.to_string()),
     ("transactions_given_up", |_, _, round| round.transactions.given_up.to_string()),
+    ("transactions_swallowed", |_, _, round| round.transactions.swallowed.to_string()),
     ("transactions_ambiguous", |_, _, round| round.transactions.ambiguous.to_string()),
     ("transactions_cut_off", |_, _, round| round.transactions.cut_off.to_string()),
     ("transactions_errored", |_, _, round| round.transactions.errored.to_string()),
@@ -93,6 +99,16 @@ pub fn to_csv(document: &Document) -> String {
         }
     }
     text
+}
+
+/// The parameters of a cell that the plan varies.
+pub fn varied(cell: &Cell) -> String {
+    assignments(&cell.varied)
+}
+
+/// Names with their values: "foreign-keys=on;rows=1000".
+pub fn assignments(values: &BTreeMap<String, String>) -> String {
+    values.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(";")
 }
 
 /// A line of fields, quoted where they need it.

@@ -48,6 +48,9 @@ pub const FORMAT_VERSION: u32 = 2;
 /// The version of what the numbers mean. Rises when the same field measures something else.
 pub const MEASUREMENT_VERSION: u32 = 1;
 
+/// The varied parameter that says which version of the server a cell was measured on.
+pub const SERVER_VERSION: &str = "server-version";
+
 /// The result of a comparison or a run, complete or not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "isobench result")]
@@ -171,6 +174,23 @@ impl Document {
     /// Never: every key is a string and nothing refuses to be written.
     pub fn to_json(&self) -> String {
         layout::lines(&serde_json::to_value(self).expect("a document is plain data"))
+    }
+
+    /// The server that a cell was measured on: where the plan varies its version, the one of that version.
+    pub fn server_of(&self, cell: &Cell) -> &Server {
+        let wanted = cell.varied.get(SERVER_VERSION);
+        let is_wanted = |server: &&Server| {
+            wanted.is_some_and(|wanted| {
+                let rest = server.version.strip_prefix(wanted.as_str());
+                rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
+            })
+        };
+        self.servers().find(is_wanted).unwrap_or(&self.server)
+    }
+
+    /// All servers under test, the first one first.
+    pub fn servers(&self) -> impl Iterator<Item = &Server> {
+        std::iter::once(&self.server).chain(&self.other_servers)
     }
 
     /// True if an invariant of the workload was found broken in any round of any cell, or anything while rates were searched for.

@@ -9,8 +9,10 @@ mod answer;
 mod chart;
 mod conflicts;
 mod environment;
+mod experiment;
 mod limits;
 mod method;
+mod overhead;
 mod part;
 mod pictures;
 mod plan_file;
@@ -43,8 +45,10 @@ struct Section {
 }
 
 /// The sections in the order of the page.
-static SECTIONS: [Section; 9] = [
+static SECTIONS: [Section; 11] = [
     Section { id: "answer", title: "Answer", body: answer::body },
+    Section { id: "experiment", title: "The published experiment", body: experiment::body },
+    Section { id: "overhead", title: "What each level costs", body: overhead::body },
     Section { id: "pictures", title: "Pictures", body: pictures::body },
     Section { id: "verdict", title: "Verdict", body: verdict::body },
     Section { id: "conflicts", title: "Conflicts", body: conflicts::body },

@@ -7,7 +7,10 @@
 //! | module | concept |
 //! |---|---|
 //! | `document` | what is saved: server, client, plan, cells, rounds, summaries; its JSON and its schema |
+//! | `factors` | what cells differ in besides the level, and how that is said |
 //! | `summarise` | a cell's summary from its rounds, its ratio to the first level |
+//! | `shape` | a published experiment beside ours, and what came out again |
+//! | `overhead` | what each level costs, by the parameters that vary |
 //! | `text` | the table of `isobench compare` and the sentences below it |
 //! | `csv` | one line per round |
 //! | `markdown` | the answer and the table for a comment on a pull request |
@@ -44,12 +47,15 @@
 mod answer;
 mod csv;
 mod document;
+mod factors;
 mod html;
 mod level_name;
 mod markdown;
 mod numbers;
+mod overhead;
 mod pair;
 mod rescue;
+mod shape;
 mod summarise;
 mod text;
 

@@ -6,7 +6,9 @@ mod table;
 
 use crate::answer::answer;
 use crate::document::Document;
+use crate::overhead;
 use crate::summarise::summarise;
+use crate::text::experiment::told;
 use crate::text::{Shown, header, sentences};
 pub use table::{escape, table};
 
@@ -26,6 +28,8 @@ pub fn to_markdown(document: &Document) -> String {
     if !document.cells.is_empty() {
         blocks.push(table(&Shown::choose(&document, UNLIMITED).table));
     }
+    blocks.extend(overhead::table(&document).map(|overhead| table(&overhead)));
+    blocks.extend(experiment(&document));
     let warnings = document.warnings.iter().map(|warning| format!("⚠ {warning}"));
     let unsure: Vec<String> = flags(&document).into_iter().chain(warnings).collect();
     blocks.extend(list(&unsure));
@@ -46,6 +50,28 @@ fn flags(document: &Document) -> Vec<String> {
             flags.map(move |flag| format!("⚠ {name}: {}: {}", flag.kind.name(), flag.text))
         })
         .collect()
+}
+
+/// The published experiment that was repeated.
+fn experiment(document: &Document) -> Option<String> {
+    let told = told(document)?;
+    let mut blocks = vec![format!("**{}**", escape(&told.title)), escape(&told.source.join(" "))];
+    blocks.extend(told.table.as_ref().map(table));
+    blocks.extend(told.verdict.as_ref().map(|verdict| escape(verdict)));
+    let shapes: Vec<String> = told
+        .shapes
+        .iter()
+        .map(|[verdict, says, figures]| {
+            format!("- **{}**: {}. {}", escape(verdict), escape(says), escape(figures))
+        })
+        .collect();
+    blocks.push(shapes.join("\n"));
+    if !told.missed.is_empty() {
+        blocks.push("What the original missed:".to_owned());
+        blocks.extend(list(&told.missed));
+    }
+    blocks.retain(|block| !block.is_empty());
+    Some(blocks.join("\n\n"))
 }
 
 fn list(items: &[String]) -> Option<String> {

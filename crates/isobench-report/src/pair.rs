@@ -11,6 +11,8 @@ mod regression;
 mod table;
 mod text;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use isobench_stats::{holm, independent_ratio};
 use serde::Serialize;
 
@@ -93,6 +95,10 @@ pub struct Factors {
     pub backoff: String,
     /// Transactions per second that were to be begun; null: as many as possible.
     pub rate: Option<f64>,
+    /// How the application copes with conflicts; "retry" if the plan doesn't say.
+    pub strategy: String,
+    /// The parameters that the plan varies.
+    pub varied: BTreeMap<String, String>,
     /// The isolation level asked for (the one in effect, where none was).
     pub level: String,
 }
@@ -295,13 +301,15 @@ impl Factors {
             protocol: cell.protocol.clone(),
             backoff: cell.backoff.clone(),
             rate: cell.rate,
+            strategy: cell.strategy().to_owned(),
+            varied: cell.varied.clone(),
             level: cell.level.name(),
         }
     }
 }
 
 /// How a factor is named in words.
-type Word = fn(&Factors) -> String;
+type Word = Box<dyn Fn(&Factors) -> String>;
 
 /// Which factors a cell is named by: the level, the clients, and whatever else varies.
 struct Names {
@@ -310,9 +318,9 @@ struct Names {
 
 impl Names {
     fn of(cells: &Sides) -> Names {
-        let always: [Word; 2] =
+        let always: [fn(&Factors) -> String; 2] =
             [|factors| factors.level.clone(), |factors| counted(factors.clients.into(), "client")];
-        let sometimes: [Word; 5] = [
+        let sometimes: [fn(&Factors) -> String; 6] = [
             |factors| factors.workload.clone(),
             |factors| format!("scale {}", factors.scale),
             |factors| format!("{} protocol", factors.protocol),
@@ -322,10 +330,20 @@ impl Names {
                     .rate
                     .map_or_else(|| "no rate".to_owned(), |rate| format!("{} per s wanted", short(rate)))
             },
+            |factors| factors.strategy.clone(),
         ];
         let all: Vec<&Factors> = cells.iter().flatten().map(|(factors, _)| factors).collect();
         let varies = |word: &Word| all.windows(2).any(|two| word(two[0]) != word(two[1]));
-        let words = always.into_iter().chain(sometimes.into_iter().filter(varies)).collect();
+        let parameters: BTreeSet<&String> = all.iter().flat_map(|factors| factors.varied.keys()).collect();
+        let parameters = parameters.into_iter().cloned().map(|name| -> Word {
+            Box::new(move |factors| match factors.varied.get(&name) {
+                Some(value) => format!("{name} {value}"),
+                None => format!("no {name}"),
+            })
+        });
+        let boxed = |word: fn(&Factors) -> String| -> Word { Box::new(word) };
+        let sometimes = sometimes.into_iter().map(boxed).chain(parameters).filter(varies);
+        let words = always.into_iter().map(boxed).chain(sometimes).collect();
         Names { words }
     }
 

@@ -13,15 +13,17 @@ use isobench_stats::{LatencyHistogram, Ledger, mean_interval, percentile_with_in
 use crate::document::{
     Cell, Document, Interval, IntervalSource, Latency, PercentileInterval, Round, Summary, VerdictSummary,
 };
+use crate::factors::strategies_vary;
 use crate::numbers::finite;
 
-pub use compared::resolution;
+pub use compared::{pairs_of, resolution};
 
 /// Computes the summary of every cell from its rounds.
 ///
 /// Complete rounds count; a cell that has none is summarised from what it has, with 0 as its number of rounds. The
 /// ratio compares committed transactions per second with the cell of the plan's first level (or, in a plan without
-/// levels, the first cell) whose other factors are equal, paired by the number of the round.
+/// levels, the first cell) whose other factors are equal, paired by the number of the round. So does the ratio to the first
+/// strategy, at the same level.
 pub fn summarise(document: &mut Document) {
     let references: Vec<Option<usize>> =
         document.cells.iter().map(|cell| reference_of(document, cell)).collect();
@@ -30,8 +32,10 @@ pub fn summarise(document: &mut Document) {
         cell.summary = summary;
     }
     let ratios = compared::ratios(document, &references);
-    for (cell, ratio) in document.cells.iter_mut().zip(ratios) {
+    let by_strategy = compared::strategy_ratios(document);
+    for ((cell, ratio), by_strategy) in document.cells.iter_mut().zip(ratios).zip(by_strategy) {
         cell.summary.ratio = ratio;
+        cell.summary.strategy_ratio = by_strategy;
     }
     document.resolution = document.resolution.map(|known| resolution(document, known.wanted));
 }
@@ -55,8 +59,41 @@ fn reference_of(document: &Document, cell: &Cell) -> Option<usize> {
     })
 }
 
+/// Transactions that a cell was to make in all its rounds; `None` where time was measured instead.
+pub fn planned(document: &Document, cell: &Cell) -> Option<u64> {
+    let each = document.plan.transactions.filter(|_| document.plan.time_s.is_none())?;
+    let rounds = u64::from(document.plan.rounds).max(cell.rounds.len() as u64);
+    Some(each.saturating_mul(cell.clients.into()).saturating_mul(rounds))
+}
+
+/// The share of the acknowledged transactions whose work is in the database, over all rounds; `None` if the server acknowledged
+/// none.
+pub fn kept_share(cell: &Cell) -> Option<f64> {
+    let transactions = counted_ledger(cell).transactions;
+    let acknowledged = transactions.committed.saturating_add(transactions.swallowed);
+    (acknowledged > 0).then(|| transactions.committed as f64 / acknowledged as f64)
+}
+
+/// The place of the cell with whose strategy another one's is compared; `None` if the strategies don't vary.
+fn first_strategy_of(document: &Document, cell: &Cell) -> Option<usize> {
+    let planned = document.plan.strategies.first().map(|strategy| strategy.name.as_str());
+    let first =
+        planned.or(document.cells.first().map(Cell::strategy)).filter(|_| strategies_vary(document))?;
+    document.cells.iter().position(|other| {
+        other.strategy() == first
+            && other.level.requested == cell.level.requested
+            && !other.calibration
+            && same_but_strategy(other, cell)
+    })
+}
+
 /// True if two cells differ in nothing but their levels.
 pub fn same_factors(one: &Cell, other: &Cell) -> bool {
+    one.strategy() == other.strategy() && same_but_strategy(one, other)
+}
+
+/// True if two cells differ in nothing but level and strategy.
+fn same_but_strategy(one: &Cell, other: &Cell) -> bool {
     one.workload == other.workload
         && one.scale == other.scale
         && one.clients == other.clients
@@ -64,15 +101,23 @@ pub fn same_factors(one: &Cell, other: &Cell) -> bool {
         && one.protocol == other.protocol
         && one.backoff == other.backoff
         && one.rate == other.rate
-        && one.strategy == other.strategy
         && one.varied == other.varied
 }
 
 /// The cells, those together that differ in nothing but their levels, otherwise in the document's order.
 pub fn groups(document: &Document) -> Vec<Vec<&Cell>> {
+    together(document, same_factors)
+}
+
+/// The cells, those together among which an application may choose: they differ in nothing but level and strategy.
+pub fn choices(document: &Document) -> Vec<Vec<&Cell>> {
+    together(document, same_but_strategy)
+}
+
+fn together(document: &Document, same: fn(&Cell, &Cell) -> bool) -> Vec<Vec<&Cell>> {
     let mut groups: Vec<Vec<&Cell>> = Vec::new();
     for cell in &document.cells {
-        match groups.iter_mut().find(|group| same_factors(group[0], cell)) {
+        match groups.iter_mut().find(|group| same(group[0], cell)) {
             Some(group) => group.push(cell),
             None => groups.push(vec![cell]),
         }
@@ -89,6 +134,8 @@ fn summary_of(document: &Document, cell: &Cell) -> Summary {
     Summary {
         tps: throughput(&rounds, &bins),
         ratio: None,
+        strategy_ratio: None,
+        acknowledged_tps: acknowledged(&rounds),
         conflict_ratio: ledger.conflict_ratio(),
         attempts_per_s: mean_interval(&attempts).map(|estimate| estimate.mean),
         retries_per_transaction: ledger.retries_per_transaction(),
@@ -112,6 +159,20 @@ fn summary_of(document: &Document, cell: &Cell) -> Summary {
     }
 }
 
+/// Acknowledged transactions per second over the rounds; `None` if nothing was swallowed.
+fn acknowledged(rounds: &[&Round]) -> Option<Interval> {
+    rounds.iter().find(|round| round.transactions.swallowed > 0)?;
+    let all = |round: &&&Round| round.transactions.committed.saturating_add(round.transactions.swallowed);
+    let samples: Vec<f64> = rounds.iter().filter_map(|round| rate(round, all(&round))).collect();
+    let estimate = mean_interval(&samples)?;
+    Some(Interval {
+        mean: Some(estimate.mean),
+        low: estimate.low.map(|low| low.max(0.0)),
+        high: estimate.high,
+        source: IntervalSource::Rounds,
+    })
+}
+
 /// Committed transactions per second: over the rounds, or, of a single one, from its own course.
 fn throughput(rounds: &[&Round], bins: &[Vec<f64>]) -> Interval {
     let samples: Vec<f64> =
@@ -133,7 +194,8 @@ fn throughput(rounds: &[&Round], bins: &[Vec<f64>]) -> Interval {
     }
 }
 
-fn rate(round: &Round, count: u64) -> Option<f64> {
+/// So many per second of a round.
+pub fn rate(round: &Round, count: u64) -> Option<f64> {
     finite(count as f64 / round.seconds).filter(|rate| *rate >= 0.0)
 }
 

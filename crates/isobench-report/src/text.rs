@@ -3,6 +3,7 @@
 //! Readable without colour. Not here: the computation of what is shown.
 
 pub mod columns;
+pub mod experiment;
 pub mod header;
 mod judgement;
 pub mod layout;
@@ -14,9 +15,11 @@ pub use precision::paragraphs as precision;
 
 use crate::answer::answer;
 use crate::document::Document;
+use crate::factors::{Factor, varying};
+use crate::overhead;
 use crate::summarise::{groups, summarise};
-use columns::{ANOMALIES_TITLE, Column, FACTORS, FIGURES, LEVEL, RATIO_TITLE, SPARE_TITLES};
-use layout::{Row, Table, wrap};
+use columns::{Column, LEVEL};
+use layout::{Row, Table, title, wrap};
 
 /// Narrower than this no table is readable; the lines then run over.
 const LEAST_WIDTH: usize = 60;
@@ -42,14 +45,24 @@ pub fn render(document: &Document, width: usize) -> String {
         lines.push(String::new());
         lines.extend(shown.table.lines(width));
         lines.push(String::new());
+        lines.extend(overhead(&document, width));
+        lines.extend(experiment::lines(&document, width));
         lines.extend(sentences::lines(&document, width));
         lines.extend(warnings(&document, width));
         lines.push(String::new());
-        lines.extend(legend(&shown.columns, width));
+        lines.extend(legend(&shown, width));
     }
     let mut text = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n");
     text.push('\n');
     text
+}
+
+fn overhead(document: &Document, width: usize) -> Vec<String> {
+    let Some(table) = overhead::table(document) else { return Vec::new() };
+    let mut lines = table.lines(width);
+    lines.extend(overhead::LEGEND.iter().flat_map(|sentence| wrap(sentence, width, 2)));
+    lines.push(String::new());
+    lines
 }
 
 fn warnings(document: &Document, width: usize) -> Vec<String> {
@@ -58,8 +71,10 @@ fn warnings(document: &Document, width: usize) -> Vec<String> {
 
 /// The columns that were chosen, and the table they make.
 pub struct Shown {
-    /// The columns.
-    pub columns: Vec<&'static Column>,
+    /// The factors that have a column, which stand first.
+    factors: Vec<Factor>,
+    /// The other columns.
+    columns: Vec<&'static Column>,
     /// The table.
     pub table: Table,
 }
@@ -67,67 +82,56 @@ pub struct Shown {
 impl Shown {
     /// Gives every factor that varies a column, unless the table then gets too wide.
     pub fn choose(document: &Document, width: usize) -> Shown {
-        let vary: Vec<&'static Column> = FACTORS.iter().filter(|factor| varies(document, factor)).collect();
-        let choices: [(&[_], &[_], bool); 4] =
-            [(&vary, &[], true), (&vary, &[], false), (&[], &vary, true), (&[], &vary, false)];
+        let vary = varying(document);
+        let choices: [(&[_], &[_], u8); 6] = [
+            (&vary, &[], 0),
+            (&vary, &[], 1),
+            (&[], &vary, 0),
+            (&[], &vary, 1),
+            (&vary, &[], 2),
+            (&[], &vary, 2),
+        ];
         let mut shown = choices
             .into_iter()
-            .map(|(factors, headings, all)| Shown::new(document, factors, headings, all))
+            .map(|(factors, headings, spared)| Shown::new(document, factors, headings, spared))
             .collect::<Vec<_>>();
         let fits = |shown: &Shown| shown.table.least_width() <= width;
         let chosen = shown.iter().position(fits).unwrap_or(shown.len() - 1);
         shown.swap_remove(chosen)
     }
 
-    fn new(
-        document: &Document,
-        factors: &[&'static Column],
-        headings: &[&'static Column],
-        all: bool,
-    ) -> Shown {
-        let mut columns = factors.to_vec();
-        columns.push(&LEVEL);
-        let groups = groups(document);
-        let compares = groups.iter().any(|group| group.len() > 1);
-        let judged = document.cells.iter().any(|cell| cell.summary.verdict.is_some());
-        columns.extend(FIGURES.iter().filter(|column| match column.title {
-            RATIO_TITLE => compares,
-            ANOMALIES_TITLE => judged,
-            title => all || !SPARE_TITLES.contains(&title),
-        }));
+    /// The table with these factors as columns and these as headings, without columns that are spared up to a degree.
+    fn new(document: &Document, factors: &[Factor], headings: &[Factor], spared: u8) -> Shown {
+        let mut columns = vec![&LEVEL];
+        columns
+            .extend(columns::figures(document).filter(|column| column.spare == 0 || column.spare > spared));
         let mut rows = Vec::new();
-        for group in groups {
+        for group in groups(document) {
             if !headings.is_empty() {
-                let factor = |column: &&Column| {
-                    format!("{} {}", column.title, (column.show)(document, group[0]).join(""))
-                };
-                rows.push(Row::Heading(headings.iter().map(factor).collect::<Vec<_>>().join(", ")));
+                let names: Vec<String> = headings.iter().map(|factor| factor.named(group[0])).collect();
+                rows.push(Row::Heading(names.join(", ")));
             }
             rows.extend(group.iter().map(|cell| {
-                Row::Cells(columns.iter().map(|column| (column.show)(document, cell)).collect())
+                let factors = factors.iter().map(|factor| vec![factor.value(cell)]);
+                Row::Cells(
+                    factors.chain(columns.iter().map(|column| (column.show)(document, cell))).collect(),
+                )
             }));
         }
-        let titles = columns.iter().map(|column| (column.title, column.unit, column.right)).collect();
-        Shown { columns, table: Table { titles, rows } }
+        let names = factors.iter().map(|factor| title(factor.title(), factor.unit(), factor.right()));
+        let figures = columns.iter().map(|column| title(column.title, column.unit, column.right));
+        let table = Table { titles: names.chain(figures).collect(), rows };
+        Shown { factors: factors.to_vec(), columns, table }
     }
 }
 
-/// True if the cells of a document differ in a factor.
-pub fn varies(document: &Document, factor: &Column) -> bool {
-    let mut values = document.cells.iter().map(|cell| (factor.show)(document, cell));
-    let first = values.next();
-    values.any(|value| Some(value) != first)
-}
-
-fn legend(columns: &[&Column], width: usize) -> Vec<String> {
-    let name = |column: &Column| column.legend.0;
-    let longest = columns.iter().map(|column| name(column).chars().count()).max().unwrap_or(0);
-    columns
+fn legend(shown: &Shown, width: usize) -> Vec<String> {
+    let factors = shown.factors.iter().map(|factor| (factor.title(), factor.meaning()));
+    let columns = shown.columns.iter().map(|column| column.legend);
+    let entries: Vec<(&str, &str)> = factors.chain(columns).filter(|(name, _)| !name.is_empty()).collect();
+    let longest = entries.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    entries
         .iter()
-        .filter(|column| !name(column).is_empty())
-        .flat_map(|column| {
-            let line = format!("{:longest$}  {}", name(column), column.legend.1);
-            wrap(&line, width, longest + 2)
-        })
+        .flat_map(|(name, meaning)| wrap(&format!("{name:longest$}  {meaning}"), width, longest + 2))
         .collect()
 }

@@ -81,6 +81,58 @@ fn a_level_that_broke_something_is_never_the_answer() {
 }
 
 #[test]
+fn lost_work_is_never_the_answer() {
+    let mut document = example("strategies");
+    let found = answer(&document);
+    assert!(
+        found.headline.starts_with("Read committed, swallow is the cheapest level and strategy"),
+        "nothing is lost there: {found:?}"
+    );
+    document.cells.retain(|cell| cell.level.name() != "read committed");
+    // However much work it commits.
+    for cell in document.cells.iter_mut().filter(|cell| cell.strategy() == "swallow") {
+        cell.summary.tps.mean = Some(1e9);
+    }
+    let found = answer(&document);
+    assert!(
+        found.headline.starts_with("Serializable, for-update is the cheapest level and strategy"),
+        "{found:?}"
+    );
+    let reasons = found.reasons.join("\n");
+    assert!(
+        reasons.contains("Repeatable read, swallow LOST WORK, so it doesn't count: of 2,150"),
+        "{reasons}"
+    );
+    assert!(reasons.contains("acknowledged 6.1 % committed work"), "{reasons}");
+    assert!(
+        reasons.contains("Serializable: for-update commits the most, 2.15 times as much as retry"),
+        "{reasons}"
+    );
+}
+
+#[test]
+fn strategies_are_compared_at_the_same_level_and_in_the_same_rounds() {
+    let mut document = example("strategies");
+    let ratio = |document: &Document, level: &str, strategy: &str| {
+        let cells = document.cells.iter();
+        let mut found = cells.filter(|cell| cell.level.name() == level && cell.strategy() == strategy);
+        found.next().expect("the cell exists").summary.strategy_ratio.clone()
+    };
+    let own = ratio(&document, "serializable", "retry").expect("the first one is compared with itself");
+    assert_eq!((own.to.as_str(), own.mean), ("retry", 1.0));
+    let other = ratio(&document, "serializable", "for-update").expect("it is compared");
+    // 1900 against 900, and in each round 1 % more of a hundred.
+    assert!((other.mean - 1900.0 / 900.0 * 1.02).abs() < 0.01 && other.significant, "{other:?}");
+    // A strategy that lost its rounds has nothing to be compared by.
+    for cell in document.cells.iter_mut().filter(|cell| cell.strategy() == "retry") {
+        cell.rounds.clear();
+    }
+    let document = summarised(document);
+    assert_eq!(ratio(&document, "serializable", "for-update"), None);
+    assert!(example("three-levels").cells.iter().all(|cell| cell.summary.strategy_ratio.is_none()));
+}
+
+#[test]
 fn there_is_an_answer_to_everything() {
     for (name, document) in examples::all() {
         let found = answer(&document);

@@ -172,7 +172,7 @@ proptest! {
     /// Whatever is missing or out of range, there is a page without a hole in it.
     #[test]
     fn a_mutilated_document_makes_a_sound_page(
-        which in 0_usize..12,
+        which in 0_usize..16,
         wounds in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..mutilate::KINDS), 1..6),
     ) {
         let (name, document) = examples::all().swap_remove(which);

@@ -42,6 +42,9 @@ impl CellLevel {
     }
 }
 
+/// What a cell does without a strategy: the client tries again.
+const RETRY: &str = "retry";
+
 /// One combination of the plan's factors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
@@ -103,5 +106,15 @@ impl Cell {
             rounds: Vec::new(),
             summary: Summary::default(),
         }
+    }
+
+    /// The name of the strategy; "retry" if the plan doesn't say any.
+    pub fn strategy(&self) -> &str {
+        self.strategy.as_deref().unwrap_or(RETRY)
+    }
+
+    /// Transactions of all rounds whose work was lost in an error that their own SQL caught.
+    pub fn swallowed(&self) -> u64 {
+        self.rounds.iter().fold(0, |sum, round| sum.saturating_add(round.transactions.swallowed))
     }
 }

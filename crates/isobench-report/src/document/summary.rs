@@ -66,12 +66,12 @@ pub struct RoundsFor {
     pub rounds: u32,
 }
 
-/// Committed transactions per second as a multiple of the first level's, measured in the same rounds.
+/// Committed transactions per second as a multiple of the first level's, or the first strategy's, measured in the same rounds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RatioToFirst {
-    /// The level that this cell is compared with: the plan's first, all other factors being equal.
+    /// The level, or the strategy, that this cell is compared with: the plan's first, all other factors being equal.
     pub to: String,
-    /// The geometric mean of the rounds' ratios; 1 for the first level itself.
+    /// The geometric mean of the rounds' ratios; 1 for the first one itself.
     pub mean: f64,
     /// Lower end of the 95 % interval (Student's t of the rounds' log ratios); null when the rounds don't tell.
     pub low: Option<f64>,
@@ -99,6 +99,14 @@ pub struct Summary {
     /// Committed transactions per second as a multiple of the first level's; null where there is nothing to
     /// compare with.
     pub ratio: Option<RatioToFirst>,
+    /// Committed transactions per second as a multiple of the first strategy's at the same level; null if strategies weren't
+    /// compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy_ratio: Option<RatioToFirst>,
+    /// Transactions per second that the server acknowledged, those included whose work was lost in an error that their own SQL
+    /// caught: mean over the rounds, with its interval. Null if there was none of these; then it is `tps`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acknowledged_tps: Option<Interval>,
     /// Attempts ended by a conflict ÷ attempts started, over all rounds, 0 to 1.
     pub conflict_ratio: f64,
     /// Attempts started per second: mean over the rounds; null when there is no round.

@@ -17,6 +17,10 @@ pub fn body(document: &Document) -> Option<Markup> {
             p {
                 "Every attempt lies in exactly one bucket, and so does every transaction. Throughput counts committed \
                  transactions only."
+                @if cells.iter().any(|cell| cell.swallowed() > 0) {
+                    " Swallowed are those that the server acknowledged, and whose work was lost in an error that their own SQL \
+                     caught."
+                }
             }
             (attempts(document, &cells))
             (transactions(document, &cells))
@@ -56,6 +60,7 @@ fn attempts(document: &Document, cells: &[&Cell]) -> Markup {
         ("committed", true),
         ("retried", true),
         ("given up", true),
+        ("swallowed", true),
         ("ambiguous", true),
         ("cut off", true),
         ("errored", true),
@@ -63,8 +68,16 @@ fn attempts(document: &Document, cells: &[&Cell]) -> Markup {
     ];
     buckets("Attempts, by how they ended", document, cells, &names, |cell| {
         let all = counted_ledger(cell).attempts;
-        let parts = vec![all.committed, all.retried, all.given_up, all.ambiguous, all.cut_off, all.errored];
-        (all.started, parts)
+        let parts = [
+            all.committed,
+            all.retried,
+            all.given_up,
+            all.swallowed,
+            all.ambiguous,
+            all.cut_off,
+            all.errored,
+        ];
+        (all.started, parts.to_vec())
     })
 }
 
@@ -74,6 +87,7 @@ fn transactions(document: &Document, cells: &[&Cell]) -> Markup {
         ("in all", true),
         ("committed", true),
         ("given up", true),
+        ("swallowed", true),
         ("ambiguous", true),
         ("cut off", true),
         ("errored", true),
@@ -82,8 +96,16 @@ fn transactions(document: &Document, cells: &[&Cell]) -> Markup {
     ];
     buckets("Transactions, by how they ended", document, cells, &names, |cell| {
         let all = counted_ledger(cell).transactions;
-        let parts = vec![all.committed, all.given_up, all.ambiguous, all.cut_off, all.errored, all.skipped];
-        (all.total, parts)
+        let parts = [
+            all.committed,
+            all.given_up,
+            all.swallowed,
+            all.ambiguous,
+            all.cut_off,
+            all.errored,
+            all.skipped,
+        ];
+        (all.total, parts.to_vec())
     })
 }
 

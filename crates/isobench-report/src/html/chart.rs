@@ -65,12 +65,15 @@ pub struct Figure {
 }
 
 /// The figures in the order of the report.
-static FIGURES: [fn(&Document) -> Option<Figure>; 11] = [
+static FIGURES: [fn(&Document) -> Option<Figure>; 14] = [
     throughput::figure,
     ratio::figure,
     time_ledger::figure,
     against::clients,
     against::rates,
+    |document| against::parameter(document, 0),
+    |document| against::parameter(document, 1),
+    |document| against::parameter(document, 2),
     latency::figure,
     over_time::figure,
     waits::figure,

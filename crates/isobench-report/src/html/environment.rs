@@ -13,9 +13,20 @@ use crate::numbers::{MISSING, count, counted, short};
 /// The section's body.
 #[expect(clippy::unnecessary_wraps, reason = "sections stand in one table, and others may be left out")]
 pub fn body(document: &Document) -> Option<Markup> {
-    let Document { server, client, .. } = document;
+    let Document { client, .. } = document;
+    let several = !document.other_servers.is_empty();
     Some(html! {
-        h3 { "Server" }
+        @for server in document.servers() {
+            h3 { "Server" @if several { ": " (server_name(server)) } }
+            (about(document, server))
+        }
+        h3 { "Client" }
+        (pairs(&about_client(document, client)))
+    })
+}
+
+fn about(document: &Document, server: &Server) -> Markup {
+    html! {
         (pairs(&about_server(server)))
         (settings("Settings that differ from the defaults, or decide what a commit costs", &server.settings))
         (settings("Settings that the server was started with", &document.plan.server_settings))
@@ -29,9 +40,7 @@ pub fn body(document: &Document) -> Option<Markup> {
             h4 { "What couldn't be read" }
             ul { @for note in &server.notes { li { (note) } } }
         }
-        h3 { "Client" }
-        (pairs(&about_client(document, client)))
-    })
+    }
 }
 
 fn present(rows: Vec<(&str, String)>) -> Vec<(String, String)> {

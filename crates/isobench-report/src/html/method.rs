@@ -6,8 +6,11 @@ use maud::{Markup, html};
 
 use super::part::{code, given, length, measured, pairs};
 use super::plan_file;
-use crate::document::{Document, Interval, IntervalSource, Plan};
+use crate::document::{
+    Document, Interval, IntervalSource, Plan, PlannedScript, PlannedStrategy, VariedParameter,
+};
 use crate::numbers::{count, counted, percent, short};
+use crate::text::sentences::round_trips;
 
 /// The section's body.
 #[expect(clippy::unnecessary_wraps, reason = "sections stand in one table, and others may be left out")]
@@ -17,6 +20,7 @@ pub fn body(document: &Document) -> Option<Markup> {
     Some(html! {
         h3 { "The plan" }
         (pairs(&plan(&document.plan)))
+        (strategies(document))
         (order(document))
         @if !methods.is_empty() {
             h3 { "The intervals" }
@@ -33,19 +37,33 @@ pub fn body(document: &Document) -> Option<Markup> {
         }
         @let file = plan_file::text(document);
         (code("plan", "The same as a plan: isobench compare --plan plan.toml", "plan.toml", &file))
-        @if document.plan.workload.iter().any(|script| !script.text.is_empty()) {
+        @let scripts = scripts(&document.plan);
+        @if scripts.iter().any(|(_, script)| !script.text.is_empty()) {
             details {
                 summary { "The scripts" }
-                @for (index, script) in document.plan.workload.iter().enumerate() {
-                    (code(&format!("script-{index}"), &weighed(script), &script.name, &script.text))
+                @for (index, (label, script)) in scripts.iter().enumerate() {
+                    (code(&format!("script-{index}"), label, &script.name, &script.text))
                 }
             }
         }
     })
 }
 
-fn weighed(script: &crate::document::PlannedScript) -> String {
+fn weighed(script: &PlannedScript) -> String {
     format!("{}, weight {}", script.name, count(script.weight.into()))
+}
+
+/// All scripts with their names and weights, those of every strategy.
+fn scripts(plan: &Plan) -> Vec<(String, &PlannedScript)> {
+    if plan.strategies.iter().all(|strategy| strategy.scripts.is_empty()) {
+        return plan.workload.iter().map(|script| (weighed(script), script)).collect();
+    }
+    let of = |strategy: &'_ PlannedStrategy| strategy.name.clone();
+    let scripts = plan
+        .strategies
+        .iter()
+        .flat_map(|strategy| strategy.scripts.iter().map(move |script| (of(strategy), script)));
+    scripts.map(|(strategy, script)| (format!("{strategy}: {}", weighed(script)), script)).collect()
 }
 
 /// The command line as a shell takes it.
@@ -65,6 +83,8 @@ fn plan(plan: &Plan) -> Vec<(String, String)> {
     let mut rows: Vec<(&str, Option<String>)> = vec![
         ("levels", Some(list(plan.levels.iter().map(ToString::to_string).collect()))),
         ("workload", Some(list(plan.workload.iter().map(weighed).collect()))),
+        ("strategies", Some(list(plan.strategies.iter().map(|strategy| strategy.name.clone()).collect()))),
+        ("parameters", Some(parameters(plan))),
         ("clients", Some(list(plan.clients.iter().map(|clients| count((*clients).into())).collect()))),
         ("workers", Some(count(plan.jobs.into()))),
         ("scale", Some(count(plan.scale.into()))),
@@ -96,6 +116,29 @@ fn plan(plan: &Plan) -> Vec<(String, String)> {
     rows.into_iter()
         .filter_map(|(name, value)| Some((name.to_owned(), value.filter(|value| !value.is_empty())?)))
         .collect()
+}
+
+/// "rows 1000, 10000; foreign-keys on".
+fn parameters(plan: &Plan) -> String {
+    let one = |parameter: &VariedParameter| format!("{} {}", parameter.name, parameter.values.join(", "));
+    plan.vary.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// What each strategy does, and how often it waits for the server meanwhile.
+fn strategies(document: &Document) -> Markup {
+    let strategies = &document.plan.strategies;
+    html! {
+        @if !strategies.is_empty() {
+            h3 { "The strategies" }
+            dl class="methods" {
+                @for strategy in strategies {
+                    dt { (strategy.name) }
+                    dd { (strategy.summary) }
+                }
+            }
+            @if let Some(sentence) = round_trips(document) { p { (sentence) } }
+        }
+    }
 }
 
 fn warmup(plan: &Plan) -> String {
@@ -160,7 +203,7 @@ fn any_interval(document: &Document, source: IntervalSource) -> bool {
     document.cells.iter().any(|cell| from(&cell.summary.tps))
 }
 
-static METHODS: [Method; 7] = [
+static METHODS: [Method; 8] = [
     Method {
         name: "Mean of rounds: Student's t",
         used: |document| any_interval(document, IntervalSource::Rounds),
@@ -186,6 +229,15 @@ static METHODS: [Method; 7] = [
         text: "Each round's rate is divided by that of the first level in the same round; shown are the geometric mean of \
                these ratios and the 95 % interval by Student's t of their logarithms. What both share, such as a machine that \
                slows down, cancels out. It assumes independent rounds.",
+    },
+    Method {
+        name: "Ratio to the first strategy: paired log ratios",
+        used: |document| {
+            let ratios = document.cells.iter().filter_map(|cell| cell.summary.strategy_ratio.as_ref());
+            ratios.into_iter().any(|ratio| ratio.low.is_some())
+        },
+        text: "The same, with the first strategy at the same level in place of the first level. A strategy that needs fewer round \
+               trips to the server is faster for that alone.",
     },
     Method {
         name: "Noise of the machine: an A/A cell",

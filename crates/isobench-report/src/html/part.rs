@@ -5,8 +5,9 @@
 use maud::{Markup, html};
 
 use crate::document::{Cell, Document, Plan, Server};
+use crate::factors::varying;
 use crate::numbers::{MISSING, counted};
-use crate::text::columns::{Column, FACTORS};
+use crate::text::layout::{Row, Table};
 
 /// Product and version.
 pub fn server_name(server: &Server) -> String {
@@ -32,20 +33,13 @@ pub fn length(plan: &Plan) -> Option<String> {
     }
 }
 
-/// The factors besides the level in which the cells differ.
-pub fn varying(document: &Document) -> Vec<&'static Column> {
-    FACTORS.iter().filter(|factor| crate::text::varies(document, factor)).collect()
-}
-
 /// A cell in words: its level, and the factors in which the cells of the document differ.
 pub fn cell_name(document: &Document, cell: &Cell) -> String {
     let mut parts = vec![cell.level.name()];
     if cell.calibration {
         parts.push("once more (A/A)".to_owned());
     }
-    for factor in varying(document) {
-        parts.push(format!("{} {}", factor.title, (factor.show)(document, cell).join(" ")));
-    }
+    parts.extend(varying(document).iter().map(|factor| factor.named(cell)));
     parts.join(", ")
 }
 
@@ -96,6 +90,20 @@ pub fn table(caption: &str, titles: &[Title], rows: &[Vec<String>]) -> Markup {
         }
     };
     scrolling(caption, &table)
+}
+
+/// A table that was laid out for a terminal, with the lines of its cells below one another.
+pub fn of_table(caption: &str, laid_out: &Table) -> Markup {
+    let names: Vec<String> =
+        laid_out.titles.iter().map(|(title, unit, _)| format!("{title} {unit}").trim().to_owned()).collect();
+    let titles: Vec<Title> =
+        names.iter().zip(&laid_out.titles).map(|(name, (_, _, right))| (name.as_str(), *right)).collect();
+    let cells = laid_out.rows.iter().filter_map(|row| match row {
+        Row::Cells(cells) => Some(cells.iter().map(|lines| lines.join("\n")).collect()),
+        Row::Heading(_) => None,
+    });
+    let rows: Vec<Vec<String>> = cells.collect();
+    table(caption, &titles, &rows)
 }
 
 /// The lines of a cell: the first, and smaller ones below it.
@@ -149,8 +157,8 @@ pub fn code(id: &str, label: &str, file: &str, text: &str) -> Markup {
 }
 
 /// The words that say: don't trust this, or what it says is bad.
-const BRANDS: [&str; 9] =
-    ["INCOMPLETE", "BROKEN", "BROKE", "BREAKS", "VIOLATED", "WRONG", "ERRORED", "DIFFERS", "DIFFER"];
+const BRANDS: [&str; 10] =
+    ["INCOMPLETE", "BROKEN", "BROKE", "BREAKS", "VIOLATED", "WRONG", "ERRORED", "LOST", "DIFFERS", "DIFFER"];
 
 /// True if a line brands what it stands at.
 pub fn is_brand(line: &str) -> bool {

@@ -16,11 +16,17 @@ struct PlanFile {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     workload: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    strategies: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    vary: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     clients: Vec<u32>,
     jobs: u32,
     scale: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transactions: Option<u64>,
     warmup: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_warmup: Option<f64>,
@@ -61,10 +67,17 @@ pub fn text(document: &Document) -> String {
     let file = PlanFile {
         levels: plan.levels.iter().map(|level| level.short()).collect(),
         workload: workload(document),
+        strategies: plan.strategies.iter().map(|strategy| strategy.name.clone()).collect(),
+        vary: plan
+            .vary
+            .iter()
+            .map(|parameter| format!("{}={}", parameter.name, parameter.values.join(",")))
+            .collect(),
         clients: plan.clients.clone(),
         jobs: plan.jobs,
         scale: plan.scale,
         time: finite(plan.time_s),
+        transactions: plan.transactions.filter(|_| plan.time_s.is_none()),
         warmup: finite(Some(plan.warmup_s)).unwrap_or(0.0),
         max_warmup: finite(Some(plan.max_warmup_s)).filter(|most| *most > plan.warmup_s),
         rounds: plan.rounds,
@@ -108,7 +121,7 @@ fn workload(document: &Document) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::{Cell, CellLevel, Client, Plan, Server};
+    use crate::document::{Cell, CellLevel, Client, Plan, PlannedStrategy, Server, VariedParameter};
     use isobench_isolation::EffectiveLevel;
 
     #[test]
@@ -127,12 +140,21 @@ mod tests {
             workload: vec![PlannedScript { name: "a \"b\".sql".to_owned(), weight: 3, text: String::new() }],
             seed: Some(u64::MAX),
             resolve: Some(0.07),
+            strategies: vec![PlannedStrategy { name: "for-update".to_owned(), ..PlannedStrategy::default() }],
+            vary: vec![VariedParameter {
+                name: "rows".to_owned(),
+                values: vec!["10".to_owned(), "100".to_owned()],
+            }],
+            transactions: Some(1000),
             ..Plan::default()
         };
         let text = text(&Document::new(Server::default(), Client::default(), plan));
         let read: toml::Table = text.parse().unwrap();
         assert_eq!(read["workload"][0].as_str(), Some("a \"b\".sql@3"));
         assert_eq!(read["resolve"].as_str(), Some("7%"));
+        assert_eq!(read["strategies"][0].as_str(), Some("for-update"));
+        assert_eq!(read["vary"][0].as_str(), Some("rows=10,100"));
+        assert_eq!(read["transactions"].as_integer(), Some(1000));
         assert!(read.contains_key("max-tries") && !read.contains_key("seed"), "{text}");
     }
 }

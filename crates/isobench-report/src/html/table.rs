@@ -5,31 +5,22 @@
 
 use maud::{Markup, html};
 
-use super::part::{is_brand, varying};
+use super::part::is_brand;
 use crate::answer::{cheapest, is_unbroken};
 use crate::document::{Cell, Document};
+use crate::factors::varying;
 use crate::numbers::{optional, short};
-use crate::summarise::groups;
-use crate::text::columns::{ANOMALIES_TITLE, Column, FIGURES, LEVEL, RATIO_TITLE};
-
-/// The title of the column with the answer's first number.
-const FIRST_FIGURES: &str = "committed";
+use crate::summarise::{choices, groups};
+use crate::text::columns::{COMMITTED_TITLE, Column, LEVEL, RATIO_TITLE, figures};
 
 /// The title of the column that stands behind the answer's numbers, so that it is seen without scrolling.
 const VERDICT_TITLE: &str = "verdict";
 
 /// The columns that a document fills.
 fn columns(document: &Document) -> Vec<&'static Column> {
-    let compares = groups(document).iter().any(|group| group.len() > 1);
-    let judged = document.cells.iter().any(|cell| cell.summary.verdict.is_some());
-    let figures = FIGURES.iter().filter(|column| match column.title {
-        RATIO_TITLE => compares,
-        ANOMALIES_TITLE => judged,
-        _ => true,
-    });
-    let mut columns: Vec<&'static Column> = std::iter::once(&LEVEL).chain(figures).collect();
-    let place = |title: &str| columns.iter().position(|column| column.title == title);
-    if let (Some(first), Some(verdict)) = (place(FIRST_FIGURES), place(VERDICT_TITLE)) {
+    let mut columns: Vec<&'static Column> = std::iter::once(&LEVEL).chain(figures(document)).collect();
+    let place = |title: &str| columns.iter().rposition(|column| column.title == title);
+    if let (Some(first), Some(verdict)) = (place(COMMITTED_TITLE), place(VERDICT_TITLE)) {
         let to = place(RATIO_TITLE).unwrap_or(first) + 1;
         columns[to..=verdict].rotate_right(1);
     }
@@ -57,6 +48,7 @@ fn percentile(cell: &Cell, percent: f64, column: &Column, document: &Document) -
 /// The table.
 pub fn results(document: &Document) -> Markup {
     let columns = columns(document);
+    let best: Vec<&Cell> = choices(document).into_iter().filter_map(|choice| best(&choice)).collect();
     html! {
         table class="results" {
             caption { "Every level with what it committed, and what that cost. Below a number its 95 % interval." }
@@ -72,9 +64,8 @@ pub fn results(document: &Document) -> Markup {
             @for group in groups(document) {
                 tbody {
                     (heading(document, &group, columns.len()))
-                    @let best = best(&group);
                     @for cell in group {
-                        (row(document, cell, &columns, best.is_some_and(|best| std::ptr::eq(best, cell))))
+                        (row(document, cell, &columns, best.iter().any(|best| std::ptr::eq(*best, cell))))
                     }
                 }
             }
@@ -84,10 +75,8 @@ pub fn results(document: &Document) -> Markup {
 
 /// What the rows of a group have in common, where the document has several groups.
 fn heading(document: &Document, group: &[&Cell], width: usize) -> Markup {
-    let value = |column: &&Column| {
-        group.first().map(|cell| format!("{} {}", column.title, (column.show)(document, cell).join(" ")))
-    };
-    let factors: Vec<String> = varying(document).iter().filter_map(value).collect();
+    let factors: Vec<String> =
+        varying(document).iter().filter_map(|factor| group.first().map(|cell| factor.named(cell))).collect();
     html! {
         @if !factors.is_empty() {
             tr { th class="group" scope="rowgroup" colspan=(width) { (factors.join(", ")) } }
@@ -95,7 +84,7 @@ fn heading(document: &Document, group: &[&Cell], width: usize) -> Markup {
     }
 }
 
-/// The level that the answer names, if there is a choice.
+/// The level, and the strategy, that the answer names, if there is a choice.
 fn best<'a>(group: &[&'a Cell]) -> Option<&'a Cell> {
     let levels: Vec<&Cell> = group.iter().copied().filter(|cell| !cell.calibration).collect();
     if levels.len() > 1 { cheapest(&levels) } else { None }
@@ -146,10 +135,13 @@ pub fn legend(document: &Document) -> Markup {
         details class="legend" {
             summary { "What the columns count" }
             dl {
-                @let columns = columns(document).into_iter().chain(varying(document));
-                @for column in columns.filter(|column| !column.legend.0.is_empty()) {
+                @for column in columns(document).into_iter().filter(|column| !column.legend.0.is_empty()) {
                     dt { (column.legend.0) }
                     dd { (column.legend.1) "." }
+                }
+                @for factor in varying(document) {
+                    dt { (factor.title()) }
+                    dd { (factor.meaning()) "." }
                 }
             }
         }

@@ -64,11 +64,12 @@ pub fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::layout::title;
 
     #[test]
     fn columns_are_aligned_in_the_source() {
         let example = Table {
-            titles: vec![("level", "", false), ("n", "", true)],
+            titles: vec![title("level", "", false), title("n", "", true)],
             rows: vec![
                 Row::Cells(vec![vec!["a|b".to_owned(), "→ c".to_owned()], vec!["12".to_owned()]]),
                 Row::Cells(vec![vec!["é".to_owned()], vec!["<1".to_owned()]]),

@@ -1,7 +1,7 @@
 //! A pair for spreadsheets and scripts: a line for each cell that both results have.
 
 use super::{Figures, Pair, PairedCell};
-use crate::csv::{line, number};
+use crate::csv::{assignments, line, number};
 
 /// What is shown of each side, with the end of its title.
 type Column = (&'static str, fn(&Figures) -> String);
@@ -24,7 +24,8 @@ static FIGURES: [Column; 12] = [
 impl Pair {
     /// Renders a line of comma-separated values for each cell that both have, titles first.
     pub fn to_csv(&self) -> String {
-        let factors = ["workload", "scale", "clients", "protocol", "backoff", "rate", "level"];
+        let factors =
+            ["workload", "scale", "clients", "protocol", "backoff", "rate", "strategy", "varied", "level"];
         let ratio = ["ratio", "ratio_low", "ratio_high", "significant"];
         let sides = ["a", "b"].into_iter();
         let figures = sides.flat_map(|side| FIGURES.iter().map(move |(title, _)| format!("{side}_{title}")));
@@ -47,6 +48,8 @@ fn fields(cell: &PairedCell) -> Vec<String> {
         factors.protocol.clone(),
         factors.backoff.clone(),
         number(factors.rate),
+        factors.strategy.clone(),
+        assignments(&factors.varied),
         factors.level.clone(),
         number(ratio.map(|ratio| ratio.mean)),
         number(ratio.and_then(|ratio| ratio.low)),

@@ -2,7 +2,7 @@
 
 use super::Pair;
 use crate::markdown::{escape, table};
-use crate::text::layout::{Row, Table};
+use crate::text::layout::{Row, Table, title};
 
 impl Pair {
     /// Renders the pair as GitHub-flavoured Markdown.
@@ -30,7 +30,7 @@ impl Pair {
                 let texts = [&difference.what, &difference.a, &difference.b];
                 Row::Cells(texts.map(|text| vec![text.clone()]).to_vec())
             });
-            let titles = ["what differs", "A", "B"].map(|title| (title, "", false)).to_vec();
+            let titles = ["what differs", "A", "B"].map(|name| title(name, "", false)).to_vec();
             blocks.push(table(&Table { titles, rows: rows.collect() }));
         }
         blocks.push(

@@ -2,7 +2,7 @@
 
 use super::Pair;
 use super::table::columns;
-use crate::text::layout::{Row, Table, wrap};
+use crate::text::layout::{Row, Table, title, wrap};
 
 /// What the table can't say of itself.
 const LEGEND: [&str; 3] = [
@@ -58,7 +58,7 @@ impl Pair {
         let columns = columns(&self.cells);
         let cells = self.cells.iter();
         Table {
-            titles: columns.iter().map(|column| (column.title, column.unit, column.right)).collect(),
+            titles: columns.iter().map(|column| title(column.title, column.unit, column.right)).collect(),
             rows: cells
                 .map(|cell| Row::Cells(columns.iter().map(|column| (column.show)(cell)).collect()))
                 .collect(),

@@ -1,4 +1,4 @@
-//! Each cell as a multiple of the first level's, measured in the same rounds; the noise of the machine; how precise that is.
+//! Each cell as a multiple of the first level's, or the first strategy's, measured in the same rounds; the noise of the machine; how precise that is.
 //!
 //! Not here: the arithmetic of ratios (`isobench_stats`).
 
@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use isobench_stats::{Ratio, is_resolved, noise_of, paired_ratio, rounds_needed};
 
-use super::{counted_rounds, rate, same_factors};
-use crate::document::{Cell, Document, RatioToFirst, Resolution, RoundsFor};
+use super::{counted_rounds, first_strategy_of, rate, reference_of, same_but_strategy, same_factors};
+use crate::document::{Cell, Document, RatioToFirst, Resolution, Round, RoundsFor};
 
 /// Precisions for which the needed rounds are told.
 const RESOLUTIONS: [f64; 3] = [0.01, 0.02, 0.05];
@@ -17,6 +17,24 @@ const RESOLUTIONS: [f64; 3] = [0.01, 0.02, 0.05];
 /// Paired by the number of the round. If the group of cells has an A/A cell, a difference counts only if it is larger than
 /// what that shows or can't exclude.
 pub fn ratios(document: &Document, references: &[Option<usize>]) -> Vec<Option<RatioToFirst>> {
+    compared(document, references, same_factors, |first| first.level.name())
+}
+
+/// For each cell its ratio to the cell of the first strategy at its level, if strategies vary. What equal cells differ by is
+/// taken from any A/A cell beside it, whose level and strategy may be others.
+pub fn strategy_ratios(document: &Document) -> Vec<Option<RatioToFirst>> {
+    let references: Vec<Option<usize>> =
+        document.cells.iter().map(|cell| first_strategy_of(document, cell)).collect();
+    compared(document, &references, same_but_strategy, |first| first.strategy().to_owned())
+}
+
+/// `beside` tells whether the noise of an A/A cell is that of another cell, `name` what a reference is called.
+fn compared(
+    document: &Document,
+    references: &[Option<usize>],
+    beside: fn(&Cell, &Cell) -> bool,
+    name: fn(&Cell) -> String,
+) -> Vec<Option<RatioToFirst>> {
     let compare = |(cell, reference): (&Cell, &Option<usize>)| {
         let first = &document.cells[(*reference)?];
         let pairs = pairs(cell, first);
@@ -25,12 +43,16 @@ pub fn ratios(document: &Document, references: &[Option<usize>]) -> Vec<Option<R
     };
     let found: Vec<Option<Compared>> = document.cells.iter().zip(references).map(compare).collect();
     let noise_beside = |cell: &Cell| {
-        let known = document.cells.iter().zip(&found);
-        let mut known = known.filter(|(other, _)| other.calibration && same_factors(other, cell));
-        known.find_map(|(_, found)| noise_of(&found.as_ref()?.ratio))
+        let known = document.cells.iter().filter(|other| other.calibration && beside(other, cell));
+        let noise = known.filter_map(|again| {
+            // An A/A cell is the first level once more.
+            let first = &document.cells[reference_of(document, again)?];
+            noise_of(&paired_ratio(&pairs(again, first))?)
+        });
+        noise.reduce(f64::max)
     };
     let shown =
-        |(cell, found): (&Cell, &Option<Compared>)| Some(ratio_to(found.as_ref()?, noise_beside(cell)));
+        |(cell, found): (&Cell, &Option<Compared>)| Some(ratio_to(found.as_ref()?, name, noise_beside(cell)));
     document.cells.iter().zip(&found).map(shown).collect()
 }
 
@@ -42,7 +64,11 @@ struct Compared<'a> {
     ratio: Ratio,
 }
 
-fn ratio_to(Compared { first, pairs, ratio }: &Compared, noise: Option<f64>) -> RatioToFirst {
+fn ratio_to(
+    Compared { first, pairs, ratio }: &Compared,
+    name: fn(&Cell) -> String,
+    noise: Option<f64>,
+) -> RatioToFirst {
     let needed = |resolution: f64| {
         let rounds = u32::try_from(rounds_needed(pairs, resolution)?).ok()?;
         Some(RoundsFor { resolution, rounds })
@@ -50,7 +76,7 @@ fn ratio_to(Compared { first, pairs, ratio }: &Compared, noise: Option<f64>) -> 
     // A cell isn't compared with itself.
     let itself = ratio.half_width() == Some(0.0);
     RatioToFirst {
-        to: first.level.name(),
+        to: name(first),
         mean: ratio.mean,
         low: ratio.low,
         high: ratio.high,
@@ -62,15 +88,17 @@ fn ratio_to(Compared { first, pairs, ratio }: &Compared, noise: Option<f64>) -> 
 
 /// Committed transactions per second of two cells in the rounds that both have.
 fn pairs(cell: &Cell, reference: &Cell) -> Vec<(f64, f64)> {
+    pairs_of(cell, reference, |round| rate(round, round.transactions.committed))
+}
+
+/// A figure of two cells in the rounds that both have.
+pub fn pairs_of(cell: &Cell, reference: &Cell, figure: impl Fn(&Round) -> Option<f64>) -> Vec<(f64, f64)> {
     let by_number = |cell: &Cell| -> BTreeMap<u32, f64> {
         let rounds = counted_rounds(cell);
-        rounds
-            .iter()
-            .filter_map(|round| Some((round.round, rate(round, round.transactions.committed)?)))
-            .collect()
+        rounds.iter().filter_map(|round| Some((round.round, figure(round)?))).collect()
     };
     let (own, first) = (by_number(cell), by_number(reference));
-    own.iter().filter_map(|(number, tps)| Some((*tps, *first.get(number)?))).collect()
+    own.iter().filter_map(|(number, figure)| Some((*figure, *first.get(number)?))).collect()
 }
 
 /// How precise the ratios of a document are, against what was wanted (0.02: ± 2 %).
@@ -79,9 +107,12 @@ fn pairs(cell: &Cell, reference: &Cell) -> Vec<(f64, f64)> {
 /// [`is_resolved`]. Ratios of cells in which nothing ever commits have no width and count as known.
 pub fn resolution(document: &Document, wanted: f64) -> Resolution {
     let mut known = Resolution { wanted, reached: Some(0.0), more_rounds: Some(0) };
-    let references = document.cells.iter().map(|cell| super::reference_of(document, cell));
-    for (index, (cell, reference)) in document.cells.iter().zip(references).enumerate() {
-        let Some(reference) = reference.filter(|reference| *reference != index) else { continue };
+    let references = |cell| [reference_of(document, cell), first_strategy_of(document, cell)];
+    let compared = document.cells.iter().enumerate().flat_map(|(index, cell)| {
+        let others = references(cell).into_iter().flatten().filter(move |reference| *reference != index);
+        others.map(move |reference| (cell, reference))
+    });
+    for (cell, reference) in compared {
         let pairs = pairs(cell, &document.cells[reference]);
         let ratio = paired_ratio(&pairs);
         if ratio.is_some_and(|ratio| ratio.mean == 0.0 && ratio.significant) {

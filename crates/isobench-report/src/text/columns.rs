@@ -1,10 +1,10 @@
 //! The columns of the table: one row here for each.
 //!
-//! Not here: widths and alignment (`layout`).
+//! Not here: the factors (`crate::factors`), widths and alignment (`layout`).
 
-use crate::document::{Cell, Document, Interval};
+use crate::document::{Cell, Document, Interval, RatioToFirst};
 use crate::numbers::{MISSING, count, optional, percent, short};
-use crate::summarise::counted_ledger;
+use crate::summarise::{counted_ledger, groups, kept_share, planned};
 
 /// One column of the table.
 pub struct Column {
@@ -14,73 +14,23 @@ pub struct Column {
     pub unit: &'static str,
     /// True for numbers, which stand at the right.
     pub right: bool,
+    /// True if the document has something for the column.
+    pub when: fn(&Document) -> bool,
+    /// When the column is left out where the table gets too wide, since it follows from others: first (1), next (2), never (0).
+    pub spare: u8,
     /// The name in the legend, and what the column counts; empty where the column before says it.
     pub legend: (&'static str, &'static str),
     /// The lines of a cell.
     pub show: fn(&Document, &Cell) -> Vec<String>,
 }
 
-/// The factors of the plan besides the level; shown only where they vary.
-pub static FACTORS: [Column; 7] = [
-    Column {
-        title: "workload",
-        unit: "",
-        right: false,
-        legend: ("workload", "script or scripts that the clients run"),
-        show: |_, cell| vec![cell.workload.clone()],
-    },
-    Column {
-        title: "scale",
-        unit: "",
-        right: true,
-        legend: ("scale", "size of the tables"),
-        show: |_, cell| vec![count(cell.scale.into())],
-    },
-    Column {
-        title: "clients",
-        unit: "",
-        right: true,
-        legend: ("clients", "simulated users, each with a connection"),
-        show: |_, cell| vec![count(cell.clients.into())],
-    },
-    Column {
-        title: "jobs",
-        unit: "",
-        right: true,
-        legend: ("jobs", "worker threads that drive the clients"),
-        show: |_, cell| vec![count(cell.jobs.into())],
-    },
-    Column {
-        title: "protocol",
-        unit: "",
-        right: false,
-        legend: ("protocol", "query protocol"),
-        show: |_, cell| vec![cell.protocol.clone()],
-    },
-    Column {
-        title: "backoff",
-        unit: "",
-        right: false,
-        legend: ("backoff", "retry policy: how long a client waits before it tries again"),
-        show: |_, cell| vec![cell.backoff.clone()],
-    },
-    Column {
-        title: "rate",
-        unit: "per s",
-        right: true,
-        legend: (
-            "rate",
-            "transactions that were to be begun per second; latency counts from the scheduled start",
-        ),
-        show: |_, cell| vec![optional(cell.rate)],
-    },
-];
-
 /// The isolation level, with whatever brands the row.
 pub static LEVEL: Column = Column {
     title: "level",
     unit: "",
     right: false,
+    when: always,
+    spare: 0,
     legend: (
         "level",
         "isolation level asked for; → what the server says it runs instead; CAPITALS: don't trust this row; !: less \
@@ -89,21 +39,33 @@ pub static LEVEL: Column = Column {
     show: level,
 };
 
-/// The title of the column that only a comparison has.
+/// The title of the column that compares levels.
 pub const RATIO_TITLE: &str = "× first";
 
-/// The titles of the columns that are left out where the table gets too wide; they follow from others.
-pub const SPARE_TITLES: [&str; 2] = ["attempts", "retries"];
-
-/// The title of the column that only recorded histories have.
-pub const ANOMALIES_TITLE: &str = "anomalies";
+/// The title of the column with the answer's first number.
+pub const COMMITTED_TITLE: &str = "committed";
 
 /// What was measured.
-pub static FIGURES: [Column; 11] = [
+pub static FIGURES: [Column; 15] = [
     Column {
-        title: "committed",
+        title: "acknowl.",
         unit: "per s",
         right: true,
+        when: loses_work,
+        spare: 0,
+        legend: (
+            "acknowledged per s",
+            "transactions that the server acknowledged, those included whose work was lost in an error that their own SQL caught; \
+             what other tools would show as tps",
+        ),
+        show: acknowledged,
+    },
+    Column {
+        title: COMMITTED_TITLE,
+        unit: "per s",
+        right: true,
+        when: always,
+        spare: 0,
         legend: (
             "committed per s",
             "transactions whose COMMIT was acknowledged, per second; mean of the rounds, below it its 95 % interval",
@@ -114,6 +76,8 @@ pub static FIGURES: [Column; 11] = [
         title: RATIO_TITLE,
         unit: "level",
         right: true,
+        when: compares,
+        spare: 0,
         legend: (
             "× first level",
             "committed per s as a multiple of the first level's in the same rounds, below it the 95 % interval; \
@@ -122,9 +86,35 @@ pub static FIGURES: [Column; 11] = [
         show: ratio,
     },
     Column {
-        title: SPARE_TITLES[0],
+        title: "× first",
+        unit: "strategy",
+        right: true,
+        when: compares_strategies,
+        spare: 0,
+        legend: (
+            "× first strategy",
+            "committed per s as a multiple of the first strategy's at the same level in the same rounds, in the same way",
+        ),
+        show: strategy_ratio,
+    },
+    Column {
+        title: "done",
+        unit: "of planned",
+        right: true,
+        when: counts_transactions,
+        spare: 0,
+        legend: (
+            "done of planned",
+            "transactions that committed / transactions planned: each client's, times clients, times rounds",
+        ),
+        show: done,
+    },
+    Column {
+        title: "attempts",
         unit: "per s",
         right: true,
+        when: always,
+        spare: 1,
         legend: ("attempts per s", "executions begun, first attempts and retries together"),
         show: |_, cell| vec![optional(cell.summary.attempts_per_s)],
     },
@@ -132,13 +122,17 @@ pub static FIGURES: [Column; 11] = [
         title: "conflict",
         unit: "ratio",
         right: true,
+        when: always,
+        spare: 0,
         legend: ("conflict ratio", "attempts ended by a serialization failure or a deadlock ÷ attempts"),
         show: |_, cell| vec![if_started(cell, percent(cell.summary.conflict_ratio))],
     },
     Column {
-        title: SPARE_TITLES[1],
+        title: "retries",
         unit: "per tx",
         right: true,
+        when: always,
+        spare: 1,
         legend: ("retries per tx", "further attempts ÷ transactions begun"),
         show: |_, cell| vec![if_started(cell, short(cell.summary.retries_per_transaction))],
     },
@@ -146,6 +140,8 @@ pub static FIGURES: [Column; 11] = [
         title: "wasted",
         unit: "time",
         right: true,
+        when: always,
+        spare: 0,
         legend: (
             "wasted time",
             "time in attempts that didn't commit ÷ time in all attempts; without backoff and waiting",
@@ -153,19 +149,32 @@ pub static FIGURES: [Column; 11] = [
         show: |_, cell| vec![if_started(cell, percent(cell.summary.wasted_share))],
     },
     Column {
+        title: "predicate",
+        unit: "locks",
+        right: true,
+        when: locks_predicates,
+        spare: 0,
+        legend: (
+            "predicate locks",
+            "the most predicate locks (SIReadLock: tuples, pages and relations together) that any sample found on the server",
+        ),
+        show: |_, cell| vec![cell.summary.predicate_locks.map_or_else(|| MISSING.to_owned(), count)],
+    },
+    Column {
         title: "p50",
         unit: "ms",
         right: true,
-        legend: (
-            "p50, p95, p99",
-            "latency that this percentage of the committed transactions didn't exceed, retries included",
-        ),
+        when: always,
+        spare: 2,
+        legend: ("", ""),
         show: |_, cell| vec![optional(cell.summary.latency_ms.p50)],
     },
     Column {
         title: "p95",
         unit: "ms",
         right: true,
+        when: always,
+        spare: 2,
         legend: ("", ""),
         show: |_, cell| vec![optional(cell.summary.latency_ms.p95)],
     },
@@ -173,13 +182,20 @@ pub static FIGURES: [Column; 11] = [
         title: "p99",
         unit: "ms",
         right: true,
-        legend: ("", ""),
+        when: always,
+        spare: 0,
+        legend: (
+            "p50, p95, p99",
+            "latency that this percentage of the committed transactions didn't exceed, retries included",
+        ),
         show: |_, cell| vec![optional(cell.summary.latency_ms.p99)],
     },
     Column {
-        title: ANOMALIES_TITLE,
+        title: "anomalies",
         unit: "per mill.",
         right: true,
+        when: judged,
+        spare: 0,
         legend: (
             "anomalies per mill.",
             "anomalies of all kinds that the data of the recorded histories show, per million committed attempts; ≥: counting was ended \
@@ -191,6 +207,8 @@ pub static FIGURES: [Column; 11] = [
         title: "verdict",
         unit: "",
         right: false,
+        when: always,
+        spare: 0,
         legend: (
             "verdict",
             "the strongest level that the recorded histories of these very rounds don't contradict, and whether the promise \
@@ -200,6 +218,41 @@ pub static FIGURES: [Column; 11] = [
         show: verdict,
     },
 ];
+
+/// The columns that a document has something for.
+pub fn figures(document: &Document) -> impl Iterator<Item = &'static Column> {
+    FIGURES.iter().filter(move |column| (column.when)(document))
+}
+
+fn always(_: &Document) -> bool {
+    true
+}
+
+/// True if there are levels to compare.
+fn compares(document: &Document) -> bool {
+    groups(document).iter().any(|group| group.len() > 1)
+}
+
+fn compares_strategies(document: &Document) -> bool {
+    document.cells.iter().any(|cell| cell.summary.strategy_ratio.is_some())
+}
+
+/// True if any history was recorded.
+fn judged(document: &Document) -> bool {
+    document.cells.iter().any(|cell| cell.summary.verdict.is_some())
+}
+
+fn loses_work(document: &Document) -> bool {
+    document.cells.iter().any(|cell| cell.swallowed() > 0)
+}
+
+fn counts_transactions(document: &Document) -> bool {
+    document.cells.iter().any(|cell| planned(document, cell).is_some())
+}
+
+fn locks_predicates(document: &Document) -> bool {
+    document.cells.iter().any(|cell| cell.summary.predicate_locks.is_some_and(|locks| locks > 0))
+}
 
 /// True if the cell lacks rounds that were planned.
 pub fn is_incomplete(document: &Document, cell: &Cell) -> bool {
@@ -225,6 +278,9 @@ fn level(document: &Document, cell: &Cell) -> Vec<String> {
     }
     if cell.summary.verdict.as_ref().is_some_and(|verdict| verdict.kept == Some(false)) {
         lines.push("PROMISE BROKEN".to_owned());
+    }
+    if let Some(kept) = kept_share(cell).filter(|kept| *kept < 1.0) {
+        lines.push(format!("LOST WORK {}", percent(1.0 - kept)));
     }
     let errored = errored(cell);
     if errored > 0 {
@@ -252,6 +308,11 @@ fn ratio(_: &Document, cell: &Cell) -> Vec<String> {
     if ratio.to == cell.level.name() && !cell.calibration {
         return vec!["first".to_owned()];
     }
+    ratio_lines(ratio)
+}
+
+/// The mean with a word, and below it the interval.
+fn ratio_lines(ratio: &RatioToFirst) -> Vec<String> {
     let ends = ratio.low.zip(ratio.high);
     let word = match (ratio.significant, ends) {
         (_, None) => "?",
@@ -262,6 +323,26 @@ fn ratio(_: &Document, cell: &Cell) -> Vec<String> {
     let mut lines = vec![format!("{} {word}", short(ratio.mean))];
     lines.extend(ends.map(between));
     lines
+}
+
+fn strategy_ratio(_: &Document, cell: &Cell) -> Vec<String> {
+    match &cell.summary.strategy_ratio {
+        None => vec![MISSING.to_owned()],
+        Some(ratio) if ratio.to == cell.strategy() && !cell.calibration => vec!["first".to_owned()],
+        Some(ratio) => ratio_lines(ratio),
+    }
+}
+
+/// The mean, and below it the interval; where nothing was swallowed, it is what committed.
+fn acknowledged(_: &Document, cell: &Cell) -> Vec<String> {
+    interval_lines(cell.summary.acknowledged_tps.unwrap_or(cell.summary.tps))
+}
+
+fn done(document: &Document, cell: &Cell) -> Vec<String> {
+    let committed =
+        cell.rounds.iter().fold(0_u64, |sum, round| sum.saturating_add(round.transactions.committed));
+    let planned = planned(document, cell).map_or_else(|| MISSING.to_owned(), count);
+    vec![format!("{} / {planned}", count(committed))]
 }
 
 /// Shares of nothing aren't zero.

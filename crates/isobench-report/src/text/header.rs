@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 
 use super::layout::wrap;
-use crate::document::{Cell, Document, Plan, Server};
-use crate::numbers::{count, counted, short};
+use crate::document::{Document, Plan, Server};
+use crate::factors::{self, varying};
+use crate::numbers::{counted, short};
 
 /// The lines above the table.
 pub fn lines(document: &Document, width: usize) -> Vec<String> {
@@ -17,7 +18,7 @@ pub fn lines(document: &Document, width: usize) -> Vec<String> {
         lines.extend(wrap(&format!("INCOMPLETE: {reason}"), width, 2));
     }
     let texts = [
-        Some(server(&document.server)),
+        Some(servers(document)),
         settings(&document.server.settings),
         Some(client(document)),
         Some(plan(document)),
@@ -26,10 +27,14 @@ pub fn lines(document: &Document, width: usize) -> Vec<String> {
     lines
 }
 
-fn server(server: &Server) -> String {
-    let product = if server.product.is_empty() { "unknown product" } else { &server.product };
-    let started = if server.embedded { " (started by isobench)" } else { "" };
-    format!("Server: {}{started}", join(&[product, &server.version], " "))
+/// The server, or all versions of it that were measured.
+fn servers(document: &Document) -> String {
+    let Server { product, embedded, .. } = &document.server;
+    let product = if product.is_empty() { "unknown product" } else { product };
+    let started = if *embedded { " (started by isobench)" } else { "" };
+    let versions: Vec<&str> = document.servers().map(|server| server.version.as_str()).collect();
+    let word = if versions.len() > 1 { "Servers" } else { "Server" };
+    format!("{word}: {}{started}", join(&[product, &join(&versions, ", ")], " "))
 }
 
 fn settings(settings: &BTreeMap<String, String>) -> Option<String> {
@@ -48,16 +53,19 @@ fn plan(document: &Document) -> String {
     let plan = &document.plan;
     let mut parts = Vec::new();
     if let Some(first) = document.cells.first() {
-        let same = |get: fn(&Cell) -> String| {
-            let value = get(first);
-            document.cells.iter().all(|cell| get(cell) == value).then_some(value)
-        };
-        parts.extend(same(|cell| cell.workload.clone()));
-        parts.extend(same(|cell| format!("scale {}", count(cell.scale.into()))));
-        parts.extend(same(|cell| counted(cell.clients.into(), "client")));
-        parts.extend(same(|cell| counted(cell.jobs.into(), "worker")));
-        parts.extend(same(|cell| format!("{} protocol", cell.protocol)));
-        parts.extend(same(|cell| format!("backoff {}", cell.backoff)));
+        let vary: Vec<String> = varying(document).iter().map(|factor| factor.title().to_owned()).collect();
+        for factor in factors::all(document) {
+            let plain = match factor.title() {
+                // No strategy and no rate are nothing to speak of; rates have words of their own.
+                factors::STRATEGY if first.strategy.is_none() => continue,
+                "rate" => continue,
+                "workload" => Some(first.workload.clone()),
+                _ => None,
+            };
+            if !vary.iter().any(|title| title == factor.title()) {
+                parts.push(plain.unwrap_or_else(|| factor.said(first)));
+            }
+        }
     }
     parts.extend(length(plan));
     parts.push(plan.max_tries.map_or_else(

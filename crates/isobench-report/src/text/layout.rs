@@ -7,9 +7,14 @@ use unicode_width::UnicodeWidthStr;
 /// One line of titles and rows below.
 pub struct Table {
     /// For each column the two lines of its heading, and whether it is aligned to the right.
-    pub titles: Vec<(&'static str, &'static str, bool)>,
+    pub titles: Vec<(String, String, bool)>,
     /// What stands below.
     pub rows: Vec<Row>,
+}
+
+/// The heading of a column: its two lines, and whether it is aligned to the right.
+pub fn title(title: impl Into<String>, unit: impl Into<String>, right: bool) -> (String, String, bool) {
+    (title.into(), unit.into(), right)
 }
 
 /// A row of a table.
@@ -32,11 +37,8 @@ impl Table {
         let widths = self.widths();
         let roomy = self.least_width() + widths.len().saturating_sub(1) <= width;
         let gap = if roomy { "  " } else { " " };
-        let first: Vec<Vec<String>> = self
-            .titles
-            .iter()
-            .map(|(title, unit, _)| vec![(*title).to_owned(), (*unit).to_owned()])
-            .collect();
+        let first: Vec<Vec<String>> =
+            self.titles.iter().map(|(title, unit, _)| vec![title.clone(), unit.clone()]).collect();
         let mut lines = self.row_lines(&first, &widths, gap);
         let rule = "─".repeat(widths.iter().sum::<usize>() + gap.len() * widths.len().saturating_sub(1));
         lines.push(rule);
@@ -132,7 +134,7 @@ mod tests {
     #[test]
     fn columns_are_as_wide_as_their_widest_line() {
         let table = Table {
-            titles: vec![("name", "", false), ("n", "per s", true)],
+            titles: vec![title("name", "", false), title("n", "per s", true)],
             rows: vec![
                 Row::Heading("first".to_owned()),
                 Row::Cells(vec![vec!["é".to_owned(), "→ x".to_owned()], vec!["12".to_owned()]]),

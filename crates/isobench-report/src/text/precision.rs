@@ -46,12 +46,13 @@ fn noise(cell: &Cell) -> Option<String> {
 
 /// How well the ratios are known, and what a finer one would take, judged by the one that is known least.
 fn needed(document: &Document) -> Option<String> {
-    let ratios = document.cells.iter().filter_map(|cell| cell.summary.ratio.as_ref());
+    let of = |cell: &'_ Cell| [cell.summary.ratio.clone(), cell.summary.strategy_ratio.clone()];
+    let ratios: Vec<RatioToFirst> = document.cells.iter().flat_map(of).flatten().collect();
     let width = |ratio: &RatioToFirst| {
         let (low, high) = ratio.low.zip(ratio.high)?;
         (low > 0.0 && high > low).then(|| (high / low).sqrt() - 1.0)
     };
-    let known = ratios.filter_map(|ratio| Some((width(ratio)?, ratio)));
+    let known = ratios.iter().filter_map(|ratio| Some((width(ratio)?, ratio)));
     let (width, ratio) = known.max_by(|one, other| one.0.total_cmp(&other.0))?;
     let finer: Vec<String> = ratio
         .rounds_for

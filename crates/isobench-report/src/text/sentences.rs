@@ -5,9 +5,10 @@
 use super::columns::{errored, is_incomplete};
 use super::layout::wrap;
 use super::{judgement, precision};
-use crate::document::{Cell, CellLevel, Document, RatioToFirst, Round};
-use crate::numbers::{counted, percent, short};
-use crate::summarise::counted_ledger;
+use crate::document::{Cell, CellLevel, Document, PlannedStrategy, RatioToFirst, Round};
+use crate::factors::{STRATEGY, strategies_vary, varying};
+use crate::numbers::{count, counted, percent, short};
+use crate::summarise::{counted_ledger, kept_share};
 use isobench_isolation::EffectiveLevel;
 
 /// The paragraphs below the table, wrapped.
@@ -22,16 +23,36 @@ pub fn lines(document: &Document, width: usize) -> Vec<String> {
         }
         paragraphs.push(paragraph);
     }
+    paragraphs.extend(round_trips(document));
     paragraphs.extend(precision::paragraphs(document));
     paragraphs.extend(judgement::unproved(document));
     paragraphs.iter().flat_map(|paragraph| wrap(paragraph, width, 2)).collect()
 }
 
-/// The cells of each level, in the document's order.
+/// How often each strategy waits for the server, without which the strategies' latencies don't compare.
+pub fn round_trips(document: &Document) -> Option<String> {
+    let of = |strategy: &PlannedStrategy| {
+        let (least, most) = (strategy.round_trips_least, strategy.round_trips_most);
+        let range = if least == most {
+            count(most.into())
+        } else {
+            format!("{} to {}", count(least.into()), count(most.into()))
+        };
+        (most > 0).then(|| format!("{} {range}", strategy.name))
+    };
+    let known: Vec<String> = document.plan.strategies.iter().filter_map(of).collect();
+    (!known.is_empty())
+        .then(|| format!("Round trips to the server per attempt without a conflict: {}.", known.join(", ")))
+}
+
+/// The cells of each level and strategy, in the document's order.
 fn levels(document: &Document) -> Vec<Vec<&Cell>> {
     let mut levels: Vec<Vec<&Cell>> = Vec::new();
     for cell in document.cells.iter().filter(|cell| !cell.calibration) {
-        match levels.iter_mut().find(|cells| cells[0].level == cell.level) {
+        match levels
+            .iter_mut()
+            .find(|cells| cells[0].level == cell.level && cells[0].strategy() == cell.strategy())
+        {
             Some(cells) => cells.push(cell),
             None => levels.push(vec![cell]),
         }
@@ -44,7 +65,10 @@ fn about_level(document: &Document, cells: &[&Cell]) -> String {
     parts.extend(wasted(cells));
     parts.extend(judgement::verdict(cells));
     parts.push(invariants(cells));
-    let mut sentences = vec![format!("{}: {}.", level_name(&cells[0].level), parts.join("; "))];
+    let strategy =
+        if strategies_vary(document) { format!(", {}", cells[0].strategy()) } else { String::new() };
+    let mut sentences = vec![format!("{}{strategy}: {}.", level_name(&cells[0].level), parts.join("; "))];
+    sentences.extend(cells.iter().filter_map(|cell| lost_work(document, cell)));
     sentences.extend(judgement::broken(cells));
     sentences.extend(incomplete(document, cells));
     sentences.extend(not_retried(cells));
@@ -187,6 +211,25 @@ fn not_retried(cells: &[&Cell]) -> Option<String> {
             ))
         }
     }
+}
+
+/// What the server acknowledged beside what is in the database, of a cell whose own SQL caught errors.
+fn lost_work(document: &Document, cell: &Cell) -> Option<String> {
+    let kept = kept_share(cell).filter(|kept| *kept < 1.0)?;
+    let acknowledged = cell.summary.acknowledged_tps?.mean?;
+    let factors: Vec<String> = varying(document)
+        .iter()
+        .filter(|factor| factor.title() != STRATEGY)
+        .map(|factor| factor.said(cell))
+        .collect();
+    let place = if factors.is_empty() { String::new() } else { format!(" with {}", factors.join(", ")) };
+    Some(format!(
+        "LOST WORK{place}: {} acknowledged per second, of which {} committed work ({}): the rest swallowed its error and did \
+         nothing.",
+        short(acknowledged),
+        cell.summary.tps.mean.map_or_else(|| "none".to_owned(), short),
+        percent(kept)
+    ))
 }
 
 /// What became of transactions that neither committed nor are mentioned elsewhere.

@@ -1,5 +1,6 @@
 //! Example documents for the tests, as a runner would fill them. Every number is made up and nothing is random.
 
+mod factors;
 mod observed;
 
 use std::sync::LazyLock;
@@ -441,6 +442,10 @@ fn build() -> Vec<(&'static str, Document)> {
         ("many-factors", many_factors()),
         ("single-run", single_run()),
         ("observed", observed::observed(checked())),
+        ("strategies", factors::strategies()),
+        ("experiment", factors::experiment()),
+        ("counted", factors::counted()),
+        ("scan", factors::scan()),
         ("nothing", base()),
     ];
     for (_, document) in &mut examples {

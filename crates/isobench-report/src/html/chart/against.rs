@@ -1,7 +1,10 @@
-//! Figures: measurements against the numbers of clients, and against the rates that were asked for.
+//! Figures: measurements against the numbers of clients, against the rates that were asked for, and against parameters.
 //!
 //! Drawn only where the plan varies them: a line for each level, a pair of plots for each combination of the other factors.
+//! Against a parameter it is what a level costs beside the first one, so there the lines may be of another parameter's values.
 //! Not here: which cells make a line (`combination`).
+
+use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 
@@ -11,33 +14,51 @@ use super::data::Data;
 use super::frame::{ABOVE, BELOW, LINE, NAMES, Name, Plot, WIDTH, left_of, picture, text};
 use super::marks::{marker, path, series, tipped, whisker};
 use super::scale::{Scale, Tick};
-use super::subject::{Group, groups};
+use super::subject::{Group, STYLES, Subject, groups};
 use crate::csv::number;
 use crate::document::{Cell, Document, Interval};
+use crate::factors::{Factor, varying};
 use crate::numbers::{count, optional, short};
+use crate::overhead;
 
 const HEIGHT: f64 = 170.0;
 
 /// More combinations make a figure long without telling more.
 const MOST: usize = 8;
 
+/// A cell's value on an axis.
+type Value<'a> = Box<dyn Fn(&Cell) -> Option<f64> + 'a>;
+
+/// True if two cells belong to different plots.
+type Apart<'a> = Box<dyn Fn(&Cell, &Cell) -> bool + 'a>;
+
 /// What is varied.
-struct Factor {
+struct Axis<'a> {
     id: &'static str,
-    title: &'static str,
-    caption: &'static str,
+    title: String,
+    caption: String,
     /// Its value in a cell.
-    of: fn(&Cell) -> Option<f64>,
+    of: Value<'a>,
     /// Its name below the axis.
-    name: &'static str,
+    name: &'a str,
+    /// True if the name stands before a value, as in "rows 1,000", and not after it, as in "8 clients".
+    before: bool,
     /// The titles of the factors that vary within a plot: this one, and what goes with it.
-    varies: [&'static str; 2],
+    varies: Vec<&'a str>,
     /// True if its axis is logarithmic.
     logarithmic: bool,
     /// True if two cells differ in other factors.
-    apart: fn(&Cell, &Cell) -> bool,
-    /// The two measurements.
-    plots: [Measure; 2],
+    apart: Apart<'a>,
+    /// What is measured, a plot each.
+    plots: Vec<Measure>,
+}
+
+impl Axis<'_> {
+    /// A value with the name.
+    fn said(&self, value: f64) -> String {
+        let value = short_label(value);
+        if self.before { format!("{} {value}", self.name) } else { format!("{value} {}", self.name) }
+    }
 }
 
 /// What is measured.
@@ -84,49 +105,30 @@ impl Measure {
     }
 }
 
-static CLIENTS: Factor = Factor {
-    id: "against-clients",
-    title: "Rate and conflicts against the number of clients",
-    caption: "Above: committed transactions per second, the mean of the rounds with its 95 % interval. Below: attempts that ended in a \
-              conflict as a share of the attempts started, over all rounds. The axis of clients is logarithmic.",
-    of: |cell| Some(f64::from(cell.clients)),
-    name: "clients",
-    varies: ["clients", "jobs"],
-    logarithmic: true,
-    apart: |one, other| !alike(one, other) || one.rate != other.rate,
-    plots: [
-        Measure { diagonal: false, ..COMMITTED },
-        Measure {
-            name: "conflicts, % of the attempts",
-            words: ("", " % of the attempts in conflict"),
-            of: conflicts,
-            logarithmic: false,
-            diagonal: false,
-        },
-    ],
+const RATIO: Measure = Measure {
+    name: "times the first level's rate",
+    words: ("", " times the first level's rate"),
+    of: |cell| {
+        overhead::compared(cell).map_or_else(Interval::default, |ratio| Interval {
+            mean: Some(ratio.mean),
+            low: ratio.low,
+            high: ratio.high,
+            ..Interval::default()
+        })
+    },
+    logarithmic: false,
+    diagonal: false,
 };
 
-static RATES: Factor = Factor {
-    id: "against-rate",
-    title: "Rate and latency against the rate asked for",
-    caption: "Above: committed transactions per second, the mean of the rounds with its 95 % interval; the plain line is where all \
-              that was asked for is committed. Below: 99th percentile of the latency from the scheduled start, with its 95 % interval, \
-              logarithmic.",
-    of: |cell| cell.rate,
-    name: "transactions due per s",
-    varies: ["rate", "jobs"],
-    logarithmic: false,
-    apart: |one, other| !alike(one, other) || one.clients != other.clients,
-    plots: [
-        Measure { diagonal: true, ..COMMITTED },
-        Measure {
-            name: "99th percentile of latency, ms",
-            words: ("p99 ", " ms"),
-            of: p99,
-            logarithmic: true,
-            diagonal: false,
-        },
-    ],
+const LOCKS: Measure = Measure {
+    name: "predicate locks, at most",
+    words: ("at most ", " predicate locks"),
+    of: |cell| Interval {
+        mean: cell.summary.predicate_locks.filter(|locks| *locks > 0).map(|locks| locks as f64),
+        ..Interval::default()
+    },
+    logarithmic: true,
+    diagonal: false,
 };
 
 fn alike(one: &Cell, other: &Cell) -> bool {
@@ -134,6 +136,7 @@ fn alike(one: &Cell, other: &Cell) -> bool {
         && one.scale == other.scale
         && one.protocol == other.protocol
         && one.backoff == other.backoff
+        && one.strategy() == other.strategy()
 }
 
 fn conflicts(cell: &Cell) -> Interval {
@@ -153,17 +156,153 @@ fn p99(cell: &Cell) -> Interval {
 
 /// Draws rate and conflicts against clients; `None` if their number doesn't vary.
 pub fn clients(document: &Document) -> Option<Figure> {
-    figure(document, &CLIENTS)
+    let axis = Axis {
+        id: "against-clients",
+        title: "Rate and conflicts against the number of clients".to_owned(),
+        caption: "Above: committed transactions per second, the mean of the rounds with its 95 % interval. Below: attempts that \
+                  ended in a conflict as a share of the attempts started, over all rounds. The axis of clients is logarithmic."
+            .to_owned(),
+        of: Box::new(|cell| Some(f64::from(cell.clients))),
+        name: "clients",
+        before: false,
+        varies: vec!["clients", "jobs"],
+        logarithmic: true,
+        apart: Box::new(|one, other| !alike(one, other) || one.varied != other.varied || one.rate != other.rate),
+        plots: vec![
+            COMMITTED,
+            Measure {
+                name: "conflicts, % of the attempts",
+                words: ("", " % of the attempts in conflict"),
+                of: conflicts,
+                logarithmic: false,
+                diagonal: false,
+            },
+        ],
+    };
+    figure(&groups(document), &axis)
 }
 
 /// Draws rate and latency against the rate that was asked for; `None` if it doesn't vary.
 pub fn rates(document: &Document) -> Option<Figure> {
-    figure(document, &RATES)
+    let axis = Axis {
+        id: "against-rate",
+        title: "Rate and latency against the rate asked for".to_owned(),
+        caption: "Above: committed transactions per second, the mean of the rounds with its 95 % interval; the plain line is \
+                  where all that was asked for is committed. Below: 99th percentile of the latency from the scheduled start, with \
+                  its 95 % interval, logarithmic."
+            .to_owned(),
+        of: Box::new(|cell| cell.rate),
+        name: "transactions due per s",
+        before: false,
+        varies: vec!["rate", "jobs"],
+        logarithmic: false,
+        apart: Box::new(|one, other| {
+            !alike(one, other) || one.varied != other.varied || one.clients != other.clients
+        }),
+        plots: vec![
+            Measure { diagonal: true, ..COMMITTED },
+            Measure {
+                name: "99th percentile of latency, ms",
+                words: ("p99 ", " ms"),
+                of: p99,
+                logarithmic: true,
+                diagonal: false,
+            },
+        ],
+    };
+    figure(&groups(document), &axis)
 }
 
-fn figure(document: &Document, factor: &Factor) -> Option<Figure> {
-    let groups = groups(document);
-    let all = combinations(&groups, factor);
+/// The anchors of the figures of parameters, which have names that a plan chooses.
+const PARAMETERS: [&str; 3] = ["against-parameter-1", "against-parameter-2", "against-parameter-3"];
+
+/// Draws what a level costs, and predicate locks, against the parameter of this place among those that vary and are numbers.
+/// `None` if there is none, or nothing to compare.
+pub fn parameter(document: &Document, place: usize) -> Option<Figure> {
+    let varying = varying(document);
+    let numbers: Vec<&Factor> =
+        varying.iter().filter(|factor| matches!(factor, Factor::Varied { numeric: true, .. })).collect();
+    let along = numbers.get(place)?;
+    let name = along.title();
+    let by = lines_by(document, &varying, name);
+    let groups = costs(groups(document), by);
+    let locks = document.cells.iter().any(|cell| (LOCKS.of)(cell).mean.is_some());
+    let within: Vec<&str> = std::iter::once(name).chain(by.map(Factor::title)).collect();
+    let varies = within.clone();
+    let axis = Axis {
+        id: PARAMETERS.get(place)?,
+        title: format!("What a level costs against {name}"),
+        caption: format!(
+            "{}Committed transactions per second, divided by those of the first level in the same round: the geometric mean with its \
+             95 % interval.{} The axis of {name} is logarithmic.{}",
+            if locks { "Above: " } else { "" },
+            if locks { " Below: the most predicate locks that any sample found, logarithmic." } else { "" },
+            by.map_or_else(String::new, |by| format!(" A line for each {}.", by.title())),
+        ),
+        of: Box::new(move |cell| cell.varied.get(name)?.parse().ok()),
+        name,
+        before: true,
+        varies,
+        logarithmic: true,
+        apart: Box::new(move |one, other| {
+            let rest = |cell: &Cell| {
+                let mut rest = cell.varied.clone();
+                rest.retain(|name, _| !within.contains(&name.as_str()));
+                rest
+            };
+            !alike(one, other)
+                || one.rate != other.rate
+                || one.clients != other.clients
+                || rest(one) != rest(other)
+        }),
+        plots: if locks { vec![RATIO, LOCKS] } else { vec![RATIO] },
+    };
+    figure(&groups, &axis)
+}
+
+/// The other parameter whose values make lines: the one with the most of them that can be told apart.
+fn lines_by<'a>(document: &Document, varying: &'a [Factor], along: &str) -> Option<&'a Factor> {
+    let values = |factor: &Factor| {
+        let values: BTreeSet<String> = document.cells.iter().map(|cell| factor.value(cell)).collect();
+        values.len()
+    };
+    let usable = |factor: &&Factor| {
+        matches!(factor, Factor::Varied { .. }) && factor.title() != along && values(factor) <= STYLES
+    };
+    varying.iter().filter(usable).max_by_key(|factor| values(factor))
+}
+
+/// The cells that are compared with the first level, called by the value of a parameter, if there is one.
+fn costs<'a>(groups: Vec<Group<'a>>, by: Option<&Factor>) -> Vec<Group<'a>> {
+    let is_compared = |subject: &Subject| overhead::compared(subject.cell).is_some();
+    let compared = || groups.iter().flat_map(|group| &group.members).filter(|subject| is_compared(subject));
+    let several = compared().any(|one| compared().any(|other| one.cell.level != other.cell.level));
+    let mut values: Vec<String> = Vec::new();
+    for value in by.iter().flat_map(|by| compared().map(|subject| by.value(subject.cell))) {
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    let mut groups = groups;
+    for group in &mut groups {
+        group.members.retain(is_compared);
+        let Some(by) = by else { continue };
+        for subject in &mut group.members {
+            let value = by.value(subject.cell);
+            if !several {
+                subject.style = values.iter().position(|known| *known == value).unwrap_or(0);
+            }
+            let level = if several { format!(", {}", subject.name) } else { String::new() };
+            subject.name = format!("{}{level}", by.named(subject.cell));
+            // Beside a plot is room for a dozen letters; the caption says of what the value is.
+            subject.short = format!("{value}{level}");
+        }
+    }
+    groups
+}
+
+fn figure(groups: &[Group], factor: &Axis) -> Option<Figure> {
+    let all = combinations(groups, factor);
     let values = combination::values(&all);
     if values.len() < 2 {
         return None;
@@ -189,24 +328,24 @@ fn figure(document: &Document, factor: &Factor) -> Option<Figure> {
     };
     Some(Figure {
         id: factor.id,
-        title: factor.title.to_owned(),
-        caption: factor.caption.to_owned() + &left_out,
-        svg: picture(factor.id, factor.title, &description, top, &html! { @for plot in &drawn { (plot) } }),
+        title: factor.title.clone(),
+        caption: factor.caption.clone() + &left_out,
+        svg: picture(factor.id, &factor.title, &description, top, &html! { @for plot in &drawn { (plot) } }),
         description,
         legend: String::new(),
         csv: data(&all, factor),
     })
 }
 
-fn combinations<'a>(groups: &'a [Group<'a>], factor: &Factor) -> Vec<Combination<'a>> {
+fn combinations<'a>(groups: &'a [Group<'a>], factor: &Axis) -> Vec<Combination<'a>> {
     let measured = |cell: &Cell| factor.plots.iter().any(|measure| (measure.of)(cell).mean.is_some());
     let value = |cell: &Cell| (factor.of)(cell).filter(|_| measured(cell));
-    combination::all(groups, value, factor.apart, &factor.varies)
+    combination::all(groups, value, &factor.apart, &factor.varies)
 }
 
 fn plot(
     combination: &Combination,
-    factor: &Factor,
+    factor: &Axis,
     measure: &Measure,
     shown: &[Combination],
     values: &[f64],
@@ -251,7 +390,7 @@ fn short_label(value: f64) -> String {
     if value.fract() == 0.0 { count(value as u64) } else { short(value) }
 }
 
-fn drawn_line(line: &Line, factor: &Factor, measure: &Measure, along: &Scale, up: &Scale) -> Markup {
+fn drawn_line(line: &Line, factor: &Axis, measure: &Measure, along: &Scale, up: &Scale) -> Markup {
     let known: Vec<(f64, Interval, f64)> = line
         .points
         .iter()
@@ -265,7 +404,7 @@ fn drawn_line(line: &Line, factor: &Factor, measure: &Measure, along: &Scale, up
         @for (value, interval, mean) in &known {
             @let x = along.at(*value);
             @let ends = interval.low.zip(interval.high);
-            @let tip = format!("{}, {} {}: {}", line.subject.name, short_label(*value), factor.name, measure.said(*interval));
+            @let tip = format!("{}, {}: {}", line.subject.name, factor.said(*value), measure.said(*interval));
             @let mark = html! {
                 @if let Some((low, high)) = ends { (whisker((x, up.at(low)), (x, up.at(high)))) }
                 (marker(line.subject.style, x, up.at(*mean)))
@@ -279,7 +418,7 @@ fn drawn_line(line: &Line, factor: &Factor, measure: &Measure, along: &Scale, up
     series(&line.subject.class(), &label, &marks)
 }
 
-fn words(all: &[Combination], factor: &Factor) -> String {
+fn words(all: &[Combination], factor: &Axis) -> String {
     let mut sentences = Vec::new();
     for combination in all {
         let place =
@@ -291,7 +430,7 @@ fn words(all: &[Combination], factor: &Factor) -> String {
                 .map(|(value, cell)| {
                     let said = factor.plots.iter().map(|measure| measure.said((measure.of)(cell)));
                     let said = said.collect::<Vec<_>>().join(", ");
-                    format!("{said} at {} {}", short_label(*value), factor.name)
+                    format!("{said} at {}", factor.said(*value))
                 })
                 .collect();
             sentences.push(format!("{}{place}: {}", line.subject.name, points.join("; ")));
@@ -300,7 +439,7 @@ fn words(all: &[Combination], factor: &Factor) -> String {
     format!("{}.", sentences.join(". "))
 }
 
-fn data(all: &[Combination], factor: &Factor) -> String {
+fn data(all: &[Combination], factor: &Axis) -> String {
     let titles: Vec<String> = factor
         .plots
         .iter()

@@ -32,14 +32,14 @@ impl<'a> Combination<'a> {
     }
 }
 
-/// All combinations in which a level has at least two values of the factor.
+/// All combinations in which a line has at least two values of the factor.
 ///
 /// `value` is the factor's in a cell, `None` where there is nothing to draw; `apart` tells whether two cells differ in other
 /// factors; `varies` are the titles of the factors that vary within a combination, which its name leaves out.
 pub fn all<'a>(
     groups: &'a [Group<'a>],
     value: impl Fn(&Cell) -> Option<f64>,
-    apart: fn(&Cell, &Cell) -> bool,
+    apart: impl Fn(&Cell, &Cell) -> bool,
     varies: &[&str],
 ) -> Vec<Combination<'a>> {
     let mut found: Vec<Combination> = Vec::new();
@@ -55,7 +55,7 @@ pub fn all<'a>(
                 continue;
             }
             let mut factors = group.factors.clone();
-            factors.retain(|(title, _)| !varies.contains(title));
+            factors.retain(|(title, _)| !varies.contains(&title.as_str()));
             let mut new = Combination { name: name_of(&factors), lines: Vec::new() };
             new.add(subject, value);
             found.push(new);

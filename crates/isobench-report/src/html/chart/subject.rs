@@ -3,12 +3,12 @@
 //! Not here: what is drawn of a cell.
 
 use crate::document::{Cell, Document, Round};
-use crate::html::part::varying;
+use crate::factors::varying;
 use crate::summarise::{self, counted_rounds};
 use crate::text::columns::LEVEL;
 
 /// So many levels differ in colour, marker and dashes.
-const STYLES: usize = 6;
+pub const STYLES: usize = 6;
 
 /// A cell as figures show it.
 pub struct Subject<'a> {
@@ -29,7 +29,7 @@ pub struct Group<'a> {
     /// The other factors, as far as they vary in the document: "clients 8, backoff none"; empty if none does.
     pub name: String,
     /// The same as names and values.
-    pub factors: Vec<(&'static str, String)>,
+    pub factors: Vec<(String, String)>,
     /// Its cells, in the document's order.
     pub members: Vec<Subject<'a>>,
 }
@@ -58,6 +58,8 @@ impl<'a> Subject<'a> {
             cell.clients.to_string(),
             cell.backoff.clone(),
             crate::csv::number(cell.rate),
+            cell.strategy.clone().unwrap_or_default(),
+            crate::csv::varied(cell),
             cell.level.name(),
             cell.calibration.to_string(),
         ]
@@ -72,14 +74,15 @@ impl Group<'_> {
 }
 
 /// The titles of the columns that name a cell.
-pub const NAMES: [&str; 6] = ["workload", "clients", "backoff", "rate", "level", "measured_again"];
+pub const NAMES: [&str; 8] =
+    ["workload", "clients", "backoff", "rate", "strategy", "varied", "level", "measured_again"];
 
 /// All cells of a document in their groups, in the document's order.
 pub fn groups(document: &Document) -> Vec<Group<'_>> {
     let levels = levels(document);
     let factors = varying(document);
-    let values = |cell: &Cell| -> Vec<(&'static str, String)> {
-        factors.iter().map(|factor| (factor.title, (factor.show)(document, cell).join(" "))).collect()
+    let values = |cell: &Cell| -> Vec<(String, String)> {
+        factors.iter().map(|factor| (factor.title().to_owned(), factor.value(cell))).collect()
     };
     summarise::groups(document)
         .into_iter()
@@ -92,7 +95,7 @@ pub fn groups(document: &Document) -> Vec<Group<'_>> {
 }
 
 /// Factors in words.
-pub fn name_of(factors: &[(&'static str, String)]) -> String {
+pub fn name_of(factors: &[(String, String)]) -> String {
     factors.iter().map(|(title, value)| format!("{title} {value}")).collect::<Vec<_>>().join(", ")
 }
 

@@ -1,0 +1,242 @@
+//! The factors of a plan besides the level: what a cell has of each, and how that is said.
+//!
+//! Most are known beforehand and stand in a table; the parameters that a plan varies have the names that it gives them. Not
+//! here: which cells belong together (`summarise`).
+
+use std::collections::BTreeMap;
+
+use crate::document::{Cell, Document};
+use crate::numbers::{count, counted, optional, short};
+
+/// A factor besides the level.
+#[derive(Clone)]
+pub enum Factor {
+    /// One that every plan has.
+    Known(&'static Known),
+    /// A parameter that the plan varies.
+    Varied {
+        /// Its name.
+        name: String,
+        /// True if all its values are numbers, which stand at the right.
+        numeric: bool,
+    },
+}
+
+/// A factor that every plan has.
+pub struct Known {
+    title: &'static str,
+    unit: &'static str,
+    right: bool,
+    meaning: &'static str,
+    /// Its value in a column.
+    value: fn(&Cell) -> String,
+    /// Its value in a sentence.
+    said: fn(&Cell) -> String,
+}
+
+/// The title of the strategy's factor.
+pub const STRATEGY: &str = "strategy";
+
+static KNOWN: [Known; 8] = [
+    Known {
+        title: "workload",
+        unit: "",
+        right: false,
+        meaning: "script or scripts that the clients run",
+        value: |cell| cell.workload.clone(),
+        said: |cell| format!("workload {}", cell.workload),
+    },
+    Known {
+        title: "scale",
+        unit: "",
+        right: true,
+        meaning: "size of the tables",
+        value: |cell| count(cell.scale.into()),
+        said: |cell| format!("scale {}", count(cell.scale.into())),
+    },
+    Known {
+        title: "clients",
+        unit: "",
+        right: true,
+        meaning: "simulated users, each with a connection",
+        value: |cell| count(cell.clients.into()),
+        said: |cell| counted(cell.clients.into(), "client"),
+    },
+    Known {
+        title: "jobs",
+        unit: "",
+        right: true,
+        meaning: "worker threads that drive the clients",
+        value: |cell| count(cell.jobs.into()),
+        said: |cell| counted(cell.jobs.into(), "worker"),
+    },
+    Known {
+        title: "protocol",
+        unit: "",
+        right: false,
+        meaning: "query protocol",
+        value: |cell| cell.protocol.clone(),
+        said: |cell| format!("{} protocol", cell.protocol),
+    },
+    Known {
+        title: "backoff",
+        unit: "",
+        right: false,
+        meaning: "retry policy: how long a client waits before it tries again",
+        value: |cell| cell.backoff.clone(),
+        said: |cell| format!("backoff {}", cell.backoff),
+    },
+    Known {
+        title: "rate",
+        unit: "per s",
+        right: true,
+        meaning: "transactions that were to be begun per second; latency counts from the scheduled start",
+        value: |cell| optional(cell.rate),
+        said: |cell| {
+            let wanted = |rate| format!("{} per second wanted", short(rate));
+            cell.rate.map_or_else(|| "no rate".to_owned(), wanted)
+        },
+    },
+    Known {
+        title: STRATEGY,
+        unit: "",
+        right: false,
+        meaning: "how the application copes with conflicts",
+        value: |cell| cell.strategy().to_owned(),
+        said: |cell| cell.strategy().to_owned(),
+    },
+];
+
+impl Factor {
+    /// Its name, as it stands above a column and before a value.
+    pub fn title(&self) -> &str {
+        match self {
+            Factor::Known(known) => known.title,
+            Factor::Varied { name, .. } => name,
+        }
+    }
+
+    /// The unit of its values; empty if they have none.
+    pub fn unit(&self) -> &'static str {
+        match self {
+            Factor::Known(known) => known.unit,
+            Factor::Varied { .. } => "",
+        }
+    }
+
+    /// True if its values are numbers, which stand at the right.
+    pub fn right(&self) -> bool {
+        match self {
+            Factor::Known(known) => known.right,
+            Factor::Varied { numeric, .. } => *numeric,
+        }
+    }
+
+    /// What it is, without a full stop.
+    pub fn meaning(&self) -> &str {
+        match self {
+            Factor::Known(known) => known.meaning,
+            Factor::Varied { name, .. } if name == "server-version" => "version of the server under test",
+            Factor::Varied { .. } => "a parameter that the plan varies",
+        }
+    }
+
+    /// Its value in a cell, for a column of this title.
+    pub fn value(&self, cell: &Cell) -> String {
+        match self {
+            Factor::Known(known) => (known.value)(cell),
+            Factor::Varied { name, .. } => cell.varied.get(name).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// Its value in a cell, for a sentence: "8 clients", "foreign-keys on".
+    pub fn said(&self, cell: &Cell) -> String {
+        match self {
+            Factor::Known(known) => (known.said)(cell),
+            Factor::Varied { name, .. } => format!("{name} {}", self.value(cell)).trim_end().to_owned(),
+        }
+    }
+
+    /// Its title and its value: "clients 8".
+    pub fn named(&self, cell: &Cell) -> String {
+        format!("{} {}", self.title(), self.value(cell))
+    }
+
+    /// True if the cells of a document differ in it.
+    fn varies(&self, document: &Document) -> bool {
+        let mut values = document.cells.iter().map(|cell| self.value(cell));
+        let first = values.next();
+        values.any(|value| Some(value) != first)
+    }
+}
+
+/// All factors of a document, the varied parameters last and in the plan's order.
+pub fn all(document: &Document) -> Vec<Factor> {
+    KNOWN.iter().map(Factor::Known).chain(parameters(document)).collect()
+}
+
+/// The factors in which the cells of a document differ.
+pub fn varying(document: &Document) -> Vec<Factor> {
+    let mut factors = all(document);
+    factors.retain(|factor| factor.varies(document));
+    factors
+}
+
+/// True if the cells of a document differ in their strategies.
+pub fn strategies_vary(document: &Document) -> bool {
+    let first = document.cells.first().map(Cell::strategy);
+    document.cells.iter().any(|cell| Some(cell.strategy()) != first)
+}
+
+fn parameters(document: &Document) -> Vec<Factor> {
+    let varied = || document.cells.iter().map(|cell| &cell.varied);
+    let mut names: Vec<&String> = Vec::new();
+    for name in
+        document.plan.vary.iter().map(|parameter| &parameter.name).chain(varied().flat_map(BTreeMap::keys))
+    {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let numeric = |name: &String| {
+        varied()
+            .filter_map(|varied| varied.get(name))
+            .all(|value| value.parse::<f64>().is_ok_and(f64::is_finite))
+    };
+    let factor = |name: &String| Factor::Varied { name: name.clone(), numeric: numeric(name) };
+    names.into_iter().map(factor).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::{CellLevel, Client, Plan, Server, VariedParameter};
+    use isobench_isolation::EffectiveLevel;
+
+    #[test]
+    fn parameters_have_the_names_and_the_order_of_the_plan() {
+        let planned = |name: &str| VariedParameter { name: name.to_owned(), values: Vec::new() };
+        let plan = Plan { vary: vec![planned("rows"), planned("foreign-keys")], ..Plan::default() };
+        let mut document = Document::new(Server::default(), Client::default(), plan);
+        for (keys, rows) in [("off", "1000"), ("on", "1000")] {
+            let mut cell = Cell::new("w", CellLevel::new(None, EffectiveLevel::Unknown));
+            cell.varied =
+                [("foreign-keys", keys), ("rows", rows)].map(|(n, v)| (n.to_owned(), v.to_owned())).into();
+            document.cells.push(cell);
+        }
+        let known: Vec<(String, bool)> = all(&document)
+            .iter()
+            .skip(KNOWN.len())
+            .map(|factor| (factor.title().to_owned(), factor.right()))
+            .collect();
+        assert_eq!(known, [("rows".to_owned(), true), ("foreign-keys".to_owned(), false)]);
+        let varying: Vec<String> =
+            varying(&document).iter().map(|factor| factor.said(&document.cells[1])).collect();
+        assert_eq!(varying, ["foreign-keys on"]);
+        assert!(!strategies_vary(&document));
+        document.cells[0].strategy = Some("retry".to_owned());
+        assert!(!strategies_vary(&document), "retry is what no strategy means");
+        document.cells[0].strategy = Some("for-update".to_owned());
+        assert!(strategies_vary(&document));
+    }
+}

@@ -1,0 +1,113 @@
+//! What each level costs beside the first one, for each value of the parameters that a plan varies; and the predicate locks held.
+//!
+//! The study of E5: what a scan pays for remembering what it has read. Not here: the ratios (`summarise`), the figure of the same
+//! (`html/chart/against`).
+
+use crate::document::{Cell, Document, PredicateLocks, RatioToFirst};
+use crate::factors::{Factor, strategies_vary, varying};
+use crate::numbers::{MISSING, count, percent, short};
+use crate::summarise::counted_rounds;
+use crate::text::layout::{Row, Table, title};
+
+/// What the table's columns count, a sentence each.
+pub const LEGEND: [&str; 2] = [
+    "Overhead: further time per committed transaction, against the first level in the same rounds; with the 95 % interval.",
+    "Predicate locks: the most that any sample found, by what they cover. Locks on tuples are promoted to pages, and these to \
+     relations, where there are many.",
+];
+
+/// A column of locks: its unit, and its counts.
+type Grain = (&'static str, fn(&PredicateLocks) -> &[u64]);
+
+const GRAINS: [Grain; 3] = [
+    ("tuples", |locks| &locks.tuple),
+    ("pages", |locks| &locks.page),
+    ("relations", |locks| &locks.relation),
+];
+
+/// The table: a row for each combination and each level but the first. `None` if no parameter varies, or strategies do, too,
+/// which cost more than levels.
+pub fn table(document: &Document) -> Option<Table> {
+    let factors = varying(document);
+    let parameters = factors.iter().any(|factor| matches!(factor, Factor::Varied { .. }));
+    if !parameters || strategies_vary(document) {
+        return None;
+    }
+    let compared: Vec<(&Cell, &RatioToFirst)> =
+        document.cells.iter().filter_map(|cell| Some((cell, compared(cell)?))).collect();
+    let (first, _) = compared.first()?;
+    let several = compared.iter().any(|(cell, _)| cell.level != first.level);
+    let locks = compared.iter().any(|(cell, _)| cell.summary.predicate_locks.is_some_and(|locks| locks > 0));
+    let mut titles: Vec<_> =
+        factors.iter().map(|factor| title(factor.title(), factor.unit(), factor.right())).collect();
+    if several {
+        titles.push(title("level", "", false));
+    }
+    titles.push(title("× first", "level", true));
+    titles.push(title("overhead", "", true));
+    if locks {
+        titles.extend(GRAINS.iter().map(|(name, _)| title(*name, "locked", true)));
+    }
+    let row = |(cell, ratio): &(&Cell, &RatioToFirst)| {
+        let mut cells: Vec<Vec<String>> = factors.iter().map(|factor| vec![factor.value(cell)]).collect();
+        if several {
+            cells.push(vec![cell.level.name()]);
+        }
+        cells.push(times(ratio));
+        cells.push(overhead(ratio));
+        if locks {
+            cells.extend(GRAINS.iter().map(|grain| vec![most(cell, grain)]));
+        }
+        Row::Cells(cells)
+    };
+    Some(Table { titles, rows: compared.iter().map(row).collect() })
+}
+
+/// The ratio of a cell to another one than itself, of a level that is measured for its own sake and not paced.
+pub fn compared(cell: &Cell) -> Option<&RatioToFirst> {
+    let ratio = cell.summary.ratio.as_ref()?;
+    let own = ratio.to != cell.level.name() && !cell.calibration && cell.rate.is_none();
+    (own && ratio.mean > 0.0).then_some(ratio)
+}
+
+fn times(ratio: &RatioToFirst) -> Vec<String> {
+    let mut lines = vec![short(ratio.mean)];
+    lines.extend(ratio.low.zip(ratio.high).map(|(low, high)| format!("{}–{}", short(low), short(high))));
+    lines
+}
+
+/// A rate that is half as high takes twice the time: an overhead of 100 %.
+fn overhead(ratio: &RatioToFirst) -> Vec<String> {
+    let further = |rate: f64| {
+        let share = 1.0 / rate - 1.0;
+        if share < 0.0 { format!("−{}", percent(-share)) } else { format!("+{}", percent(share)) }
+    };
+    let mut lines = vec![further(ratio.mean)];
+    let ends = ratio.low.zip(ratio.high).filter(|(low, _)| *low > 0.0);
+    lines.extend(ends.map(|(low, high)| format!("{} to {}", further(high), further(low))));
+    lines
+}
+
+fn most(cell: &Cell, grain: &Grain) -> String {
+    let rounds = counted_rounds(cell);
+    let held = rounds.iter().filter_map(|round| round.server.as_ref()?.predicate_locks.as_ref());
+    held.flat_map(|locks| grain.1(locks)).max().map_or_else(|| MISSING.to_owned(), |most| count(*most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_the_rate_is_twice_the_time() {
+        let ratio = |mean: f64, low: f64, high: f64| RatioToFirst {
+            mean,
+            low: Some(low),
+            high: Some(high),
+            ..RatioToFirst::default()
+        };
+        assert_eq!(overhead(&ratio(0.5, 0.4, 0.625)), ["+100.0 %", "+60.0 % to +150.0 %"]);
+        assert_eq!(overhead(&ratio(1.25, 1.0, 1.6)), ["−20.0 %", "−37.5 % to +0.0 %"]);
+        assert_eq!(overhead(&ratio(0.5, 0.0, 1.0)), ["+100.0 %"]);
+    }
+}

@@ -1,0 +1,292 @@
+//! A published experiment beside what was measured: its table with our figures, and whether each shape came out again.
+//!
+//! A shape is a ratio or an order that should come out again on any machine; absolute figures never do. Not here: what was
+//! published (`document/experiment`), the words (`text/experiment`).
+
+use isobench_stats::paired_ratio;
+
+use crate::document::{
+    Cell, Document, Experiment, Interval, Latency, Metric, PublishedFigure, Round, Selector, Shape,
+};
+use crate::numbers::{finite, optional, percent, short};
+use crate::summarise::{counted_ledger, counted_rounds, kept_share, pairs_of, planned, rate};
+
+/// A published experiment with what came out here. The document's summaries must have been computed.
+pub struct Compared<'a> {
+    /// The rows of the published table.
+    pub rows: Vec<ComparedRow<'a>>,
+    /// The shapes.
+    pub shapes: Vec<JudgedShape<'a>>,
+}
+
+/// A row of the published table.
+pub struct ComparedRow<'a> {
+    /// What the row is of, as far as the experiment says.
+    pub selector: &'a Selector,
+    /// Our cell; `None` if none was measured that is meant.
+    pub cell: Option<&'a Cell>,
+    /// The published figures, each with ours, where there is such a metric.
+    pub figures: Vec<(&'a PublishedFigure, Option<String>)>,
+}
+
+/// A shape and what became of it.
+pub struct JudgedShape<'a> {
+    /// What should come out again.
+    pub shape: &'a Shape,
+    /// What came out.
+    pub outcome: Outcome<'a>,
+}
+
+/// Whether a shape came out again.
+pub enum Outcome<'a> {
+    /// Our figure lies within the tolerance.
+    Same(Ours),
+    /// It doesn't.
+    Differs {
+        /// Our figure.
+        ours: Ours,
+        /// True if its interval reaches into the tolerance, so that more rounds may tell otherwise.
+        near: bool,
+        /// Why that is so for this product, if the plan knows.
+        reason: Option<&'a str>,
+    },
+    /// There is no figure of ours, and why.
+    NotMeasured(String),
+}
+
+/// A figure of ours.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ours {
+    /// The figure.
+    pub mean: f64,
+    /// Its 95 % interval, where it has one.
+    pub ends: Option<(f64, f64)>,
+}
+
+/// Compares the document with the experiment that it repeats; `None` if it repeats none.
+pub fn compare(document: &Document) -> Option<Compared<'_>> {
+    let experiment = document.experiment.as_ref()?;
+    let row = |published| row(document, published);
+    let shape = |shape| JudgedShape { shape, outcome: judge(document, shape) };
+    Some(Compared {
+        rows: experiment.published.iter().map(row).collect(),
+        shapes: experiment.shapes.iter().map(shape).collect(),
+    })
+}
+
+/// True if the experiment was published for the product that was measured here.
+pub fn is_same_product(document: &Document, experiment: &Experiment) -> bool {
+    let (published, ours) = (experiment.product.to_lowercase(), document.server.product.to_lowercase());
+    !ours.is_empty() && published.starts_with(&ours)
+}
+
+fn row<'a>(document: &'a Document, published: &'a crate::document::PublishedRow) -> ComparedRow<'a> {
+    let cell = find(document, &published.cell);
+    let ours = |figure: &'a PublishedFigure| {
+        let found = figure.metric.zip(cell).and_then(|(metric, cell)| figure_of(document, cell, metric));
+        (figure, found.zip(figure.metric).map(|(ours, metric)| shown(metric, ours.mean)))
+    };
+    ComparedRow { selector: &published.cell, cell, figures: published.figures.iter().map(ours).collect() }
+}
+
+/// The first cell that is meant and was measured.
+fn find<'a>(document: &'a Document, selector: &Selector) -> Option<&'a Cell> {
+    document
+        .cells
+        .iter()
+        .find(|cell| !cell.calibration && !cell.rounds.is_empty() && is_meant(cell, selector))
+}
+
+fn is_meant(cell: &Cell, selector: &Selector) -> bool {
+    selector.level.as_ref().is_none_or(|level| *level == cell.level.name())
+        && selector.strategy.as_ref().is_none_or(|strategy| strategy == cell.strategy())
+        && selector.clients.is_none_or(|clients| clients == cell.clients)
+        && selector.varied.iter().all(|(name, value)| cell.varied.get(name) == Some(value))
+}
+
+/// A selector in words: "serializable, swallow, 64 clients, rows 1000".
+pub fn selected(selector: &Selector) -> String {
+    let clients = selector.clients.map(|clients| crate::numbers::counted(clients.into(), "client"));
+    let named = [selector.level.clone(), selector.strategy.clone(), clients].into_iter().flatten();
+    let varied = selector.varied.iter().map(|(name, value)| format!("{name} {value}"));
+    let words = named.chain(varied).collect::<Vec<_>>().join(", ");
+    if words.is_empty() { "every cell".to_owned() } else { words }
+}
+
+fn judge<'a>(document: &Document, shape: &'a Shape) -> Outcome<'a> {
+    let ours = match ours(document, shape) {
+        Ok(ours) => ours,
+        Err(why) => return Outcome::NotMeasured(why),
+    };
+    let (least, most) = (shape.least.unwrap_or(f64::NEG_INFINITY), shape.most.unwrap_or(f64::INFINITY));
+    if (least..=most).contains(&ours.mean) {
+        return Outcome::Same(ours);
+    }
+    let near = ours.ends.is_some_and(|(low, high)| low <= most && high >= least);
+    let product = |(name, _): &(&'a String, &'a String)| name.eq_ignore_ascii_case(&document.server.product);
+    let reason = shape.differs.iter().find(product).map(|(_, reason)| reason.as_str());
+    Outcome::Differs { ours, near, reason }
+}
+
+/// The figure of ours that a shape is about, or why there is none.
+fn ours(document: &Document, shape: &Shape) -> Result<Ours, String> {
+    let cell = |selector: &Selector| {
+        find(document, selector).ok_or_else(|| format!("nothing was measured of {}", selected(selector)))
+    };
+    let of = cell(&shape.of)?;
+    let missing = |cell: &Selector| format!("{} has no {}", selected(cell), name(shape.metric));
+    let Some(reference) = &shape.to else {
+        return figure_of(document, of, shape.metric).ok_or_else(|| missing(&shape.of));
+    };
+    let to = cell(reference)?;
+    if let Some(figure) = of_round(shape.metric)
+        && let Some(ratio) = paired_ratio(&pairs_of(of, to, figure))
+    {
+        return Ok(Ours { mean: ratio.mean, ends: ratio.low.zip(ratio.high) });
+    }
+    let of = figure_of(document, of, shape.metric).ok_or_else(|| missing(&shape.of))?;
+    let to = figure_of(document, to, shape.metric).ok_or_else(|| missing(reference))?;
+    match finite(of.mean / to.mean) {
+        Some(mean) => Ok(Ours { mean, ends: None }),
+        None => Err(format!("{} has {} 0", selected(reference), name(shape.metric))),
+    }
+}
+
+/// The metric of a single round, where rounds can be paired by it.
+fn of_round(metric: Metric) -> Option<fn(&Round) -> Option<f64>> {
+    match metric {
+        Metric::Tps => Some(|round| rate(round, round.transactions.committed)),
+        Metric::AcknowledgedTps => Some(|round| rate(round, acknowledged(round))),
+        Metric::MeanLatency => Some(|round| round.latency_ms.mean),
+        Metric::MedianLatency => Some(|round| round.latency_ms.p50),
+        _ => None,
+    }
+}
+
+fn acknowledged(round: &Round) -> u64 {
+    round.transactions.committed.saturating_add(round.transactions.swallowed)
+}
+
+/// A metric of a cell.
+fn figure_of(document: &Document, cell: &Cell, metric: Metric) -> Option<Ours> {
+    let summary = &cell.summary;
+    let plain = |value: Option<f64>| value.and_then(finite).map(|mean| Ours { mean, ends: None });
+    let interval = |value: Interval| value.mean.map(|mean| Ours { mean, ends: value.low.zip(value.high) });
+    let started = counted_ledger(cell).attempts.started > 0;
+    let latency = |get: fn(&Latency) -> Option<f64>| plain(get(&summary.latency_ms));
+    match metric {
+        Metric::Tps => interval(summary.tps),
+        Metric::AcknowledgedTps => interval(summary.acknowledged_tps.unwrap_or(summary.tps)),
+        Metric::ConflictRatio => plain(started.then_some(summary.conflict_ratio)),
+        Metric::RetriesPerTransaction => plain(started.then_some(summary.retries_per_transaction)),
+        Metric::DoneShare => plain(planned(document, cell).map(|planned| {
+            counted_rounds(cell).iter().map(|round| round.transactions.committed).sum::<u64>() as f64
+                / planned as f64
+        })),
+        Metric::KeptShare => plain(kept_share(cell)),
+        Metric::WastedShare => plain(started.then_some(summary.wasted_share)),
+        Metric::MeanLatency => latency(|latency| latency.mean),
+        Metric::MedianLatency => latency(|latency| latency.p50),
+        Metric::PredicateLocks => plain(summary.predicate_locks.map(|locks| locks as f64)),
+    }
+}
+
+/// The name of a metric, as it stands in a sentence.
+pub fn name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Tps => "committed transactions per second",
+        Metric::AcknowledgedTps => "acknowledged transactions per second",
+        Metric::ConflictRatio => "share of attempts in conflict",
+        Metric::RetriesPerTransaction => "retries per transaction",
+        Metric::DoneShare => "share of the planned transactions that committed",
+        Metric::KeptShare => "share of the acknowledged transactions that committed work",
+        Metric::WastedShare => "share of the clients' busy time thrown away",
+        Metric::MeanLatency => "mean latency",
+        Metric::MedianLatency => "median latency",
+        Metric::PredicateLocks => "predicate locks",
+    }
+}
+
+/// A figure as it is shown: shares as percentages.
+pub fn shown(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::ConflictRatio | Metric::DoneShare | Metric::KeptShare | Metric::WastedShare => percent(value),
+        _ => optional(finite(value)),
+    }
+}
+
+impl JudgedShape<'_> {
+    /// What came out, in two or three words.
+    pub fn verdict(&self) -> &'static str {
+        match self.outcome {
+            Outcome::Same(_) => "same shape",
+            Outcome::Differs { .. } => "DIFFERS",
+            Outcome::NotMeasured(_) => "not measured",
+        }
+    }
+
+    /// The published figure, ours, and the tolerance, in a sentence; then why it differs, if that is known.
+    pub fn figures(&self) -> String {
+        let bare = |value: f64| match self.shape.to {
+            Some(_) => short(value),
+            None => shown(self.shape.metric, value),
+        };
+        let times = if self.shape.to.is_some() { " times" } else { "" };
+        let published = match self.shape.published {
+            Some(figure) => format!("published {}{times}", bare(figure)),
+            None => "no figure was published".to_owned(),
+        };
+        let tolerance = match (self.shape.least, self.shape.most) {
+            (Some(least), Some(most)) => format!("; {} to {} counts as the same", bare(least), bare(most)),
+            (Some(least), None) => format!("; {} or more counts as the same", bare(least)),
+            (None, Some(most)) => format!("; {} or less counts as the same", bare(most)),
+            (None, None) => String::new(),
+        };
+        let ours = |ours: &Ours| {
+            let ends = ours.ends.map(|(low, high)| format!(" ({} to {})", bare(low), bare(high)));
+            format!("{published}, ours {}{times}{}{tolerance}.", bare(ours.mean), ends.unwrap_or_default())
+        };
+        match &self.outcome {
+            Outcome::Same(figure) => ours(figure),
+            Outcome::Differs { ours: figure, near, reason } => {
+                let near = if *near {
+                    " Our interval reaches the tolerance, so more rounds may tell otherwise."
+                } else {
+                    ""
+                };
+                let why = reason.map_or_else(String::new, |reason| format!(" Why: {reason}"));
+                format!("{}{near}{why}", ours(figure))
+            }
+            Outcome::NotMeasured(why) => format!("{published}; {why}."),
+        }
+    }
+}
+
+impl Compared<'_> {
+    /// How many shapes came out again, in a sentence; `None` if the experiment has none.
+    pub fn verdict(&self) -> Option<String> {
+        let all = self.shapes.len();
+        let count =
+            |wanted: fn(&Outcome) -> bool| self.shapes.iter().filter(|shape| wanted(&shape.outcome)).count();
+        let same = count(|outcome| matches!(outcome, Outcome::Same(_)));
+        let explained = count(|outcome| matches!(outcome, Outcome::Differs { reason: Some(_), .. }));
+        let unexplained = count(|outcome| matches!(outcome, Outcome::Differs { reason: None, .. }));
+        let missing = count(|outcome| matches!(outcome, Outcome::NotMeasured(_)));
+        if all == 0 {
+            return None;
+        }
+        let rest: Vec<String> = [
+            (explained, "for a known reason", "differs", "differ"),
+            (unexplained, "for no reason that is known", "differs", "differ"),
+            (missing, "", "wasn't measured", "weren't measured"),
+        ]
+        .into_iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, why, one, many)| {
+            format!("{count} {} {why}", if count == 1 { one } else { many }).trim_end().to_owned()
+        })
+        .collect();
+        let rest = if rest.is_empty() { String::new() } else { format!("; {}", rest.join(", ")) };
+        Some(format!("{same} of {} came out again{rest}.", crate::numbers::counted(all as u64, "shape")))
+    }
+}
