@@ -9,13 +9,14 @@ use crate::support::document::{self, cells, count};
 use crate::support::scene::Scene;
 
 /// Strategy, and whether it keeps each update at read committed, too.
-const STRATEGIES: [(&str, bool); 6] = [
+const STRATEGIES: [(&str, bool); 7] = [
     ("retry", false),
     ("procedure", false),
     ("swallow", false),
     ("single-statement", true),
     ("for-update", true),
     ("advisory-lock", true),
+    ("reorder", false),
 ];
 
 #[test]
