@@ -98,10 +98,19 @@ pub struct Plan {
     pub experiment: Option<report::Experiment>,
     /// Settings of the embedded server, from the plan's file.
     pub server_settings: Vec<(String, String)>,
-    /// Strategies that a server can't do are left out, because the file and not the user names them.
-    lenient: bool,
-    /// The versions stand in the plan's file, so that options may choose another server.
-    versions_of_file: bool,
+    /// Who names the strategies: what a file names and a server can't do is left out.
+    strategies_by: By,
+    /// Who names the versions: those of a file give way to a server that the options choose.
+    versions_by: By,
+}
+
+/// Who asks for something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// Whoever typed the command.
+    User,
+    /// The plan's file.
+    File,
 }
 
 /// One combination of the factors.
@@ -155,7 +164,8 @@ impl Plan {
         defaults: &PlanOptions,
         tables: &InitOptions,
     ) -> Outcome<Plan> {
-        let lenient = options.strategies.is_none() && file.is_some();
+        let by = |option: &Option<Vec<String>>| if option.is_some() { By::User } else { By::File };
+        let (strategies_by, versions_by) = (by(&options.strategies), by(&options.vary));
         let given = options.clone().or(file.unwrap_or_default()).or(defaults.clone());
         let stop = stop(options, &given)?;
         let levels =
@@ -247,8 +257,8 @@ impl Plan {
             strict_levels: given.strict_levels.unwrap_or(false),
             experiment: given.experiment,
             server_settings: parse_all_settings(given.server_settings.as_deref().unwrap_or_default())?,
-            lenient,
-            versions_of_file: options.vary.is_none(),
+            strategies_by,
+            versions_by,
         })
     }
 
@@ -266,7 +276,7 @@ impl Plan {
             } else {
                 "--server-version or --server-bin chooses another one"
             };
-            if !self.versions_of_file {
+            if self.versions_by == By::User {
                 return Err(wrong(
                     "vary",
                     format!(
@@ -303,7 +313,7 @@ impl Plan {
             }
         }
         self.works.retain(|work| refused(work).is_none());
-        if !left_out.is_empty() && (!self.lenient || self.works.is_empty()) {
+        if !left_out.is_empty() && (self.strategies_by == By::User || self.works.is_empty()) {
             return Err(wrong("strategies", left_out.join("; ")));
         }
         Ok(left_out.into_iter().map(|refusal| format!("left out: {refusal}")).collect())

@@ -32,10 +32,11 @@ fn reports(document: &Document, judgements: &Judgements) -> String {
     let mut text = String::new();
     for (cell, judgement) in document.cells.iter().zip(judgements) {
         let Some(judgement) = judgement else { continue };
-        let strategy = cell.strategy.as_ref().map_or_else(String::new, |name| format!(", {name}"));
-        let varied = cell.varied.iter().map(|(name, value)| format!(", {name} {value}")).collect::<String>();
-        let heading =
-            format!("{}, {}{strategy}, {} clients{varied}", cell.workload, cell.level.name(), cell.clients);
+        let mut heading = format!("{}, {}, {} clients", cell.workload, cell.level.name(), cell.clients);
+        let varied = cell.varied.iter().map(|(name, value)| format!("{name} {value}"));
+        for more in cell.strategy.clone().into_iter().chain(varied) {
+            heading = heading + ", " + &more;
+        }
         // Writing to a String can't fail.
         let _ = writeln!(text, "{heading}\n{}\n{judgement}", "═".repeat(heading.chars().count()));
     }

@@ -108,7 +108,7 @@ fn measure(
     let bench = Bench { plan, targets, judging, observers: &observers, control };
     let mut course = Course::begin(bench, servers, cells, files, options.live)?;
     course.rounds()?;
-    course.sweep()?;
+    course.sweep();
     Ok(course.end())
 }
 

@@ -13,6 +13,7 @@ use crate::plan::Size;
 /// Options of `isobench compare`.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct CompareOptions {
     /// What to compare.
     #[command(flatten)]

@@ -155,7 +155,7 @@ fn set(options: &mut InitOptions, name: &str, value: &str) -> Outcome {
         "scale" => options.scale = scale(name, value)?,
         "foreign-keys" => options.foreign_keys = switch(name, value)?,
         "unlogged-tables" => options.unlogged = switch(name, value)?,
-        _ => options.fillfactor = number(name, value, 10, 100)?,
+        _ => options.fillfactor = u8::try_from(number(name, value, 10, 100)?).unwrap_or(100),
     }
     Ok(())
 }
@@ -167,11 +167,8 @@ fn scale(name: &str, value: &str) -> Outcome<u32> {
     number(name, value, 1, MOST_SCALE)
 }
 
-fn number<T>(name: &str, value: &str, least: T, most: T) -> Outcome<T>
-where
-    T: std::str::FromStr + PartialOrd + std::fmt::Display,
-{
-    let number = value.parse::<T>().ok().filter(|number| (&least..=&most).contains(&number));
+fn number(name: &str, value: &str, least: u32, most: u32) -> Outcome<u32> {
+    let number = value.parse::<u32>().ok().filter(|number| (least..=most).contains(number));
     number.ok_or_else(|| {
         wrong("vary", format!("{name}={value}: must be a whole number from {least} to {most}"))
     })

@@ -14,6 +14,9 @@ use crate::output;
 /// The folder of results that nobody gave a place.
 const FOLDER: &str = "isobench-results";
 
+/// Makes a text of a result.
+type Render = fn(&Document) -> String;
+
 /// The files to write.
 #[derive(Debug, Clone, Default)]
 pub struct Files {
@@ -77,8 +80,7 @@ impl Files {
         if let Some(path) = &self.csv {
             output::save(path, &to_csv(document))?;
         }
-        let texts: [(&Option<PathBuf>, fn(&Document) -> String); 2] =
-            [(&self.json, Document::to_json), (&self.html, to_html)];
+        let texts: [(&Option<PathBuf>, Render); 2] = [(&self.json, Document::to_json), (&self.html, to_html)];
         let mut written = Vec::new();
         for (path, text) in texts {
             let Some(path) = path else { continue };

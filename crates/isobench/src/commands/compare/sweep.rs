@@ -8,7 +8,6 @@ use isobench_stats::Sweep;
 
 use super::course::{Course, Goes};
 use crate::display::name;
-use crate::failure::Outcome;
 use crate::plan::{CellPlan, Plan, count};
 
 /// A rate is kept if this share of the transactions that were due commit within the limit.
@@ -25,14 +24,12 @@ struct Search {
 }
 
 impl Course<'_> {
-    /// Searches, if the plan says so and all rounds are there.
-    ///
-    /// # Errors
-    /// None that would lose what was measured: they are the reason why the comparison is incomplete.
-    pub fn sweep(&mut self) -> Outcome {
+    /// Searches, if the plan says so and all rounds are there. What goes wrong is the reason why the comparison is incomplete, and
+    /// loses nothing that was measured.
+    pub fn sweep(&mut self) {
         let plan = self.bench.plan;
         let limit = plan.latency_limit.filter(|_| plan.sweep);
-        let Some(limit) = limit.filter(|_| self.document.incomplete_reason.is_none()) else { return Ok(()) };
+        let Some(limit) = limit.filter(|_| self.document.incomplete_reason.is_none()) else { return };
         summarise(&mut self.document);
         let mut searches: Vec<Search> = self
             .cells
@@ -55,13 +52,12 @@ impl Course<'_> {
                 let Some(rate) = rates[index] else { continue };
                 if self.try_rate(&mut searches[index], rate, number) == Goes::NoFurther {
                     self.document.sweeps = searches.into_iter().map(Search::result).collect();
-                    return Ok(());
+                    return;
                 }
             }
         }
         self.document.sweeps = searches.into_iter().map(Search::result).collect();
         self.save();
-        Ok(())
     }
 
     /// Measures one rate of one search.
