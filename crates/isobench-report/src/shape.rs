@@ -220,7 +220,9 @@ impl JudgedShape<'_> {
     pub fn verdict(&self) -> &'static str {
         match self.outcome {
             Outcome::Same(_) => "same shape",
-            Outcome::Differs { .. } => "DIFFERS",
+            // A difference that the rounds' own scatter can explain is none, as everywhere in a report.
+            Outcome::Differs { near: true, .. } => "can't tell",
+            Outcome::Differs { near: false, .. } => "DIFFERS",
             Outcome::NotMeasured(_) => "not measured",
         }
     }
@@ -249,12 +251,15 @@ impl JudgedShape<'_> {
         match &self.outcome {
             Outcome::Same(figure) => ours(figure),
             Outcome::Differs { ours: figure, near, reason } => {
-                let near = if *near {
-                    " Our interval reaches the tolerance, so more rounds may tell otherwise."
+                let (near, because) = if *near {
+                    (
+                        " Our interval reaches the tolerance, so it takes more rounds to tell.",
+                        "If it differs, why",
+                    )
                 } else {
-                    ""
+                    ("", "Why")
                 };
-                let why = reason.map_or_else(String::new, |reason| format!(" Why: {reason}"));
+                let why = reason.map_or_else(String::new, |reason| format!(" {because}: {reason}"));
                 format!("{}{near}{why}", ours(figure))
             }
             Outcome::NotMeasured(why) => format!("{published}; {why}."),
@@ -269,8 +274,11 @@ impl Compared<'_> {
         let count =
             |wanted: fn(&Outcome) -> bool| self.shapes.iter().filter(|shape| wanted(&shape.outcome)).count();
         let same = count(|outcome| matches!(outcome, Outcome::Same(_)));
-        let explained = count(|outcome| matches!(outcome, Outcome::Differs { reason: Some(_), .. }));
-        let unexplained = count(|outcome| matches!(outcome, Outcome::Differs { reason: None, .. }));
+        let explained =
+            count(|outcome| matches!(outcome, Outcome::Differs { near: false, reason: Some(_), .. }));
+        let unexplained =
+            count(|outcome| matches!(outcome, Outcome::Differs { near: false, reason: None, .. }));
+        let open = count(|outcome| matches!(outcome, Outcome::Differs { near: true, .. }));
         let missing = count(|outcome| matches!(outcome, Outcome::NotMeasured(_)));
         if all == 0 {
             return None;
@@ -278,6 +286,7 @@ impl Compared<'_> {
         let rest: Vec<String> = [
             (explained, "for a known reason", "differs", "differ"),
             (unexplained, "for no reason that is known", "differs", "differ"),
+            (open, "for the scatter of the rounds", "can't be told", "can't be told"),
             (missing, "", "wasn't measured", "weren't measured"),
         ]
         .into_iter()
