@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// A published experiment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, rename_all = "kebab-case")]
 pub struct Experiment {
     /// The name of the plan, such as "e3-pato".
     pub name: String,
@@ -35,7 +35,7 @@ pub struct Experiment {
 
 /// One row of the published table.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, rename_all = "kebab-case")]
 pub struct PublishedRow {
     /// The cell of ours that it is shown beside.
     pub cell: Selector,
@@ -45,7 +45,7 @@ pub struct PublishedRow {
 
 /// One published figure.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, rename_all = "kebab-case")]
 pub struct PublishedFigure {
     /// What the source calls it, such as "tps" or "latency avg ms".
     pub name: String,
@@ -57,7 +57,7 @@ pub struct PublishedFigure {
 
 /// Which cells are meant: those that agree in everything that is given.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, rename_all = "kebab-case")]
 pub struct Selector {
     /// The isolation level, by its full name.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,7 +104,7 @@ pub enum Metric {
 /// The tolerance is an interval around what was published, wide enough for another machine and another version, and narrow enough
 /// that a different conclusion lies outside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
 pub struct Shape {
     /// What it says, in a sentence without the numbers.
     pub says: String,

@@ -78,8 +78,18 @@ pub fn read(name: &Path, size: Size) -> Outcome<PlanOptions> {
 }
 
 fn parse(text: &str, shown: &str) -> Outcome<PlanOptions> {
-    let plan: PlanOptions =
-        toml::from_str(text).map_err(|error| Failure::setup(format!("plan \"{shown}\": {error}")))?;
+    let wrong = |error: toml::de::Error| Failure::setup(format!("plan \"{shown}\": {error}"));
+    let mut unknown = Vec::new();
+    // Results ignore what they don't know of an experiment, since a later version may have written it; a plan is somebody's own.
+    let read = toml::Deserializer::parse(text)
+        .and_then(|file| serde_ignored::deserialize(file, |key| unknown.push(key.to_string())));
+    let plan: PlanOptions = read.map_err(wrong)?;
+    if let Some(key) = unknown.first() {
+        return Err(Failure::setup(format!(
+            "plan \"{shown}\": unknown key {}; isobench plans e3-pato shows an experiment with its keys",
+            key.replace(".?", "")
+        )));
+    }
     let nested = plan.full.as_ref().is_some_and(|full| full.full.is_some() || full.experiment.is_some());
     if nested {
         return Err(Failure::setup(format!(
@@ -164,6 +174,11 @@ mod tests {
         assert!(message.starts_with("--full: ") && message.contains("[full]"), "{message}");
         let message = read(Path::new("e9-nobody"), Size::Quick).unwrap_err().to_string();
         assert!(message.contains("e3-pato") && message.contains("isobench plans"), "{message}");
+        let (_folder, path) = written(
+            "scale = 2\n[[experiment.shapes]]\nsays = \"x\"\nmetric = \"tps\"\nof = {}\nmots = 1.0\n",
+        );
+        let message = read(&path, Size::Quick).unwrap_err().to_string();
+        assert!(message.contains("unknown key experiment.shapes.0.mots"), "{message}");
         let (_folder, path) = written("[full]\nscale = 1\n[full.full]\nscale = 2\n");
         let message = read(&path, Size::Quick).unwrap_err().to_string();
         assert!(message.contains("[full]"), "{message}");
