@@ -129,6 +129,8 @@ pub fn drift(bins: &[f64]) -> Option<Drift> {
 /// levels are claimed if the means of the groups are at least 3.8 standard deviations apart (Ashman's D; a normal distribution
 /// split in its middle has 2.65, a straight drift 3.46) and 10 % of the mean. Since single bins are noisy and
 /// long batches mix the levels, batches of 1, 2, 3, 5, 8, … bins are tried, as long as there are 30 of them, each group with a tenth.
+/// Counts are steps, and of few per bin (now none, now one) any split separates perfectly: so the deviation counts as one step of
+/// the bins at least, the smallest difference between two of them.
 /// `None` with fewer than 40 bins or one that isn't finite. Assumes that levels last for several bins; how often they alternate doesn't matter,
 /// so a long transient has two levels, too.
 ///
@@ -148,12 +150,22 @@ pub fn is_bimodal(bins: &[f64]) -> Option<bool> {
     }
     let lengths = std::iter::successors(Some(1_usize), |length| Some((length * 3).div_ceil(2)));
     let mut lengths = lengths.take_while(|length| bins.len() / length >= FEWEST_BATCHES);
+    let step = step(bins);
     Some(lengths.any(|length| {
         let split = two_groups(batch_means(bins, bins.len() / length));
         split.is_some_and(|(distance, deviation)| {
+            let deviation = deviation.max(step / length as f64);
             distance > SEPARATION * deviation && distance >= DISTANCE * mean.abs() && distance > 0.0
         })
     }))
+}
+
+/// The smallest difference between two values that differ; 0 if none do.
+fn step(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let gaps = sorted.windows(2).map(|pair| pair[1] - pair[0]);
+    gaps.filter(|gap| *gap > 0.0).reduce(f64::min).unwrap_or(0.0)
 }
 
 /// Splits values into two groups of similar ones, each with a tenth of them at least; the distance of the groups' means,
@@ -268,6 +280,18 @@ mod tests {
                 .collect();
             assert_eq!(is_bimodal(&bins), Some(true), "{dwell}");
         }
+    }
+
+    #[test]
+    fn now_none_and_now_one_are_not_two_levels() {
+        // 25 a second in bins of 20 ms: one every other bin, sometimes two in a row; in Hz.
+        let sparse: Vec<f64> = (0..150_u32).map(|index| f64::from(index * 7919 % 101 / 51) * 50.0).collect();
+        assert_eq!(is_bimodal(&sparse), Some(false));
+        // The same number of bins at 300 a second and at 100 are told apart.
+        let counts: Vec<f64> = (0..150_u32)
+            .map(|index| f64::from(if index / 50 == 1 { 2 } else { 6 } + index * 7919 % 101 / 51) * 50.0)
+            .collect();
+        assert_eq!(is_bimodal(&counts), Some(true));
     }
 
     #[test]

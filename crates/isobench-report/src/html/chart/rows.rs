@@ -96,7 +96,7 @@ impl Rows {
         }
         let y = self.y + 17.0;
         let below = html! {
-            (text("note", (PARTS, y), detail, WIDTH - PARTS - width_of(value) - 10.0))
+            (text("note", (PARTS, y), detail, WIDTH - PARTS - width_of(value) - 30.0))
             text class="end" x=(u(WIDTH)) y=(u(y)) { (value) }
         };
         self.add(&PreEscaped(drawn + &below.0));
