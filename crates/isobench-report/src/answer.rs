@@ -42,6 +42,17 @@ fn of_several(document: &Document, groups: &[Vec<&Cell>]) -> Answer {
     let winners: Vec<Option<String>> =
         groups.iter().map(|group| cheapest(group).map(|cell| name(document, cell))).collect();
     let same = winners.windows(2).all(|pair| pair[0] == pair[1]);
+    // Who is fastest changes by chance where the differences are noise.
+    let as_cheap = |group: &[&Cell], wanted: &str| {
+        let Some(best) = cheapest(group) else { return false };
+        let same = |cell: &&Cell| std::ptr::eq(*cell, best) || equals(cell, best);
+        group.iter().copied().any(|cell| name(document, cell) == wanted && same(&cell))
+    };
+    let everywhere: Vec<String> = groups[0]
+        .iter()
+        .map(|cell| name(document, cell))
+        .filter(|name| groups.iter().all(|group| as_cheap(group, name)))
+        .collect();
     let unbroken = groups.iter().filter_map(|group| cheapest(group)).all(is_unbroken);
     let checked = if unbroken { "" } else { ", as far as could be checked," };
     answer.headline = match (&winners[0], same) {
@@ -54,6 +65,17 @@ fn of_several(document: &Document, groups: &[Vec<&Cell>]) -> Answer {
             )
         }
         (None, true) => "No level kept its promise in any combination.".to_owned(),
+        _ if everywhere.len() == 1 => format!(
+            "{} is the cheapest {} that kept its promise{checked} in all {} combinations, noise aside.",
+            capital(&everywhere[0]),
+            choice(document),
+            groups.len()
+        ),
+        _ if !everywhere.is_empty() => format!(
+            "{} are the cheapest that kept their promise{checked} in all {} combinations; they differ by no more than noise.",
+            capital(&enumerated(&everywhere)),
+            groups.len()
+        ),
         _ => format!(
             "Which {} is the cheapest that kept its promise{checked} depends on the combination, of which there are {}.",
             choice(document),
@@ -62,7 +84,7 @@ fn of_several(document: &Document, groups: &[Vec<&Cell>]) -> Answer {
     };
     for group in groups.iter().take(MOST) {
         let part = of_group(document, group);
-        answer.reasons.push(format!("{}: {}", factors(document, group[0]), part.headline));
+        answer.reasons.push(format!("{}: {}", capital(&factors(document, group[0])), part.headline));
     }
     if groups.len() > MOST {
         let more = counted((groups.len() - MOST) as u64, "more combination");
@@ -73,11 +95,11 @@ fn of_several(document: &Document, groups: &[Vec<&Cell>]) -> Answer {
     answer
 }
 
-/// The factors of a cell that vary in the document, besides those among which the answer chooses.
-fn factors(document: &Document, cell: &Cell) -> String {
+/// The factors of a cell that vary in the document, besides those among which the answer chooses: 8 clients, backoff none.
+pub fn factors(document: &Document, cell: &Cell) -> String {
     let varying = varying(document);
     let said = varying.iter().filter(|factor| factor.title() != STRATEGY).map(|factor| factor.said(cell));
-    capital(&said.collect::<Vec<_>>().join(", "))
+    said.collect::<Vec<_>>().join(", ")
 }
 
 /// The level of a cell, and its strategy where the document has several.
@@ -138,13 +160,10 @@ fn among(document: &Document, best: &Cell, group: &[&Cell], reasons: &mut Vec<St
         tps(best),
         within(best)
     );
-    let equals: Vec<String> = group
-        .iter()
-        .filter(|cell| !std::ptr::eq(**cell, best) && eligible(cell) && alike(cell, best))
-        .map(|cell| name(document, cell))
-        .collect();
+    let equals: Vec<String> =
+        group.iter().filter(|cell| equals(cell, best)).map(|cell| name(document, cell)).collect();
     if !equals.is_empty() {
-        text = format!("{text} The difference to {} is no more than noise.", equals.join(" and "));
+        text = format!("{text} The difference to {} is no more than noise.", enumerated(&equals));
     }
     let clean = group
         .iter()
@@ -196,6 +215,11 @@ fn eligible(cell: &Cell) -> bool {
         && !cell.level.differs()
         && cell.summary.invariants_held != Some(false)
         && rate(cell) > 0.0
+}
+
+/// True if another cell than the best kept its promise, too, and isn't told apart from it.
+fn equals(cell: &Cell, best: &Cell) -> bool {
+    !std::ptr::eq(cell, best) && eligible(cell) && alike(cell, best)
 }
 
 /// True if the rounds don't tell two levels, or two strategies, apart. Only ratios to the first one are known, so others count as
@@ -444,6 +468,15 @@ fn list(names: &[String]) -> String {
         }
     }
     distinct.join(", ")
+}
+
+/// "a", "a and b", "a, b and c".
+fn enumerated(names: &[String]) -> String {
+    match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
 }
 
 fn capital(text: &str) -> String {

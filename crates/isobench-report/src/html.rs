@@ -157,11 +157,11 @@ fn header(document: &Document) -> Markup {
 /// The few facts without which no number says anything.
 fn facts(document: &Document) -> Vec<String> {
     let plan = &document.plan;
-    let workload: Vec<&str> = plan.workload.iter().map(|script| script.name.as_str()).collect();
+    let workload = workload(&plan.workload.iter().map(|script| script.name.as_str()).collect::<Vec<_>>());
     let clients: Vec<String> = plan.clients.iter().map(|clients| count((*clients).into())).collect();
     let mut facts = Vec::new();
     if !workload.is_empty() {
-        facts.push(workload.join(" + "));
+        facts.push(workload);
     }
     match plan.clients.as_slice() {
         [] => {}
@@ -172,6 +172,19 @@ fn facts(document: &Document) -> Vec<String> {
     facts.extend(part::length(plan));
     facts.extend(document.started_at.clone());
     facts
+}
+
+/// The scripts' names; those of one workload ("smallbank/balance", "smallbank/amalgamate" …) by its name.
+fn workload(scripts: &[&str]) -> String {
+    let of = |script: &&str| script.split_once('/').map(|(workload, _)| workload.to_owned());
+    match scripts.first().and_then(of) {
+        Some(first)
+            if scripts.len() > 1 && scripts.iter().all(|script| of(script).as_ref() == Some(&first)) =>
+        {
+            format!("{first} ({} scripts)", scripts.len())
+        }
+        _ => scripts.join(" + "),
+    }
 }
 
 fn contents(sections: &[(&Section, Markup)], document: &Document) -> Markup {

@@ -152,6 +152,39 @@ fn there_is_an_answer_to_everything() {
 }
 
 #[test]
+fn who_is_fastest_by_chance_is_not_the_answer() {
+    let mut document = example("many-factors");
+    let headline = |document: &Document| answer(document).headline;
+    assert!(
+        headline(&document).starts_with("Read committed is the cheapest level"),
+        "{}",
+        headline(&document)
+    );
+    // In the last group another level is faster, and that is more than noise.
+    let last = document.cells.len() - 1;
+    document.cells[last].summary.tps.mean = Some(1e6);
+    assert!(headline(&document).contains("depends on the combination"), "{}", headline(&document));
+    // If it is noise, and only that, read committed is as cheap everywhere.
+    document.cells[last].summary.ratio.as_mut().expect("a ratio").significant = false;
+    assert!(
+        headline(&document)
+            .starts_with("Read committed is the cheapest level that kept its promise, as far as"),
+        "{}",
+        headline(&document)
+    );
+    assert!(headline(&document).ends_with("in all 4 combinations, noise aside."), "{}", headline(&document));
+    for cell in &mut document.cells {
+        cell.summary.ratio.as_mut().expect("a ratio").significant = false;
+    }
+    assert!(
+        headline(&document)
+            .starts_with("Read committed, repeatable read and serializable are the cheapest that kept"),
+        "{}",
+        headline(&document)
+    );
+}
+
+#[test]
 fn what_equal_cells_differ_by_is_no_difference() {
     let mut document = example("observed");
     // Make repeatable read 2 % slower than read committed, in every round.

@@ -2,13 +2,18 @@
 //!
 //! Not here: how any of it is computed.
 
+use crate::answer::factors;
 use crate::document::{Cell, Document, IntervalSource, RatioToFirst, SweepResult};
 use crate::numbers::{count, counted, percent, short};
 
 /// The paragraphs, not wrapped.
 pub fn paragraphs(document: &Document) -> Vec<String> {
-    let mut paragraphs: Vec<String> =
-        document.cells.iter().filter(|cell| cell.calibration).filter_map(noise).collect();
+    let mut paragraphs: Vec<String> = document
+        .cells
+        .iter()
+        .filter(|cell| cell.calibration)
+        .filter_map(|cell| noise(document, cell))
+        .collect();
     let single =
         |cell: &Cell| cell.summary.tps.source == IntervalSource::Batches && cell.summary.tps.low.is_some();
     if document.cells.iter().any(single) {
@@ -24,12 +29,14 @@ pub fn paragraphs(document: &Document) -> Vec<String> {
 }
 
 /// What the A/A cell shows.
-fn noise(cell: &Cell) -> Option<String> {
+fn noise(document: &Document, cell: &Cell) -> Option<String> {
     let ratio = cell.summary.ratio.as_ref()?;
+    let factors = factors(document, cell);
+    let place = if factors.is_empty() { String::new() } else { format!(" ({factors})") };
     let level = cell.level.name();
     let Some((low, high)) = ratio.low.zip(ratio.high) else {
         return Some(format!(
-            "Noise: {level} was measured twice in every round; it takes two rounds to tell."
+            "Noise{place}: {level} was measured twice in every round; it takes two rounds to tell."
         ));
     };
     let noise = ratio.noise.map_or_else(String::new, |noise| match noise {
@@ -37,7 +44,7 @@ fn noise(cell: &Cell) -> Option<String> {
         _ => format!(", so no difference below a factor of {} is called one", short(noise + 1.0)),
     });
     Some(format!(
-        "Noise: {level} was measured twice in every round, and the two differ by a factor of {} ({} to {}){noise}.",
+        "Noise{place}: {level} was measured twice in every round, and the two differ by a factor of {} ({} to {}){noise}.",
         short(ratio.mean),
         short(low),
         short(high)

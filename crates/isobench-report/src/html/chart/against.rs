@@ -57,7 +57,8 @@ impl Axis<'_> {
     /// A value with the name.
     fn said(&self, value: f64) -> String {
         let value = short_label(value);
-        if self.before { format!("{} {value}", self.name) } else { format!("{value} {}", self.name) }
+        let name = if value == "1" && self.name == "clients" { "client" } else { self.name };
+        if self.before { format!("{name} {value}") } else { format!("{value} {name}") }
     }
 }
 

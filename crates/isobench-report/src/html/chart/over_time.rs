@@ -42,6 +42,11 @@ struct Common {
     kinds: WaitKinds,
     left: f64,
     seconds: f64,
+}
+
+/// What is drawn upwards in the plots of one group. Groups have scales of their own: beside 64 clients' sessions nothing would be seen
+/// of a single one's.
+struct Heights {
     rates: Vec<f64>,
     sessions: Vec<f64>,
 }
@@ -63,7 +68,9 @@ pub fn figure(document: &Document) -> Option<Figure> {
     let mut drawn = Vec::new();
     let mut top = 0.0;
     for (group, course) in shown {
-        let (plots, height) = plots(group, course, &common, top);
+        let beside = shown.iter().filter(|(other, _)| other.name == group.name);
+        let heights = Heights::of(beside.map(|(_, course)| course));
+        let (plots, height) = plots(group, course, &common, &heights, top);
         drawn.push(plots);
         top += height;
     }
@@ -104,19 +111,13 @@ impl Common {
     fn of(kinds: WaitKinds, shown: &[(&Group, Course)]) -> Common {
         let courses = || shown.iter().map(|(_, course)| course);
         let seconds = courses().map(|course| course.seconds).fold(0.0, f64::max);
-        let rates: Vec<f64> = courses()
-            .flat_map(|course| {
-                let own = course.bins.iter().flat_map(|bin| [bin.committed, bin.conflicts]);
-                own.chain(course.others.iter().flatten().map(|bin| bin.committed))
-            })
-            .collect();
-        let sessions: Vec<f64> =
-            courses().flat_map(|course| &course.samples).map(|sample| sample.sessions.iter().sum()).collect();
+        // Labels are the widest where the numbers are the largest.
+        let Heights { rates, sessions } = Heights::of(courses());
         let left = left_of(&[
             (&Scale::from_zero(rates.iter().copied(), 1.0, 0.0), 5),
             (&Scale::from_zero(sessions.iter().copied(), 1.0, 0.0), 4),
         ]);
-        Common { kinds, left, seconds, rates, sessions }
+        Common { kinds, left, seconds }
     }
 
     fn along(&self) -> Scale {
@@ -128,7 +129,19 @@ impl Common {
     }
 }
 
-fn plots(group: &Group, course: &Course, common: &Common, top: f64) -> (Markup, f64) {
+impl Heights {
+    fn of<'a>(courses: impl Iterator<Item = &'a Course<'a>>) -> Heights {
+        let (mut rates, mut sessions) = (Vec::new(), Vec::new());
+        for course in courses {
+            rates.extend(course.bins.iter().flat_map(|bin| [bin.committed, bin.conflicts]));
+            rates.extend(course.others.iter().flatten().map(|bin| bin.committed));
+            sessions.extend(course.samples.iter().map(|sample| sample.sessions.iter().sum::<f64>()));
+        }
+        Heights { rates, sessions }
+    }
+}
+
+fn plots(group: &Group, course: &Course, common: &Common, heights: &Heights, top: f64) -> (Markup, f64) {
     let subject = course.subject;
     let along = common.along();
     let mut y = top;
@@ -149,8 +162,8 @@ fn plots(group: &Group, course: &Course, common: &Common, top: f64) -> (Markup, 
             @let x = along.at(tick.value);
             line class="grid" x1=(u(x)) x2=(u(x)) y1=(u(first)) y2=(u(y)) {}
         }
-        @if let Some(plot) = &rates { (drawn_rates(course, common, plot)) }
-        @if let Some(plot) = &waits { (drawn_waits(course, common, plot)) }
+        @if let Some(plot) = &rates { (drawn_rates(course, common, heights, plot)) }
+        @if let Some(plot) = &waits { (drawn_waits(course, common, heights, plot)) }
         (labels_below(&along, &ticks, y))
         (slices(course, common, first, y))
     };
@@ -158,8 +171,8 @@ fn plots(group: &Group, course: &Course, common: &Common, top: f64) -> (Markup, 
     (all, y - top + LINE + 16.0)
 }
 
-fn drawn_rates(course: &Course, common: &Common, plot: &Plot) -> Markup {
-    let up = Scale::from_zero(common.rates.iter().copied(), plot.bottom, plot.top);
+fn drawn_rates(course: &Course, common: &Common, heights: &Heights, plot: &Plot) -> Markup {
+    let up = Scale::from_zero(heights.rates.iter().copied(), plot.bottom, plot.top);
     let along = common.along();
     let line = |bins: &[Bin], value: fn(&Bin) -> f64| {
         path(bins.iter().map(|bin| Some((along.at(bin.at), up.at(value(bin))))))
@@ -178,8 +191,8 @@ fn drawn_rates(course: &Course, common: &Common, plot: &Plot) -> Markup {
 }
 
 /// Areas on top of one another; each sample holds from half way after the last one to half way before the next.
-fn drawn_waits(course: &Course, common: &Common, plot: &Plot) -> Markup {
-    let up = Scale::from_zero(common.sessions.iter().copied(), plot.bottom, plot.top);
+fn drawn_waits(course: &Course, common: &Common, heights: &Heights, plot: &Plot) -> Markup {
+    let up = Scale::from_zero(heights.sessions.iter().copied(), plot.bottom, plot.top);
     let along = common.along();
     let edges = edges(&course.samples, course.seconds);
     let mut below = vec![0.0; course.samples.len()];

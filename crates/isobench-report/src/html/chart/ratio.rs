@@ -33,7 +33,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
              are equally far from 1. Marker and number: the geometric mean of the rounds; line with ends: its 95 % interval.{}",
             noise.map_or_else(String::new, |share| format!(
                 " Grey band: what equal cells differ by on this machine, up to {}, told from measuring {first} twice.",
-                percent(share)
+                if share < 1.0 { percent(share) } else { format!("a factor of {}", short(share + 1.0)) }
             ))
         ),
         svg: picture(ID, &title, &description, height, &drawn),
