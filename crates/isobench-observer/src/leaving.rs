@@ -14,24 +14,20 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// How long they are given where that can't be seen.
 const UNSEEN: Duration = Duration::from_millis(250);
 
-/// Sessions that have said goodbye are gone when two looks in a row show the same; so many looks at most.
-const LOOKS: u32 = 20;
+/// A session that is still there after so long stays. On a busy machine one that has said goodbye takes some ten milliseconds; taken
+/// for one that stays, it would be counted when it leaves.
+const STAYING: Duration = Duration::from_millis(250);
 
 /// The sessions that are there now and stay; none if that can't be seen.
 pub fn settled(session: &mut Session) -> Vec<u32> {
-    let mut last = activity::pids(session).unwrap_or_default();
-    for _ in 0..LOOKS {
-        if last.is_empty() {
-            break;
+    let until = Instant::now() + STAYING;
+    loop {
+        let present = activity::pids(session).unwrap_or_default();
+        if present.is_empty() || Instant::now() > until {
+            return present;
         }
         thread::sleep(LOOK_AGAIN);
-        let Ok(now) = activity::pids(session) else { break };
-        if now == last {
-            break;
-        }
-        last = now;
     }
-    last
 }
 
 /// Waits until these sessions have left; whether they are known to have. `None` are sessions that can't be seen.

@@ -146,8 +146,8 @@ fn waits_and_locks_are_seen() {
         wait_for(&observer, |sample| sample.sessions.get(&lock) == Some(&1));
         let client = ("Client".to_owned(), "ClientRead".to_owned());
         wait_for(&observer, |sample| sample.sessions.get(&client) == Some(&2));
-        // The locks are looked at after 0.2 and 0.4 seconds.
-        wait_for(&observer, |sample| sample.at_s.is_some_and(|at| at > 0.7));
+        // The locks are looked at after 0.2 and 0.4 seconds, or later where the machine is busy.
+        wait_for(&observer, |sample| sample.at_s.is_some_and(|at| at > 2.5));
         observer.end();
         holder.execute("commit").unwrap();
         waiting.join().unwrap().close();
