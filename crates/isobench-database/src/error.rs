@@ -53,6 +53,26 @@ pub enum Error {
         /// Its name.
         name: &'static str,
     },
+    /// Sessions of ours aren't sessions of the server's.
+    #[error(
+        "the server is reached through a pooler that gives each transaction to another session of the server (transaction pooling). An \
+         isolation level, a schema and the tables' safety belong to a session, so nothing is done there. Connect to the server itself, \
+         or to a pool that keeps sessions (PgBouncer: pool_mode = session, and a pool_size above the number of clients)"
+    )]
+    Pooled,
+    /// A session isn't in the place of our own: whatever is sent there would meet somebody else's tables.
+    #[error(
+        "a session that was to work in {what} \"{name}\" is in \"{found}\", or the {what} doesn't bear isobench's mark; nothing was \
+         touched. A pooler or proxy may have led it to another session of the server: connect to the server itself"
+    )]
+    Astray {
+        /// `schema` or `database`.
+        what: &'static str,
+        /// Its name.
+        name: &'static str,
+        /// Where the session is.
+        found: String,
+    },
     /// Another run of isobench works on this database right now.
     #[error(
         "another run of isobench uses {what} \"{name}\" at this moment; wait until it ends, or use another \

@@ -9,6 +9,7 @@ use crate::load::load;
 use crate::options::InitOptions;
 use crate::product::{Database, is_undefined_table};
 use crate::progress::{Progress, Timings};
+use crate::schema::Names;
 use crate::steps::Steps;
 use crate::tables::{self, Action};
 
@@ -61,7 +62,7 @@ pub(crate) fn run_actions(
 ) -> Result<(), Error> {
     for action in actions {
         let done = match action {
-            Action::Run(sql) => execute(conn, db, sql).map(|_| ()),
+            Action::Run(sql) => execute(conn, db, &db.place(sql, &Names::default())).map(|_| ()),
             Action::Load { table, how, rows } => load(conn, db, *table, *how, *rows, progress),
             Action::TellPartitions(count) => {
                 progress(Progress::Partitions(*count));

@@ -7,6 +7,8 @@
 use isobench_pgwire::Connection;
 
 use crate::error::Error;
+use crate::product::Database;
+use crate::schema::Names;
 
 /// What one transaction of a script writes into the TPC-B-like tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,11 +81,12 @@ const FIGURES: &str = "select (select count(*) from pgbench_history), \
 ///
 /// # Errors
 /// A table is missing, or the connection is lost.
-pub fn baseline(conn: &mut Connection) -> Result<Baseline, Error> {
-    let rows = conn.query(FIGURES).map_err(|error| Error::of(error, FIGURES))?.rows;
+pub fn baseline(conn: &mut Connection, db: &Database) -> Result<Baseline, Error> {
+    let figures = db.place(FIGURES, &Names::default());
+    let rows = conn.query(&figures).map_err(|error| Error::of(error, &figures))?.rows;
     let row = rows.into_iter().next().unwrap_or_default();
     let figure = |index: usize| row.get(index)?.as_ref()?.parse::<i128>().ok();
-    let figures = (|| {
+    let read = (|| {
         Some(Baseline {
             history_rows: u64::try_from(figure(0)?).ok()?,
             history: figure(1)?,
@@ -92,7 +95,7 @@ pub fn baseline(conn: &mut Connection) -> Result<Baseline, Error> {
             branches: figure(4)?,
         })
     })();
-    figures.ok_or_else(|| Error::Answer { statement: FIGURES.to_owned(), got: format!("{row:?}") })
+    read.ok_or_else(|| Error::Answer { statement: figures.into_owned(), got: format!("{row:?}") })
 }
 
 /// Reads the figures again and compares their changes with each other and with what the client counted.
@@ -104,11 +107,12 @@ pub fn baseline(conn: &mut Connection) -> Result<Baseline, Error> {
 /// A table is missing, or the connection is lost. A violated invariant is no error.
 pub fn check(
     conn: &mut Connection,
+    db: &Database,
     before: &Baseline,
     expectation: Expectation,
     mix: &[Writes],
 ) -> Result<Vec<Checked>, Error> {
-    Ok(compare(before, &baseline(conn)?, expectation, mix))
+    Ok(compare(before, &baseline(conn, db)?, expectation, mix))
 }
 
 /// Something that must be equal to something else, by how much each changed.

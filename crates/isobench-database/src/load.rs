@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::init::{Retry, execute};
 use crate::product::Database;
 use crate::progress::Progress;
+use crate::schema::Names;
 use crate::tables::{
     ACCOUNTS, Freeze, LoadHow, TELLERS, Table, batches, copy_command, copy_in_batches, insert_in_batches,
 };
@@ -35,18 +36,19 @@ pub(crate) fn load(
             progress(Progress::Rows { table, done, total: rows, elapsed: started.elapsed() });
         }
     };
+    let ours = Names::default();
     match how {
         LoadHow::Copy(freeze) => copy_at_once(conn, db, table, freeze, rows, &mut tell),
         LoadHow::CopyBatches(size) => batches(rows, size).try_for_each(|batch| {
             let mut retry = Retry::new(db);
-            while let Err(error) = copy_in_transaction(conn, table, batch.clone()) {
+            while let Err(error) = copy_in_transaction(conn, db, table, batch.clone()) {
                 retry.after(error)?;
             }
             tell_batch(&batch, &mut tell);
             Ok(())
         }),
         LoadHow::InsertBatches(size) => batches(rows, size).try_for_each(|batch| {
-            let mut text = insert_in_batches(table).into_bytes();
+            let mut text = db.place(&insert_in_batches(table), &ours).into_owned().into_bytes();
             for number in batch.clone() {
                 if number != *batch.start() {
                     text.push(b',');
@@ -81,9 +83,10 @@ fn copy_at_once(
     let target = Target::look(conn, db, table, freeze)?;
     let (columns, form) =
         if target.constants_by_server { ("(aid,bid)", Form::Keys) } else { ("", Form::Whole) };
-    target.let_server_fill(conn)?;
-    copy(conn, &copy_command(table, columns, target.freeze), table, 1..=rows, form, tell)?;
-    target.restore(conn)
+    target.let_server_fill(conn, db)?;
+    let command = copy_command(table, columns, target.freeze);
+    copy(conn, &db.place(&command, &Names::default()), table, 1..=rows, form, tell)?;
+    target.restore(conn, db)
 }
 
 /// One COPY of these rows.
@@ -119,9 +122,16 @@ fn copy(
 }
 
 /// One COPY in a transaction of its own; after an error nothing of it is left, unless COMMIT's result is unknown.
-fn copy_in_transaction(conn: &mut Connection, table: Table, range: RangeInclusive<u64>) -> Result<(), Error> {
+fn copy_in_transaction(
+    conn: &mut Connection,
+    db: &Database,
+    table: Table,
+    range: RangeInclusive<u64>,
+) -> Result<(), Error> {
     conn.execute("begin").map_err(|error| Error::of(error, "begin"))?;
-    let copied = copy(conn, &copy_in_batches(table), table, range, Form::Named, &mut |_| {});
+    let command = copy_in_batches(table);
+    let copied =
+        copy(conn, &db.place(&command, &Names::default()), table, range, Form::Named, &mut |_| {});
     let end = if copied.is_ok() { "commit" } else { "rollback" };
     let ended = conn.execute(end).map_err(|error| Error::of(error, end));
     copied?;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use isobench_pgwire::{ConnectOptions, Connection, SqlState};
 
 use crate::error::Error;
+use crate::pooling::require_sessions;
 use crate::product::Database;
 
 /// The name of schema or database.
@@ -31,8 +32,10 @@ pub struct Home {
     /// The query for the comment on schema `isobench`: no row if there is no such schema, an empty text if there is no
     /// comment.
     pub marked: &'static str,
-    /// What a session sends to land in the schema, where start-up options can't say it.
-    pub session_sql: Option<&'static str>,
+    /// What a session sends to work in the schema. Not a start-up parameter: poolers and proxies refuse those, or ignore them.
+    pub enter: &'static str,
+    /// The query for the schema in which a session would make a table.
+    pub current: &'static str,
     /// Whether `pg_try_advisory_lock` works.
     pub advisory_lock: bool,
 }
@@ -43,7 +46,8 @@ impl Home {
         schema_since: (0, 0),
         marked: "SELECT coalesce(pg_catalog.obj_description(oid, 'pg_namespace'), '') \
                  FROM pg_catalog.pg_namespace WHERE nspname = 'isobench'",
-        session_sql: None,
+        enter: "SET search_path = isobench",
+        current: "SELECT current_schema()",
         advisory_lock: true,
     };
 
@@ -71,6 +75,14 @@ impl Kind {
         }
     }
 
+    /// The query for the name of the place where a session is.
+    const fn current(self, home: &Home) -> &'static str {
+        match self {
+            Kind::Schema => home.current,
+            Kind::Database => "SELECT current_database()",
+        }
+    }
+
     /// The query for the mark. `CockroachDB`'s way for databases: the only product that needs one.
     const fn marked(self, home: &Home) -> &'static str {
         match self {
@@ -81,6 +93,43 @@ impl Kind {
             }
         }
     }
+}
+
+/// How sessions get into the place where the tables are; may be moved to other threads.
+#[derive(Debug, Clone)]
+pub struct Connector {
+    options: ConnectOptions,
+    home: Option<(&'static Home, Kind)>,
+}
+
+impl Connector {
+    /// Into whatever place the connection's own settings lead: on a server of our own, or in the user's tables.
+    pub fn wherever(options: ConnectOptions) -> Connector {
+        Connector { options, home: None }
+    }
+
+    /// Opens a session in the place. Where the place is one of our own, the session itself has said so before anything else is sent.
+    ///
+    /// # Errors
+    /// The connection can't be made, or [`Error::Astray`].
+    pub fn open(&self) -> Result<Connection, Error> {
+        let mut conn = Connection::open(&self.options)?;
+        if let Some((home, kind)) = self.home {
+            if kind == Kind::Schema {
+                conn.execute(home.enter).map_err(|error| Error::of(error, home.enter))?;
+            }
+            verify(&mut conn, home, kind)?;
+        }
+        Ok(conn)
+    }
+}
+
+/// Asks a session where it is, and whether that place is ours.
+fn verify(conn: &mut Connection, home: &Home, kind: Kind) -> Result<(), Error> {
+    let mut ask = |query| conn.value(query).map_err(|error| Error::of(error, query));
+    let found = ask(kind.current(home))?.unwrap_or_else(|| "nowhere".to_owned());
+    let marked = found == NAME && ask(kind.marked(home))?.as_deref() == Some(MARK);
+    if marked { Ok(()) } else { Err(Error::Astray { what: kind.word(), name: NAME, found }) }
 }
 
 /// A place of our own, held until it is released, kept or dropped.
@@ -99,8 +148,9 @@ impl Namespace {
     /// Makes the place, after removing what a killed run left of it.
     ///
     /// # Errors
-    /// [`Error::NotOurs`], [`Error::InUse`], [`Error::MayNotCreate`], or what the server or the connection reports.
+    /// [`Error::Pooled`], [`Error::NotOurs`], [`Error::InUse`], [`Error::MayNotCreate`], or what the server or the connection reports.
     pub fn claim(admin: &ConnectOptions, db: &Database) -> Result<Namespace, Error> {
+        require_sessions(admin, db.product)?;
         let home = &db.product.home;
         let kind = home.kind(db);
         let (what, name) = (kind.word(), NAME);
@@ -153,44 +203,22 @@ impl Namespace {
         Ok(())
     }
 
-    /// The options with which a session lands in the place, made from those for the server.
-    #[must_use]
-    pub fn connect_options(&self, server: &ConnectOptions) -> ConnectOptions {
-        let mut options = server.clone();
-        match self.kind {
-            Kind::Database => NAME.clone_into(&mut options.dbname),
-            Kind::Schema if self.home.session_sql.is_none() => {
-                let mut text = options.options.take().unwrap_or_default();
-                if !text.is_empty() {
-                    text.push(' ');
-                }
-                text.push_str("-csearch_path=");
-                text.push_str(NAME);
-                options.options = Some(text);
-            }
-            Kind::Schema => {}
+    /// How sessions get into the place.
+    pub fn connector(&self) -> Connector {
+        let mut options = self.options.clone();
+        if self.kind == Kind::Database {
+            NAME.clone_into(&mut options.dbname);
         }
-        options
+        Connector { options, home: Some((self.home, self.kind)) }
     }
 
-    /// What each session sends after it has connected, if options alone don't land it in the place.
-    pub fn session_sql(&self) -> Option<String> {
+    /// What stands before the names of tables there, as [`Database::schema`](crate::Database) has it.
+    pub fn schema(&self) -> String {
         match self.kind {
-            Kind::Database => None,
-            Kind::Schema => self.home.session_sql.map(str::to_owned),
+            Kind::Schema => NAME.to_owned(),
+            // CockroachDB's databases have a schema of this name from the start.
+            Kind::Database => format!("{NAME}.public"),
         }
-    }
-
-    /// Opens a session in the place.
-    ///
-    /// # Errors
-    /// The connection can't be made, or the server refuses [`Namespace::session_sql`].
-    pub fn open(&self, server: &ConnectOptions) -> Result<Connection, Error> {
-        let mut conn = Connection::open(&self.connect_options(server))?;
-        if let Some(sql) = self.session_sql() {
-            conn.execute(&sql).map_err(|error| Error::of(error, &sql))?;
-        }
-        Ok(conn)
     }
 
     /// One line to say before work starts.

@@ -30,6 +30,9 @@ pub struct Product {
     pub effective_level: EffectiveLevelQuery,
     /// What its manual promises at each level.
     pub promises: Promises,
+    /// The query for what it calls the session that answers; `None` where sessions have no names. PostgreSQL's is the process that
+    /// `BackendKeyData` names, too.
+    pub session_name: Option<&'static str>,
     /// How it tells that a session waits for another one.
     pub waits: WaitView,
     /// The errors that are conflicts.
@@ -68,6 +71,9 @@ pub struct Database {
     pub version_text: String,
     /// The version alone, for example `18.3`, `v20.1.5`, `2.25.0.0-b489`; empty if not to be found.
     pub version: String,
+    /// The schema in which our own tables lie, as [`Database::place`] writes it before their names; `None` where the search path
+    /// decides.
+    pub schema: Option<String>,
 }
 
 impl Database {
@@ -88,7 +94,7 @@ impl Database {
             .split([' ', ',', '(', '\n'])
             .find(|word| word.strip_prefix('v').unwrap_or(word).starts_with(|c: char| c.is_ascii_digit()))
             .unwrap_or("");
-        Database { product, version_text: text.to_owned(), version: version.to_owned() }
+        Database { product, version_text: text.to_owned(), version: version.to_owned(), schema: None }
     }
 
     /// True if the version is `major.minor` or later; false if the version is unknown.

@@ -70,7 +70,7 @@ pub fn tidy(
     let dialect = &db.product.dialect;
     if let Some(command) = dialect.vacuum.or(dialect.analyze) {
         for table in tables {
-            if let Err(error) = execute(conn, db, &format!("{command} {table}")) {
+            if let Err(error) = execute(conn, db, &format!("{command} {}", db.placed(table))) {
                 tolerate(error, &format!("{command} {table} failed"), notes)?;
             }
         }

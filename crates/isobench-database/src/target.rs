@@ -10,6 +10,7 @@ use isobench_pgwire::Connection;
 
 use crate::error::Error;
 use crate::product::Database;
+use crate::schema::Names;
 use crate::tables::{Freeze, Table};
 
 /// What a table is like, as far as filling it depends on it.
@@ -43,9 +44,10 @@ impl Target {
             return Ok(Target { freeze: freeze == Freeze::Always, constants_by_server: false });
         }
         let as_made = if table == Table::Accounts { AS_MADE } else { "false" };
+        let ours = Names::default();
+        let table = db.place(table.name(), &ours);
         let question = format!(
-            "select relkind = 'p', {as_made} from pg_catalog.pg_class where oid = '{}'::pg_catalog.regclass",
-            table.name()
+            "select relkind = 'p', {as_made} from pg_catalog.pg_class where oid = '{table}'::pg_catalog.regclass"
         );
         let rows = conn.query(&question).map_err(|error| Error::of(error, &question))?.rows;
         let answer = |column: usize| {
@@ -60,19 +62,20 @@ impl Target {
     }
 
     /// Before the COPY: makes the constants defaults, if the server shall fill them in.
-    pub(crate) fn let_server_fill(self, conn: &mut Connection) -> Result<(), Error> {
-        self.alter(conn, "alter abalance set default 0, alter filler set default ''")
+    pub(crate) fn let_server_fill(self, conn: &mut Connection, db: &Database) -> Result<(), Error> {
+        self.alter(conn, db, "alter abalance set default 0, alter filler set default ''")
     }
 
     /// After the COPY: takes the defaults back.
-    pub(crate) fn restore(self, conn: &mut Connection) -> Result<(), Error> {
-        self.alter(conn, "alter abalance drop default, alter filler drop default")
+    pub(crate) fn restore(self, conn: &mut Connection, db: &Database) -> Result<(), Error> {
+        self.alter(conn, db, "alter abalance drop default, alter filler drop default")
     }
 
-    fn alter(self, conn: &mut Connection, how: &str) -> Result<(), Error> {
+    fn alter(self, conn: &mut Connection, db: &Database, how: &str) -> Result<(), Error> {
         if self.constants_by_server {
             // A partitioned table's own defaults are the ones that its COPY uses.
             let statement = format!("alter table only {} {how}", Table::Accounts.name());
+            let statement = db.place(&statement, &Names::default());
             conn.execute(&statement).map_err(|error| Error::of(error, &statement))?;
         }
         Ok(())

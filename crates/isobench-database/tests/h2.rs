@@ -5,7 +5,7 @@ use isobench_database::{
     settings,
 };
 use isobench_isolation::{EffectiveLevel, Level};
-use isobench_pgwire::{ConnectOptions, Connection, Error as WireError};
+use isobench_pgwire::{Connection, Error as WireError};
 use isobench_testkit::h2::H2;
 use isobench_testkit::installed::skip;
 
@@ -29,7 +29,7 @@ fn h2_over_the_real_protocol() {
     assert_eq!(scale_of(&mut conn).unwrap(), None);
 
     let namespace = Namespace::claim(&options, &db).unwrap();
-    let mut inside = namespace.open(&options).unwrap();
+    let mut inside = namespace.connector().open().unwrap();
     for steps in ["dtgvpf", "dtGvp"] {
         let opts = InitOptions { steps: steps.parse().unwrap(), ..InitOptions::default() };
         init(&mut inside, &db, &opts, &mut |_| {}).unwrap();
@@ -39,16 +39,16 @@ fn h2_over_the_real_protocol() {
         assert_eq!(inside.value(tellers).unwrap().as_deref(), Some("10 1 0"));
     }
     assert_eq!(scale_of(&mut inside).unwrap(), Some(1));
-    let before = baseline(&mut inside).unwrap();
+    let before = baseline(&mut inside, &db).unwrap();
     transaction(&mut inside);
     let once = Expectation { committed: 1, ambiguous: 0 };
-    let checked = check(&mut inside, &before, once, &[Writes::AllTables]).unwrap();
+    let checked = check(&mut inside, &db, &before, once, &[Writes::AllTables]).unwrap();
     assert!(checked.iter().all(|checked| checked.held), "{checked:?}");
-    conflict(&db, &namespace, &options);
+    conflict(&db, &namespace);
     let server_side = InitOptions { steps: "dtG".parse().unwrap(), ..InitOptions::default() };
     let note = reset(&mut inside, &db, &server_side).unwrap();
     assert!(note.notes.is_empty(), "{note:?}");
-    assert_eq!(baseline(&mut inside).unwrap(), before);
+    assert_eq!(baseline(&mut inside, &db).unwrap(), before);
     inside.close();
 
     namespace.release().unwrap();
@@ -72,9 +72,9 @@ fn transaction(conn: &mut Connection) {
 }
 
 /// An update of a row that has changed since the snapshot.
-fn conflict(db: &Database, namespace: &Namespace, options: &ConnectOptions) {
-    let mut late = namespace.open(options).unwrap();
-    let mut early = namespace.open(options).unwrap();
+fn conflict(db: &Database, namespace: &Namespace) {
+    let mut late = namespace.connector().open().unwrap();
+    let mut early = namespace.connector().open().unwrap();
     late.execute(&db.product.set_level(Level::RepeatableRead)).unwrap();
     late.execute("begin").unwrap();
     late.query("select bbalance from pgbench_branches where bid = 1").unwrap();

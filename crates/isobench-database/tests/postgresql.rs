@@ -219,18 +219,18 @@ fn invariants_hold_after_pgbench_and_not_after_a_lost_update() {
     let (mut conn, db) = database(&server, "ours");
     init(&mut conn, &db, &InitOptions::default(), &mut |_| {}).unwrap();
     let zero = Baseline { history_rows: 0, history: 0, accounts: 0, tellers: 0, branches: 0 };
-    assert_eq!(baseline(&mut conn).unwrap(), zero);
+    assert_eq!(baseline(&mut conn, &db).unwrap(), zero);
     let mut before = zero;
     for (script, committed) in [("tpcb-like", 40), ("simple-update", 40), ("select-only", 0)] {
         pgbench(&bin, &server, "ours", &["-n", "-c", "4", "-t", "10", "-b", script]);
         let mix = [Writes::of_builtin(script).unwrap()];
         let expectation = Expectation { committed, ambiguous: 0 };
-        let checked = check(&mut conn, &before, expectation, &mix).unwrap();
+        let checked = check(&mut conn, &db, &before, expectation, &mix).unwrap();
         assert!(checked.iter().all(|checked| checked.held), "{script}: {checked:?}");
-        before = baseline(&mut conn).unwrap();
+        before = baseline(&mut conn, &db).unwrap();
     }
     conn.execute("update pgbench_branches set bbalance = bbalance + 1 where bid = 1").unwrap();
-    let checked = check(&mut conn, &before, Expectation::default(), &[Writes::AllTables]).unwrap();
+    let checked = check(&mut conn, &db, &before, Expectation::default(), &[Writes::AllTables]).unwrap();
     let violated: Vec<_> = checked.iter().filter(|checked| !checked.held).collect();
     assert_eq!(violated.len(), 1);
     assert_eq!(violated[0].detail, "branches changed by 1, history by 0");
@@ -276,7 +276,7 @@ fn a_namespace_is_made_used_and_removed() {
     let line = namespace.describe();
     assert!(line.starts_with("working in schema \"isobench\" on "), "{line}");
     assert!(line.ends_with("no other table is touched, and it is removed at the end"), "{line}");
-    let mut inside = namespace.open(&options).unwrap();
+    let mut inside = namespace.connector().open().unwrap();
     assert_eq!(inside.value("show work_mem").unwrap().as_deref(), Some("5MB"));
     init(&mut inside, &db, &InitOptions::default(), &mut |_| {}).unwrap();
     assert_eq!(inside.value("select count(*) from pgbench_accounts").unwrap().as_deref(), Some("100000"));
@@ -301,7 +301,7 @@ fn leftovers_are_replaced_and_strangers_left_alone() {
     let options = support::options(&server, "somebodys");
 
     let kept = Namespace::claim(&options, &db).unwrap();
-    kept.open(&options).unwrap().execute("create table t(k int)").unwrap();
+    kept.connector().open().unwrap().execute("create table t(k int)").unwrap();
     kept.keep();
     assert!(schemas(&mut conn).is_some());
     // The lock goes when the server notices that the session has ended.
@@ -312,7 +312,7 @@ fn leftovers_are_replaced_and_strangers_left_alone() {
         }
     };
     assert!(namespace.describe().contains("in place of one that an earlier run left behind"));
-    assert!(namespace.open(&options).unwrap().execute("select * from t").is_err());
+    assert!(namespace.connector().open().unwrap().execute("select * from t").is_err());
 
     // A panic or an early return removes it, too.
     drop(namespace);

@@ -81,7 +81,7 @@ fn cockroachdb_before_schemas_gets_a_database() {
     let line = namespace.describe();
     assert!(line.starts_with("working in database \"isobench\""), "{line}");
     assert!(line.contains("run one at a time"), "{line}");
-    let conn = namespace.open(&server.options()).unwrap();
+    let conn = namespace.connector().open().unwrap();
     conn.close();
     namespace.release().unwrap();
     server.finish();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use isobench_database::Database;
+use isobench_database::{Database, Names};
 use isobench_script::{ParseError, Value};
 
 use crate::pieces::{fill, select, statements};
@@ -178,6 +178,11 @@ impl Chosen {
     /// The workload's file is no SQL: a defect of isobench.
     pub fn setup(&self, database: &Database) -> Result<Vec<String>, ParseError> {
         statements(&self.setup_text(database))
+    }
+
+    /// The names of what the set-up makes: tables, sequences, functions.
+    pub fn names(&self, database: &Database) -> Names {
+        Names::made_by([self.setup_text(database).as_str()])
     }
 
     /// Files that make a workload of one's own out of this one, by their names: `tables.sql`, and each script, which begins with

@@ -1,6 +1,6 @@
 //! Asks the database whether a workload's invariants hold.
 
-use isobench_database::Error;
+use isobench_database::{Database, Error};
 use isobench_pgwire::Connection;
 
 use crate::chosen::Chosen;
@@ -23,12 +23,22 @@ pub struct Violations {
 ///
 /// # Errors
 /// A table is missing, the answer isn't understood, or the connection is lost. A violation is no error.
-pub fn check(conn: &mut Connection, chosen: &Chosen) -> Result<Vec<Violations>, Error> {
-    chosen.invariants().into_iter().map(|invariant| ask(conn, chosen, invariant)).collect()
+pub fn check(
+    conn: &mut Connection,
+    database: &Database,
+    chosen: &Chosen,
+) -> Result<Vec<Violations>, Error> {
+    chosen.invariants().into_iter().map(|invariant| ask(conn, database, chosen, invariant)).collect()
 }
 
-fn ask(conn: &mut Connection, chosen: &Chosen, invariant: &Invariant) -> Result<Violations, Error> {
+fn ask(
+    conn: &mut Connection,
+    database: &Database,
+    chosen: &Chosen,
+    invariant: &Invariant,
+) -> Result<Violations, Error> {
     let sql = chosen.question(invariant);
+    let sql = database.place(&sql, &chosen.names(database)).into_owned();
     let rows = isobench_database::query(conn, &sql)?.rows;
     let row = rows.into_iter().next().unwrap_or_default();
     let column = |index: usize| row.get(index).cloned().flatten();

@@ -48,7 +48,7 @@ pub static RECEIPTS: Workload = Workload {
             meaning: "a batch has the receipts that each report of it counted; reports are counted that are wrong now",
             sql: "SELECT count(*), 'batch ' || CAST(min(reports.batch) AS varchar(20)) FROM reports \
                   JOIN (SELECT batch, count(*) AS total FROM receipts GROUP BY batch) AS batches ON batches.batch = reports.batch \
-                  WHERE total <> receipts",
+                  WHERE total <> seen",
         }],
         ..Variant::LINES
     }],

@@ -15,8 +15,9 @@ pub fn make(conn: &mut Connection, database: &Database, chosen: &Chosen) -> Resu
         statement: format!("set-up of {}", chosen.name()),
         got: error.to_string(),
     })?;
+    let names = chosen.names(database);
     for statement in setup {
-        execute(conn, database, &statement)?;
+        execute(conn, database, &database.place(&statement, &names))?;
     }
     let mut notes = Vec::new();
     tidy(conn, database, &chosen.tables(), &mut notes)?;

@@ -39,7 +39,7 @@ pub static WRITE_SKEW: Workload = Workload {
         meaning: "every shift has a doctor on call; shifts found without one are counted, by transactions or now",
         sql: "SELECT CAST(coalesce(sum(found), 0) AS bigint), 'shift ' || CAST(min(CASE WHEN found > 0 THEN shift END) AS varchar(20)) \
               FROM (SELECT shift, sum(alarms) + CASE WHEN sum(on_call) = 0 THEN 1 ELSE 0 END AS found \
-              FROM doctors GROUP BY shift) AS shifts",
+              FROM doctors GROUP BY shift) AS each_shift",
     }],
     assertions: &[Assertion {
         name: "shift-covered",

@@ -25,7 +25,7 @@ fn tables_are_made_and_invariants_hold() {
         // A variant finds the tables of the workload, and drops them.
         let notes = isobench_workloads::make(&mut conn, &database, &chosen).unwrap();
         assert!(notes.is_empty(), "{}: {notes:?}", chosen.name());
-        for violations in isobench_workloads::check(&mut conn, &chosen).unwrap() {
+        for violations in isobench_workloads::check(&mut conn, &database, &chosen).unwrap() {
             assert_eq!(violations.found, 0, "{violations:?}");
         }
     }

@@ -18,7 +18,8 @@ use support::{every, postgresql, session, smaller};
 const ATTEMPT: u64 = 7;
 
 fn found(conn: &mut Connection, chosen: &Chosen) -> BTreeMap<&'static str, u64> {
-    check(conn, chosen).unwrap().into_iter().map(|row| (row.name, row.found)).collect()
+    let database = detect(conn).unwrap();
+    check(conn, &database, chosen).unwrap().into_iter().map(|row| (row.name, row.found)).collect()
 }
 
 #[test]
@@ -40,6 +41,29 @@ fn scripts_run_under_the_real_pgbench() {
     }
 }
 
+/// Nothing is left to the search path: with an empty one, and with the user's own tables of the same names in it, everything
+/// lies and happens in the schema.
+#[test]
+fn every_statement_names_the_schema() {
+    let Some((server, bin)) = postgresql("every_statement_names_the_schema") else { return };
+    let mut conn = session(&server);
+    let mut database = detect(&mut conn).unwrap();
+    conn.execute("CREATE SCHEMA isobench; SET search_path = pg_catalog").unwrap();
+    database.schema = Some("isobench".to_owned());
+    let folder = tempfile::tempdir().unwrap();
+    for chosen in every().iter().map(smaller) {
+        assert!(make(&mut conn, &database, &chosen).unwrap().is_empty());
+        let names = chosen.names(&database);
+        let placed = |text: &str| database.place(text, &names).into_owned();
+        pgbench_with(&bin, &server, folder.path(), &chosen, "simple", &placed, "pg_catalog");
+        let broken = check(&mut conn, &database, &chosen).unwrap();
+        assert!(broken.iter().all(|row| row.found == 0), "{}: {broken:?}", chosen.name());
+    }
+    let elsewhere = "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace \
+        WHERE nspname !~ '^pg_' AND nspname NOT IN ('information_schema', 'isobench')";
+    assert_eq!(conn.value(elsewhere).unwrap().as_deref(), Some("0"));
+}
+
 /// What the scripts say they write, is in the tables.
 fn everything_was_written(conn: &mut Connection, chosen: &Chosen) {
     for script in chosen.scripts() {
@@ -59,6 +83,19 @@ fn everything_was_written(conn: &mut Connection, chosen: &Chosen) {
 
 /// Some transactions at serializable; a conflict is retried, any other error fails the test.
 fn pgbench(bin: &Path, server: &Server, folder: &Path, chosen: &Chosen, protocol: &str) {
+    pgbench_with(bin, server, folder, chosen, protocol, &|text| text.to_owned(), "public");
+}
+
+/// The same with scripts that are changed first, and a search path.
+fn pgbench_with(
+    bin: &Path,
+    server: &Server,
+    folder: &Path,
+    chosen: &Chosen,
+    protocol: &str,
+    changed: &dyn Fn(&str) -> String,
+    search_path: &str,
+) {
     let mut command = Command::new(bin.join("pgbench"));
     command.arg("-h").arg(server.socket_dir());
     command.args(["-p", &server.port().to_string(), "-U", server.user()]);
@@ -81,13 +118,14 @@ fn pgbench(bin: &Path, server: &Server, folder: &Path, chosen: &Chosen, protocol
     ]);
     for (index, script) in chosen.scripts().iter().enumerate() {
         let path = folder.join(format!("{index}.sql"));
-        std::fs::write(&path, &script.text).unwrap();
+        std::fs::write(&path, changed(&script.text)).unwrap();
         command.arg("-f").arg(format!("{}@{}", path.display(), script.weight));
     }
     for (name, value) in chosen.variables() {
         command.args(["-D", &format!("{name}={value}")]);
     }
-    command.arg(server.database()).env("PGOPTIONS", "-c default_transaction_isolation=serializable");
+    let settings = format!("-c default_transaction_isolation=serializable -c search_path={search_path}");
+    command.arg(server.database()).env("PGOPTIONS", settings);
     let output = command.output().unwrap();
     let (said, printed) =
         (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout).into_owned());
@@ -246,7 +284,7 @@ const VIOLATIONS: [Violation; 10] = [
             ('b', "UPDATE control SET batch = batch + 1, version = version + 1 WHERE id = 1"),
             ('b', "COMMIT"),
             ('b', "SELECT batch - 1 FROM control WHERE id = 1"),
-            ('b', "INSERT INTO reports (id, batch, receipts) SELECT 1, 1000001, count(*) FROM receipts WHERE batch = 1000001"),
+            ('b', "INSERT INTO reports (id, batch, seen) SELECT 1, 1000001, count(*) FROM receipts WHERE batch = 1000001"),
             ('b', "COMMIT"),
             ('a', "INSERT INTO receipts (batch, id, amount) VALUES (1000001, 2, 5)"),
             ('a', "COMMIT"),
@@ -269,7 +307,7 @@ fn invariants_see_what_no_serial_execution_does() {
         assert_eq!(names(&found(&mut conn, &chosen)), names(&expected));
         perform(&server, violation);
         assert_eq!(found(&mut conn, &chosen), expected, "{}", violation.workload);
-        for row in check(&mut conn, &chosen).unwrap() {
+        for row in check(&mut conn, &database, &chosen).unwrap() {
             assert_eq!(row.example.is_some(), row.found > 0, "{row:?}");
         }
     }

@@ -7,9 +7,12 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use isobench_database::{Baseline, Expectation, InitOptions, Writes, baseline, detect, init};
+use isobench_database::{
+    Baseline, Database, Expectation, InitOptions, Names, Writes, baseline, detect, init, reset,
+};
 use isobench_pgserver::Server;
 use isobench_pgwire::Connection;
+use isobench_script::{CommandKind, Piece, Symbols, parse};
 use isobench_workloads::{find, make, pgbench_strategies, pgbench_strategy, strategy};
 
 use support::{postgresql, session};
@@ -18,16 +21,17 @@ const CLIENTS: usize = 4;
 const TRANSACTIONS: usize = 8;
 
 /// pgbench's tables at scale 1, where all clients want the same branch.
-fn tables(conn: &mut Connection) {
+fn tables(conn: &mut Connection) -> Database {
     let database = detect(conn).unwrap();
     init(conn, &database, &InitOptions::default(), &mut |_| {}).unwrap();
+    database
 }
 
 #[test]
 fn every_strategy_does_what_the_built_in_script_does() {
     let Some((server, bin)) = postgresql("every_strategy_does_what_the_built_in_script_does") else { return };
     let mut conn = session(&server);
-    tables(&mut conn);
+    let db = tables(&mut conn);
     let folder = tempfile::tempdir().unwrap();
     for builtin in ["tpcb-like", "simple-update"] {
         for name in pgbench_strategies(builtin) {
@@ -43,23 +47,75 @@ fn every_strategy_does_what_the_built_in_script_does() {
                 ("prepared", "read committed"),
                 ("prepared", "serializable"),
             ] {
-                let before = baseline(&mut conn).unwrap();
+                let before = baseline(&mut conn, &db).unwrap();
                 let case = format!("{builtin} {name} {protocol} {level}");
                 pgbench(&bin, &server, &path, protocol, level, &case);
-                agrees(&mut conn, &before, builtin, name == "swallow" && level != "read committed", &case);
+                agrees(&mut conn, &db, &before, builtin, name == "swallow" && level != "read committed", &case);
             }
         }
     }
 }
 
+/// pgbench's tables, and the scripts and functions of the strategies, with an empty search path.
+#[test]
+fn every_statement_names_the_schema() {
+    let Some((server, _)) = postgresql("every_statement_names_the_schema") else { return };
+    let mut conn = session(&server);
+    let mut db = detect(&mut conn).unwrap();
+    conn.execute("CREATE SCHEMA isobench; SET search_path = pg_catalog").unwrap();
+    db.schema = Some("isobench".to_owned());
+    for options in [
+        InitOptions::default(),
+        InitOptions { partitions: 2, ..InitOptions::default() },
+        InitOptions { steps: "dtGvpf".parse().unwrap(), ..InitOptions::default() },
+    ] {
+        reset(&mut conn, &db, &options).unwrap();
+    }
+    for builtin in ["tpcb-like", "simple-update"] {
+        for name in pgbench_strategies(builtin) {
+            let found = pgbench_strategy(builtin, name).unwrap();
+            let names = Names::made_by(found.setup.iter().copied());
+            for statement in found.setup {
+                conn.execute(&db.place(statement, &names)).unwrap();
+            }
+            let before = baseline(&mut conn, &db).unwrap();
+            run_once(&mut conn, &db.place(found.script, &names));
+            let expectation = Expectation { committed: 1, ambiguous: 0 };
+            let writes = [Writes::of_builtin(builtin).unwrap()];
+            for checked in isobench_database::check(&mut conn, &db, &before, expectation, &writes).unwrap() {
+                assert!(checked.held, "{builtin} {name}: {checked:?}");
+            }
+        }
+    }
+}
+
+/// Sends a script's statements, with 1 for each variable.
+fn run_once(conn: &mut Connection, script: &str) {
+    let script = parse("script", script, &mut Symbols::new()).unwrap();
+    for command in &script.commands {
+        let CommandKind::Sql(sql) = &command.kind else { continue };
+        let text: String = sql
+            .pieces
+            .iter()
+            .map(|piece| match piece {
+                Piece::Text(text) => text.as_str(),
+                Piece::Variable { .. } => "1",
+            })
+            .collect();
+        if !matches!(sql.savepoint, Some(_)) {
+            conn.execute(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        }
+    }
+}
+
 /// Each transaction has written what it ought to, or nothing if it swallowed a conflict.
-fn agrees(conn: &mut Connection, before: &Baseline, builtin: &str, loses: bool, case: &str) {
+fn agrees(conn: &mut Connection, db: &Database, before: &Baseline, builtin: &str, loses: bool, case: &str) {
     let writes = Writes::of_builtin(builtin).unwrap();
     let planned = (CLIENTS * TRANSACTIONS) as u64;
-    let rows = baseline(conn).unwrap().history_rows - before.history_rows;
+    let rows = baseline(conn, db).unwrap().history_rows - before.history_rows;
     assert!(if loses { rows > 0 && rows <= planned } else { rows == planned }, "{case}: {rows} rows");
     let expectation = Expectation { committed: rows, ambiguous: 0 };
-    for checked in isobench_database::check(conn, before, expectation, &[writes]).unwrap() {
+    for checked in isobench_database::check(conn, db, before, expectation, &[writes]).unwrap() {
         assert!(checked.held, "{case}: {checked:?}");
     }
 }
@@ -108,11 +164,11 @@ fn against_a_writer(server: &Server, level: &str, write: &str, statement: &str) 
 fn the_procedure_repeats_inside_the_server() {
     let Some((server, _)) = postgresql("the_procedure_repeats_inside_the_server") else { return };
     let mut conn = session(&server);
-    tables(&mut conn);
+    let db = tables(&mut conn);
     for statement in pgbench_strategy("tpcb-like", "procedure").unwrap().setup {
         conn.execute(statement).unwrap();
     }
-    let before = baseline(&mut conn).unwrap();
+    let before = baseline(&mut conn, &db).unwrap();
     let write = "UPDATE pgbench_branches SET bbalance = bbalance WHERE bid = 1";
     for (level, retries) in [("read committed", "0"), ("repeatable read", "1"), ("serializable", "1")] {
         let call = "CALL tpcb_retry(1, 1, 1, 5, 10, NULL, NULL)";
@@ -121,7 +177,7 @@ fn the_procedure_repeats_inside_the_server() {
         let wasted: i64 = row[1].as_deref().unwrap().parse().unwrap();
         assert_eq!(wasted > 0, retries != "0", "{level}: {wasted} us");
     }
-    let after = baseline(&mut conn).unwrap();
+    let after = baseline(&mut conn, &db).unwrap();
     assert_eq!((after.history_rows - before.history_rows, after.branches - before.branches), (3, 15));
     // No repetition is left: the error is raised again.
     let row = thread::scope(|scope| {
@@ -140,11 +196,11 @@ fn the_procedure_repeats_inside_the_server() {
 fn the_function_swallows_and_says_so() {
     let Some((server, _)) = postgresql("the_function_swallows_and_says_so") else { return };
     let mut conn = session(&server);
-    tables(&mut conn);
+    let db = tables(&mut conn);
     for statement in pgbench_strategy("tpcb-like", "swallow").unwrap().setup {
         conn.execute(statement).unwrap();
     }
-    let before = baseline(&mut conn).unwrap();
+    let before = baseline(&mut conn, &db).unwrap();
     let write = "UPDATE pgbench_branches SET bbalance = bbalance WHERE bid = 1";
     for (level, sqlstate) in
         [("read committed", None), ("repeatable read", Some("40001")), ("serializable", Some("40001"))]
@@ -152,7 +208,7 @@ fn the_function_swallows_and_says_so() {
         let row = against_a_writer(&server, level, write, "SELECT tpcb_swallow(1, 1, 1, 5)");
         assert_eq!(row[0].as_deref(), sqlstate, "{level}");
     }
-    let after = baseline(&mut conn).unwrap();
+    let after = baseline(&mut conn, &db).unwrap();
     assert_eq!((after.history_rows - before.history_rows, after.accounts - before.accounts), (1, 5));
 }
 

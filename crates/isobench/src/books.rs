@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use isobench_database::{Baseline, Error, Expectation, Product, Writes, baseline, check};
+use isobench_database::{Baseline, Database, Error, Expectation, Writes, baseline, check};
 use isobench_isolation::{Guarantee, Model};
 use isobench_pgwire::Connection;
 use isobench_report::Invariant;
@@ -31,7 +31,7 @@ pub enum Books {
 impl Books {
     /// Reads the state before measuring, as far as the scripts' invariants need it. `own_tables` says that the tables aren't
     /// pgbench's even if the scripts are.
-    pub fn open(connector: &Connector, product: &Product, sources: &Sources, own_tables: bool) -> Books {
+    pub fn open(connector: &Connector, database: &Database, sources: &Sources, own_tables: bool) -> Books {
         if let Some(chosen) = sources.checked() {
             return Books::Checked(chosen.clone());
         }
@@ -41,10 +41,10 @@ impl Books {
             );
         };
         let read = |mut connection: Connection| {
-            if let Some(alone) = product.dialect.no_helpers {
+            if let Some(alone) = database.product.dialect.no_helpers {
                 connection.execute(alone)?;
             }
-            let before = baseline(&mut connection)?;
+            let before = baseline(&mut connection, database)?;
             Ok((before, connection.transactions()))
         };
         match connector.open().and_then(read) {
@@ -64,12 +64,20 @@ impl Books {
     }
 
     /// Reads the state again and compares its change with what the run counted. `promised` is what the level promises.
-    pub fn close(self, connector: &Connector, run: &Run, promised: Option<Guarantee>) -> Vec<Invariant> {
+    pub fn close(
+        self,
+        connector: &Connector,
+        database: &Database,
+        run: &Run,
+        promised: Option<Guarantee>,
+    ) -> Vec<Invariant> {
         let patience = if run.aborted > 0 { COMEBACK } else { Duration::ZERO };
         let checked = match self {
             Books::Closed(why) => return vec![Invariant::unchecked("tables", why)],
             Books::Open(writes, before, _) => open_again(connector, patience)
-                .and_then(|mut connection| check(&mut connection, &before, expected(run, &writes), &writes))
+                .and_then(|mut connection| {
+                    check(&mut connection, database, &before, expected(run, &writes), &writes)
+                })
                 .map(|checked| {
                     let invariant = |checked: isobench_database::Checked| {
                         Invariant::checked(checked.name, checked.held, checked.detail)
@@ -77,7 +85,7 @@ impl Books {
                     checked.into_iter().map(invariant).collect()
                 }),
             Books::Checked(chosen) => open_again(connector, patience)
-                .and_then(|mut connection| isobench_workloads::check(&mut connection, &chosen))
+                .and_then(|mut connection| isobench_workloads::check(&mut connection, database, &chosen))
                 .map(|found| {
                     let of_tables = found.into_iter().map(|found| of_table(found, promised));
                     of_tables.chain(asserted(&chosen, run, promised)).collect()

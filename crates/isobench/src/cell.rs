@@ -89,7 +89,7 @@ impl Bench<'_> {
 
     fn job(&self, cell: &CellPlan) -> Outcome<Job> {
         let (plan, target) = (self.plan, self.target(cell));
-        let workload = plan.works[cell.work].workload(plan.seed)?;
+        let workload = plan.works[cell.work].workload(plan.seed, &target.database)?;
         Ok(sessions::job(plan.spec(cell), workload, &target.database, &target.connector()))
     }
 
@@ -126,7 +126,7 @@ impl Bench<'_> {
         let warmup = self.warm_up(&mut fleet, job, &report, watch, &mut own);
         let books = Books::open(
             &connector,
-            target.database.product,
+            &target.database,
             &work.sources,
             matches!(work.tables, Tables::Own(_)),
         );
@@ -147,7 +147,7 @@ impl Bench<'_> {
         round.warmup = warmup.map(|warmup| warmup.figures);
         round.server = observed.map(|observed| server_side(observed, &own));
         let promised = target.database.product.promises(cell.level);
-        round.invariants = books.close(&connector, &run, Some(promised));
+        round.invariants = books.close(&connector, &target.database, &run, Some(promised));
         Ok((round, effective))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Not here: what must hold in them afterwards (`books.rs`).
 
-use isobench_database::InitOptions;
+use isobench_database::{InitOptions, Names};
 use isobench_workloads::Chosen;
 
 use crate::failure::{Failure, Outcome};
@@ -35,7 +35,11 @@ impl Tables {
         let notes = match self {
             Tables::Pgbench { options, functions } => {
                 isobench_database::reset(&mut connection, &target.database, options).and_then(|done| {
-                    functions.iter().try_for_each(|sql| connection.execute(sql).map(drop))?;
+                    let names = Names::made_by(functions.iter().map(String::as_str));
+                    let placed = functions.iter().map(|sql| target.database.place(sql, &names));
+                    for sql in placed {
+                        connection.execute(&sql)?;
+                    }
                     Ok(done.notes)
                 })
             }

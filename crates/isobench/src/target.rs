@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+pub use isobench_database::Connector;
 use isobench_database::{Database, Namespace, detect, environment, relation_sizes, settings};
 use isobench_observer::LocalServer;
 use isobench_pgserver::{MajorVersion, Server, ServerOptions};
@@ -115,6 +116,7 @@ impl Target {
         if self.embedded.is_none() {
             let namespace = Namespace::claim(&self.options, &self.database).map_err(Failure::setup)?;
             eprintln!("{}", namespace.describe());
+            self.database.schema = Some(namespace.schema());
             self.namespace = Some(namespace);
         }
         Ok(())
@@ -140,15 +142,11 @@ impl Target {
         self.connector().open()
     }
 
-    /// A connector that may be moved to other threads.
+    /// How sessions get there, for other threads, too.
     pub fn connector(&self) -> Connector {
-        Connector {
-            options: self
-                .namespace
-                .as_ref()
-                .map_or_else(|| self.options.clone(), |namespace| namespace.connect_options(&self.options)),
-            session_sql: self.namespace.as_ref().and_then(Namespace::session_sql),
-        }
+        self.namespace
+            .as_ref()
+            .map_or_else(|| Connector::wherever(self.options.clone()), Namespace::connector)
     }
 
     /// The scale of the tables that are there.
@@ -227,27 +225,6 @@ impl Target {
             Some(server) => server.stop().map_err(Failure::setup),
             None => Ok(()),
         }
-    }
-}
-
-/// Opens sessions, from any thread.
-#[derive(Clone)]
-pub struct Connector {
-    options: ConnectOptions,
-    session_sql: Option<String>,
-}
-
-impl Connector {
-    /// Opens a session in the place where the tables are.
-    ///
-    /// # Errors
-    /// The server refuses or is gone.
-    pub fn open(&self) -> Result<Connection, isobench_database::Error> {
-        let mut connection = Connection::open(&self.options)?;
-        if let Some(sql) = &self.session_sql {
-            connection.execute(sql)?;
-        }
-        Ok(connection)
     }
 }
 

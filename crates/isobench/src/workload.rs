@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
-use isobench_database::Writes;
+use isobench_database::{Database, Names, Writes};
 use isobench_report::PlannedScript;
 use isobench_runner::{Protocol, Workload, commit_points};
 use isobench_script::{
@@ -197,6 +197,22 @@ impl Sources {
         let least = ranges.iter().map(|range| range.0).min().unwrap_or(0);
         let most = ranges.iter().map(|range| range.1).max().unwrap_or(0);
         Ok((least, most))
+    }
+
+    /// The same scripts as they are on a server where isobench's tables lie in a schema of their own: those that come with isobench
+    /// name it. `functions` is the SQL that made the functions which they call. A script of the user's stays as it is.
+    #[must_use]
+    pub fn placed(&self, database: &Database, functions: &[String]) -> Sources {
+        let names = match &self.checked {
+            Some(chosen) => chosen.names(database),
+            None => Names::made_by(functions.iter().map(String::as_str)),
+        };
+        let own = |source: &Source| self.checked.is_some() || source.writes.is_some();
+        let placed = |source: &Source| match own(source) {
+            true => Source { text: database.place(&source.text, &names).into_owned(), ..source.clone() },
+            false => source.clone(),
+        };
+        Sources { scripts: self.scripts.iter().map(placed).collect(), checked: self.checked.clone() }
     }
 
     fn parsed(self) -> Outcome<Sources> {

@@ -23,6 +23,7 @@ pub static COCKROACHDB: Product = Product {
     set_level: SetLevel::DefaultTransactionIsolation,
     effective_level: SHOW,
     promises: SNAPSHOT_ISOLATION,
+    session_name: Some("SHOW session_id"),
     waits: WaitView::Time,
     conflicts: &CONFLICTS,
     objects: &[ObjectMark::Key],

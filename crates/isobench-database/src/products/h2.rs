@@ -30,6 +30,7 @@ pub static H2: Product = Product {
         answer: 1,
     },
     promises: STANDARD,
+    session_name: Some("SELECT session_id()"),
     waits: WaitView::Query {
         own_name: "SELECT session_id()",
         waits: &["SELECT blocker_id IS NOT NULL FROM information_schema.sessions WHERE session_id = {id}"],
@@ -50,7 +51,8 @@ pub static H2: Product = Product {
     },
     home: Home {
         marked: "SELECT coalesce(remarks, '') FROM information_schema.schemata WHERE schema_name = 'isobench'",
-        session_sql: Some("SET SCHEMA isobench"),
+        enter: "SET SCHEMA isobench",
+        current: "SELECT current_schema()",
         advisory_lock: false,
         ..Home::SCHEMA
     },

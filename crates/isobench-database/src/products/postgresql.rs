@@ -25,6 +25,7 @@ pub static POSTGRESQL: Product = Product {
     set_level: SetLevel::SessionCharacteristics,
     effective_level: SHOW,
     promises: SNAPSHOT_ISOLATION,
+    session_name: Some("SELECT pg_catalog.pg_backend_pid()"),
     waits: PG_BLOCKING,
     conflicts: &CONFLICTS,
     objects: &PG_OBJECTS,

@@ -27,6 +27,7 @@ pub static YUGABYTEDB: Product = Product {
         answer: 1,
     },
     promises: SNAPSHOT_ISOLATION,
+    session_name: Some("SELECT pg_catalog.pg_backend_pid()"),
     waits: WaitView::Time,
     conflicts: &CONFLICTS,
     objects: &[ObjectMark::DocKey, PG_OBJECTS[0], PG_OBJECTS[1]],

@@ -6,5 +6,5 @@ SELECT id, version, writer, batch - 1 AS closed FROM control WHERE id = :till
 -- The batch that was closed last: from now on its receipts must not change.
 --@ read-group receipts group=:closed key=$1
 SELECT id, amount FROM receipts WHERE batch = :closed;
---+filed INSERT INTO reports (id, batch, receipts) SELECT nextval('receipts_numbers'), CAST(:closed AS bigint), count(*) FROM receipts WHERE batch = :closed;
+--+filed INSERT INTO reports (id, batch, seen) SELECT nextval('receipts_numbers'), CAST(:closed AS bigint), count(*) FROM receipts WHERE batch = :closed;
 COMMIT;

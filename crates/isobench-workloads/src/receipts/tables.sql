@@ -19,4 +19,4 @@ CREATE TABLE receipts (
 DROP SEQUENCE IF EXISTS receipts_numbers;
 CREATE SEQUENCE receipts_numbers;
 DROP TABLE IF EXISTS reports;
---+filed CREATE TABLE reports (id bigint PRIMARY KEY, batch bigint NOT NULL, receipts bigint NOT NULL);
+--+filed CREATE TABLE reports (id bigint PRIMARY KEY, batch bigint NOT NULL, seen bigint NOT NULL);

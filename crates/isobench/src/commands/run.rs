@@ -78,11 +78,11 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     let Opened { fleet, effective, .. } = sessions::open(&job, &connector, &target.database, settings.level)?;
     let promised = promised(settings, &effective, target);
     let books = has_books(settings)
-        .then(|| Books::open(&connector, target.database.product, &settings.sources, false));
+        .then(|| Books::open(&connector, &target.database, &settings.sources, false));
     let messages = Messages::aloud();
     let Measured { outcome, cpu_s, connecting, logged } =
         load(options, settings, &job, fleet, control, &messages)?;
-    let invariants = books.map_or_else(Vec::new, |books| books.close(&connector, &outcome, promised));
+    let invariants = books.map_or_else(Vec::new, |books| books.close(&connector, &target.database, &outcome, promised));
     let summary = Summary {
         version: settings.layout,
         job: &job,

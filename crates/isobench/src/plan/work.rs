@@ -187,8 +187,12 @@ impl Work {
     ///
     /// # Errors
     /// A variable's name is invalid.
-    pub fn workload(&self, seed: u64) -> Outcome<Workload> {
-        self.sources.workload(self.script_scale.unwrap_or(self.scale), seed, &self.defined)
+    pub fn workload(&self, seed: u64, database: &Database) -> Outcome<Workload> {
+        let functions = match &self.tables {
+            Tables::Pgbench { functions, .. } => functions.as_slice(),
+            Tables::Checked(_) | Tables::Own(_) => &[],
+        };
+        self.sources.placed(database, functions).workload(self.script_scale.unwrap_or(self.scale), seed, &self.defined)
     }
 
     /// The row of its strategy, if it is one that is known in general.

@@ -1,0 +1,168 @@
+//! SQL that names the schema of our own tables.
+//!
+//! A session's search path can be lost behind a proxy, and then a bare `DROP TABLE registers` would hit a table of the user's.
+//! So on a server that isn't ours, every statement of isobench's own says where its tables lie. The texts are our own, too, which
+//! is why whole words suffice: nothing here understands SQL.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use crate::product::Database;
+
+/// What pgbench's tables begin with.
+const PGBENCH: &str = "pgbench_";
+
+/// The kinds of objects that lie in a schema and that our set-ups make.
+const KINDS: [&str; 4] = ["TABLE", "SEQUENCE", "FUNCTION", "PROCEDURE"];
+
+/// The names of tables, sequences and functions that belong to isobench: pgbench's, and those that a set-up makes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names(BTreeSet<String>);
+
+impl Names {
+    /// What these statements create or drop, besides pgbench's tables.
+    pub fn made_by<'a>(statements: impl IntoIterator<Item = &'a str>) -> Names {
+        let mut names = BTreeSet::new();
+        for sql in statements {
+            let mut words = words(sql).filter(|word| word.kind == Kind::Name).map(|word| word.text);
+            while let Some(word) = words.next() {
+                if word == "CREATE" || word == "DROP" {
+                    let mut rest = words.by_ref().skip_while(|word| matches!(*word, "OR" | "REPLACE"));
+                    let made = rest.next().filter(|kind| KINDS.contains(kind));
+                    let name = made.and_then(|_| rest.find(|word| !matches!(*word, "IF" | "EXISTS")));
+                    names.extend(name.map(str::to_owned));
+                }
+            }
+        }
+        Names(names)
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        name.starts_with(PGBENCH) || self.0.contains(name)
+    }
+}
+
+impl Database {
+    /// The name of a table of ours, with the schema where one is to be named.
+    pub fn placed(&self, table: &str) -> String {
+        self.schema.as_ref().map_or_else(|| table.to_owned(), |schema| format!("{schema}.{table}"))
+    }
+
+    /// A statement of isobench's own, with the schema before each of these names; as it is where the search path decides.
+    pub fn place<'a>(&self, sql: &'a str, names: &Names) -> Cow<'a, str> {
+        let Some(schema) = &self.schema else { return Cow::Borrowed(sql) };
+        let mut placed = String::with_capacity(sql.len() + 64);
+        for word in words(sql) {
+            let name = match word.kind {
+                Kind::Name => Some(word.text),
+                Kind::Quoted => Some(word.text.trim_matches('\'')),
+                Kind::Other => None,
+            };
+            match name.filter(|name| names.contains(name)) {
+                Some(name) if word.kind == Kind::Quoted => {
+                    placed.extend(["'", schema.as_str(), ".", name, "'"]);
+                }
+                Some(name) => placed.extend([schema.as_str(), ".", name]),
+                None => placed.push_str(word.text),
+            }
+        }
+        Cow::Owned(placed)
+    }
+}
+
+/// What a piece of a statement is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A word that may be the name of a table: no variable, and no part of a dotted name.
+    Name,
+    /// A string in single quotes, with its quotes. Functions such as `nextval` take names so.
+    Quoted,
+    /// Anything else, comments among it.
+    Other,
+}
+
+/// A piece of a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Word<'a> {
+    text: &'a str,
+    kind: Kind,
+}
+
+/// The pieces of a statement, which together are the whole of it. Bodies in dollar quotes are statements, too.
+fn words(sql: &str) -> impl Iterator<Item = Word<'_>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = sql.get(at..).filter(|rest| !rest.is_empty())?;
+        let length = match rest.as_bytes() {
+            [b'-', b'-', ..] => rest.find('\n').unwrap_or(rest.len()),
+            // A meta-command of a script: its words are variables.
+            [b'\\', letter, ..] if letter.is_ascii_alphabetic() => rest.find('\n').unwrap_or(rest.len()),
+            [b'\'', inside @ ..] => inside.iter().position(|byte| *byte == b'\'').map_or(rest.len(), |end| end + 2),
+            _ => rest.find(|c| !is_word(c)).unwrap_or(rest.len()).max(rest.chars().next().map_or(1, char::len_utf8)),
+        };
+        let text = &rest[..length];
+        let (before, after) = (sql[..at].chars().next_back(), rest[length..].chars().next());
+        at += length;
+        let kind = match text.chars().next() {
+            Some('\'') => Kind::Quoted,
+            Some(first) if is_word(first) && !matches!(before, Some('.' | ':')) && after != Some('.') => Kind::Name,
+            _ => Kind::Other,
+        };
+        Some(Word { text, kind })
+    })
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '$')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn elsewhere() -> Database {
+        let mut database = Database::from_version_text("PostgreSQL 18.3 on x");
+        database.schema = Some("isobench".to_owned());
+        database
+    }
+
+    #[test]
+    fn what_a_set_up_makes_and_drops_is_ours() {
+        let names = Names::made_by([
+            "DROP TABLE IF EXISTS lists",
+            "CREATE TABLE lists (id bigint)",
+            "CREATE SEQUENCE turns",
+            "CREATE OR REPLACE FUNCTION f(a int) RETURNS int LANGUAGE sql AS $f$ SELECT 1 $f$",
+            "-- CREATE TABLE comment\nINSERT INTO users SELECT 'CREATE TABLE quoted (id int)'",
+        ]);
+        assert_eq!(names.0.iter().map(String::as_str).collect::<Vec<_>>(), ["f", "lists", "turns"]);
+    }
+
+    #[test]
+    fn our_names_get_the_schema_and_nothing_else_does() {
+        let (db, names) = (elsewhere(), Names::made_by(["CREATE TABLE t (v int)", "CREATE SEQUENCE s"]));
+        for (sql, placed) in [
+            ("SELECT v FROM t WHERE t.v = :t", "SELECT v FROM isobench.t WHERE t.v = :t"),
+            ("SELECT nextval('s'), 't and s'", "SELECT nextval('isobench.s'), 't and s'"),
+            ("-- t\nINSERT INTO t(v) VALUES (1)", "-- t\nINSERT INTO isobench.t(v) VALUES (1)"),
+            ("DO $do$BEGIN DELETE FROM t; END$do$", "DO $do$BEGIN DELETE FROM isobench.t; END$do$"),
+            ("select pgbench_accounts.aid from pgbench_accounts", "select pgbench_accounts.aid from isobench.pgbench_accounts"),
+            ("drop table if exists pgbench_accounts, pgbench_history", "drop table if exists isobench.pgbench_accounts, isobench.pgbench_history"),
+            ("\\set t 1\nSELECT s FROM t\n\\gset t", "\\set t 1\nSELECT isobench.s FROM isobench.t\n\\gset t"),
+            ("SELECT * FROM public.t, tt, T", "SELECT * FROM public.t, tt, T"),
+        ] {
+            assert_eq!(db.place(sql, &names), placed);
+        }
+        let own = Database::from_version_text("PostgreSQL 18.3 on x");
+        assert_eq!(own.place("SELECT v FROM t", &names), "SELECT v FROM t");
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_are_the_whole(sql in "[a-z'$:. \\n-]{0,40}|\\PC{0,40}") {
+            prop_assert_eq!(words(&sql).map(|word| word.text).collect::<String>(), sql);
+        }
+    }
+}
