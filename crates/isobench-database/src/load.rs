@@ -130,8 +130,7 @@ fn copy_in_transaction(
 ) -> Result<(), Error> {
     conn.execute("begin").map_err(|error| Error::of(error, "begin"))?;
     let command = copy_in_batches(table);
-    let copied =
-        copy(conn, &db.place(&command, &Names::default()), table, range, Form::Named, &mut |_| {});
+    let copied = copy(conn, &db.place(&command, &Names::default()), table, range, Form::Named, &mut |_| {});
     let end = if copied.is_ok() { "commit" } else { "rollback" };
     let ended = conn.execute(end).map_err(|error| Error::of(error, end));
     copied?;

@@ -8,9 +8,10 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::product::Database;
+use crate::tables::Table;
 
-/// What pgbench's tables begin with.
-const PGBENCH: &str = "pgbench_";
+/// pgbench's tables.
+const PGBENCH: [Table; 4] = [Table::Accounts, Table::Branches, Table::History, Table::Tellers];
 
 /// The kinds of objects that lie in a schema and that our set-ups make.
 const KINDS: [&str; 4] = ["TABLE", "SEQUENCE", "FUNCTION", "PROCEDURE"];
@@ -38,8 +39,15 @@ impl Names {
     }
 
     fn contains(&self, name: &str) -> bool {
-        name.starts_with(PGBENCH) || self.0.contains(name)
+        let of_pgbench = |table: &Table| name.strip_prefix(table.name()).is_some_and(is_partition);
+        PGBENCH.iter().any(of_pgbench) || self.0.contains(name)
     }
+}
+
+/// True of what follows a table's name in that of the table itself, or of one of its partitions.
+fn is_partition(rest: &str) -> bool {
+    rest.is_empty()
+        || rest.strip_prefix('_').is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 impl Database {
@@ -97,15 +105,22 @@ fn words(sql: &str) -> impl Iterator<Item = Word<'_>> {
             [b'-', b'-', ..] => rest.find('\n').unwrap_or(rest.len()),
             // A meta-command of a script: its words are variables.
             [b'\\', letter, ..] if letter.is_ascii_alphabetic() => rest.find('\n').unwrap_or(rest.len()),
-            [b'\'', inside @ ..] => inside.iter().position(|byte| *byte == b'\'').map_or(rest.len(), |end| end + 2),
-            _ => rest.find(|c| !is_word(c)).unwrap_or(rest.len()).max(rest.chars().next().map_or(1, char::len_utf8)),
+            [b'\'', inside @ ..] => {
+                inside.iter().position(|byte| *byte == b'\'').map_or(rest.len(), |end| end + 2)
+            }
+            _ => rest
+                .find(|c| !is_word(c))
+                .unwrap_or(rest.len())
+                .max(rest.chars().next().map_or(1, char::len_utf8)),
         };
         let text = &rest[..length];
         let (before, after) = (sql[..at].chars().next_back(), rest[length..].chars().next());
         at += length;
         let kind = match text.chars().next() {
             Some('\'') => Kind::Quoted,
-            Some(first) if is_word(first) && !matches!(before, Some('.' | ':')) && after != Some('.') => Kind::Name,
+            Some(first) if is_word(first) && !matches!(before, Some('.' | ':')) && after != Some('.') => {
+                Kind::Name
+            }
             _ => Kind::Other,
         };
         Some(Word { text, kind })
@@ -148,9 +163,22 @@ mod tests {
             ("SELECT nextval('s'), 't and s'", "SELECT nextval('isobench.s'), 't and s'"),
             ("-- t\nINSERT INTO t(v) VALUES (1)", "-- t\nINSERT INTO isobench.t(v) VALUES (1)"),
             ("DO $do$BEGIN DELETE FROM t; END$do$", "DO $do$BEGIN DELETE FROM isobench.t; END$do$"),
-            ("select pgbench_accounts.aid from pgbench_accounts", "select pgbench_accounts.aid from isobench.pgbench_accounts"),
-            ("drop table if exists pgbench_accounts, pgbench_history", "drop table if exists isobench.pgbench_accounts, isobench.pgbench_history"),
-            ("\\set t 1\nSELECT s FROM t\n\\gset t", "\\set t 1\nSELECT isobench.s FROM isobench.t\n\\gset t"),
+            (
+                "select pgbench_accounts.aid from pgbench_accounts",
+                "select pgbench_accounts.aid from isobench.pgbench_accounts",
+            ),
+            (
+                "drop table if exists pgbench_accounts, pgbench_history",
+                "drop table if exists isobench.pgbench_accounts, isobench.pgbench_history",
+            ),
+            (
+                "\\set t 1\nSELECT s FROM t\n\\gset t",
+                "\\set t 1\nSELECT isobench.s FROM isobench.t\n\\gset t",
+            ),
+            (
+                "alter table pgbench_accounts_12 add constraint pgbench_accounts_bid_fkey",
+                "alter table isobench.pgbench_accounts_12 add constraint pgbench_accounts_bid_fkey",
+            ),
             ("SELECT * FROM public.t, tt, T", "SELECT * FROM public.t, tt, T"),
         ] {
             assert_eq!(db.place(sql, &names), placed);

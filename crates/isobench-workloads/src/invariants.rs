@@ -23,11 +23,7 @@ pub struct Violations {
 ///
 /// # Errors
 /// A table is missing, the answer isn't understood, or the connection is lost. A violation is no error.
-pub fn check(
-    conn: &mut Connection,
-    database: &Database,
-    chosen: &Chosen,
-) -> Result<Vec<Violations>, Error> {
+pub fn check(conn: &mut Connection, database: &Database, chosen: &Chosen) -> Result<Vec<Violations>, Error> {
     chosen.invariants().into_iter().map(|invariant| ask(conn, database, chosen, invariant)).collect()
 }
 

@@ -50,7 +50,14 @@ fn every_strategy_does_what_the_built_in_script_does() {
                 let before = baseline(&mut conn, &db).unwrap();
                 let case = format!("{builtin} {name} {protocol} {level}");
                 pgbench(&bin, &server, &path, protocol, level, &case);
-                agrees(&mut conn, &db, &before, builtin, name == "swallow" && level != "read committed", &case);
+                agrees(
+                    &mut conn,
+                    &db,
+                    &before,
+                    builtin,
+                    name == "swallow" && level != "read committed",
+                    &case,
+                );
             }
         }
     }

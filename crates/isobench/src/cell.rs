@@ -124,12 +124,8 @@ impl Bench<'_> {
         let messages = Messages::kept();
         let report = |event: Event| messages.take(&event, job);
         let warmup = self.warm_up(&mut fleet, job, &report, watch, &mut own);
-        let books = Books::open(
-            &connector,
-            &target.database,
-            &work.sources,
-            matches!(work.tables, Tables::Own(_)),
-        );
+        let books =
+            Books::open(&connector, &target.database, &work.sources, matches!(work.tables, Tables::Own(_)));
         own.admin(books.sessions(), books.transactions());
         observe(observer, Observer::begin);
         let cpu = cpu_seconds();

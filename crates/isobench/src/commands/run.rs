@@ -77,12 +77,13 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     let job = sessions::reconnecting(job, &connector, &target.database, settings.level);
     let Opened { fleet, effective, .. } = sessions::open(&job, &connector, &target.database, settings.level)?;
     let promised = promised(settings, &effective, target);
-    let books = has_books(settings)
-        .then(|| Books::open(&connector, &target.database, &settings.sources, false));
+    let books =
+        has_books(settings).then(|| Books::open(&connector, &target.database, &settings.sources, false));
     let messages = Messages::aloud();
     let Measured { outcome, cpu_s, connecting, logged } =
         load(options, settings, &job, fleet, control, &messages)?;
-    let invariants = books.map_or_else(Vec::new, |books| books.close(&connector, &target.database, &outcome, promised));
+    let invariants =
+        books.map_or_else(Vec::new, |books| books.close(&connector, &target.database, &outcome, promised));
     let summary = Summary {
         version: settings.layout,
         job: &job,

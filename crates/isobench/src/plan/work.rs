@@ -192,7 +192,11 @@ impl Work {
             Tables::Pgbench { functions, .. } => functions.as_slice(),
             Tables::Checked(_) | Tables::Own(_) => &[],
         };
-        self.sources.placed(database, functions).workload(self.script_scale.unwrap_or(self.scale), seed, &self.defined)
+        self.sources.placed(database, functions).workload(
+            self.script_scale.unwrap_or(self.scale),
+            seed,
+            &self.defined,
+        )
     }
 
     /// The row of its strategy, if it is one that is known in general.
