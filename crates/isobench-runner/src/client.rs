@@ -8,6 +8,7 @@
 mod commands;
 mod ending;
 mod inside;
+mod level;
 mod pipeline;
 mod replies;
 mod savepoint;
@@ -62,6 +63,9 @@ pub(crate) enum State {
     Connecting,
     /// Waits for the server to prepare the statement of this command. Then executes the command again that needs it.
     Preparing(usize),
+    /// Waits for the level of the transaction, for which the server was asked before this command, its COMMIT. Then executes the
+    /// command.
+    Asking,
     /// Waits for the server's reply to the last request. Then goes on with the script, or rolls back.
     Replying,
     /// Waits in a `\sleep`, or lets other clients have a turn. Then goes on with the script.
@@ -181,6 +185,8 @@ pub(crate) struct Client {
     saved: (Variables, Prng),
     /// The same at a savepoint, if retries begin there.
     point: Option<Box<Point>>,
+    /// The attempt has been asked for its level, or isn't to be.
+    asked: bool,
     /// Transactions begun or skipped in this run.
     done: u64,
     /// A request was sent or a pause made since the transaction began.
@@ -241,6 +247,7 @@ impl Client {
             attempt_began: Nanos(0),
             saved: (variables.clone(), functions.clone()),
             point: None,
+            asked: true,
             variables,
             functions,
             done: 0,
@@ -323,7 +330,11 @@ impl Client {
                 self.record(ctx).ledger.time.backoff += paused;
                 self.begin_attempt(ctx)
             }
-            State::Preparing(_) | State::Replying | State::RollingBack | State::Leaving => Action::Receive,
+            State::Preparing(_)
+            | State::Asking
+            | State::Replying
+            | State::RollingBack
+            | State::Leaving => Action::Receive,
             State::Connecting => Action::Connect,
             State::Finished => Action::Finish,
             State::Aborted => Action::Close,
@@ -346,7 +357,12 @@ impl Client {
                 ledger.transactions.cut_off += 1;
                 self.leave_block(ctx)
             }
-            State::Preparing(_) | State::Replying | State::Sleeping | State::RollingBack | State::Leaving => {
+            State::Preparing(_)
+            | State::Asking
+            | State::Replying
+            | State::Sleeping
+            | State::RollingBack
+            | State::Leaving => {
                 Action::Receive
             }
             State::Connecting => Action::Connect,
@@ -462,6 +478,7 @@ impl Client {
         self.command = self.first_command();
         self.attempt_began = ctx.now;
         self.failure = None;
+        self.asked = self.is_not_to_be_asked(ctx);
         self.attempts += 1;
         if let Some(slot) = ctx.job.attempt_id {
             let number = i64::try_from(self.attempt_id(ctx)).unwrap_or(i64::MAX);

@@ -1,5 +1,6 @@
 //! All clients of a run with their sessions, spread over worker threads, and what they bring home.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -72,6 +73,8 @@ pub struct Outcome {
     pub series: Option<Series>,
     /// How busy each worker was.
     pub load: Vec<WorkerLoad>,
+    /// The levels that transactions named when they were asked ([`Job::asking_level`]), with the number of answers.
+    pub levels: BTreeMap<String, u64>,
 }
 
 impl Fleet {
@@ -219,6 +222,7 @@ impl Outcome {
             elapsed: ended.duration_since(began),
             scripts: sum.scripts,
             conflicts: sum.conflicts,
+            levels: sum.levels,
             series: sum.series.map(|counter| counter.finish(ended)),
             aborted: accounts.iter().map(|account| account.aborted).sum(),
             aborted_in: accounts.iter().position(|account| account.aborted > 0),

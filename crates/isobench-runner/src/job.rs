@@ -17,6 +17,8 @@ pub struct Job {
     pub(crate) classify: Box<Classify>,
     pub(crate) reconnect: Option<Box<Reconnect>>,
     pub(crate) recording: Option<Recording>,
+    /// The statement that asks for the level of the transaction it stands in, if transactions are asked.
+    pub(crate) level_question: Option<String>,
     /// The variable that has the number of each attempt, if a script mentions it.
     pub(crate) attempt_id: Option<Slot>,
     /// The variable that counts the attempts of each transaction, from 1, if a script mentions it.
@@ -46,7 +48,17 @@ impl Job {
             slot.filter(|slot| spec.rules.numbers_attempts() && !workload.variables.is_set(*slot))
         };
         let (attempt_id, attempt) = (ours("attempt_id"), ours("attempt"));
-        Job { spec, workload, program, classify, reconnect: None, recording: None, attempt_id, attempt }
+        Job {
+            spec,
+            workload,
+            program,
+            classify,
+            reconnect: None,
+            recording: None,
+            level_question: None,
+            attempt_id,
+            attempt,
+        }
     }
 
     /// Records what the scripts' lines `--@` tell of, in all runs of the fleet that is opened then.
@@ -58,6 +70,15 @@ impl Job {
         self.program.watch(&self.workload.mix, &recording);
         self.recording = Some(recording);
         Ok(self)
+    }
+
+    /// Has some of the scripts' own transactions asked which level they run at, just before their COMMIT: in each run the first one of
+    /// every client, and one in 128 of those that follow. The first column of the first row is the answer ([`crate::Outcome::levels`]).
+    /// Statements outside a block can't be asked.
+    #[must_use]
+    pub fn asking_level(mut self, question: &str) -> Job {
+        self.level_question = Some(question.to_owned());
+        self
     }
 
     /// What has been recorded so far, if anything is.

@@ -3,6 +3,7 @@
 //! Not here: when an attempt ends in which bucket (`client/ending.rs`).
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use isobench_pgwire::SqlState;
 use isobench_stats::{LatencyHistogram, Ledger, Moments};
@@ -95,6 +96,8 @@ pub(crate) struct Recorder {
     pub(crate) conflicts: Vec<ConflictCount>,
     /// Counts over time, if they are wanted.
     pub(crate) series: Option<Counter>,
+    /// What transactions answered that were asked for their level, and how many.
+    pub(crate) levels: BTreeMap<String, u64>,
 }
 
 impl ScriptRecord {
@@ -134,7 +137,7 @@ impl Recorder {
                 ..ScriptRecord::default()
             })
             .collect();
-        Recorder { scripts, conflicts: Vec::new(), series: None }
+        Recorder { scripts, ..Recorder::default() }
     }
 
     /// Counts attempts that ended in a conflict.
@@ -176,6 +179,9 @@ impl Recorder {
         }
         for conflict in &other.conflicts {
             self.add_conflict(conflict.clone());
+        }
+        for (level, count) in &other.levels {
+            *self.levels.entry(level.clone()).or_default() += count;
         }
         match (&mut self.series, &other.series) {
             (Some(mine), Some(theirs)) => mine.merge(theirs),

@@ -125,6 +125,9 @@ impl Client {
             let name = ctx.job.command_kind(self.script, self.command);
             return not_allowed(&format!("\\{name} is not allowed in pipeline mode"));
         }
+        if self.is_to_be_asked(request) {
+            return Ok(Next::Stop(self.ask_level(ctx)));
+        }
         let sending = match (request.stays_prepared(), self.is_prepared(request.number)) {
             (true, true) => Sending::Prepared,
             (true, false) if self.pipeline.is_none() => {

@@ -49,6 +49,7 @@ impl Client {
         match self.state {
             State::Replying if self.outstanding == 0 => self.on_reply(ctx),
             State::Preparing(command) if self.outstanding == 0 => self.on_prepared(ctx, command),
+            State::Asking if self.outstanding == 0 => self.on_level(ctx),
             State::RollingBack if self.outstanding == 0 => self.on_rolled_back(ctx),
             State::Leaving if self.outstanding == 0 => self.on_left(ctx),
             _ => Action::Receive,
@@ -67,6 +68,8 @@ impl Client {
             | tag::NOTIFICATION_RESPONSE
             | tag::COPY_DATA
             | tag::COPY_DONE => {}
+            tag::DATA_ROW if self.state == State::Asking => self.note_level(ctx, frame)?,
+            tag::ROW_DESCRIPTION | tag::COMMAND_COMPLETE if self.state == State::Asking => {}
             tag::DATA_ROW | tag::ROW_DESCRIPTION => {
                 if self.stored.is_some() || self.tape.is_some() || self.inside.is_some() {
                     self.on_row(ctx, frame)?;
@@ -350,7 +353,7 @@ impl Client {
     }
 
     /// Leaves a block that an error has left open, unless the session ends with the client.
-    fn roll_back(&mut self, ctx: &mut Context<'_>) -> Action {
+    pub(super) fn roll_back(&mut self, ctx: &mut Context<'_>) -> Action {
         let ends = self.failure.as_ref().is_some_and(|failure| !survives(ctx, &failure.error));
         if self.status == TransactionStatus::Idle || ends {
             return self.attempt_failed(ctx);

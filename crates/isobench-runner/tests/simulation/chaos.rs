@@ -147,7 +147,7 @@ prop_compose! {
         limit in prop::option::of((1_u64..40).prop_map(millis)),
         on_error in select(vec![OnError::Abort, OnError::Continue, OnError::EndRun]),
         (rules, connecting) in (rules(), connecting()),
-        (errors, steps) in (any::<bool>(), any::<bool>()),
+        (errors, steps, asks) in (any::<bool>(), any::<bool>(), any::<bool>()),
         series in prop::option::of((1_u64..20_000).prop_map(micros)),
         stop in stop(),
         grace in 0_u64..50,
@@ -163,6 +163,7 @@ prop_compose! {
         case.spec.seed = settings.seed;
         case.spec.series = series;
         case.spec.grace = millis(grace);
+        case.asks = asks;
         case.stop = stop;
         case.interrupts = interrupts;
         // Against a server that hangs, or conflicts without end, a number of transactions is no end.

@@ -15,7 +15,7 @@ use isobench_runner::{
 };
 use isobench_script::{Mix, Symbols, Value, Variables, Weighted, parse};
 use isobench_stats::Ledger;
-use isobench_testkit::simulated::{Faults, Settings, SimulatedServer, Truth};
+use isobench_testkit::simulated::{Answer, Faults, Settings, SimulatedServer, Truth};
 
 /// One random number, one block, one INSERT. Commands: 0 `\set`, 1 BEGIN, 2 UPDATE, 3 INSERT, 4 END.
 pub const TRANSFER: &str = "\\set v random(1, 1000000)
@@ -27,6 +27,9 @@ END;
 
 /// One INSERT that commits by itself.
 pub const INSERT: &str = "INSERT INTO h VALUES (1);\n";
+
+/// What asks for a transaction's level.
+pub const LEVEL_QUESTION: &str = "SHOW transaction_isolation";
 
 /// Nanoseconds of milliseconds.
 pub const fn ms(milliseconds: u64) -> u64 {
@@ -65,6 +68,8 @@ pub struct Case {
     pub interrupts: Vec<(Duration, Urgency)>,
     /// Where to record what transactions read and write, if that is to be recorded.
     pub storage: Option<Storage>,
+    /// Some transactions are asked for their level.
+    pub asks: bool,
 }
 
 /// A case that is set up, to be run once or several times with the same sessions.
@@ -117,6 +122,7 @@ impl Case {
             variables: Vec::new(),
             interrupts: Vec::new(),
             storage: None,
+            asks: false,
         }
     }
 
@@ -188,6 +194,13 @@ impl Case {
         self
     }
 
+    /// Some transactions are asked for their level, which is this one.
+    pub fn asks(mut self, level: &'static str) -> Case {
+        self.asks = true;
+        self.settings.answers.insert(0, (LEVEL_QUESTION, Answer::column("transaction_isolation", &[level])));
+        self
+    }
+
     /// What transactions read and write is recorded.
     pub fn recorded(mut self) -> Case {
         self.storage = Some(Storage::default());
@@ -219,6 +232,7 @@ impl Case {
             Some(storage) => job.recording(storage.clone()).expect("a recording"),
             None => job,
         };
+        let job = if self.asks { job.asking_level(LEVEL_QUESTION) } else { job };
         let server = SimulatedServer::new(self.settings.clone());
         let control = Arc::new(Control::new());
         for (at, urgency) in self.interrupts.iter().copied() {

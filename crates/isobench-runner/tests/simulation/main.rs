@@ -9,6 +9,7 @@ mod events;
 mod harness;
 mod inside;
 mod load;
+mod levels;
 mod lost;
 mod observers;
 mod pacing;

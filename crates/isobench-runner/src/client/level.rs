@@ -1,0 +1,66 @@
+//! Which level a transaction of the script's really runs at, by its own word.
+//!
+//! A session's default says little if the script, or a function that it calls, sets a level of its own. So some transactions are asked
+//! just before their COMMIT. What the question takes is a round trip of one transaction in 128, at every level alike.
+
+use isobench_pgwire::backend::{self, Message};
+use isobench_pgwire::{Frame, TransactionStatus, frontend};
+
+use super::{Action, Client, Context, State};
+use crate::program::Request;
+
+/// One transaction in this number is asked, of each client.
+const ONE_IN: u64 = 128;
+
+/// More different answers than this aren't counted.
+const MOST: usize = 8;
+
+/// Longer answers are no names of levels.
+const LONGEST: usize = 64;
+
+impl Client {
+    /// True for most attempts: the transaction isn't one of those that are asked, or isn't at its first attempt.
+    pub(super) fn is_not_to_be_asked(&self, ctx: &Context<'_>) -> bool {
+        ctx.job.level_question.is_none() || self.tries > 1 || self.done % ONE_IN != 1
+    }
+
+    /// True if the command that comes next ends the block of an attempt that is to be asked.
+    pub(super) fn is_to_be_asked(&self, request: &Request) -> bool {
+        !self.asked
+            && self.pipeline.is_none()
+            && self.status == TransactionStatus::InTransaction
+            && request.is_commit()
+    }
+
+    /// Asks, in the simple protocol, which needs no preparation.
+    pub(super) fn ask_level(&mut self, ctx: &mut Context<'_>) -> Action {
+        self.asked = true;
+        let question = ctx.job.level_question.as_deref().unwrap_or_default();
+        frontend::query(ctx.out, question.as_bytes());
+        self.answered = 0;
+        self.outstanding += 1;
+        self.state = State::Asking;
+        Action::Receive
+    }
+
+    /// Counts an answer.
+    pub(super) fn note_level(&self, ctx: &mut Context<'_>, frame: Frame<'_>) -> Result<(), String> {
+        let Message::DataRow(row) = backend::parse(frame).map_err(|error| error.to_string())? else {
+            return Ok(());
+        };
+        let answer = row.columns().next().flatten().map(String::from_utf8_lossy).unwrap_or_default();
+        let levels = &mut ctx.recorder.levels;
+        if answer.len() <= LONGEST && (levels.len() < MOST || levels.contains_key(&*answer)) {
+            *levels.entry(answer.into_owned()).or_default() += 1;
+        }
+        Ok(())
+    }
+
+    /// The answer has come, or an error, which ends the attempt as any other does.
+    pub(super) fn on_level(&mut self, ctx: &mut Context<'_>) -> Action {
+        if self.failure.is_some() {
+            return self.roll_back(ctx);
+        }
+        self.resume_commands(ctx)
+    }
+}
