@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use isobench_isolation::Level;
 use isobench_pgwire::{ServerError, SqlState};
 
 use crate::object::object;
@@ -118,6 +119,15 @@ fn word(text: &str, prefix: &str) -> Option<String> {
     let why = why[..why.find(special).unwrap_or(why.len())].trim();
     let why = why.trim_end_matches(" key").trim_end_matches(" on");
     Some(if why.is_empty() { word.to_owned() } else { format!("{word}: {why}") })
+}
+
+impl Product {
+    /// True if a transaction at this level can't have met a conflict of this reason.
+    pub fn contradicts(&self, level: Level, reason: &str) -> bool {
+        self.impossible
+            .iter()
+            .any(|(strongest, beginning)| level <= *strongest && reason.starts_with(beginning))
+    }
 }
 
 #[cfg(test)]

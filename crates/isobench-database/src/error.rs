@@ -60,6 +60,13 @@ pub enum Error {
          or to a pool that keeps sessions (PgBouncer: pool_mode = session, and a pool_size above the number of clients)"
     )]
     Pooled,
+    /// A pooler gives sessions on as they are.
+    #[error(
+        "the server is reached through a pooler that doesn't clean a session before somebody else gets it (PgBouncer: server_reset_query is \
+         empty), so isolation levels and schemas set by isobench would stay in other users' sessions; nothing is done there. Connect to \
+         the server itself, or to a pool with server_reset_query = DISCARD ALL"
+    )]
+    Leaky,
     /// A session isn't in the place of our own: whatever is sent there would meet somebody else's tables.
     #[error(
         "a session that was to work in {what} \"{name}\" is in \"{found}\", or the {what} doesn't bear isobench's mark; nothing was \

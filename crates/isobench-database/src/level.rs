@@ -48,6 +48,11 @@ impl Product {
         self.effective_level
     }
 
+    /// The statement that asks for the level inside a transaction.
+    pub fn level_question(&self) -> &'static str {
+        self.effective_level.steps.get(self.effective_level.answer).copied().unwrap_or_default()
+    }
+
     /// Reads the level that this session's transactions run at.
     ///
     /// A server that doesn't understand the question is [`EffectiveLevel::Unknown`], not an error.

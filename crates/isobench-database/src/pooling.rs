@@ -20,6 +20,8 @@ pub enum Pooling {
     None,
     /// A pooler, perhaps, which keeps a session of the server's for each of ours as long as it lasts.
     Sessions,
+    /// The same, but what is set in a session stays behind for whoever gets it next.
+    Leaky,
     /// A pooler that gives each transaction, or each statement, to whichever session of the server's is free.
     Transactions,
     /// The product doesn't name its sessions, so it can't be asked.
@@ -33,7 +35,8 @@ const ROUNDS: usize = 3;
 /// never gives it one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Recognises it, with up to two sessions and without changing anything in them.
+/// Recognises it, with up to two sessions at once. Whether transactions are shared out is asked without changing anything; only where
+/// they aren't, a setting that nobody else knows is set and taken back.
 ///
 /// # Errors
 /// A connection can't be made or is lost.
@@ -41,7 +44,8 @@ pub fn pooling(options: &ConnectOptions, product: &Product) -> Result<Pooling, E
     let Some(question) = product.session_name else { return Ok(Pooling::Unknown) };
     let mut first = Connection::open(options)?;
     let Some(name) = name(&mut first, question)? else { return Ok(Pooling::Unknown) };
-    if name == first.cancel_token().pid().to_string() {
+    let key = first.cancel_token().pid();
+    if name == key.to_string() {
         first.close();
         return Ok(Pooling::None);
     }
@@ -50,15 +54,48 @@ pub fn pooling(options: &ConnectOptions, product: &Product) -> Result<Pooling, E
     let found = compare(&mut first, &mut second, question, &name);
     first.close();
     second.close();
-    found
+    // Without a key there is no pooler of the usual kind, but a product that has none.
+    if found? == Pooling::Transactions {
+        return Ok(Pooling::Transactions);
+    }
+    let leaks = key != 0 && leaks(options, question)?;
+    Ok(if leaks { Pooling::Leaky } else { Pooling::Sessions })
 }
 
 /// Makes sure that what is set in a session stays there.
 ///
 /// # Errors
-/// [`Error::Pooled`]; a connection can't be made or is lost.
+/// [`Error::Pooled`], [`Error::Leaky`]; a connection can't be made or is lost.
 pub fn require_sessions(options: &ConnectOptions, product: &Product) -> Result<(), Error> {
-    if pooling(options, product)? == Pooling::Transactions { Err(Error::Pooled) } else { Ok(()) }
+    match pooling(options, product)? {
+        Pooling::Transactions => Err(Error::Pooled),
+        Pooling::Leaky => Err(Error::Leaky),
+        Pooling::None | Pooling::Sessions | Pooling::Unknown => Ok(()),
+    }
+}
+
+/// Leaves a setting of no meaning in a session, and looks whether the next one to get the same session of the server's finds it.
+fn leaks(options: &ConnectOptions, question: &str) -> Result<bool, Error> {
+    for _ in 0..ROUNDS {
+        let mut leaving = Connection::open(options)?;
+        let before = name(&mut leaving, question)?;
+        if leaving.execute("SET isobench.passed_on = 'yes'").is_err() {
+            return Ok(false);
+        }
+        leaving.close();
+        let mut coming = Connection::open(options)?;
+        let found = coming.value("SELECT current_setting('isobench.passed_on', true)");
+        let left = found.ok().flatten().is_some_and(|found| found == "yes");
+        if left {
+            coming.execute("RESET isobench.passed_on")?;
+        }
+        let same = name(&mut coming, question)? == before;
+        coming.close();
+        if same || left {
+            return Ok(left);
+        }
+    }
+    Ok(false)
 }
 
 /// Lets a second session hold a transaction, and asks both who they are.

@@ -3,6 +3,7 @@
 //! Adding a product is adding a file to `products/`. What a fact means stands at its type; what is done with it
 //! stands with the doer (`level`, `conflict`, `init`, `reset`, `namespace`, `settings`).
 
+use isobench_isolation::Level;
 use isobench_pgwire::{Connection, SqlState};
 
 use crate::abilities::Abilities;
@@ -37,6 +38,9 @@ pub struct Product {
     pub waits: WaitView,
     /// The errors that are conflicts.
     pub conflicts: &'static [ConflictRule],
+    /// Conflicts that contradict a level: what a transaction at this level, or a weaker one, can't meet, by the beginning of the
+    /// reason. Empty where that isn't known.
+    pub impossible: &'static [(Level, &'static str)],
     /// Where they say what the conflict was about.
     pub objects: &'static [ObjectMark],
     /// The query for the tables that errors name by number: number and name; `None` where they have no numbers.

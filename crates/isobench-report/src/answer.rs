@@ -27,10 +27,25 @@ pub fn answer(document: &Document) -> Answer {
         .map(|group| group.into_iter().filter(|cell| !cell.calibration).collect::<Vec<_>>())
         .filter(|group: &Vec<&Cell>| group.iter().any(|cell| cell.summary.tps.mean.is_some()))
         .collect();
+    if !document.complete {
+        return of_part(document, &groups.concat());
+    }
     match groups.as_slice() {
         [] => Answer { headline: "Nothing was measured.".to_owned(), reasons: Vec::new() },
         [group] => of_group(document, group),
         several => of_several(document, several),
+    }
+}
+
+/// Of a comparison that ended early there is no winner: what is missing might have won.
+fn of_part(document: &Document, measured: &[&Cell]) -> Answer {
+    let nothing = if measured.is_empty() { "Nothing was measured" } else { "No level can be named" };
+    let headline =
+        format!("{nothing}, because the comparison is INCOMPLETE: {}.", incomplete_reason(document));
+    let failed = measured.iter().filter_map(|cell| failed(document, cell));
+    Answer {
+        headline,
+        reasons: lost(document, measured).into_iter().chain(failed).chain(caveats(document)).collect(),
     }
 }
 
@@ -64,7 +79,7 @@ fn of_several(document: &Document, groups: &[Vec<&Cell>]) -> Answer {
                 groups.len()
             )
         }
-        (None, true) => "No level kept its promise in any combination.".to_owned(),
+        (None, true) => format!("{} In no combination is there a level to name.", no_level(&groups.concat())),
         _ if everywhere.len() == 1 => format!(
             "{} is the cheapest {} that kept its promise{checked} in all {} combinations, noise aside.",
             capital(&everywhere[0]),
@@ -116,7 +131,7 @@ fn choice(document: &Document) -> &'static str {
 fn of_group(document: &Document, group: &[&Cell]) -> Answer {
     let mut reasons = Vec::new();
     let headline = match (cheapest(group), group) {
-        (None, _) => "No level kept its promise.".to_owned(),
+        (None, _) => no_level(group),
         (Some(_), [cell]) => alone(document, cell),
         (Some(best), _) => among(document, best, group, &mut reasons),
     };
@@ -138,6 +153,20 @@ fn of_group(document: &Document, group: &[&Cell]) -> Answer {
         reasons.extend(caveats(document));
     }
     Answer { headline, reasons }
+}
+
+/// Why there is no level to name: what is said of all levels holds for each.
+fn no_level(group: &[&Cell]) -> String {
+    let all = |property: fn(&Cell) -> bool| group.iter().all(|cell| property(cell));
+    if all(|cell| breaks_promise(cell)) {
+        "No level kept its promise.".to_owned()
+    } else if all(|cell| cell.level.differs()) {
+        "No level can be named: none ran as it was asked for.".to_owned()
+    } else if all(|cell| rate(cell) <= 0.0) {
+        "No level can be named: nothing was committed.".to_owned()
+    } else {
+        "No level can be named: what speaks against each is said below.".to_owned()
+    }
 }
 
 fn alone(document: &Document, cell: &Cell) -> String {
@@ -209,12 +238,13 @@ fn rate(cell: &Cell) -> f64 {
 
 /// A level that runs as asked and broke nothing that it promises, with a strategy that loses no work.
 fn eligible(cell: &Cell) -> bool {
+    !breaks_promise(cell) && cell.swallowed() == 0 && !cell.level.differs() && rate(cell) > 0.0
+}
+
+/// True if a history, or an invariant of the tables, shows what the level excludes.
+fn breaks_promise(cell: &Cell) -> bool {
     let broken = cell.summary.verdict.as_ref().is_some_and(|verdict| verdict.kept == Some(false));
-    !broken
-        && cell.swallowed() == 0
-        && !cell.level.differs()
-        && cell.summary.invariants_held != Some(false)
-        && rate(cell) > 0.0
+    broken || cell.summary.invariants_held == Some(false)
 }
 
 /// True if another cell than the best kept its promise, too, and isn't told apart from it.
@@ -434,17 +464,18 @@ fn failed(document: &Document, cell: &Cell) -> Option<String> {
     if cell.summary.invariants_held == Some(false) {
         return Some(format!("{name} doesn't count: the database was WRONG afterwards."));
     }
-    None
+    (rate(cell) <= 0.0).then(|| format!("{name} committed nothing."))
+}
+
+/// Why a comparison ended early.
+fn incomplete_reason(document: &Document) -> &str {
+    document.incomplete_reason.as_deref().unwrap_or("it ended before its time")
 }
 
 /// What the answer doesn't know.
 fn caveats(document: &Document) -> Vec<String> {
     let mut caveats = Vec::new();
     let measured = || document.cells.iter().filter(|cell| !cell.rounds.is_empty());
-    if !document.complete {
-        let why = document.incomplete_reason.as_deref().unwrap_or("it ended before its time");
-        caveats.push(format!("The comparison is INCOMPLETE: {why}."));
-    }
     if measured().all(|cell| cell.summary.verdict.is_none()) {
         caveats.push(
             "Unproved: no history was recorded, so nothing is known about anomalies; a checked workload tells more \

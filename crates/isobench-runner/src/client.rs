@@ -281,6 +281,21 @@ impl Client {
         drop(self.frames.feed(received));
     }
 
+    /// True if its session is of use to others: there, outside a transaction, and owed no reply.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        let free = self.outstanding == 0 && self.status == TransactionStatus::Idle;
+        self.connected
+            && self.state == State::Finished
+            && free
+            && self.lost.is_none()
+            && self.farewell.is_none()
+    }
+
+    /// What it has received and not understood yet.
+    pub(crate) fn received(&self) -> &[u8] {
+        self.frames.pending()
+    }
+
     /// True while the client still wants to be called.
     pub(crate) fn is_live(&self) -> bool {
         !matches!(self.state, State::Finished | State::Aborted)
@@ -330,11 +345,9 @@ impl Client {
                 self.record(ctx).ledger.time.backoff += paused;
                 self.begin_attempt(ctx)
             }
-            State::Preparing(_)
-            | State::Asking
-            | State::Replying
-            | State::RollingBack
-            | State::Leaving => Action::Receive,
+            State::Preparing(_) | State::Asking | State::Replying | State::RollingBack | State::Leaving => {
+                Action::Receive
+            }
             State::Connecting => Action::Connect,
             State::Finished => Action::Finish,
             State::Aborted => Action::Close,
@@ -362,9 +375,7 @@ impl Client {
             | State::Replying
             | State::Sleeping
             | State::RollingBack
-            | State::Leaving => {
-                Action::Receive
-            }
+            | State::Leaving => Action::Receive,
             State::Connecting => Action::Connect,
             State::Finished => Action::Finish,
             State::Aborted => Action::Close,

@@ -116,6 +116,16 @@ impl Fleet {
         Ok((Fleet { crews, streams, clock, connecting: began.elapsed() }, prepared))
     }
 
+    /// Ends the fleet and hands back, with their clients' numbers, the sessions that are still of use: outside a transaction, and owed
+    /// no reply. The others are closed.
+    pub fn into_sessions(self) -> Vec<(usize, Connection)> {
+        let mut sessions = Vec::new();
+        for mut crew in self.crews {
+            sessions.extend(crew.release());
+        }
+        sessions
+    }
+
     /// How long connecting and preparing all sessions took.
     pub fn connecting(&self) -> Duration {
         self.connecting

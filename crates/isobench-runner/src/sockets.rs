@@ -42,6 +42,20 @@ impl Sockets {
         Ok(session.pending)
     }
 
+    /// Gives a connection back, which has received these bytes and not understood them yet.
+    pub(crate) fn release(&mut self, connection: usize, received: &[u8]) -> Option<Established> {
+        let watched = self.open.get_mut(connection)?.take()?;
+        let cancel = self.cancels.get_mut(connection)?.take()?;
+        let pending = received.to_vec();
+        Some(Established {
+            socket: watched.socket,
+            parameters: Vec::new(),
+            cancel,
+            notices: Vec::new(),
+            pending,
+        })
+    }
+
     fn socket(&mut self, connection: usize) -> io::Result<&mut Socket> {
         let open = self.open[connection].as_mut().map(|watched| &mut watched.socket);
         open.ok_or_else(|| io::ErrorKind::NotConnected.into())

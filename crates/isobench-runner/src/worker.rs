@@ -5,6 +5,7 @@
 use std::io;
 use std::time::Duration;
 
+use isobench_pgwire::Connection;
 use isobench_script::Prng;
 
 use crate::client::{Action, CLOSED, Client, Context};
@@ -17,6 +18,7 @@ use crate::recorder::Recorder;
 use crate::recording::Pen;
 use crate::schedule::Schedule;
 use crate::series::Counter;
+use crate::sockets::Sockets;
 use crate::spec::{OnError, Pacing, Stop};
 use crate::time::{Clock, Nanos};
 use crate::timers::Timers;
@@ -123,6 +125,23 @@ impl<T: Transport> Crew<T> {
             load: shift.meter.finish(order.clock, shift.now, self.clients.len()),
             aborted: self.clients.iter().filter(|client| client.is_aborted()).count(),
         }
+    }
+}
+
+impl Crew<Sockets> {
+    /// Takes out the sessions that are still of use, with their clients' numbers.
+    pub(crate) fn release(&mut self) -> Vec<(usize, Connection)> {
+        let transport = &mut self.transport;
+        let sent = self.unsent.iter().map(Vec::is_empty);
+        let resting = self.clients.iter().enumerate().zip(sent);
+        let session = |((index, client), sent): ((usize, &Client), bool)| {
+            if !sent || !client.is_at_rest() {
+                return None;
+            }
+            let session = transport.release(index, client.received())?;
+            Some((client.id(), Connection::from_established(session)))
+        };
+        resting.filter_map(session).collect()
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::expr::Expr;
 use crate::number::leading_int;
 use crate::observation::Observation;
+use crate::sql::sets_level;
 use crate::symbols::{Slot, Symbols};
 use crate::variables::Variables;
 
@@ -24,6 +25,18 @@ impl Script {
             CommandKind::Sql(sql) => &sql.observations[..],
             _ => &[],
         })
+    }
+}
+
+impl Command {
+    /// True if it is SQL that sets the isolation level of its transaction or session.
+    pub fn sets_level(&self) -> bool {
+        let CommandKind::Sql(sql) = &self.kind else { return false };
+        let pieces = sql.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => text,
+            Piece::Variable { written, .. } => written,
+        });
+        sets_level(&pieces.map(String::as_str).collect::<String>())
     }
 }
 

@@ -114,7 +114,7 @@ fn expected(run: &Run, writes: &[Writes]) -> Expectation {
 fn counted(name: &str, found: u64, detail: String, promised: Option<Guarantee>) -> Invariant {
     Invariant {
         violations: Some(found),
-        promised: promised.is_none_or(|promised| promised.model.implies(Model::Serializable)),
+        promised: promised.is_some_and(|promised| promised.model.implies(Model::Serializable)),
         ..Invariant::checked(name, found == 0, detail)
     }
 }

@@ -13,6 +13,7 @@ use isobench_report::Round;
 use isobench_runner::{Control, Event, Job, Progress, Watch};
 
 use crate::books::Books;
+use crate::evidence;
 use crate::failure::{Failure, Outcome};
 use crate::judgement::Judging;
 use crate::messages::Messages;
@@ -70,13 +71,13 @@ impl Bench<'_> {
             .map(|judging| judging.file(&cell.file_name(self.plan, number)))
             .transpose()?
             .flatten();
-        let job = self.job(cell)?;
+        let job = self.job(cell)?.asking_level(target.database.product.level_question());
         let job = if self.judging.is_some() { Judging::recording(job, file.as_deref())? } else { job };
         let (mut round, effective) = self.run(&job, cell, number, watch)?;
-        let promised = target.database.product.promises(cell.level);
+        let promised = target.database.product.promises_effective(&effective);
         let mut judgement = None;
         if let (Some(judging), Some(recording)) = (self.judging, job.into_recording()) {
-            match judging.judge(recording, file.as_deref(), Some(promised)) {
+            match judging.judge(recording, file.as_deref(), promised) {
                 Ok((verdict, text)) => {
                     round.verdict = Some(verdict);
                     judgement = Some(text);
@@ -135,15 +136,22 @@ impl Bench<'_> {
         observe(observer, Observer::end);
         own.clients(&run);
         let connecting = fleet.connecting();
-        drop(fleet);
+        let (left, transactions) = sessions::leave(fleet.into_sessions(), target.database.product);
+        own.admin(0, transactions);
         let observed = observer.map(Observer::after_sessions);
         let mut round = round(job, &run, number, messages.into_errors(), cpu);
         round.connect_s = Some(connecting.as_secs_f64());
         round.complete &= warmup.as_ref().is_none_or(|warmup| warmup.complete);
+        round.levels_named =
+            evidence::named(&[warmup.as_ref().map(|warmup| &warmup.levels), Some(&run.levels)]);
         round.warmup = warmup.map(|warmup| warmup.figures);
         round.server = observed.map(|observed| server_side(observed, &own));
-        let promised = target.database.product.promises(cell.level);
-        round.invariants = books.close(&connector, &target.database, &run, Some(promised));
+        let effective = evidence::weigh(&effective, &left, target, &mut round);
+        if plan.strict_levels && effective.differs_from(cell.level) {
+            return Err(Failure::setup(refusal(cell, &effective)));
+        }
+        let promised = target.database.product.promises_effective(&effective);
+        round.invariants = books.close(&connector, &target.database, &run, promised);
         Ok((round, effective))
     }
 }

@@ -10,6 +10,7 @@ mod cell;
 mod commands;
 mod display;
 mod environment;
+mod evidence;
 mod failure;
 mod interrupt;
 mod judgement;

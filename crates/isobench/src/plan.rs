@@ -224,6 +224,7 @@ impl Plan {
         let works = ground.works(given.strategies.as_deref(), &vary)?;
         for work in &works {
             work.sources.check(protocol)?;
+            work.sources.leave_level_alone()?;
         }
         let resolve = given.resolve.as_deref().map(|text| share("resolve", text)).transpose()?;
         Ok(Plan {

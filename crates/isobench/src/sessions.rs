@@ -1,8 +1,10 @@
 //! Connects a job's clients at an isolation level, and reads back from every session which level it really has.
 
-use isobench_database::{Database, Error, Relations};
+use std::time::Duration;
+
+use isobench_database::{Database, Error, Product, Relations};
 use isobench_isolation::{EffectiveLevel, Level};
-use isobench_pgwire::SqlState;
+use isobench_pgwire::{Connection, SqlState};
 use isobench_runner::{ErrorClass, Fleet, Job, OpenError, RunSpec, Workload};
 
 use crate::failure::{Failure, Outcome};
@@ -89,8 +91,30 @@ pub fn open(job: &Job, connector: &Connector, database: &Database, level: Option
     Ok(Opened { fleet, effective: effective.map_err(Failure::setup)?, transactions })
 }
 
+/// Asks sessions that have done their work for their level once more, and closes them. Returns the answers, and how many transactions that took. A session that doesn't answer in time
+/// says nothing.
+pub fn leave(sessions: Vec<(usize, Connection)>, product: &Product) -> (Vec<EffectiveLevel>, u64) {
+    let mut answers = Vec::new();
+    let mut transactions = 0;
+    for (_, mut session) in sessions {
+        session.set_timeout(Some(PATIENCE));
+        answers.extend(product.read_effective(&mut session));
+        transactions += session.transactions();
+        session.close();
+    }
+    (answers, transactions)
+}
+
+/// How long a session may take for its last answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// The level that all sessions have; if they differ, a name that says so.
-fn agree(levels: &[EffectiveLevel]) -> EffectiveLevel {
+pub fn agree(levels: &[EffectiveLevel]) -> EffectiveLevel {
+    let mixed =
+        |level: &&EffectiveLevel| matches!(level, EffectiveLevel::Other(name) if name.starts_with("mixed ("));
+    if let Some(mixed) = levels.iter().find(mixed) {
+        return mixed.clone();
+    }
     let Some((first, rest)) = levels.split_first() else { return EffectiveLevel::Unknown };
     match rest.iter().find(|other| *other != first) {
         None => first.clone(),

@@ -122,6 +122,17 @@ impl Target {
         Ok(())
     }
 
+    /// Makes sure that a level set in a session of ours is the level of its transactions, whatever stands between.
+    ///
+    /// # Errors
+    /// A pooler shares sessions out, or passes them on as they are.
+    pub fn require_sessions(&self) -> Outcome {
+        if self.is_embedded() {
+            return Ok(());
+        }
+        isobench_database::require_sessions(&self.options, self.database.product).map_err(Failure::setup)
+    }
+
     /// True if the server is the embedded one.
     pub fn is_embedded(&self) -> bool {
         self.embedded.is_some()

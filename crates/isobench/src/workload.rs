@@ -319,6 +319,25 @@ impl Sources {
         Ok(())
     }
 
+    /// Checks that no script of the user's sets a level where isobench sets it, and names the row after it.
+    ///
+    /// # Errors
+    /// The first command that does, with its line.
+    pub fn leave_level_alone(&self) -> Outcome {
+        let mix = self.parse(&mut Symbols::new())?;
+        let sets = |weighted: &Weighted| {
+            weighted.script.commands.iter().find(|command| command.sets_level()).cloned()
+        };
+        let found = mix.scripts().iter().find_map(|weighted| Some((&weighted.script.name, sets(weighted)?)));
+        let Some((script, command)) = found else { return Ok(()) };
+        Err(Failure::setup(format!(
+            "{script}:{}: \"{}\" sets or resets the isolation level, so the row would be measured under a wrong name; leave that to \
+             --levels (compare, audit) or --isolation (run), and write a plain BEGIN",
+            command.line,
+            command.text.trim_end()
+        )))
+    }
+
     /// The name of the mix: `tpcb-like`, `registers:keys=50`, or `a.sql@3+select-only@1`.
     pub fn name(&self) -> String {
         if let Some(chosen) = &self.checked {

@@ -26,6 +26,7 @@ pub static COCKROACHDB: Product = Product {
     session_name: Some("SHOW session_id"),
     waits: WaitView::Time,
     conflicts: &CONFLICTS,
+    impossible: &[],
     objects: &[ObjectMark::Key],
     relations: Some(
         "SELECT table_id, name FROM crdb_internal.tables WHERE database_name = current_database()",

@@ -36,6 +36,7 @@ pub static H2: Product = Product {
         waits: &["SELECT blocker_id IS NOT NULL FROM information_schema.sessions WHERE session_id = {id}"],
     },
     conflicts: &CONFLICTS,
+    impossible: &[],
     objects: &[
         ObjectMark::Quoted(Part::Message, "Details: \""),
         ObjectMark::Quoted(Part::Message, "lock table \""),

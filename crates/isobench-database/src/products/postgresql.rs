@@ -1,5 +1,6 @@
 //! PostgreSQL, the reference for everything else.
 
+use isobench_isolation::Level;
 use isobench_pgwire::SqlState;
 
 use crate::abilities::{Abilities, Ability, SAVEPOINTS_KEEP_THE_SNAPSHOT};
@@ -28,6 +29,7 @@ pub static POSTGRESQL: Product = Product {
     session_name: Some("SELECT pg_catalog.pg_backend_pid()"),
     waits: PG_BLOCKING,
     conflicts: &CONFLICTS,
+    impossible: &IMPOSSIBLE,
     objects: &PG_OBJECTS,
     relations: Some(PG_RELATIONS),
     dialect: Dialect {
@@ -56,6 +58,14 @@ pub static POSTGRESQL: Product = Product {
     home: Home::SCHEMA,
     settings: SettingsSource::PgSettings,
 };
+
+/// PostgreSQL manual, "Read Committed Isolation Level" (a statement goes on with the row's newest version) and "Serializable Isolation
+/// Level" (only that one watches what is read).
+static IMPOSSIBLE: [(Level, &str); 3] = [
+    (Level::ReadCommitted, "concurrent update"),
+    (Level::ReadCommitted, "concurrent delete"),
+    (Level::RepeatableRead, "read/write dependencies"),
+];
 
 /// Recorded from versions 15 and 18; see the manual, "Serialization Failure Handling".
 static CONFLICTS: [ConflictRule; 5] = [

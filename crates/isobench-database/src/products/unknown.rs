@@ -22,6 +22,7 @@ pub static UNKNOWN: Product = Product {
     session_name: Some("SELECT pg_backend_pid()"),
     waits: WaitView::Time,
     conflicts: &GENERIC,
+    impossible: &[],
     objects: &PG_OBJECTS,
     relations: None,
     dialect: CAUTIOUS,

@@ -30,6 +30,7 @@ pub static YUGABYTEDB: Product = Product {
     session_name: Some("SELECT pg_catalog.pg_backend_pid()"),
     waits: WaitView::Time,
     conflicts: &CONFLICTS,
+    impossible: &[],
     objects: &[ObjectMark::DocKey, PG_OBJECTS[0], PG_OBJECTS[1]],
     relations: None,
     dialect: Dialect {

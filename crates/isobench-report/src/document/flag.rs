@@ -18,6 +18,8 @@ pub struct Flag {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlagKind {
+    /// What happened can't happen at the level that the row is named after.
+    LevelContradicted,
     /// The rate hadn't become steady when the longest warm-up was over.
     NotWarm,
     /// The rate began lower or higher than it went on: the warm-up was too short.
@@ -40,6 +42,7 @@ impl FlagKind {
     /// The kind in few words.
     pub const fn name(self) -> &'static str {
         match self {
+            FlagKind::LevelContradicted => "level contradicted",
             FlagKind::NotWarm => "never steady",
             FlagKind::Transient => "unsteady begin",
             FlagKind::Drift => "drifts",

@@ -3,6 +3,7 @@
 //! The counts are those of `isobench_stats`, with the descriptions that go into the schema. Not here:
 //! conclusions from several rounds.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use isobench_stats::{LatencyHistogram, Ledger, LedgerError, TimeLedger};
@@ -192,6 +193,14 @@ pub struct Round {
     /// limit".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late: Option<u64>,
+    /// What the scripts' own transactions said, sampled, when they were asked for their level just before COMMIT, and how many of them
+    /// said so, warm-up included. Empty where statements stand outside of transaction blocks.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub levels_named: BTreeMap<String, u64>,
+    /// What contradicts the level of the row: other answers of transactions, errors and locks that can't be at that level, a sentence
+    /// each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contradictions: Vec<String>,
     /// What ended clients or the measurement before their time, a text each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
@@ -266,6 +275,8 @@ impl Round {
             verdict: None,
             tps: finite(ledger.transactions.committed as f64 / seconds),
             late: None,
+            levels_named: BTreeMap::new(),
+            contradictions: Vec::new(),
             errors: Vec::new(),
             client_cpu_s: None,
             connect_s: None,

@@ -20,6 +20,7 @@ const REACHED: f64 = 0.95;
 /// What a reader must know of a cell. `bins` are the rates over time of those rounds that have any.
 pub fn flags(document: &Document, cell: &Cell, rounds: &[&Round], bins: &[Vec<f64>]) -> Vec<Flag> {
     [
+        level_contradicted(rounds),
         not_warm(document, rounds),
         unsteady_begin(bins),
         drifts(bins),
@@ -45,6 +46,17 @@ fn often(alarms: usize, rounds: usize) -> bool {
 
 fn of_rounds(some: usize, all: usize) -> String {
     format!("{some} of {}", counted(all as u64, "round"))
+}
+
+fn level_contradicted(rounds: &[&Round]) -> Option<Flag> {
+    let contradicted: Vec<&Round> =
+        rounds.iter().copied().filter(|round| !round.contradictions.is_empty()).collect();
+    let first = contradicted.first()?.contradictions.join("; ");
+    let text = format!(
+        "in {} {first}; so the row isn't what its name says. Scripts, and functions that they call, must leave the level alone",
+        of_rounds(contradicted.len(), rounds.len())
+    );
+    Some(flag(FlagKind::LevelContradicted, text))
 }
 
 fn not_warm(document: &Document, rounds: &[&Round]) -> Option<Flag> {

@@ -235,11 +235,7 @@ impl Client {
     /// that it failed, nobody knows.
     fn end_abruptly(&mut self, ctx: &mut Context<'_>, otherwise: Bucket) {
         match self.state {
-            State::Preparing(_)
-            | State::Asking
-            | State::Replying
-            | State::Sleeping
-            | State::RollingBack => {
+            State::Preparing(_) | State::Asking | State::Replying | State::Sleeping | State::RollingBack => {
                 let failed = self.failure.as_ref().filter(|failure| !failure.error.is_fatal());
                 let class = failed.map(|failure| (ctx.job.classify)(&failure.error));
                 let unanswered = matches!(class, None | Some(ErrorClass::Ambiguous));

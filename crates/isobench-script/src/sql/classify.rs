@@ -22,6 +22,23 @@ pub(crate) fn classify(text: &str) -> Option<Statement> {
     Some(kind)
 }
 
+/// True if a statement sets the isolation level of its transaction or session, or resets what was set for the session.
+///
+/// Source: PostgreSQL manual, `SET TRANSACTION`, `BEGIN`, `set_config`, `DISCARD`. What a string holds that is executed by other SQL
+/// isn't seen.
+pub(crate) fn sets_level(text: &str) -> bool {
+    /// Settings that are the level.
+    const SETTINGS: [&str; 2] = ["transaction_isolation", "default_transaction_isolation"];
+    let words: Vec<String> =
+        Words { rest: text }.map(|word| word.trim_matches(['\'', '"', '$']).to_ascii_lowercase()).collect();
+    let pair = |first: &str, second: &str| words.windows(2).any(|pair| pair[0] == first && pair[1] == second);
+    let sets = words.iter().any(|word| matches!(word.as_str(), "set" | "reset" | "set_config"));
+    pair("isolation", "level")
+        || pair("reset", "all")
+        || pair("discard", "all")
+        || sets && words.iter().any(|word| SETTINGS.contains(&word.as_str()))
+}
+
 /// What a statement does with a savepoint, by its leading words; none if the name isn't written out.
 pub(crate) fn savepoint(text: &str) -> Option<Savepoint> {
     let mut words = Words { rest: text };
@@ -126,6 +143,38 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(savepoint(text), told, "{text}");
+        }
+    }
+
+    #[test]
+    fn statements_that_set_a_level() {
+        for text in [
+            "BEGIN ISOLATION LEVEL SERIALIZABLE",
+            "begin transaction read only, isolation /* x */ level repeatable read",
+            "START TRANSACTION ISOLATION LEVEL READ COMMITTED",
+            "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+            "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED",
+            "SET default_transaction_isolation = 'serializable'",
+            "set local transaction_isolation to serializable",
+            "RESET default_transaction_isolation",
+            "SELECT set_config('default_transaction_isolation', 'serializable', false)",
+            "SELECT 1; DISCARD ALL",
+            "reset all",
+            "DO $$BEGIN SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; END$$",
+        ] {
+            assert!(sets_level(text), "{text}");
+        }
+        for text in [
+            "BEGIN",
+            "BEGIN READ ONLY",
+            "SHOW transaction_isolation",
+            "SELECT current_setting('transaction_isolation')",
+            "INSERT INTO notes VALUES ('isolation level serializable')",
+            "-- isolation level serializable\nSELECT isolation, level FROM t",
+            "UPDATE t SET v = 1",
+            "DISCARD TEMP",
+        ] {
+            assert!(!sets_level(text), "{text}");
         }
     }
 

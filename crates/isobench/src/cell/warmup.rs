@@ -2,6 +2,7 @@
 //!
 //! Not here: what steady means (`isobench_stats`).
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use isobench_report::Warmup;
@@ -20,6 +21,8 @@ pub struct Warmed {
     pub figures: Warmup,
     /// Every client did what was planned.
     pub complete: bool,
+    /// What transactions said that were asked for their level.
+    pub levels: BTreeMap<String, u64>,
 }
 
 impl Bench<'_> {
@@ -39,7 +42,7 @@ impl Bench<'_> {
         if step.is_zero() {
             return None;
         }
-        let mut warmed = Warmed { figures: Warmup::default(), complete: true };
+        let mut warmed = Warmed { figures: Warmup::default(), complete: true, levels: BTreeMap::new() };
         let mut bins: Vec<f64> = Vec::new();
         let mut planned = Duration::ZERO;
         loop {
@@ -69,6 +72,9 @@ impl Warmed {
         self.figures.committed += ledger.transactions.committed;
         self.figures.ambiguous += ledger.transactions.ambiguous;
         self.complete &= run.is_complete();
+        for (level, count) in &run.levels {
+            *self.levels.entry(level.clone()).or_default() += count;
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use isobench_database::Writes;
-use isobench_isolation::{EffectiveLevel, Guarantee};
+use isobench_isolation::EffectiveLevel;
 use isobench_pgbench::Version;
 use isobench_pgbench::progress::ProgressLines;
 use isobench_pgbench::scripts;
@@ -19,6 +19,7 @@ use isobench_script::find_builtin;
 
 use crate::books::Books;
 use crate::environment::{client, now};
+use crate::evidence;
 use crate::failure::{Failure, Outcome};
 use crate::judgement::Judging;
 use crate::messages::Messages;
@@ -49,6 +50,9 @@ pub fn run(options: &RunOptions) -> Outcome {
     let settings = Settings::resolve(options)?;
     let (target, control) =
         Target::find(&options.connection, options.database.as_deref(), &options.embedded, options.client)?;
+    if settings.level.is_some() {
+        target.require_sessions()?;
+    }
     let outcome = measure(options, &settings, &target, &control);
     let closed = target.close(false);
     outcome?;
@@ -74,14 +78,24 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
         ));
     }
     let job = if observed { Judging::recording(job, options.history.as_deref())? } else { job };
+    let job = if observed || settings.level.is_some() {
+        job.asking_level(target.database.product.level_question())
+    } else {
+        job
+    };
     let job = sessions::reconnecting(job, &connector, &target.database, settings.level);
-    let Opened { fleet, effective, .. } = sessions::open(&job, &connector, &target.database, settings.level)?;
-    let promised = promised(settings, &effective, target);
+    let Opened { mut fleet, effective, .. } =
+        sessions::open(&job, &connector, &target.database, settings.level)?;
     let books =
         has_books(settings).then(|| Books::open(&connector, &target.database, &settings.sources, false));
     let messages = Messages::aloud();
     let Measured { outcome, cpu_s, connecting, logged } =
-        load(options, settings, &job, fleet, control, &messages)?;
+        load(options, settings, &job, &mut fleet, control, &messages)?;
+    let (left, _) = sessions::leave(fleet.into_sessions(), target.database.product);
+    let mut round = round(&job, &outcome, 1, messages.into_errors(), cpu_s);
+    round.levels_named.clone_from(&outcome.levels);
+    let effective = evidence::weigh(&effective, &left, target, &mut round);
+    let promised = target.database.product.promises_effective(&effective);
     let invariants =
         books.map_or_else(Vec::new, |books| books.close(&connector, &target.database, &outcome, promised));
     let summary = Summary {
@@ -104,7 +118,6 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
         invariants: &invariants,
     };
     let mut text = summary.render() + &account.render();
-    let mut round = round(&job, &outcome, 1, messages.into_errors(), cpu_s);
     round.connect_s = Some(connecting.as_secs_f64());
     round.invariants.clone_from(&invariants);
     if let Some(recording) = job.into_recording() {
@@ -129,16 +142,6 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     verdict(settings, &outcome, broken, violated)
 }
 
-/// What the manual promises at the level that was asked for, or that the server says it runs.
-fn promised(settings: &Settings, effective: &EffectiveLevel, target: &Target) -> Option<Guarantee> {
-    let level = match (settings.level, effective) {
-        (Some(level), _) => Some(level),
-        (None, EffectiveLevel::Standard(level)) => Some(*level),
-        (None, _) => None,
-    };
-    level.map(|level| target.database.product.promises(level))
-}
-
 /// True if something can be said of the tables afterwards. Of pgbench's this needs a sum over the accounts before and after,
 /// and only a run at a level of its own asks for that.
 fn has_books(settings: &Settings) -> bool {
@@ -161,7 +164,7 @@ fn load(
     options: &RunOptions,
     settings: &Settings,
     job: &Job,
-    mut fleet: Fleet,
+    fleet: &mut Fleet,
     control: &Control,
     messages: &Messages,
 ) -> Outcome<Measured> {
@@ -173,7 +176,7 @@ fn load(
         }
     };
     let mut logs =
-        TransactionLogs::open(settings.log.as_ref(), &settings.spec, &fleet).map_err(Failure::setup)?;
+        TransactionLogs::open(settings.log.as_ref(), &settings.spec, fleet).map_err(Failure::setup)?;
     let mut lines = ProgressLines::new(&settings.spec, options.progress_timestamp);
     let every = options.progress.map_or(Duration::MAX, |seconds| Duration::from_secs(seconds.into()));
     let watch =

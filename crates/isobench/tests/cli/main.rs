@@ -16,6 +16,7 @@ mod orders;
 mod ordinary_user;
 mod page_plan;
 mod plan_file;
+mod poolers;
 mod precision;
 mod probe;
 mod products;

@@ -15,6 +15,7 @@ use crate::display::Display;
 use crate::environment::{client, command, now};
 use crate::failure::{Failure, Outcome};
 use crate::plan::{CellPlan, Plan, count};
+use crate::sessions;
 use crate::target::Target;
 
 /// A comparison under way.
@@ -184,9 +185,8 @@ impl<'a> Course<'a> {
             self.document.server.relations = self.bench.target(&self.cells[index]).relations();
         }
         let entry = &mut self.document.cells[index];
-        if entry.rounds.is_empty() {
-            entry.level.effective = effective;
-        }
+        let known = (!entry.rounds.is_empty()).then(|| entry.level.effective.clone());
+        entry.level.effective = sessions::agree(&known.into_iter().chain([effective]).collect::<Vec<_>>());
         entry.rounds.push(round);
         reason
     }

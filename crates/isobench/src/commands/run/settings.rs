@@ -77,6 +77,9 @@ impl Settings {
         sources.check(spec.protocol)?;
         let level = options.isolation.as_deref().map(str::parse::<Level>).transpose();
         let level = level.map_err(|error| Failure::setup(format!("--isolation: {error}")))?;
+        if level.is_some() {
+            sources.leave_level_alone()?;
+        }
         let defined = options.define.iter().map(|define| definition(define)).collect::<Outcome<_>>()?;
         // The newest layout that has a place for what the options let happen.
         let layout = if options.continue_on_error { Version::V19 } else { Version::default() };

@@ -4,6 +4,7 @@ pub mod document;
 pub mod embedded;
 pub mod named;
 pub mod pgbench;
+pub mod pgbouncer;
 pub mod program;
 pub mod scene;
 pub mod terminal;
