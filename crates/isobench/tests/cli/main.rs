@@ -9,6 +9,7 @@ mod compare;
 mod crashes;
 mod encrypted;
 mod interrupted;
+mod levels;
 mod like_pgbench;
 mod live;
 mod named_server;
