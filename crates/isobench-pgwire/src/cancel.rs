@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::connect::encryption;
 use crate::endpoint::Endpoint;
 use crate::frontend;
+use crate::patience::Patience;
 use crate::socket::Deadline;
 use crate::tls::TlsClient;
 
@@ -56,10 +57,11 @@ impl CancelToken {
                 "the server sent no key for cancel requests",
             ));
         }
-        let deadline = Deadline::after(Some(self.limit));
-        let mut socket = self.endpoint.open(Some(self.limit))?;
+        // Whoever cancels is in a hurry already.
+        let deadline = Deadline::after(Some(self.limit), &Patience::default());
+        let mut socket = self.endpoint.open(&deadline)?;
         if let Some(client) = &self.encryption {
-            socket = encryption::secure_again(socket, client, deadline)
+            socket = encryption::secure_again(socket, client, &deadline)
                 .map_err(|problem| io::Error::other(problem.to_string()))?;
         }
         let mut request = Vec::with_capacity(16);
