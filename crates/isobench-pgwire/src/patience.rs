@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The longest call that is allowed for once measuring has begun, unless a call before took longer.
-const SHORTEST_LIMIT: Duration = Duration::from_secs(120);
+const SHORTEST_LIMIT: Duration = Duration::from_mins(2);
 
 /// How many times longer than the longest call before measuring a later one may take.
 const LIMIT_FACTOR: u32 = 10;

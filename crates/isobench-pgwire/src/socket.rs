@@ -229,7 +229,7 @@ impl Deadline {
             self.left()?;
             match socket.receive_now(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.wait(&*socket, PollFlags::IN)?
+                    self.wait(&*socket, PollFlags::IN)?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 result => return result,
@@ -245,7 +245,7 @@ impl Deadline {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => bytes = &bytes[count..],
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.wait(&*socket, PollFlags::OUT)?
+                    self.wait(&*socket, PollFlags::OUT)?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),

@@ -5,6 +5,7 @@
 use std::io;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
+use std::time::Duration;
 
 use isobench_pgwire::{CancelToken, Established, Socket, frontend};
 use rustix::event::Timespec;
@@ -114,9 +115,9 @@ impl Transport for Sockets {
         // Cancelling opens a connection, which may block; so a thread of its own does it, one after the other.
         let canceller = self.canceller.get_or_insert_with(|| {
             let (sender, tokens) = channel::<CancelToken>();
-            thread::spawn(move || {
+            // Best effort: without a thread, or if the server can't be reached, the connection is closed soon.
+            let _ = thread::Builder::new().spawn(move || {
                 for token in tokens {
-                    // Best effort: if the server can't be reached, the connection is closed soon.
                     let _ = token.cancel();
                 }
             });
@@ -133,8 +134,13 @@ impl Transport for Sockets {
         }
     }
 
-    fn open(&mut self, connection: usize, connect: &Reconnect) -> Result<Vec<u8>, String> {
-        let session = connect()?.into_established();
+    fn open(
+        &mut self,
+        connection: usize,
+        connect: &Reconnect,
+        limit: Option<Duration>,
+    ) -> Result<Vec<u8>, String> {
+        let session = connect(limit)?.into_established();
         self.adopt(connection, session).map_err(|error| error.to_string())
     }
 }
