@@ -51,6 +51,11 @@ impl CancelToken {
     ///
     /// The server can't be reached, or sent no key at start-up (`Unsupported`).
     pub fn cancel(&self) -> io::Result<()> {
+        self.cancel_within(self.limit)
+    }
+
+    /// The same, within this time.
+    pub(crate) fn cancel_within(&self, limit: Duration) -> io::Result<()> {
         if self.key.is_empty() {
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
@@ -58,7 +63,7 @@ impl CancelToken {
             ));
         }
         // Whoever cancels is in a hurry already.
-        let deadline = Deadline::after(Some(self.limit), &Patience::default());
+        let deadline = Deadline::after(Some(limit), &Patience::default());
         let mut socket = self.endpoint.open(&deadline)?;
         if let Some(client) = &self.encryption {
             socket = encryption::secure_again(socket, client, &deadline)

@@ -156,7 +156,7 @@ fn connect_in_one_way(
     let lost = |error| Failure::lasting(ConnectProblem::Lost(error));
     let socket = endpoint.open(deadline).map_err(|error| {
         // Of itself the system gives up with the same word.
-        let over = deadline.left().err().map(ConnectProblem::from_io);
+        let over = deadline.left().err().map(|over| not_in_time(over, options));
         Failure::lasting(over.unwrap_or(ConnectProblem::Unreachable(error)))
     })?;
     watch_peer(&socket, options.keepalives, options.tcp_user_timeout).map_err(lost)?;
@@ -183,6 +183,15 @@ fn limit(options: &ConnectOptions) -> Option<Duration> {
     options.connect_timeout.into_iter().chain(options.patience.limit()).min()
 }
 
+/// What went wrong while waiting for the server, which is doubted if it didn't answer in time.
+fn not_in_time(error: io::Error, options: &ConnectOptions) -> ConnectProblem {
+    // A limit that the user has chosen says nothing of the server.
+    if error.kind() == io::ErrorKind::TimedOut && options.connect_timeout.is_none() {
+        options.patience.doubt();
+    }
+    ConnectProblem::from_io(error)
+}
+
 /// Sends the start-up packet and answers until the session waits for queries.
 fn start(
     socket: &mut Socket,
@@ -201,7 +210,7 @@ fn start(
         out.clear();
         let count = deadline
             .read(socket, &mut buffer)
-            .map_err(|error| Failure::lasting(ConnectProblem::from_io(error)))?;
+            .map_err(|error| Failure::lasting(not_in_time(error, options)))?;
         if count == 0 {
             return Err(Failure::lasting(ConnectProblem::Closed));
         }

@@ -20,6 +20,9 @@ use crate::{
 /// some kilobytes.
 const ANSWER_LIMIT: usize = 64 << 20;
 
+/// How long a server may take to be told that nobody waits for its answer.
+const CANCEL_LIMIT: Duration = Duration::from_secs(1);
+
 /// Bytes of COPY data that are collected before they are sent.
 const COPY_CHUNK: usize = 128 * 1024;
 
@@ -218,7 +221,7 @@ impl Connection {
 
     /// The call that begins now ends then.
     fn deadline(&self) -> Deadline {
-        let limit = self.timeout.or_else(|| self.patience.limit());
+        let limit = self.timeout.into_iter().chain(self.patience.limit()).min();
         Deadline::after(limit, &self.patience)
     }
 
@@ -329,10 +332,19 @@ impl Connection {
 
     fn lost(&mut self, error: io::Error, deadline: &Deadline) -> Error {
         self.broken = true;
-        match error.kind() {
-            io::ErrorKind::TimedOut if deadline.left().is_err() => Error::Timeout(deadline.limit()),
+        let error = match error.kind() {
+            io::ErrorKind::TimedOut if deadline.left().is_err() => {
+                // A limit that the caller has chosen says nothing of the server.
+                if self.timeout.is_none() {
+                    self.patience.doubt();
+                }
+                Error::Timeout(deadline.limit())
+            }
             io::ErrorKind::Interrupted => Error::Interrupted,
-            _ => Error::Lost(error),
-        }
+            _ => return Error::Lost(error),
+        };
+        // Nobody waits any more for what the server is doing, and it may hold locks. If it can't be told, so be it.
+        let _ = self.cancel.cancel_within(CANCEL_LIMIT);
+        error
     }
 }

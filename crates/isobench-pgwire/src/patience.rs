@@ -12,6 +12,10 @@ const SHORTEST_LIMIT: Duration = Duration::from_mins(2);
 /// How many times longer than the longest call before measuring a later one may take.
 const LIMIT_FACTOR: u32 = 10;
 
+/// The same two for a server that hasn't answered in time already.
+const DOUBTFUL_LIMIT: Duration = Duration::from_secs(10);
+const DOUBTFUL_FACTOR: u32 = 2;
+
 /// What a call may still take after the first request to hurry.
 const HURRY: Duration = Duration::from_secs(10);
 
@@ -20,9 +24,11 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 /// How long blocking calls wait, shared by its clones.
 ///
-/// Before measuring begins, a call takes as long as it takes: tables may be large. From [`Patience::measuring`] on, a call
-/// may take two minutes, or ten times as long as the longest one before, whichever is longer; so the limit grows with
-/// the tables. A request to hurry ([`Patience::hurry`]) bounds every call, also one that is waiting at that moment.
+/// Before measuring begins, a call takes as long as it takes: tables may be large. Once calls are limited
+/// ([`Patience::set_limited`]), one may take two minutes, or ten times as long as the longest one without limit, whichever is
+/// longer; so the limit grows with the tables. After a call that wasn't answered in time it is ten seconds, or twice as long as the
+/// longest one, until one is answered. A request to hurry ([`Patience::hurry`]) bounds every call, also one that is
+/// waiting at that moment.
 ///
 /// It isn't a part of where a connection leads to, so it makes no difference between two values of connection options.
 #[derive(Clone, Debug, Default)]
@@ -40,8 +46,10 @@ struct Shared {
     /// When the first request came, in nanoseconds since `origin`.
     requested: AtomicU64,
     origin: Origin,
-    measuring: AtomicBool,
-    /// The longest call before measuring, ns.
+    limited: AtomicBool,
+    /// The last call wasn't answered in time.
+    doubted: AtomicBool,
+    /// The longest call without a limit, ns.
     longest: AtomicU64,
 }
 
@@ -80,9 +88,14 @@ impl Patience {
         self.shared.requests.load(Ordering::Acquire)
     }
 
-    /// From now on calls have a limit.
-    pub fn measuring(&self) {
-        self.shared.measuring.store(true, Ordering::Relaxed);
+    /// From now on calls have a limit, or none.
+    pub fn set_limited(&self, limited: bool) {
+        self.shared.limited.store(limited, Ordering::Relaxed);
+    }
+
+    /// The server may not answer any more: the next call is to find that out soon.
+    pub fn doubt(&self) {
+        self.shared.doubted.store(true, Ordering::Relaxed);
     }
 
     /// The same patience for calls none of which lasts beyond an instant; `None` changes nothing.
@@ -95,13 +108,19 @@ impl Patience {
     /// The longest that a call may take; `None`: as long as it takes.
     pub fn limit(&self) -> Option<Duration> {
         let longest = Duration::from_nanos(self.shared.longest.load(Ordering::Relaxed));
-        let measuring = self.shared.measuring.load(Ordering::Relaxed);
-        measuring.then(|| SHORTEST_LIMIT.max(longest.saturating_mul(LIMIT_FACTOR)))
+        let (least, factor) = if self.shared.doubted.load(Ordering::Relaxed) {
+            (DOUBTFUL_LIMIT, DOUBTFUL_FACTOR)
+        } else {
+            (SHORTEST_LIMIT, LIMIT_FACTOR)
+        };
+        let limited = self.shared.limited.load(Ordering::Relaxed);
+        limited.then(|| least.max(longest.saturating_mul(factor)))
     }
 
-    /// A call took so long and ended well.
+    /// A call was answered after this time.
     pub(crate) fn took(&self, time: Duration) {
-        if !self.shared.measuring.load(Ordering::Relaxed) {
+        self.shared.doubted.store(false, Ordering::Relaxed);
+        if !self.shared.limited.load(Ordering::Relaxed) {
             self.shared.longest.fetch_max(nanos(time), Ordering::Relaxed);
         }
     }
@@ -138,14 +157,18 @@ mod tests {
         let patience = Patience::default();
         assert_eq!(patience.limit(), None);
         patience.took(Duration::from_secs(3));
-        patience.clone().measuring();
+        patience.clone().set_limited(true);
         assert_eq!(patience.limit(), Some(SHORTEST_LIMIT));
         let patience = Patience::default();
         patience.took(Duration::from_mins(1));
         patience.took(Duration::from_secs(3));
-        patience.measuring();
+        patience.set_limited(true);
         patience.took(Duration::from_hours(1));
-        assert_eq!(patience.limit(), Some(Duration::from_mins(10)), "what comes later doesn't count");
+        assert_eq!(patience.limit(), Some(Duration::from_mins(10)), "what has a limit doesn't count");
+        patience.doubt();
+        assert_eq!(patience.limit(), Some(Duration::from_mins(2)), "a server that is silent gets less");
+        patience.took(Duration::ZERO);
+        assert_eq!(patience.limit(), Some(Duration::from_mins(10)), "until it answers");
     }
 
     #[test]

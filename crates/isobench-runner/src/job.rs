@@ -191,3 +191,23 @@ impl Job {
             .map_or_else(String::new, |at| format!("{}:{}: {}", script.name, at.line, at.text.trim_end()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
+
+    use super::*;
+    use crate::program::ErrorClass;
+
+    #[test]
+    fn the_more_clients_the_less_each_keeps() {
+        for (clients, most) in [(1, 256 << 20), (4, 256 << 20), (64, 16 << 20), (1_000_000, 64 << 10)] {
+            let mut symbols = Symbols::new();
+            let script = parse("test.sql", "SELECT 1;", &mut symbols).expect("a script");
+            let mix = Mix::new(vec![Weighted { script, weight: 1 }]).expect("a mix");
+            let workload = Workload { mix, variables: Variables::new(&symbols), symbols };
+            let spec = RunSpec { clients, ..RunSpec::default() };
+            assert_eq!(Job::new(spec, workload, Box::new(|_| ErrorClass::Other)).most_kept(), most);
+        }
+    }
+}

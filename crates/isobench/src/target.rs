@@ -3,11 +3,12 @@
 //! Not here: what is measured there.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use isobench_database::{Database, Namespace, detect, environment, relation_sizes, settings};
 use isobench_observer::LocalServer;
 use isobench_pgserver::{MajorVersion, Server, ServerOptions};
-use isobench_pgwire::{Address, ConnectOptions, Connection, Given, Host, process_environment};
+use isobench_pgwire::{Address, ConnectOptions, Connection, Given, Host, Patience, process_environment};
 use isobench_report as report;
 use isobench_runner::Control;
 
@@ -42,6 +43,7 @@ impl Target {
         clients: usize,
     ) -> Outcome<(Target, Arc<Control>)> {
         let given = given(connection, database);
+        let control = Arc::new(Control::new());
         if is_named(&given) {
             if embedded.any() {
                 return Err(Failure::setup(
@@ -49,13 +51,16 @@ impl Target {
                      is named by option or environment; leave out one or the other",
                 ));
             }
-            let options = ConnectOptions::resolve(&given, &process_environment).map_err(Failure::setup)?;
+            let mut options = ConnectOptions::resolve(&given, &process_environment).map_err(Failure::setup)?;
+            options.patience = control.patience().clone();
             let target = Target::new(None, options, Vec::new())?;
-            return Ok((target, interrupt::watch()?));
+            interrupt::watch(&control)?;
+            return Ok((target, control));
         }
         enough_connections(embedded, clients)?;
-        let control = interrupt::watch()?;
-        Ok((Target::start(embedded)?, control))
+        interrupt::watch(&control)?;
+        let target = interrupt::blame(&control, Target::start(embedded, &control))?;
+        Ok((target, control))
     }
 
     /// The servers of a plan: the named one, or an embedded one of each version (of whichever there is, without versions), all of
@@ -77,13 +82,13 @@ impl Target {
         let (target, control) = Target::find(connection, None, &at(first), clients)?;
         let mut targets = vec![target];
         for version in rest {
-            targets.push(Target::start(&at(version))?);
+            targets.push(interrupt::blame(&control, Target::start(&at(version), &control))?);
         }
         Ok((targets, control))
     }
 
     /// Starts an embedded server.
-    fn start(embedded: &EmbeddedOptions) -> Outcome<Target> {
+    fn start(embedded: &EmbeddedOptions, control: &Control) -> Outcome<Target> {
         let server = start(embedded)?;
         eprintln!(
             "no server is named, so this uses an embedded PostgreSQL {} ({}), {}; fsync is {}",
@@ -92,7 +97,8 @@ impl Target {
             if embedded.settings.is_empty() { "default settings" } else { "settings as given" },
             setting_of(embedded, "fsync").unwrap_or("on"),
         );
-        let options = embedded_options(&server);
+        let mut options = embedded_options(&server);
+        options.patience = control.patience().clone();
         Target::new(Some(server), options, embedded.settings.clone())
     }
 
@@ -238,6 +244,19 @@ pub struct Connector {
 }
 
 impl Connector {
+    /// How long its sessions wait for the server.
+    pub fn patience(&self) -> &Patience {
+        &self.options.patience
+    }
+
+    /// The same for sessions that are opened, and used by blocking calls, within this time; `None`: as long as it takes.
+    pub fn within(&self, limit: Option<Duration>) -> Connector {
+        let mut within = self.clone();
+        let end = limit.and_then(|limit| Instant::now().checked_add(limit));
+        within.options.patience = self.options.patience.until(end);
+        within
+    }
+
     /// Opens a session in the place where the tables are.
     ///
     /// # Errors
