@@ -8,6 +8,7 @@ mod output;
 mod books;
 mod cell;
 mod commands;
+mod destination;
 mod display;
 mod environment;
 mod failure;

@@ -122,7 +122,8 @@ pub fn advice(code: Option<SqlState>) -> String {
 }
 
 /// What to do where there are no threads.
-pub const FEWER_THREADS: &str = "\nuse fewer worker threads (--jobs), or raise the limit of processes (ulimit -u) or memory (ulimit -v)";
+pub const FEWER_THREADS: &str =
+    "\nuse fewer worker threads (--jobs), or raise the limit of processes (ulimit -u) or memory (ulimit -v)";
 
 fn explain(error: &OpenError<Error>, clients: usize) -> Failure {
     let code = match error {

@@ -51,7 +51,8 @@ impl Target {
                      is named by option or environment; leave out one or the other",
                 ));
             }
-            let mut options = ConnectOptions::resolve(&given, &process_environment).map_err(Failure::setup)?;
+            let mut options =
+                ConnectOptions::resolve(&given, &process_environment).map_err(Failure::setup)?;
             options.patience = control.patience().clone();
             let target = Target::new(None, options, Vec::new())?;
             interrupt::watch(&control)?;

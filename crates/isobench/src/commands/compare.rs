@@ -16,6 +16,7 @@ use isobench_runner::Control;
 use self::course::{Course, level_check};
 use self::files::Files;
 use crate::cell::Bench;
+use crate::destination::check_folder;
 use crate::environment::now;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt;
@@ -102,6 +103,11 @@ fn judging(options: &CompareOptions, plan: &Plan) -> Outcome<Option<Judging>> {
              use a checked workload (isobench workloads), or annotate the scripts with lines --@",
             plan.sources.name()
         )));
+    }
+    if let Some(folder) = options.history.as_deref().filter(|_| observed) {
+        check_folder(folder).map_err(|error| {
+            Failure::setup(format!("--history: could not make the folder \"{}\": {error}", folder.display()))
+        })?;
     }
     Ok(observed
         .then(|| Judging { folder: options.history.clone(), window: options.window.map(NonZeroUsize::get) }))

@@ -19,6 +19,7 @@ use isobench_script::find_builtin;
 
 use crate::books::Books;
 use crate::cell::no_threads;
+use crate::destination::{Kind, check_file};
 use crate::environment::{client, now};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt;
@@ -49,6 +50,11 @@ pub fn run(options: &RunOptions) -> Outcome {
         return Ok(());
     }
     let settings = Settings::resolve(options)?;
+    for (option, path, kind) in
+        [("--json", &options.json, Kind::Result), ("--history", &options.history, Kind::History)]
+    {
+        path.iter().try_for_each(|path| check_file(option, path, kind))?;
+    }
     let (target, control) =
         Target::find(&options.connection, options.database.as_deref(), &options.embedded, options.client)?;
     let outcome = measure(options, &settings, &target, &control);
