@@ -99,7 +99,7 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
         let begin = (processes.cpu().unwrap_or_default(), cpu_of(&own));
         let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
         let report = |event| eprintln!("{event:?}");
-        let outcome = fleet.run(&job, Stop::Time(plan.time), &Control::new(), &report, watch, &mut []);
+        let outcome = fleet.run(&job, Stop::Time(plan.time), &Control::new(), &report, watch, &mut [])?;
         let (cpu, own) = (processes.cpu().unwrap_or_default() - begin.0, cpu_of(&own) - begin.1);
         if observed {
             observer.end();

@@ -6,9 +6,9 @@
 //! module keeps open, tells the two apart. What was made is removed on release and on drop, so also on the way
 //! out after Ctrl-C or a panic.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use isobench_pgwire::{ConnectOptions, Connection, SqlState};
+use isobench_pgwire::{ConnectOptions, Connection, Patience, SqlState};
 
 use crate::error::Error;
 use crate::pooling::require_sessions;
@@ -106,6 +106,20 @@ impl Connector {
     /// Into whatever place the connection's own settings lead: on a server of our own, or in the user's tables.
     pub fn wherever(options: ConnectOptions) -> Connector {
         Connector { options, home: None }
+    }
+
+    /// How long its sessions wait for the server.
+    pub fn patience(&self) -> &Patience {
+        &self.options.patience
+    }
+
+    /// The same for sessions that are opened, and used by blocking calls, within this time; `None`: as long as it takes.
+    #[must_use]
+    pub fn within(&self, limit: Option<Duration>) -> Connector {
+        let mut within = self.clone();
+        let end = limit.and_then(|limit| Instant::now().checked_add(limit));
+        within.options.patience = self.options.patience.until(end);
+        within
     }
 
     /// Opens a session in the place. Where the place is one of our own, the session itself has said so before anything else is sent.

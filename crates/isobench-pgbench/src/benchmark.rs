@@ -74,7 +74,7 @@ impl Prepared {
         };
         let reconnect = login.clone();
         let job = Job::new(spec(common.debug, &options), workload, Box::new(classify))
-            .reconnecting(Box::new(move || reconnect.open()));
+            .reconnecting(Box::new(move |_| reconnect.open()));
         Ok(Prepared { console, version: common.version, job, login, tables, stop, options })
     }
 
@@ -97,6 +97,7 @@ impl Prepared {
             },
         };
         let outcome = fleet.run(&self.job, self.stop, &control, &report, watch, logs.observers());
+        let outcome = outcome.map_err(Message::error)?;
         let connecting = fleet.connecting();
         drop(fleet);
         if let Err(error) = logs.finish() {
@@ -127,7 +128,7 @@ impl Prepared {
         let opened = Fleet::open(&self.job, &connect);
         opened.map(|(fleet, _)| fleet).map_err(|error| match error {
             OpenError::Session(message) => message,
-            OpenError::EventLoop(..) => Message::error(error),
+            OpenError::EventLoop(..) | OpenError::Threads(_) => Message::error(error),
         })
     }
 

@@ -23,14 +23,16 @@ impl Interrupt {
             .map_err(|error| format!("could not watch for signals: {error}"))?;
         let came = Arc::new(AtomicI32::new(0));
         let (note, control) = (Arc::clone(&came), Arc::clone(control));
-        thread::spawn(move || {
+        let watcher = move || {
             for signal in signals.forever() {
                 if note.swap(signal, Ordering::Relaxed) != 0 {
                     die(signal);
                 }
                 control.request(Urgency::Now);
             }
-        });
+        };
+        let thread = thread::Builder::new().spawn(watcher);
+        thread.map_err(|error| format!("could not watch for signals: {error}"))?;
         Ok(Interrupt(came))
     }
 

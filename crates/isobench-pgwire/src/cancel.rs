@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::connect::encryption;
 use crate::endpoint::Endpoint;
 use crate::frontend;
+use crate::patience::Patience;
 use crate::socket::Deadline;
 use crate::tls::TlsClient;
 
@@ -50,16 +51,22 @@ impl CancelToken {
     ///
     /// The server can't be reached, or sent no key at start-up (`Unsupported`).
     pub fn cancel(&self) -> io::Result<()> {
+        self.cancel_within(self.limit)
+    }
+
+    /// The same, within this time.
+    pub(crate) fn cancel_within(&self, limit: Duration) -> io::Result<()> {
         if self.key.is_empty() {
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 "the server sent no key for cancel requests",
             ));
         }
-        let deadline = Deadline::after(Some(self.limit));
-        let mut socket = self.endpoint.open(Some(self.limit))?;
+        // Whoever cancels is in a hurry already.
+        let deadline = Deadline::after(Some(limit), &Patience::default());
+        let mut socket = self.endpoint.open(&deadline)?;
         if let Some(client) = &self.encryption {
-            socket = encryption::secure_again(socket, client, deadline)
+            socket = encryption::secure_again(socket, client, &deadline)
                 .map_err(|problem| io::Error::other(problem.to_string()))?;
         }
         let mut request = Vec::with_capacity(16);

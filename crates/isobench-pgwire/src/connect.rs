@@ -4,6 +4,7 @@ pub(crate) mod encryption;
 mod error;
 
 use std::io;
+use std::time::Duration;
 
 use self::encryption::{Secured, Way};
 pub use self::error::{ConnectError, ConnectProblem, FailedAttempt};
@@ -12,6 +13,7 @@ use crate::config::{Host, TargetSessionAttrs};
 use crate::connection::Connection;
 use crate::endpoint::{Endpoint, watch_peer};
 use crate::frame::FrameBuffer;
+use crate::patience::Patience;
 use crate::socket::{Deadline, Socket};
 use crate::startup::{Session, Startup, StartupError, StartupProgress};
 use crate::tls::Protection;
@@ -19,6 +21,9 @@ use crate::{ConnectOptions, ServerError, SqlState};
 
 /// The largest message accepted before the peer has proved to be a server: its errors and parameters fit by far.
 const STARTUP_LIMIT: usize = 1 << 20;
+
+/// The most bytes accepted before a session waits for queries, all messages together.
+const STARTUP_TOTAL: usize = 16 << 20;
 
 /// A session that waits for queries.
 #[derive(Debug)]
@@ -34,6 +39,8 @@ pub struct Established {
     /// Bytes received after the last message that was dealt with; nearly always empty. They belong before the
     /// first read: feed them to the [`FrameBuffer`].
     pub pending: Vec<u8>,
+    /// How long blocking calls of the session wait.
+    pub patience: Patience,
 }
 
 impl Established {
@@ -145,14 +152,12 @@ fn connect_in_one_way(
     kind: TargetSessionAttrs,
     way: Way,
 ) -> Result<Established, Failure> {
-    let deadline = Deadline::after(options.connect_timeout);
+    let deadline = &Deadline::after(limit(options), &options.patience);
     let lost = |error| Failure::lasting(ConnectProblem::Lost(error));
-    let socket = endpoint.open(options.connect_timeout).map_err(|error| match error.kind() {
-        // A Unix socket says WouldBlock when its limit is over.
-        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock if options.connect_timeout.is_some() => {
-            Failure::lasting(ConnectProblem::Timeout)
-        }
-        _ => Failure::lasting(ConnectProblem::Unreachable(error)),
+    let socket = endpoint.open(deadline).map_err(|error| {
+        // Of itself the system gives up with the same word.
+        let over = deadline.left().err().map(|over| not_in_time(over, options));
+        Failure::lasting(over.unwrap_or(ConnectProblem::Unreachable(error)))
     })?;
     watch_peer(&socket, options.keepalives, options.tcp_user_timeout).map_err(lost)?;
     let Secured { mut socket, protection, client } =
@@ -160,15 +165,31 @@ fn connect_in_one_way(
     let differs = way == Way::Plain || protection != Protection::None;
     let (session, pending) = start(&mut socket, options, host, protection, deadline)
         .map_err(|failure| Failure { other_way: failure.other_way && differs, ..failure })?;
-    if options.connect_timeout.is_some() {
-        socket.set_read_timeout(None).map_err(lost)?;
-        socket.set_write_timeout(None).map_err(lost)?;
-    }
     let cancel =
         CancelToken::new(endpoint.clone(), session.pid, session.key, options.connect_timeout, client);
-    let established =
-        Established { socket, parameters: session.parameters, cancel, notices: session.notices, pending };
+    let established = Established {
+        socket,
+        parameters: session.parameters,
+        cancel,
+        notices: session.notices,
+        pending,
+        patience: options.patience.clone(),
+    };
     check_kind(established, kind, deadline).map_err(Failure::lasting)
+}
+
+/// How long connecting to one address may take.
+fn limit(options: &ConnectOptions) -> Option<Duration> {
+    options.connect_timeout.into_iter().chain(options.patience.limit()).min()
+}
+
+/// What went wrong while waiting for the server, which is doubted if it didn't answer in time.
+fn not_in_time(error: io::Error, options: &ConnectOptions) -> ConnectProblem {
+    // A limit that the user has chosen says nothing of the server.
+    if error.kind() == io::ErrorKind::TimedOut && options.connect_timeout.is_none() {
+        options.patience.doubt();
+    }
+    ConnectProblem::from_io(error)
 }
 
 /// Sends the start-up packet and answers until the session waits for queries.
@@ -177,20 +198,25 @@ fn start(
     options: &ConnectOptions,
     host: &Host,
     protection: Protection,
-    deadline: Deadline,
+    deadline: &Deadline,
 ) -> Result<(Session, Vec<u8>), Failure> {
     let mut out = Vec::new();
     let mut startup = Startup::for_host(options, host, &mut out).over(protection);
     let mut frames = FrameBuffer::with_limit(STARTUP_LIMIT);
     let mut buffer = [0; 4096];
+    let mut total = 0;
     loop {
         deadline.write_all(socket, &out).or_else(prefer_answer).map_err(Failure::lasting)?;
         out.clear();
         let count = deadline
             .read(socket, &mut buffer)
-            .map_err(|error| Failure::lasting(ConnectProblem::from_io(error)))?;
+            .map_err(|error| Failure::lasting(not_in_time(error, options)))?;
         if count == 0 {
             return Err(Failure::lasting(ConnectProblem::Closed));
+        }
+        total += count;
+        if total > STARTUP_TOTAL {
+            return Err(Failure::lasting(ConnectProblem::Startup(StartupError::TooMuch(STARTUP_TOTAL))));
         }
         let mut arrived = frames.feed(&buffer[..count]);
         while let Some(frame) = arrived.next().map_err(|error| {
@@ -230,7 +256,7 @@ fn prefer_answer(error: io::Error) -> Result<(), ConnectProblem> {
 fn check_kind(
     session: Established,
     kind: TargetSessionAttrs,
-    deadline: Deadline,
+    deadline: &Deadline,
 ) -> Result<Established, ConnectProblem> {
     // The reported parameters (PostgreSQL 14 and later), the query for others, the value that is wanted, what to say.
     let writable = ["default_transaction_read_only", "in_hot_standby"];

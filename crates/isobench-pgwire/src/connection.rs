@@ -8,12 +8,20 @@ use std::time::Duration;
 use self::answer::{Answer, Next};
 pub use self::answer::{Completed, Rows};
 use crate::backend::{self, Message};
+use crate::patience::Patience;
 use crate::socket::{Deadline, Socket};
-use crate::startup::Session;
+use crate::startup::{Notices, Session};
 use crate::{
     CancelToken, ConnectOptions, Error, Established, FrameBuffer, ServerError, TransactionStatus, connect,
     frontend,
 };
+
+/// The most bytes that are kept of the answer to one query, and the largest message. Administrative queries have answers of
+/// some kilobytes.
+const ANSWER_LIMIT: usize = 64 << 20;
+
+/// How long a server may take to be told that nobody waits for its answer.
+const CANCEL_LIMIT: Duration = Duration::from_secs(1);
 
 /// Bytes of COPY data that are collected before they are sent.
 const COPY_CHUNK: usize = 128 * 1024;
@@ -29,11 +37,10 @@ pub struct Connection {
     out: Vec<u8>,
     status: TransactionStatus,
     parameters: Vec<(String, String)>,
-    notices: Vec<ServerError>,
+    notices: Notices,
     cancel: CancelToken,
     timeout: Option<Duration>,
-    /// The socket may have limits from an earlier timeout.
-    limited: bool,
+    patience: Patience,
     /// Set when the session is of no further use.
     broken: bool,
     /// Transactions that ended well.
@@ -52,7 +59,7 @@ impl Connection {
 
     /// Goes on with a session that was opened elsewhere and waits for queries outside a transaction.
     pub fn from_established(session: Established) -> Self {
-        let mut frames = FrameBuffer::new();
+        let mut frames = FrameBuffer::with_limit(ANSWER_LIMIT);
         drop(frames.feed(&session.pending));
         Self {
             socket: session.socket,
@@ -61,10 +68,10 @@ impl Connection {
             out: Vec::new(),
             status: TransactionStatus::Idle,
             parameters: session.parameters,
-            notices: session.notices,
+            notices: session.notices.into(),
             cancel: session.cancel,
             timeout: None,
-            limited: false,
+            patience: session.patience,
             broken: false,
             committed: 0,
         }
@@ -106,7 +113,7 @@ impl Connection {
     ///
     /// The server's error, a lost connection, or [`Error::NotCopyIn`] (the statement was run nevertheless).
     pub fn copy_in(&mut self, sql: &str, fill: &mut dyn FnMut(&mut Vec<u8>) -> bool) -> Result<u64, Error> {
-        let deadline = Deadline::after(self.timeout);
+        let deadline = &self.deadline();
         let mut answer = Answer::new(false);
         self.send_query(sql, deadline)?;
         if self.receive(&mut answer, deadline)? == Next::Ready {
@@ -136,6 +143,7 @@ impl Connection {
             }
         }
         let answer = answer.finish()?;
+        self.patience.took(deadline.elapsed());
         Ok(answer.completed.iter().filter_map(Completed::rows).sum())
     }
 
@@ -155,9 +163,9 @@ impl Connection {
         self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The notices since the last call (at most 1,000).
+    /// The notices since the last call (at most 1,000, and at most 1 MiB of them; the others are left out).
     pub fn take_notices(&mut self) -> Vec<ServerError> {
-        std::mem::take(&mut self.notices)
+        self.notices.take()
     }
 
     /// Cancels what this session is running, from another thread.
@@ -168,7 +176,6 @@ impl Connection {
     /// Bounds how long each of the following calls may take; after [`Error::Timeout`] the session is of no further use.
     pub fn set_timeout(&mut self, limit: Option<Duration>) {
         self.timeout = limit;
-        self.limited |= limit.is_some();
     }
 
     /// Whether the session is of no further use.
@@ -177,18 +184,14 @@ impl Connection {
     }
 
     /// Hands the session on, for instance to an event loop.
-    pub fn into_established(self) -> Established {
-        if self.limited {
-            // Should this fail, the socket is broken, which shows at its first use.
-            let _ = self.socket.set_read_timeout(None);
-            let _ = self.socket.set_write_timeout(None);
-        }
+    pub fn into_established(mut self) -> Established {
         Established {
             pending: self.frames.pending().to_vec(),
             socket: self.socket,
             parameters: self.parameters,
             cancel: self.cancel,
-            notices: self.notices,
+            notices: self.notices.take(),
+            patience: self.patience,
         }
     }
 
@@ -204,30 +207,37 @@ impl Connection {
 
     /// Runs statements and reads the whole answer.
     fn run(&mut self, sql: &str, keep_rows: bool) -> Result<Answer, Error> {
-        let deadline = Deadline::after(self.timeout);
+        let deadline = &self.deadline();
         let mut answer = Answer::new(keep_rows);
         self.send_query(sql, deadline)?;
         while self.receive(&mut answer, deadline)? == Next::CopyIn {
             self.refuse_copy(deadline)?;
         }
         let answer = answer.finish()?;
+        self.patience.took(deadline.elapsed());
         self.committed += u64::from(self.status == TransactionStatus::Idle);
         Ok(answer)
     }
 
-    fn send_query(&mut self, sql: &str, deadline: Deadline) -> Result<(), Error> {
+    /// The call that begins now ends then.
+    fn deadline(&self) -> Deadline {
+        let limit = self.timeout.into_iter().chain(self.patience.limit()).min();
+        Deadline::after(limit, &self.patience)
+    }
+
+    fn send_query(&mut self, sql: &str, deadline: &Deadline) -> Result<(), Error> {
         self.out.clear();
         frontend::query(&mut self.out, sql.as_bytes());
         self.flush(deadline)
     }
 
     /// Answers a COPY FROM STDIN for which there are no data.
-    fn refuse_copy(&mut self, deadline: Deadline) -> Result<(), Error> {
+    fn refuse_copy(&mut self, deadline: &Deadline) -> Result<(), Error> {
         frontend::copy_fail(&mut self.out, "no data are available for COPY FROM STDIN here");
         self.flush(deadline)
     }
 
-    fn flush(&mut self, deadline: Deadline) -> Result<(), Error> {
+    fn flush(&mut self, deadline: &Deadline) -> Result<(), Error> {
         let result = if self.broken {
             Err(io::ErrorKind::NotConnected.into())
         } else {
@@ -238,12 +248,12 @@ impl Connection {
             Ok(()) => Ok(()),
             // The reason may be waiting in a message of the server.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            Err(error) => Err(self.lost(error)),
+            Err(error) => Err(self.lost(error, deadline)),
         }
     }
 
     /// Reads messages up to ReadyForQuery or to the server's wish for COPY data.
-    fn receive(&mut self, answer: &mut Answer, deadline: Deadline) -> Result<Next, Error> {
+    fn receive(&mut self, answer: &mut Answer, deadline: &Deadline) -> Result<Next, Error> {
         let mut count = 0;
         loop {
             if let Some(next) = self.take_frames(count, answer)? {
@@ -258,7 +268,7 @@ impl Connection {
     }
 
     /// Deals with what has arrived already, without waiting. Whether that was the end of the answer.
-    fn receive_arrived(&mut self, answer: &mut Answer, deadline: Deadline) -> Result<bool, Error> {
+    fn receive_arrived(&mut self, answer: &mut Answer, deadline: &Deadline) -> Result<bool, Error> {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         while self.socket.has_buffered()
@@ -273,16 +283,16 @@ impl Connection {
         Ok(false)
     }
 
-    fn read(&mut self, deadline: Deadline) -> Result<usize, Error> {
+    fn read(&mut self, deadline: &Deadline) -> Result<usize, Error> {
         let result = if self.broken {
             Err(io::ErrorKind::NotConnected.into())
         } else {
             deadline.read(&mut self.socket, &mut self.buffer)
         };
         match result {
-            Ok(0) => Err(self.lost(io::ErrorKind::UnexpectedEof.into())),
+            Ok(0) => Err(self.lost(io::ErrorKind::UnexpectedEof.into(), deadline)),
             Ok(count) => Ok(count),
-            Err(error) => Err(self.lost(error)),
+            Err(error) => Err(self.lost(error, deadline)),
         }
     }
 
@@ -303,8 +313,12 @@ impl Connection {
                 Ok(Message::ParameterStatus { name, value }) => {
                     Session::set_parameter(&mut self.parameters, &name, &value);
                 }
-                Ok(Message::NoticeResponse(notice)) => Session::add_notice(&mut self.notices, notice),
-                Ok(message) => match answer.take(frame.tag, &message) {
+                Ok(Message::NoticeResponse(notice)) => self.notices.add(notice, frame.body.len()),
+                Ok(message) => match answer.take(frame, &message) {
+                    Ok(None) if answer.kept > ANSWER_LIMIT => {
+                        self.broken = true;
+                        return Err(Error::TooLarge(ANSWER_LIMIT));
+                    }
                     Ok(None) => {}
                     Ok(next) => return Ok(next),
                     Err(error) => break Err(error),
@@ -316,11 +330,21 @@ impl Connection {
         result.map_err(Error::from)
     }
 
-    fn lost(&mut self, error: io::Error) -> Error {
+    fn lost(&mut self, error: io::Error, deadline: &Deadline) -> Error {
         self.broken = true;
-        match (error.kind(), self.timeout) {
-            (io::ErrorKind::TimedOut, Some(limit)) => Error::Timeout(limit),
-            _ => Error::Lost(error),
-        }
+        let error = match error.kind() {
+            io::ErrorKind::TimedOut if deadline.left().is_err() => {
+                // A limit that the caller has chosen says nothing of the server.
+                if self.timeout.is_none() {
+                    self.patience.doubt();
+                }
+                Error::Timeout(deadline.limit())
+            }
+            io::ErrorKind::Interrupted => Error::Interrupted,
+            _ => return Error::Lost(error),
+        };
+        // Nobody waits any more for what the server is doing, and it may hold locks. If it can't be told, so be it.
+        let _ = self.cancel.cancel_within(CANCEL_LIMIT);
+        error
     }
 }

@@ -9,10 +9,12 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::event::PollFlags;
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
 use crate::config::{Host, Keepalives};
-use crate::socket::Socket;
+use crate::socket::{Deadline, Socket};
 
 /// One place to connect to.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -63,14 +65,11 @@ impl Endpoint {
     }
 
     /// Opens a blocking socket to it.
-    pub(crate) fn open(&self, limit: Option<Duration>) -> io::Result<Socket> {
+    pub(crate) fn open(&self, deadline: &Deadline) -> io::Result<Socket> {
         match self {
-            Self::Unix(path) => open_unix(path, limit).map(Socket::Unix),
+            Self::Unix(path) => open_unix(path, deadline).map(Socket::Unix),
             Self::Tcp { address, .. } => {
-                let stream = match limit {
-                    Some(limit) => TcpStream::connect_timeout(address, limit)?,
-                    None => TcpStream::connect(address)?,
-                };
+                let stream = open_tcp(address, deadline)?;
                 stream.set_nodelay(true)?;
                 Ok(Socket::Tcp(stream))
             }
@@ -102,8 +101,39 @@ impl fmt::Display for Endpoint {
     }
 }
 
+/// Opens a TCP connection; unlike std it can stop waiting at any time.
+fn open_tcp(address: &SocketAddr, deadline: &Deadline) -> io::Result<TcpStream> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    match rustix::net::connect(&socket, address) {
+        Ok(()) => {}
+        Err(Errno::INPROGRESS | Errno::INTR) => finish(&socket, deadline)?,
+        Err(error) => return Err(error.into()),
+    }
+    let stream = TcpStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+/// Waits until a connection that is under way is there.
+fn finish(socket: &OwnedFd, deadline: &Deadline) -> io::Result<()> {
+    loop {
+        deadline.wait(socket, PollFlags::OUT)?;
+        sockopt::socket_error(socket)??;
+        match rustix::net::getpeername(socket) {
+            Ok(_) => return Ok(()),
+            Err(Errno::NOTCONN) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// How long a Unix socket waits at a time for a server whose queue of connections is full.
+const UNIX_WAIT: Duration = Duration::from_millis(100);
+
 /// Opens a Unix socket; unlike std it can stop waiting for a server whose queue of connections is full.
-fn open_unix(path: &Path, limit: Option<Duration>) -> io::Result<UnixStream> {
+fn open_unix(path: &Path, deadline: &Deadline) -> io::Result<UnixStream> {
     let address = match path.as_os_str().as_bytes() {
         #[cfg(target_os = "linux")]
         [b'@', name @ ..] => SocketAddrUnix::new_abstract_name(name)?,
@@ -111,10 +141,16 @@ fn open_unix(path: &Path, limit: Option<Duration>) -> io::Result<UnixStream> {
     };
     let socket: OwnedFd =
         rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    if limit.is_some() {
-        sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, limit)?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(UNIX_WAIT))?;
+    loop {
+        deadline.left()?;
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) => break,
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
-    rustix::net::connect(&socket, &address)?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, None)?;
     Ok(socket.into())
 }
 

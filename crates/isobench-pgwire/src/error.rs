@@ -11,6 +11,9 @@ use crate::{ConnectError, ProtocolError, ServerError, SqlState};
 pub(crate) const CLOSED: &str = "server closed the connection unexpectedly\n\tThis probably means the server terminated \
                                  abnormally\n\tbefore or while processing the request.";
 
+/// The text for a wait that somebody asked to end.
+pub(crate) const INTERRUPTED: &str = "interrupted while waiting for the server";
+
 /// What can go wrong on a blocking [`crate::Connection`].
 #[derive(Debug)]
 pub enum Error {
@@ -22,6 +25,10 @@ pub enum Error {
     Lost(io::Error),
     /// The time limit is over; the session is of no further use.
     Timeout(Duration),
+    /// Somebody asked for the end of the wait ([`crate::Patience::hurry`]); the session is of no further use.
+    Interrupted,
+    /// The answer to a query is larger than this many bytes; the session is of no further use.
+    TooLarge(usize),
     /// The peer violated the protocol; the session is of no further use.
     Protocol(ProtocolError),
     /// The statement given to `copy_in` is no COPY … FROM STDIN.
@@ -55,7 +62,12 @@ impl Error {
                     [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CONNECTION_FAILURE];
                 error.is_fatal() || endings.contains(&error.code)
             }
-            Self::Lost(_) | Self::Timeout(_) | Self::Protocol(_) | Self::Connect(_) => true,
+            Self::Lost(_)
+            | Self::Timeout(_)
+            | Self::Interrupted
+            | Self::TooLarge(_)
+            | Self::Protocol(_)
+            | Self::Connect(_) => true,
             Self::NotCopyIn => false,
         }
     }
@@ -69,6 +81,10 @@ impl fmt::Display for Error {
             Self::Lost(error) if error.kind() == io::ErrorKind::UnexpectedEof => f.write_str(CLOSED),
             Self::Lost(error) => write!(f, "lost the connection to the server: {}", errno_text(error)),
             Self::Timeout(limit) => write!(f, "the server has not answered within {limit:?}"),
+            Self::Interrupted => f.write_str(INTERRUPTED),
+            Self::TooLarge(limit) => {
+                write!(f, "the server's answer is larger than {} MiB, which is the limit", limit >> 20)
+            }
             Self::Protocol(error) => write!(f, "lost synchronization with the server: {error}"),
             Self::NotCopyIn => f.write_str("the statement is not a COPY … FROM STDIN"),
         }
@@ -82,7 +98,7 @@ impl std::error::Error for Error {
             Self::Connect(error) => Some(error),
             Self::Lost(error) => Some(error),
             Self::Protocol(error) => Some(error),
-            Self::Timeout(_) | Self::NotCopyIn => None,
+            Self::Timeout(_) | Self::Interrupted | Self::TooLarge(_) | Self::NotCopyIn => None,
         }
     }
 }

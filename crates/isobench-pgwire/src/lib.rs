@@ -32,6 +32,7 @@ mod endpoint;
 mod error;
 pub mod frame;
 pub mod frontend;
+mod patience;
 mod protocol_error;
 pub mod server;
 mod server_error;
@@ -51,6 +52,7 @@ pub use connect::{ConnectError, ConnectProblem, Established, FailedAttempt, conn
 pub use connection::{Completed, Connection, Rows};
 pub use error::Error;
 pub use frame::{Frame, FrameBuffer, Frames};
+pub use patience::Patience;
 pub use protocol_error::ProtocolError;
 pub use server_error::ServerError;
 pub use socket::Socket;

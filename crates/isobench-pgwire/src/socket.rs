@@ -6,8 +6,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags};
 
+use crate::patience::Patience;
 use crate::tls::TlsStream;
 
 /// A connected stream socket.
@@ -154,63 +157,100 @@ impl AsRawFd for Socket {
     }
 }
 
-/// A moment until which something may take; `None`: for ever.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Deadline(Option<Instant>);
+/// How long a wait lasts before it is looked whether somebody asks for its end.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// A moment until which a call may take, and whoever may ask for its end before.
+#[derive(Clone, Debug)]
+pub(crate) struct Deadline {
+    began: Instant,
+    /// `None`: as long as it takes.
+    end: Option<Instant>,
+    patience: Patience,
+    /// Requests to hurry when the call began.
+    requests: u8,
+}
 
 impl Deadline {
-    /// The moment `limit` from now.
-    pub(crate) fn after(limit: Option<Duration>) -> Self {
+    /// The call begins now and may take this long, `None` for no limit of its own, and as the patience goes.
+    pub(crate) fn after(limit: Option<Duration>, patience: &Patience) -> Self {
+        let began = Instant::now();
         // A limit so long that the clock can't express it is none.
-        Self(limit.and_then(|limit| Instant::now().checked_add(limit)))
+        let end = limit.and_then(|limit| began.checked_add(limit));
+        let end = end.into_iter().chain(patience.end()).min();
+        Self { began, end, patience: patience.clone(), requests: patience.requests() }
+    }
+
+    /// How long the call has taken so far.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// How long the call was to take at most.
+    pub(crate) fn limit(&self) -> Duration {
+        self.end.map_or(Duration::MAX, |end| end.duration_since(self.began))
     }
 
     /// What is left, `None` for no limit.
     ///
     /// # Errors
     ///
-    /// `TimedOut` when nothing is left.
-    pub(crate) fn left(self) -> io::Result<Option<Duration>> {
-        match self.0 {
-            None => Ok(None),
-            Some(end) => match end.checked_duration_since(Instant::now()) {
-                Some(left) if !left.is_zero() => Ok(Some(left)),
-                _ => Err(io::ErrorKind::TimedOut.into()),
-            },
+    /// `TimedOut` when nothing is left, `Interrupted` when somebody has asked for the end.
+    pub(crate) fn left(&self) -> io::Result<Option<Duration>> {
+        let now = Instant::now();
+        let left = |end: Option<Instant>, over: io::ErrorKind| match end {
+            Some(end) if end <= now => Err(io::Error::from(over)),
+            end => Ok(end.map(|end| end - now)),
+        };
+        let hurried = self.patience.hurried(self.began, self.requests);
+        let asked = left(hurried, io::ErrorKind::Interrupted)?;
+        let own = left(self.end, io::ErrorKind::TimedOut)?;
+        Ok(asked.into_iter().chain(own).min())
+    }
+
+    /// Waits until the socket is ready for this, or it is worth looking again.
+    ///
+    /// # Errors
+    ///
+    /// As [`Deadline::left`], or what the system says.
+    pub(crate) fn wait(&self, socket: impl AsFd, wanted: PollFlags) -> io::Result<()> {
+        let slice = self.left()?.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY));
+        let slice = Timespec { tv_sec: 0, tv_nsec: slice.subsec_nanos().max(1).into() };
+        match poll(&mut [PollFd::new(&socket, wanted)], Some(&slice)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 
     /// Reads what has arrived, waiting for the first byte at most until then. 0: the peer has closed.
-    pub(crate) fn read(self, socket: &mut Socket, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn read(&self, socket: &mut Socket, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            if let Some(left) = self.left()? {
-                socket.set_read_timeout(Some(left))?;
-            }
-            match socket.read(buffer) {
-                Err(error) if is_retried(&error) => {}
+            // Looked at each time: a peer that never stops sending is no reason to go on for ever.
+            self.left()?;
+            match socket.receive_now(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.wait(&*socket, PollFlags::IN)?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 result => return result,
             }
         }
     }
 
     /// Writes all bytes, at most until then.
-    pub(crate) fn write_all(self, socket: &mut Socket, mut bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write_all(&self, socket: &mut Socket, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            if let Some(left) = self.left()? {
-                socket.set_write_timeout(Some(left))?;
-            }
-            match socket.write(bytes) {
+            self.left()?;
+            match socket.send_now(bytes) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => bytes = &bytes[count..],
-                Err(error) if is_retried(&error) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.wait(&*socket, PollFlags::OUT)?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
         Ok(())
     }
-}
-
-/// A signal came, or the socket's own time limit is over, about which the deadline decides.
-fn is_retried(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
 }

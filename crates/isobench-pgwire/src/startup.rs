@@ -15,6 +15,9 @@ use crate::{ConnectOptions, Frame, Host, ProtocolError, Secret, ServerError, fro
 /// The most notices and parameters that are remembered; a sane server sends under 20.
 const REMEMBERED: usize = 1000;
 
+/// The most bytes of notices, and of parameters, that are remembered.
+const REMEMBERED_BYTES: usize = 1 << 20;
+
 /// The most rounds of hashing that a server can make us compute: about ten seconds. PostgreSQL asks for 4,096.
 const SCRAM_ITERATIONS: u32 = 10_000_000;
 
@@ -27,6 +30,7 @@ pub struct Startup {
     password: Option<Secret>,
     phase: Phase,
     session: Session,
+    notices: Notices,
     password_asked: bool,
     binding: ChannelBinding,
     protection: Protection,
@@ -77,25 +81,51 @@ pub struct Session {
     pub key: Vec<u8>,
     /// The run-time parameters it reported, such as `server_version`.
     pub parameters: Vec<(String, String)>,
-    /// Notices during start-up.
+    /// Notices during start-up, the first 1,000 or the first MiB of them.
     pub notices: Vec<ServerError>,
 }
 
 impl Session {
-    /// Remembers a run-time parameter's new value.
+    /// Remembers a run-time parameter's new value, unless that is too much.
     pub(crate) fn set_parameter(parameters: &mut Vec<(String, String)>, name: &str, value: &str) {
+        let others = parameters.iter().filter(|(known, _)| known != name);
+        let used: usize = others.map(|(name, value)| name.len() + value.len()).sum();
+        if used + name.len() + value.len() > REMEMBERED_BYTES {
+            return;
+        }
         if let Some((_, old)) = parameters.iter_mut().find(|(known, _)| known == name) {
             value.clone_into(old);
         } else if parameters.len() < REMEMBERED {
             parameters.push((name.to_owned(), value.to_owned()));
         }
     }
+}
 
-    /// Remembers a notice, unless there are too many already.
-    pub(crate) fn add_notice(notices: &mut Vec<ServerError>, notice: backend::ServerMessage<'_>) {
-        if notices.len() < REMEMBERED {
-            notices.push(notice.to_error());
+/// The first notices of a session, or since they were taken; what is too much is left out.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Notices {
+    kept: Vec<ServerError>,
+    bytes: usize,
+}
+
+impl Notices {
+    /// Remembers a notice whose message is this long, unless there is too much already.
+    pub(crate) fn add(&mut self, notice: backend::ServerMessage<'_>, bytes: usize) {
+        if self.kept.len() < REMEMBERED && self.bytes + bytes <= REMEMBERED_BYTES {
+            self.bytes += bytes;
+            self.kept.push(notice.to_error());
         }
+    }
+
+    /// Hands them out.
+    pub(crate) fn take(&mut self) -> Vec<ServerError> {
+        std::mem::take(self).kept
+    }
+}
+
+impl From<Vec<ServerError>> for Notices {
+    fn from(kept: Vec<ServerError>) -> Self {
+        Self { kept, bytes: 0 }
     }
 }
 
@@ -135,6 +165,9 @@ pub enum StartupError {
     /// Before authentication came a message of this type, which no PostgreSQL server sends then.
     #[error("expected authentication request from server, but received {}", char::from(*.0).escape_default())]
     NotAuthentication(u8),
+    /// It sent more than this many bytes, and the session still isn't there.
+    #[error("the server sent more than {} MiB during start-up", .0 >> 20)]
+    TooMuch(usize),
     /// The peer violates the protocol.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
@@ -160,6 +193,7 @@ impl Startup {
             password: options.password.clone().or(host_password),
             phase: Phase::Authentication,
             session: Session::default(),
+            notices: Notices::default(),
             password_asked: false,
             binding: options.tls.channel_binding,
             protection: Protection::None,
@@ -194,7 +228,7 @@ impl Startup {
         let unexpected = ProtocolError::Unexpected { tag: frame.tag, during: "during start-up" };
         match backend::parse(frame)? {
             Message::ErrorResponse(error) => return Err(StartupError::Server(Box::new(error.to_error()))),
-            Message::NoticeResponse(notice) => Session::add_notice(&mut self.session.notices, notice),
+            Message::NoticeResponse(notice) => self.notices.add(notice, frame.body.len()),
             Message::Authentication(request) => self.authenticate(&request, unexpected, out)?,
             // An older minor version is as good: nothing of a newer one is used.
             Message::NegotiateProtocolVersion { .. } => {}
@@ -206,6 +240,7 @@ impl Startup {
                 key.clone_into(&mut self.session.key);
             }
             Message::ReadyForQuery(_) => {
+                self.session.notices = self.notices.take();
                 return Ok(StartupProgress::Ready(std::mem::take(&mut self.session)));
             }
             _ => return Err(unexpected.into()),

@@ -6,6 +6,11 @@ use std::collections::BTreeMap;
 
 use crate::document::{Cell, Document, Round, ServerSide, Verdict};
 
+/// The first titles of the first line.
+pub fn titles(count: usize) -> String {
+    COLUMNS.iter().take(count).map(|(title, _)| *title).collect::<Vec<_>>().join(",")
+}
+
 /// A column: its title and its value.
 type Column = (&'static str, fn(&Document, &Cell, &Round) -> String);
 

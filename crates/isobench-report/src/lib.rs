@@ -60,7 +60,7 @@ mod summarise;
 mod text;
 
 pub use answer::{Answer, answer};
-pub use csv::to_csv;
+pub use csv::{titles as csv_titles, to_csv};
 pub use document::{
     AnomalyCount, AnomalyFound, Attempts, Cell, CellLevel, Client, ClientLoad, Conflict, CountComparison,
     Counter, Document, DocumentError, ExaminedHistory, Experiment, FORMAT, FORMAT_VERSION, Flag, FlagKind,

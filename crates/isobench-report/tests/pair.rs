@@ -187,7 +187,7 @@ fn what_differs_is_listed_and_what_is_unfair_is_warned_of() {
     b.server.settings.remove("max_connections");
     b.server.settings.insert("io_method".to_owned(), "worker".to_owned());
     b.client.cores = 64;
-    b.plan.time_s = Some(1.0);
+    b.plan.time_s = Some(60.0);
     b.plan.workload[0].text = "SELECT 1;".to_owned();
     b.plan.workload.push(PlannedScript { name: "more".to_owned(), weight: 2, text: String::new() });
     let pair = pair(&a, &b);

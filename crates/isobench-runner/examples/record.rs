@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let report = |event| eprintln!("{event:?}");
     let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
     let stop = Stop::Time(Duration::from_secs(seconds.parse()?));
-    let outcome = fleet.run(&job, stop, &Control::new(), &report, watch, &mut []);
+    let outcome = fleet.run(&job, stop, &Control::new(), &report, watch, &mut [])?;
     let committed = outcome.ledger().transactions.committed;
     println!("number of transactions actually processed: {committed}");
     println!("tps = {:.6}", committed as f64 / outcome.elapsed.as_secs_f64());

@@ -92,7 +92,12 @@ impl Transport for Memory {
 
     fn close(&mut self, _connection: usize) {}
 
-    fn open(&mut self, _connection: usize, _connect: &Reconnect) -> Result<Vec<u8>, String> {
+    fn open(
+        &mut self,
+        _connection: usize,
+        _connect: &Reconnect,
+        _limit: Option<std::time::Duration>,
+    ) -> Result<Vec<u8>, String> {
         Err("there is but one connection".to_owned())
     }
 }

@@ -164,6 +164,10 @@ pub(crate) struct Client {
     connected: bool,
     status: TransactionStatus,
     frames: FrameBuffer,
+    /// The most bytes of the server's words that are kept: of a message, and of an attempt's results.
+    most_kept: usize,
+    /// Bytes of results that are kept since the attempt began, roughly.
+    kept: usize,
     /// Which statements the session knows, one bit each.
     prepared: Box<[u64]>,
 
@@ -222,13 +226,12 @@ pub(crate) struct Client {
 
 impl Client {
     /// A client that isn't started, with its streams for expressions, choice of scripts and backoff; `recorded` says whether
-    /// what it reads and writes is kept.
+    /// what it reads and writes is kept, `most_kept` how many bytes of the server's words at most.
     pub(crate) fn new(
         id: usize,
         variables: Variables,
         streams: (Prng, Option<Prng>, Prng),
-        program: &Program,
-        recorded: bool,
+        (program, recorded, most_kept): (&Program, bool, usize),
     ) -> Client {
         let (functions, choices, backoffs) = streams;
         Client {
@@ -236,7 +239,9 @@ impl Client {
             state: State::Idle,
             connected: false,
             status: TransactionStatus::Idle,
-            frames: FrameBuffer::new(),
+            frames: FrameBuffer::with_limit(most_kept),
+            most_kept,
+            kept: 0,
             prepared: vec![0; program.statements.div_ceil(64)].into_boxed_slice(),
             script: 0,
             command: 0,
@@ -490,6 +495,7 @@ impl Client {
         self.attempt_began = ctx.now;
         self.failure = None;
         self.asked = self.is_not_to_be_asked(ctx);
+        self.kept = 0;
         self.attempts += 1;
         if let Some(slot) = ctx.job.attempt_id {
             let number = i64::try_from(self.attempt_id(ctx)).unwrap_or(i64::MAX);
@@ -525,7 +531,7 @@ impl Client {
         self.connected = true;
         self.status = TransactionStatus::Idle;
         self.prepared.fill(0);
-        self.frames = FrameBuffer::new();
+        self.frames = FrameBuffer::with_limit(self.most_kept);
         self.take_over(received);
         self.begin_transaction(ctx)
     }

@@ -2,10 +2,13 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
+use isobench_pgwire::Patience;
+
 /// A request to end the run before its time, shared with signal handling.
 #[derive(Debug, Default)]
 pub struct Control {
     urgency: AtomicU8,
+    patience: Patience,
 }
 
 /// How urgently the run is to end.
@@ -21,8 +24,22 @@ pub enum Urgency {
 
 impl Control {
     /// A control that lets the run go on.
-    pub const fn new() -> Self {
-        Control { urgency: AtomicU8::new(0) }
+    pub fn new() -> Self {
+        Control::default()
+    }
+
+    /// Somebody outside asks for the end: the first time [`Urgency::Soon`], then [`Urgency::Now`]. Blocking calls with
+    /// this control's [`patience`](Control::patience) hurry, too.
+    pub fn interrupt(&self) -> Urgency {
+        let urgency = if self.patience.requests() == 0 { Urgency::Soon } else { Urgency::Now };
+        self.patience.hurry();
+        self.request(urgency);
+        urgency
+    }
+
+    /// How long blocking calls wait that are to end with the run; belongs into the connection options.
+    pub fn patience(&self) -> &Patience {
+        &self.patience
     }
 
     /// Asks the run to end; never makes an earlier request less urgent.
@@ -146,6 +163,18 @@ mod tests {
         control.request(Urgency::Now);
         control.request(Urgency::Soon);
         assert_eq!(control.urgency(), Urgency::Now);
+    }
+
+    #[test]
+    fn an_interrupt_is_for_waits_too() {
+        let control = Control::new();
+        // What a run asks of itself is none.
+        control.request(Urgency::Now);
+        assert_eq!(control.patience().requests(), 0);
+        let control = Control::new();
+        assert_eq!((control.interrupt(), control.urgency()), (Urgency::Soon, Urgency::Soon));
+        assert_eq!((control.interrupt(), control.urgency()), (Urgency::Now, Urgency::Now));
+        assert_eq!(control.patience().requests(), 2);
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! All clients of a run with their sessions, spread over worker threads, and what they bring home.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use isobench_pgwire::Connection;
+use isobench_pgwire::{Connection, Patience};
 use isobench_script::Prng;
 use isobench_stats::{LatencyHistogram, Ledger, LedgerError};
 
@@ -36,9 +37,21 @@ pub enum OpenError<E> {
     /// A session couldn't be set up.
     #[error("{0}")]
     Session(E),
+    /// The operating system refuses a thread.
+    #[error(transparent)]
+    Threads(#[from] NoThreads),
     /// The operating system refuses what the event loop needs.
     #[error("could not set up the event loop for {0} connections: {1}")]
     EventLoop(usize, #[source] std::io::Error),
+}
+
+/// The operating system refuses a thread for each worker.
+#[derive(Debug, thiserror::Error)]
+#[error("could not start {workers} worker threads: {source}")]
+pub struct NoThreads {
+    /// How many were wanted.
+    workers: usize,
+    source: std::io::Error,
 }
 
 /// Opens a session for this client and sets it up; returns whatever the caller wants to know of each session.
@@ -96,16 +109,11 @@ impl Fleet {
             let rest = clients.split_off(clients.len().div_ceil(worker));
             groups.push(std::mem::replace(&mut clients, rest));
         }
-        let opened: Vec<Result<_, OpenError<E>>> = thread::scope(|scope| {
-            let threads: Vec<_> = groups
-                .into_iter()
-                .map(|clients| scope.spawn(move || open_crew(job, clients, connect)))
-                .collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect()
-        });
+        let opened = together(
+            groups.into_iter().map(|clients| move |()| open_crew(job, clients, connect)).collect(),
+            || (),
+            |()| (),
+        )?;
         let mut crews = Vec::new();
         let mut prepared = Vec::new();
         for outcome in opened {
@@ -117,11 +125,11 @@ impl Fleet {
     }
 
     /// Ends the fleet and hands back, with their clients' numbers, the sessions that are still of use: outside a transaction, and owed
-    /// no reply. The others are closed.
-    pub fn into_sessions(self) -> Vec<(usize, Connection)> {
+    /// no reply. From then on they have this patience. The others are closed.
+    pub fn into_sessions(self, patience: &Patience) -> Vec<(usize, Connection)> {
         let mut sessions = Vec::new();
         for mut crew in self.crews {
-            sessions.extend(crew.release());
+            sessions.extend(crew.release(patience));
         }
         sessions
     }
@@ -143,6 +151,9 @@ impl Fleet {
 
     /// Runs until `stop`, or until `control` asks to end. `report` hears of events, from the workers' threads; of
     /// `observers` the first one watches the first worker's transactions, and so on.
+    ///
+    /// # Errors
+    /// There are no threads for the workers; then nothing has been done.
     pub fn run(
         &mut self,
         job: &Job,
@@ -151,53 +162,86 @@ impl Fleet {
         report: &Report<'_>,
         watch: Watch<'_>,
         observers: &mut [Box<dyn Observer>],
-    ) -> Outcome {
+    ) -> Result<Outcome, NoThreads> {
         let published: Vec<Published> = self.crews.iter().map(|_| Published::default()).collect();
-        let began = self.clock.now();
         let clock = self.clock;
         let mut observers = observers.iter_mut();
-        let Watch { every, show } = watch;
-        let accounts: Vec<Account> = thread::scope(|scope| {
-            let (done, all_done) = channel::<()>();
-            let threads: Vec<_> = self
-                .crews
-                .iter_mut()
-                .zip(&published)
-                .zip(&self.streams)
-                .map(|((crew, published), streams)| {
-                    let done = done.clone();
-                    let observer = observers.next();
-                    scope.spawn(move || {
-                        let order =
-                            Order { job, stop, clock: &clock, began, control, published, report, streams };
-                        let account = crew.run(&order, observer.map(|observer| &mut **observer));
-                        drop(done);
-                        account
-                    })
-                })
-                .collect();
-            drop(done);
-            let mut next = every;
-            // The channel carries nothing; it closes when the last worker is done.
-            let since = |now: Nanos| now.duration_since(began);
-            while all_done.recv_timeout(next.saturating_sub(since(clock.now())))
-                == Err(RecvTimeoutError::Timeout)
-            {
-                show(since(clock.now()), Progress::read(&published));
-                next = next.saturating_add(every);
+        let (done, all_done) = channel::<()>();
+        let crews = self.crews.iter_mut().zip(&published).zip(&self.streams);
+        let workers = crews.map(|((crew, published), streams)| {
+            let done = done.clone();
+            let observer = observers.next();
+            move |began| {
+                let order = Order { job, stop, clock: &clock, began, control, published, report, streams };
+                let account = crew.run(&order, observer.map(|observer| &mut **observer));
+                drop(done);
+                account
             }
-            // Clients that work until the time is up are done a moment after the last showing is due.
-            let ended = since(clock.now());
-            if ended >= next {
-                show(ended, Progress::read(&published));
-            }
-            threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect()
         });
-        Outcome::from_accounts(job, began, accounts)
+        let workers = workers.collect();
+        drop(done);
+        let mut began = Nanos(0);
+        let accounts = together(
+            workers,
+            || clock.now(),
+            |instant| {
+                began = instant;
+                show_progress(watch, &clock, began, &published, &all_done);
+            },
+        )?;
+        Ok(Outcome::from_accounts(job, began, accounts))
     }
+}
+
+/// Shows the progress of a run until the last worker is done, which closes the channel.
+fn show_progress(
+    watch: Watch<'_>,
+    clock: &SystemClock,
+    began: Nanos,
+    published: &[Published],
+    all_done: &Receiver<()>,
+) {
+    let Watch { every, show } = watch;
+    let mut next = every;
+    let since = |now: Nanos| now.duration_since(began);
+    while all_done.recv_timeout(next.saturating_sub(since(clock.now()))) == Err(RecvTimeoutError::Timeout) {
+        show(since(clock.now()), Progress::read(published));
+        next = next.saturating_add(every);
+    }
+    // Clients that work until the time is up are done a moment after the last showing is due.
+    let ended = since(clock.now());
+    if ended >= next {
+        show(ended, Progress::read(published));
+    }
+}
+
+/// Runs each of these in a thread of its own. They begin together, with what `begin` returns when all threads are there, or
+/// not at all; `meanwhile` runs in this one.
+fn together<T: Send, B: Copy + Send + Sync>(
+    works: Vec<impl FnOnce(B) -> T + Send>,
+    begin: impl FnOnce() -> B,
+    meanwhile: impl FnOnce(B),
+) -> Result<Vec<T>, NoThreads> {
+    let workers = works.len();
+    // `None`: nobody begins.
+    let gate = OnceLock::<Option<B>>::new();
+    thread::scope(|scope| {
+        let gate = &gate;
+        let start = |work: _| {
+            let thread = thread::Builder::new().name("worker".to_owned());
+            thread.spawn_scoped(scope, move || gate.wait().map(work))
+        };
+        let threads = works.into_iter().map(start).collect::<std::io::Result<Vec<_>>>();
+        let opened = *gate.get_or_init(|| threads.is_ok().then(begin));
+        if let Some(begun) = opened {
+            meanwhile(begun);
+        }
+        let threads = threads.map_err(|source| NoThreads { workers, source })?;
+        let join = |thread: thread::ScopedJoinHandle<'_, Option<T>>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        Ok(threads.into_iter().filter_map(join).collect())
+    })
 }
 
 fn open_crew<P, E>(

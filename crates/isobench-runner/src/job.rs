@@ -1,6 +1,8 @@
 //! What all workers share while a run goes on: the settings, the scripts, and who hears of events.
 
-use isobench_pgwire::Connection;
+use std::time::Duration;
+
+use isobench_pgwire::{Connection, frame};
 use isobench_script::{CommandKind, Prng, Slot, Store, Value};
 
 use crate::client::Client;
@@ -25,8 +27,16 @@ pub struct Job {
     pub(crate) attempt: Option<Slot>,
 }
 
-/// Makes a connection for a client that has none; the error is a text for the user.
-pub type Reconnect = dyn Fn() -> Result<Connection, String> + Send + Sync;
+/// Makes a connection for a client that has none, within this time (`None`: as long as it takes); the error is a text for
+/// the user.
+pub type Reconnect = dyn Fn(Option<Duration>) -> Result<Connection, String> + Send + Sync;
+
+/// The most bytes of what servers send that all clients of a job keep together: messages that haven't arrived whole, results
+/// for variables, and what an attempt has read.
+const MOST_KEPT: usize = 1 << 30;
+
+/// However many clients there are, each may keep this much.
+const LEAST_KEPT: usize = 1 << 16;
 
 /// The random streams of one worker.
 #[derive(Debug, Clone)]
@@ -98,6 +108,11 @@ impl Job {
         self
     }
 
+    /// The most bytes that one client keeps of what its server sends.
+    pub(crate) fn most_kept(&self) -> usize {
+        (MOST_KEPT / self.spec.clients.max(1)).clamp(LEAST_KEPT, frame::DEFAULT_LIMIT)
+    }
+
     /// The settings.
     pub fn spec(&self) -> &RunSpec {
         &self.spec
@@ -153,7 +168,8 @@ impl Job {
                     variables.set(slot, Value::Int(i64::try_from(id).unwrap_or(i64::MAX)));
                 }
                 let streams = (function, choice, backoffs.split());
-                Client::new(id, variables, streams, &self.program, self.recording.is_some())
+                let recorded = self.recording.is_some();
+                Client::new(id, variables, streams, (&self.program, recorded, self.most_kept()))
             })
             .collect();
         (clients, workers)
@@ -194,5 +210,25 @@ impl Job {
             .get(command)
             .or(script.commands.last())
             .map_or_else(String::new, |at| format!("{}:{}: {}", script.name, at.line, at.text.trim_end()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
+
+    use super::*;
+    use crate::program::ErrorClass;
+
+    #[test]
+    fn the_more_clients_the_less_each_keeps() {
+        for (clients, most) in [(1, 256 << 20), (4, 256 << 20), (64, 16 << 20), (1_000_000, 64 << 10)] {
+            let mut symbols = Symbols::new();
+            let script = parse("test.sql", "SELECT 1;", &mut symbols).expect("a script");
+            let mix = Mix::new(vec![Weighted { script, weight: 1 }]).expect("a mix");
+            let workload = Workload { mix, variables: Variables::new(&symbols), symbols };
+            let spec = RunSpec { clients, ..RunSpec::default() };
+            assert_eq!(Job::new(spec, workload, Box::new(|_| ErrorClass::Other)).most_kept(), most);
+        }
     }
 }

@@ -49,7 +49,7 @@ mod worker;
 pub use client::RETRIED_INSIDE;
 pub use control::{Control, Progress, Urgency};
 pub use event::{Cause, Detail, Event, Failed, Place, Report, Step, Unfinished};
-pub use fleet::{AccountingError, Connect, Fleet, OpenError, Outcome, Watch};
+pub use fleet::{AccountingError, Connect, Fleet, NoThreads, OpenError, Outcome, Watch};
 pub use job::{Job, Reconnect};
 pub use load::WorkerLoad;
 pub use observer::{Ended, How, Observer};

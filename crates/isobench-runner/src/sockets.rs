@@ -5,8 +5,9 @@
 use std::io;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
+use std::time::Duration;
 
-use isobench_pgwire::{CancelToken, Established, Socket, frontend};
+use isobench_pgwire::{CancelToken, Established, Patience, Socket, frontend};
 use rustix::event::Timespec;
 
 use crate::job::Reconnect;
@@ -42,8 +43,13 @@ impl Sockets {
         Ok(session.pending)
     }
 
-    /// Gives a connection back, which has received these bytes and not understood them yet.
-    pub(crate) fn release(&mut self, connection: usize, received: &[u8]) -> Option<Established> {
+    /// Gives a connection back, which has received these bytes and not understood them yet, to be used with this patience.
+    pub(crate) fn release(
+        &mut self,
+        connection: usize,
+        received: &[u8],
+        patience: &Patience,
+    ) -> Option<Established> {
         let watched = self.open.get_mut(connection)?.take()?;
         let cancel = self.cancels.get_mut(connection)?.take()?;
         let pending = received.to_vec();
@@ -53,6 +59,7 @@ impl Sockets {
             cancel,
             notices: Vec::new(),
             pending,
+            patience: patience.clone(),
         })
     }
 
@@ -128,9 +135,9 @@ impl Transport for Sockets {
         // Cancelling opens a connection, which may block; so a thread of its own does it, one after the other.
         let canceller = self.canceller.get_or_insert_with(|| {
             let (sender, tokens) = channel::<CancelToken>();
-            thread::spawn(move || {
+            // Best effort: without a thread, or if the server can't be reached, the connection is closed soon.
+            let _ = thread::Builder::new().spawn(move || {
                 for token in tokens {
-                    // Best effort: if the server can't be reached, the connection is closed soon.
                     let _ = token.cancel();
                 }
             });
@@ -147,8 +154,13 @@ impl Transport for Sockets {
         }
     }
 
-    fn open(&mut self, connection: usize, connect: &Reconnect) -> Result<Vec<u8>, String> {
-        let session = connect()?.into_established();
+    fn open(
+        &mut self,
+        connection: usize,
+        connect: &Reconnect,
+        limit: Option<Duration>,
+    ) -> Result<Vec<u8>, String> {
+        let session = connect(limit)?.into_established();
         self.adopt(connection, session).map_err(|error| error.to_string())
     }
 }

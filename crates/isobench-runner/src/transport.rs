@@ -3,6 +3,7 @@
 //! Not here: what the bytes mean.
 
 use std::io;
+use std::time::Duration;
 
 use crate::job::Reconnect;
 use crate::time::Nanos;
@@ -53,9 +54,15 @@ pub trait Transport {
     /// Closes the connection; it brings no more news.
     fn close(&mut self, connection: usize);
 
-    /// Opens a session in place of one that was closed, or never was, and returns what arrived with it. Blocks.
+    /// Opens a session in place of one that was closed, or never was, and returns what arrived with it. Blocks, at most for
+    /// `limit`; `None`: as long as it takes.
     ///
     /// # Errors
     /// The reason, for the user.
-    fn open(&mut self, connection: usize, connect: &Reconnect) -> Result<Vec<u8>, String>;
+    fn open(
+        &mut self,
+        connection: usize,
+        connect: &Reconnect,
+        limit: Option<Duration>,
+    ) -> Result<Vec<u8>, String>;
 }

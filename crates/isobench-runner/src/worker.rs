@@ -5,7 +5,7 @@
 use std::io;
 use std::time::Duration;
 
-use isobench_pgwire::Connection;
+use isobench_pgwire::{Connection, Patience};
 use isobench_script::Prng;
 
 use crate::client::{Action, CLOSED, Client, Context};
@@ -29,6 +29,10 @@ const BUFFER: usize = 64 * 1024;
 
 /// The longest sleep of the loop, so that a request to stop is seen soon.
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
+
+/// How often a connection is received from before others, timers and the clock have their turn: a server may send
+/// without end.
+const MOST_RECEIVES: usize = 16;
 
 /// How often progress is published.
 const PUBLISH_EVERY: Duration = Duration::from_millis(10);
@@ -114,6 +118,7 @@ impl<T: Transport> Crew<T> {
                 Stop::Time(time) => began.after(time),
                 Stop::Transactions(_) => Nanos::NEVER,
             },
+            more: Vec::new(),
             crew: self,
         };
         shift.work();
@@ -130,7 +135,7 @@ impl<T: Transport> Crew<T> {
 
 impl Crew<Sockets> {
     /// Takes out the sessions that are still of use, with their clients' numbers.
-    pub(crate) fn release(&mut self) -> Vec<(usize, Connection)> {
+    pub(crate) fn release(&mut self, patience: &Patience) -> Vec<(usize, Connection)> {
         let transport = &mut self.transport;
         let sent = self.unsent.iter().map(Vec::is_empty);
         let resting = self.clients.iter().enumerate().zip(sent);
@@ -138,7 +143,7 @@ impl Crew<Sockets> {
             if !sent || !client.is_at_rest() {
                 return None;
             }
-            let session = transport.release(index, client.received())?;
+            let session = transport.release(index, client.received(), patience)?;
             Some((client.id(), Connection::from_established(session)))
         };
         resting.filter_map(session).collect()
@@ -180,6 +185,8 @@ struct Shift<'a, T> {
     published: Nanos,
     /// No transaction and no attempt begins from this instant on.
     deadline: Nanos,
+    /// Clients whose connections may have more than has been received.
+    more: Vec<usize>,
 }
 
 impl<T: Transport> Shift<'_, T> {
@@ -197,12 +204,8 @@ impl<T: Transport> Shift<'_, T> {
         let mut served = self.live;
         while self.live > 0 {
             self.meter.end_pass(self.now, served);
-            let until = self
-                .timers
-                .next()
-                .unwrap_or(Nanos::NEVER)
-                .min(self.now.after(LONGEST_WAIT))
-                .min(if self.phase == Phase::Running { self.deadline } else { Nanos::NEVER });
+            let until = self.next_instant();
+            ready.append(&mut self.more);
             let waited = self.crew.transport.wait(self.now, until, &mut ready);
             self.now = self.order.clock.now();
             self.meter.begin_pass(self.now);
@@ -227,6 +230,15 @@ impl<T: Transport> Shift<'_, T> {
         if let Some(problem) = recording.and_then(|recording| self.pen.hand_over(recording)) {
             (self.order.report)(Event::Unrecorded(problem));
         }
+    }
+
+    /// The instant until which the loop can sleep if nothing arrives.
+    fn next_instant(&self) -> Nanos {
+        if !self.more.is_empty() {
+            return self.now;
+        }
+        let end = if self.phase == Phase::Running { self.deadline } else { Nanos::NEVER };
+        self.timers.next().unwrap_or(Nanos::NEVER).min(self.now.after(LONGEST_WAIT)).min(end)
     }
 
     /// Calls the clients whose instant has come, and returns how many they were.
@@ -291,7 +303,7 @@ impl<T: Transport> Shift<'_, T> {
     fn connect(&mut self, client: usize) {
         let began = self.now;
         let opened = match &self.order.job.reconnect {
-            Some(connect) => self.crew.transport.open(client, connect),
+            Some(connect) => self.crew.transport.open(client, connect, self.time_to_connect()),
             None => Err("nobody has said how".to_owned()),
         };
         self.now = self.order.clock.now();
@@ -300,6 +312,15 @@ impl<T: Transport> Shift<'_, T> {
             Ok(received) => self.call(client, |client, ctx| client.on_connected(ctx, &received)),
             Err(why) => self.call(client, |client, ctx| client.on_refused(ctx, why)),
         }
+    }
+
+    /// How long opening a session may block: no longer than what is under way may take; `None`: as long as it takes.
+    fn time_to_connect(&self) -> Option<Duration> {
+        let end = match self.phase {
+            Phase::Running => self.deadline.after(self.order.job.spec.grace),
+            Phase::Stopping(until) | Phase::Cancelling(until) => until,
+        };
+        (end < Nanos::NEVER).then(|| end.duration_since(self.now))
     }
 
     /// Closes a session that was for one transaction.
@@ -352,7 +373,7 @@ impl<T: Transport> Shift<'_, T> {
         Ok(())
     }
 
-    /// A connection has news: takes all of it.
+    /// A connection has news: takes all of it, or as much as there is time for in one turn.
     fn serve(&mut self, client: usize, buffer: &mut [u8]) {
         // It may have left the session that the news is of.
         if !self.crew.clients[client].is_connected() {
@@ -364,7 +385,7 @@ impl<T: Transport> Shift<'_, T> {
             self.lose(client, &error);
             return;
         }
-        loop {
+        for _ in 0..MOST_RECEIVES {
             let received = self.crew.transport.receive(client, buffer);
             self.now = self.order.clock.now();
             match received {
@@ -382,6 +403,7 @@ impl<T: Transport> Shift<'_, T> {
                 Err(error) => return self.lose(client, &error),
             }
         }
+        self.more.push(client);
     }
 
     fn lose(&mut self, client: usize, error: &io::Error) {

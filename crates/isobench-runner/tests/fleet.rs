@@ -151,7 +151,7 @@ impl Case {
         let sessions = listen(&folder, self.farewell);
         let options = ConnectOptions::new(Host::unix(&folder.0, 5432), "somebody", "something");
         let again = options.clone();
-        let reconnect = move || Connection::open(&again).map_err(|error| error.to_string());
+        let reconnect = move |_| Connection::open(&again).map_err(|error| error.to_string());
         let job = Job::new(self.spec.clone(), self.workload(), Box::new(|_| ErrorClass::Other))
             .reconnecting(Box::new(reconnect))
             .recording(Storage::Memory(0))
@@ -179,7 +179,7 @@ impl Case {
             let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
             let outcome = fleet.run(&job, self.stop, control, &report, watch, &mut observers);
             drop(done);
-            outcome
+            outcome.expect("threads")
         });
         outcome.check().expect("a balanced account");
         assert!(outcome.elapsed < PATIENCE, "it hangs");

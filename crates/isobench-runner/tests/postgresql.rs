@@ -87,5 +87,7 @@ fn run(options: &ConnectOptions, protocol: Protocol) -> Outcome {
     let (mut fleet, _) = Fleet::open(&job, &connect).expect("sessions");
     let report = |event| eprintln!("{event:?}");
     let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
-    fleet.run(&job, Stop::Transactions(TRANSACTIONS), &Control::new(), &report, watch, &mut [])
+    fleet
+        .run(&job, Stop::Transactions(TRANSACTIONS), &Control::new(), &report, watch, &mut [])
+        .expect("threads")
 }

@@ -46,6 +46,7 @@ mod truth;
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
+use std::time::Duration;
 
 use isobench_runner::{Clock, Nanos, Received, Reconnect, Transport};
 
@@ -120,15 +121,18 @@ impl Transport for SimulatedServer {
         self.network.borrow_mut().close(connection);
     }
 
-    fn open(&mut self, connection: usize, _connect: &Reconnect) -> Result<Vec<u8>, String> {
-        self.network.borrow_mut().open(connection)
+    fn open(
+        &mut self,
+        connection: usize,
+        _connect: &Reconnect,
+        limit: Option<Duration>,
+    ) -> Result<Vec<u8>, String> {
+        self.network.borrow_mut().open(connection, limit)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use isobench_pgwire::{SqlState, frontend};
 
     use super::*;
@@ -140,7 +144,7 @@ mod tests {
     }
 
     fn open(server: &mut SimulatedServer) -> Result<Vec<u8>, String> {
-        server.open(0, &|| Err("nobody is to be asked".to_owned()))
+        server.open(0, &|_| Err("nobody is to be asked".to_owned()), None)
     }
 
     fn send(server: &mut SimulatedServer, sql: &str) {

@@ -152,7 +152,10 @@ fn open_again(connector: &Connector, patience: Duration) -> Result<Connection, E
     let began = Instant::now();
     loop {
         match connector.open() {
-            Err(_) if began.elapsed() < patience => std::thread::sleep(Duration::from_millis(200)),
+            // Whoever asks for the end doesn't want to wait for a server that may come back.
+            Err(_) if began.elapsed() < patience && connector.patience().requests() == 0 => {
+                std::thread::sleep(Duration::from_millis(200));
+            }
             outcome => return outcome,
         }
     }

@@ -5,12 +5,14 @@
 
 mod warmup;
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use isobench_isolation::EffectiveLevel;
 use isobench_observer::Observer;
 use isobench_report::Round;
-use isobench_runner::{Control, Event, Job, Progress, Watch};
+use isobench_runner::{Control, Event, Job, NoThreads, Progress, Watch};
 
 use crate::books::Books;
 use crate::evidence;
@@ -39,6 +41,8 @@ pub struct Bench<'a> {
     pub observers: &'a [Observer],
     /// Requests to stop.
     pub control: &'a Control,
+    /// The servers and works whose tables have been made before, so that it is known how long that takes.
+    pub made: RefCell<BTreeSet<(usize, usize)>>,
 }
 
 /// A measured round of a cell, and the level its sessions really had.
@@ -65,7 +69,11 @@ impl Bench<'_> {
         watch: &mut dyn FnMut(Duration, Progress),
     ) -> Outcome<Measured> {
         let (target, work) = (self.target(cell), &self.plan.works[cell.work]);
-        let mut notes = work.tables.make(target)?;
+        let known = !self.made.borrow_mut().insert((cell.server, cell.work));
+        self.control.patience().set_limited(known);
+        let made = work.tables.make(target);
+        self.control.patience().set_limited(true);
+        let mut notes = made?;
         let file = self
             .judging
             .map(|judging| judging.file(&cell.file_name(self.plan, number)))
@@ -124,19 +132,24 @@ impl Bench<'_> {
         let mut own = OwnWork::new(job, transactions);
         let messages = Messages::kept();
         let report = |event: Event| messages.take(&event, job);
-        let warmup = self.warm_up(&mut fleet, job, &report, watch, &mut own);
+        let warmup = self.warm_up(&mut fleet, job, &report, watch, &mut own)?;
         let books =
             Books::open(&connector, &target.database, &work.sources, matches!(work.tables, Tables::Own(_)));
         own.admin(books.sessions(), books.transactions());
         observe(observer, Observer::begin);
         let cpu = cpu_seconds();
         let watch = Watch { every: WATCH_EVERY, show: watch };
-        let run = fleet.run(job, plan.stop, self.control, &report, watch, &mut []);
+        let run = fleet.run(job, plan.stop, self.control, &report, watch, &mut []).map_err(no_threads)?;
         let cpu = cpu_seconds() - cpu;
         observe(observer, Observer::end);
         own.clients(&run);
+        if run.aborted > 0 {
+            // They may have been left because the server doesn't answer.
+            self.control.patience().doubt();
+        }
         let connecting = fleet.connecting();
-        let (left, transactions) = sessions::leave(fleet.into_sessions(), target.database.product);
+        let (left, transactions) =
+            sessions::leave(fleet.into_sessions(connector.patience()), target.database.product);
         own.admin(0, transactions);
         let observed = observer.map(Observer::after_sessions);
         let mut round = round(job, &run, number, messages.into_errors(), cpu);
@@ -160,6 +173,11 @@ fn observe(observer: Option<&Observer>, step: fn(&Observer)) {
     if let Some(observer) = observer {
         step(observer);
     }
+}
+
+/// There are no threads for the workers.
+pub fn no_threads(error: NoThreads) -> Failure {
+    Failure::setup(format!("{error}{}", sessions::FEWER_THREADS))
 }
 
 /// Why a level is refused.

@@ -212,7 +212,8 @@ impl Screen {
         }));
         *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&screen);
         let shown = Arc::downgrade(&screen);
-        thread::spawn(move || {
+        // Without a thread the time is renewed when something else changes.
+        let _ = thread::Builder::new().name("display".to_owned()).spawn(move || {
             while let Some(screen) = shown.upgrade() {
                 let mut screen = lock(&screen);
                 if screen.closed {

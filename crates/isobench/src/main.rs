@@ -8,6 +8,7 @@ mod output;
 mod books;
 mod cell;
 mod commands;
+mod destination;
 mod display;
 mod environment;
 mod evidence;
@@ -37,6 +38,7 @@ use crate::failure::Failure;
 use crate::options::{Command, Options};
 
 fn main() -> ExitCode {
+    interrupt::outlive_file_limits();
     let words: Vec<OsString> = std::env::args_os().collect();
     if let Some(words) = as_pgbench(&words) {
         return ExitCode::from(isobench_pgbench::main(words));

@@ -41,14 +41,14 @@ fn relations(database: &Database, connector: &Connector) -> Relations {
 /// The same job with a way to open a session at this level, for runs with a session for each transaction.
 pub fn reconnecting(job: Job, connector: &Connector, database: &Database, level: Option<Level>) -> Job {
     let (connector, product) = (connector.clone(), database.product);
-    let connect = move || {
-        let mut connection = connector.open()?;
+    let connect = move |limit| {
+        let mut connection = connector.within(limit).open()?;
         if let Some(level) = level {
             connection.execute(&product.set_level(level))?;
         }
         Ok::<_, Error>(connection)
     };
-    job.reconnecting(Box::new(move || connect().map_err(|error| error.to_string())))
+    job.reconnecting(Box::new(move |limit| connect(limit).map_err(|error| error.to_string())))
 }
 
 /// Clients that are connected.
@@ -98,7 +98,11 @@ pub fn leave(sessions: Vec<(usize, Connection)>, product: &Product) -> (Vec<Effe
     let mut transactions = 0;
     for (_, mut session) in sessions {
         session.set_timeout(Some(PATIENCE));
-        answers.extend(product.read_effective(&mut session));
+        match product.read_effective(&mut session) {
+            Ok(answer) => answers.push(answer),
+            // The others wouldn't answer either.
+            Err(_) => break,
+        }
         transactions += session.transactions();
         session.close();
     }
@@ -145,12 +149,17 @@ pub fn advice(code: Option<SqlState>) -> String {
     known.map_or_else(String::new, |(_, advice)| format!("\n  {advice}"))
 }
 
+/// What to do where there are no threads.
+pub const FEWER_THREADS: &str =
+    "\nuse fewer worker threads (--jobs), or raise the limit of processes (ulimit -u) or memory (ulimit -v)";
+
 fn explain(error: &OpenError<Error>, clients: usize) -> Failure {
     let code = match error {
         OpenError::Session(error) => error.code(),
-        OpenError::EventLoop(..) => None,
+        OpenError::EventLoop(..) | OpenError::Threads(_) => None,
     };
     let hint = match code {
+        _ if matches!(error, OpenError::Threads(_)) => FEWER_THREADS.to_owned(),
         Some(SqlState::TOO_MANY_CONNECTIONS) => format!(
             "\n{clients} clients need more connections than the server allows; raise max_connections there (embedded \
              server: --server-setting max_connections={})",

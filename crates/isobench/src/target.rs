@@ -43,6 +43,7 @@ impl Target {
         clients: usize,
     ) -> Outcome<(Target, Arc<Control>)> {
         let given = given(connection, database);
+        let control = Arc::new(Control::new());
         if is_named(&given) {
             if embedded.any() {
                 return Err(Failure::setup(
@@ -50,13 +51,17 @@ impl Target {
                      is named by option or environment; leave out one or the other",
                 ));
             }
-            let options = ConnectOptions::resolve(&given, &process_environment).map_err(Failure::setup)?;
+            let mut options =
+                ConnectOptions::resolve(&given, &process_environment).map_err(Failure::setup)?;
+            options.patience = control.patience().clone();
             let target = Target::new(None, options, Vec::new())?;
-            return Ok((target, interrupt::watch()?));
+            interrupt::watch(&control)?;
+            return Ok((target, control));
         }
         enough_connections(embedded, clients)?;
-        let control = interrupt::watch()?;
-        Ok((Target::start(embedded)?, control))
+        interrupt::watch(&control)?;
+        let target = interrupt::blame(&control, Target::start(embedded, &control))?;
+        Ok((target, control))
     }
 
     /// The servers of a plan: the named one, or an embedded one of each version (of whichever there is, without versions), all of
@@ -78,13 +83,13 @@ impl Target {
         let (target, control) = Target::find(connection, None, &at(first), clients)?;
         let mut targets = vec![target];
         for version in rest {
-            targets.push(Target::start(&at(version))?);
+            targets.push(interrupt::blame(&control, Target::start(&at(version), &control))?);
         }
         Ok((targets, control))
     }
 
     /// Starts an embedded server.
-    fn start(embedded: &EmbeddedOptions) -> Outcome<Target> {
+    fn start(embedded: &EmbeddedOptions, control: &Control) -> Outcome<Target> {
         let server = start(embedded)?;
         eprintln!(
             "no server is named, so this uses an embedded PostgreSQL {} ({}), {}; fsync is {}",
@@ -93,7 +98,8 @@ impl Target {
             if embedded.settings.is_empty() { "default settings" } else { "settings as given" },
             setting_of(embedded, "fsync").unwrap_or("on"),
         );
-        let options = embedded_options(&server);
+        let mut options = embedded_options(&server);
+        options.patience = control.patience().clone();
         Target::new(Some(server), options, embedded.settings.clone())
     }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Secret, TlsOptions};
+use crate::patience::Patience;
 
 /// Everything that is needed to open a connection.
 ///
@@ -44,6 +45,8 @@ pub struct ConnectOptions {
     pub tcp_user_timeout: Option<Duration>,
     /// What went wrong without consequence while the options were put together; to be shown once.
     pub warnings: Vec<String>,
+    /// How long blocking calls wait.
+    pub patience: Patience,
 }
 
 /// One server of the list.
@@ -177,6 +180,7 @@ impl ConnectOptions {
             keepalives: Keepalives::default(),
             tcp_user_timeout: None,
             warnings: Vec::new(),
+            patience: Patience::default(),
         }
     }
 

@@ -47,7 +47,7 @@ pub(super) fn secure(
     way: Way,
     options: &ConnectOptions,
     host: &Host,
-    deadline: Deadline,
+    deadline: &Deadline,
 ) -> Result<Secured, Failure> {
     let plain = |socket| Secured { socket, protection: Protection::None, client: None };
     if way == Way::Plain {
@@ -68,6 +68,7 @@ pub(super) fn secure(
     match client.handshake(socket, deadline) {
         Ok((socket, protection)) => Ok(Secured { socket, protection, client: Some(Arc::new(client)) }),
         Err(TlsError::Timeout) => Err(Failure::lasting(ConnectProblem::Timeout)),
+        Err(TlsError::Interrupted) => Err(Failure::lasting(ConnectProblem::Interrupted)),
         Err(TlsError::Refused(text)) => Err(Failure::of_this_way(ConnectProblem::Tls(text))),
     }
 }
@@ -79,7 +80,7 @@ pub(super) fn secure(
 pub(crate) fn secure_again(
     mut socket: Socket,
     client: &TlsClient,
-    deadline: Deadline,
+    deadline: &Deadline,
 ) -> Result<Socket, ConnectProblem> {
     if !client.is_direct() && !ask(&mut socket, deadline)? {
         return Err(ConnectProblem::Tls("server does not support SSL, but SSL was required".to_owned()));
@@ -87,12 +88,13 @@ pub(crate) fn secure_again(
     match client.handshake(socket, deadline) {
         Ok((socket, _)) => Ok(socket),
         Err(TlsError::Timeout) => Err(ConnectProblem::Timeout),
+        Err(TlsError::Interrupted) => Err(ConnectProblem::Interrupted),
         Err(TlsError::Refused(text)) => Err(ConnectProblem::Tls(text)),
     }
 }
 
 /// Asks the server whether it can encrypt.
-fn ask(socket: &mut Socket, deadline: Deadline) -> Result<bool, ConnectProblem> {
+fn ask(socket: &mut Socket, deadline: &Deadline) -> Result<bool, ConnectProblem> {
     let mut request = Vec::with_capacity(8);
     frontend::ssl_request(&mut request);
     deadline.write_all(socket, &request).map_err(ConnectProblem::from_io)?;

@@ -32,8 +32,10 @@ pub enum ConnectProblem {
     Address(String),
     /// Nobody answers there; a sentence that asks whether the server runs (libpq's hint) is part of the text.
     Unreachable(io::Error),
-    /// `connect_timeout` is over.
+    /// `connect_timeout` is over, or whatever else bounds the wait.
     Timeout,
+    /// Somebody asked for the end of the wait ([`crate::Patience::hurry`]).
+    Interrupted,
     /// The connection broke during start-up.
     Lost(io::Error),
     /// The server closed the connection without a word.
@@ -87,6 +89,7 @@ impl ConnectProblem {
     pub(super) fn from_io(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::TimedOut => Self::Timeout,
+            io::ErrorKind::Interrupted => Self::Interrupted,
             _ => Self::Lost(error),
         }
     }
@@ -110,6 +113,7 @@ impl ConnectProblem {
             | Self::Tls(_)
             | Self::Closed
             | Self::Lost(_)
+            | Self::Interrupted
             | Self::Check(_) => true,
             Self::Address(_) | Self::Unreachable(_) | Self::Timeout | Self::Unsuitable(_) => false,
         }
@@ -122,6 +126,7 @@ impl fmt::Display for ConnectProblem {
             Self::Address(text) | Self::Check(text) | Self::Tls(text) => f.write_str(text),
             Self::Unreachable(error) | Self::Lost(error) => f.write_str(&errno_text(error)),
             Self::Timeout => f.write_str("timeout expired"),
+            Self::Interrupted => f.write_str(crate::error::INTERRUPTED),
             Self::Closed => f.write_str(crate::error::CLOSED),
             Self::Startup(error) | Self::WrongPassword(error) => error.fmt(f),
             Self::Unsuitable(text) => f.write_str(text),

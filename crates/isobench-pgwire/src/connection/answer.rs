@@ -1,7 +1,7 @@
 //! What a server answers to one simple query, collected.
 
 use crate::backend::{Message, rows_of_tag};
-use crate::{Error, ProtocolError, ServerError};
+use crate::{Error, Frame, ProtocolError, ServerError};
 
 /// A statement that has ended successfully.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -42,15 +42,24 @@ pub(super) struct Answer {
     pub(super) completed: Vec<Completed>,
     pub(super) rows: Rows,
     pub(super) error: Option<ServerError>,
+    /// Bytes of memory that it takes, roughly.
+    pub(super) kept: usize,
 }
+
+/// What a value that is kept takes besides its bytes, roughly.
+const OVERHEAD: usize = 32;
 
 impl Answer {
     pub(super) fn new(keep_rows: bool) -> Self {
-        Self { keep_rows, completed: Vec::new(), rows: Rows::default(), error: None }
+        Self { keep_rows, completed: Vec::new(), rows: Rows::default(), error: None, kept: 0 }
     }
 
     /// Takes one message.
-    pub(super) fn take(&mut self, tag: u8, message: &Message<'_>) -> Result<Option<Next>, ProtocolError> {
+    pub(super) fn take(
+        &mut self,
+        frame: Frame<'_>,
+        message: &Message<'_>,
+    ) -> Result<Option<Next>, ProtocolError> {
         match message {
             Message::RowDescription(description) if self.keep_rows => {
                 let columns = description.names().map(std::borrow::Cow::into_owned).collect();
@@ -58,10 +67,12 @@ impl Answer {
             }
             Message::DataRow(row) if self.keep_rows => {
                 let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
-                self.rows.rows.push(row.columns().map(|value| value.map(text)).collect());
+                let row: Vec<_> = row.columns().map(|value| value.map(text)).collect();
+                self.kept += OVERHEAD * (1 + row.len()) + frame.body.len();
+                self.rows.rows.push(row);
             }
-            Message::CommandComplete { tag } => self.completed.push(Completed { tag: (*tag).to_owned() }),
-            Message::EmptyQueryResponse => self.completed.push(Completed { tag: String::new() }),
+            Message::CommandComplete { tag } => self.complete(tag),
+            Message::EmptyQueryResponse => self.complete(""),
             Message::ErrorResponse(error) => {
                 self.error.get_or_insert_with(|| error.to_error());
             }
@@ -73,10 +84,15 @@ impl Answer {
             | Message::CopyDone
             | Message::NotificationResponse { .. } => {}
             _ => {
-                return Err(ProtocolError::Unexpected { tag, during: "in the answer to a query" });
+                return Err(ProtocolError::Unexpected { tag: frame.tag, during: "in the answer to a query" });
             }
         }
         Ok(None)
+    }
+
+    fn complete(&mut self, tag: &str) {
+        self.kept += OVERHEAD + tag.len();
+        self.completed.push(Completed { tag: tag.to_owned() });
     }
 
     /// The answer, or the error in it.

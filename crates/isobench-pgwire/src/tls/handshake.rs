@@ -37,6 +37,8 @@ pub(crate) struct TlsClient {
 pub(crate) enum TlsError {
     /// The time is over.
     Timeout,
+    /// Somebody asked for the end of the wait.
+    Interrupted,
     /// A sentence, libpq's where it has one.
     Refused(String),
 }
@@ -45,6 +47,7 @@ impl TlsError {
     fn from_io(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::TimedOut => Self::Timeout,
+            io::ErrorKind::Interrupted => Self::Interrupted,
             _ => Self::Refused(words::lost(Some(error))),
         }
     }
@@ -68,7 +71,7 @@ impl TlsClient {
     pub(crate) fn handshake(
         &self,
         socket: Socket,
-        deadline: Deadline,
+        deadline: &Deadline,
     ) -> Result<(Socket, Protection), TlsError> {
         let mut socket = match socket {
             Socket::Tcp(stream) => Socket::Tcp(stream),
@@ -120,7 +123,7 @@ fn complain(
     session: &mut UnbufferedClientConnection,
     socket: &mut Socket,
     incoming: &mut [u8],
-    deadline: Deadline,
+    deadline: &Deadline,
 ) {
     // Asked just once: after its alert a session that has failed wants no more input.
     if let Ok(ConnectionState::EncodeTlsData(mut data)) = session.process_tls_records(incoming).state {
@@ -136,7 +139,7 @@ fn agree(
     session: &mut UnbufferedClientConnection,
     socket: &mut Socket,
     incoming: &mut Vec<u8>,
-    deadline: Deadline,
+    deadline: &Deadline,
 ) -> Result<Result<(), rustls::Error>, TlsError> {
     let mut outgoing = Vec::new();
     loop {

@@ -36,6 +36,8 @@ pub enum FlagKind {
     CountsDiffer,
     /// The rate that was asked for wasn't reached.
     BehindSchedule,
+    /// For a while nothing was committed: the server, the network or this machine stood still.
+    StoodStill,
 }
 
 impl FlagKind {
@@ -51,6 +53,7 @@ impl FlagKind {
             FlagKind::ClientShare => "client's share",
             FlagKind::CountsDiffer => "counts differ",
             FlagKind::BehindSchedule => "behind schedule",
+            FlagKind::StoodStill => "stood still",
         }
     }
 }

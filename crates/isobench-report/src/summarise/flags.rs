@@ -17,6 +17,16 @@ const DRIFT: f64 = 0.05;
 /// A rate that is reached to this share counts as reached.
 const REACHED: f64 = 0.95;
 
+/// A standstill takes at least this many seconds.
+const STILL: f64 = 1.0;
+
+/// A standstill is this many times longer than commits lie apart on average: with commits at random instants one pause in half a
+/// billion is.
+const STILL_COMMITS: f64 = 20.0;
+
+/// A standstill is this many times longer than a transaction usually takes.
+const STILL_LATENCIES: f64 = 3.0;
+
 /// What a reader must know of a cell. `bins` are the rates over time of those rounds that have any.
 pub fn flags(document: &Document, cell: &Cell, rounds: &[&Round], bins: &[Vec<f64>]) -> Vec<Flag> {
     [
@@ -29,6 +39,7 @@ pub fn flags(document: &Document, cell: &Cell, rounds: &[&Round], bins: &[Vec<f6
         client_share(document, rounds),
         counts_differ(rounds),
         behind_schedule(cell, rounds),
+        stood_still(document, rounds),
     ]
     .into_iter()
     .flatten()
@@ -178,9 +189,44 @@ fn behind_schedule(cell: &Cell, rounds: &[&Round]) -> Option<Flag> {
     })
 }
 
+/// A single round that stood still is one too many: chance doesn't do that.
+fn stood_still(document: &Document, rounds: &[&Round]) -> Option<Flag> {
+    let still: Vec<f64> = rounds.iter().filter_map(|round| standstill(document.plan.time_s, round)).collect();
+    let longest = still.iter().copied().reduce(f64::max)?;
+    let text = format!(
+        "in {} nothing was committed for up to {} s on end, far longer than transactions take or lie apart: the server, the \
+         network or this machine stood still, so the mean isn't a rate of work",
+        of_rounds(still.len(), rounds.len()),
+        short(longest)
+    );
+    Some(flag(FlagKind::StoodStill, text))
+}
+
+/// For how many seconds nothing was committed in a round, or for how long it went on beyond its time, if that is more than
+/// commits at random instants and long transactions explain.
+fn standstill(planned_s: Option<f64>, round: &Round) -> Option<f64> {
+    if round.transactions.committed == 0 {
+        return None;
+    }
+    let pause = round.series.as_ref().map_or(0.0, |series| {
+        let bins = series.committed.split(|committed| *committed > 0).map(<[u64]>::len);
+        bins.max().unwrap_or(0) as f64 * series.bin_s
+    });
+    let overrun = planned_s.map_or(0.0, |planned| round.seconds - planned);
+    let apart = round.seconds / round.transactions.committed as f64;
+    let typical = round.latency_ms.p50.or(round.latency_ms.mean).unwrap_or(0.0) / 1e3;
+    let explained = STILL.max(STILL_COMMITS * apart).max(STILL_LATENCIES * typical);
+    Some(pause.max(overrun)).filter(|still| *still > explained)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use isobench_stats::{LatencyHistogram, Ledger};
+
     use super::*;
+    use crate::document::Series;
 
     #[test]
     fn a_single_alarm_among_many_is_none() {
@@ -197,6 +243,35 @@ mod tests {
         ] {
             assert_eq!(often(alarms, rounds), flagged, "{alarms} of {rounds}");
         }
+    }
+
+    #[test]
+    fn a_freeze_is_told_from_long_and_from_rare_transactions() {
+        let round = |seconds: f64, committed: u64, p50: f64, bins: &[u64]| {
+            let elapsed = Duration::from_secs_f64(seconds);
+            let nothing = (Ledger::default(), LatencyHistogram::new());
+            let mut round = Round::from_ledger(1, &nothing.0, &nothing.1, elapsed, Vec::new());
+            round.transactions.committed = committed;
+            round.latency_ms.p50 = Some(p50);
+            round.series = Some(Series { bin_s: 1.0, committed: bins.to_vec(), ..Series::default() });
+            standstill(Some(5.0), &round)
+        };
+        let frozen: Vec<u64> = [vec![1000; 3], vec![0; 12], vec![1000; 2]].concat();
+        assert_eq!(round(17.0, 5000, 2.0, &frozen), Some(12.0));
+        // It froze when the time was nearly up.
+        assert_eq!(round(17.0, 5000, 2.0, &[]), Some(12.0));
+        assert_eq!(round(5.2, 5000, 2.0, &[1000; 5]), None);
+        assert_eq!(
+            round(15.0, 8, 10_000.0, &[vec![0; 14], vec![8]].concat()),
+            None,
+            "each takes ten seconds"
+        );
+        assert_eq!(
+            round(15.0, 3, 5.0, &[vec![1], vec![0; 13], vec![2]].concat()),
+            None,
+            "one in five seconds"
+        );
+        assert_eq!(round(30.0, 0, 5.0, &[0; 30]), None, "nothing to compare with");
     }
 
     #[test]

@@ -15,6 +15,9 @@ use crate::observed::{Disclosed, Watched};
 use crate::program::{ErrorClass, Request};
 use crate::spec::OnError;
 
+/// What an observed row takes in memory besides its bytes, roughly.
+const ROW_KEPT: usize = 64;
+
 impl Client {
     /// Bytes have arrived.
     pub(crate) fn on_bytes(&mut self, ctx: &mut Context<'_>, bytes: &[u8]) -> Action {
@@ -80,6 +83,7 @@ impl Client {
                     ctx.trace(self.id, || Step::Receiving);
                 }
                 self.on_completed(ctx, frame.body);
+                self.check_kept()?;
             }
             tag::READY_FOR_QUERY => {
                 self.status = TransactionStatus::from_body(frame.body)
@@ -212,6 +216,7 @@ impl Client {
                 tape.refuse(watched);
             } else {
                 tape.row(watched, *row);
+                self.kept += ROW_KEPT + frame.body.len();
             }
         }
         match (&mut self.stored, message) {
@@ -219,7 +224,18 @@ impl Client {
             (Some(rows), Message::DataRow(row)) => rows.add(row),
             _ => {}
         }
-        Ok(())
+        self.check_kept()
+    }
+
+    /// Checks that no more is kept of an attempt's results than there may be.
+    fn check_kept(&self) -> Result<(), String> {
+        if self.kept <= self.most_kept {
+            return Ok(());
+        }
+        let limit = self.most_kept >> 10;
+        Err(format!(
+            "the results of a transaction that are kept take more than {limit} KiB, this client's limit"
+        ))
     }
 
     /// What is to be recorded of the statement whose reply is coming, if the run is recorded and it is observed.
@@ -299,7 +315,7 @@ impl Client {
             self.answered += 1;
         }
         if let Some(rows) = &mut self.stored {
-            rows.complete();
+            self.kept += rows.complete();
         }
         if let Some(command) = current {
             self.follow_savepoint(ctx, command);

@@ -39,11 +39,15 @@ impl Rows {
         self.count += 1;
     }
 
-    /// The statement has been answered.
-    pub(super) fn complete(&mut self) {
+    /// The statement has been answered. Returns how many bytes its result takes, roughly.
+    pub(super) fn complete(&mut self) -> usize {
         let columns = std::mem::take(&mut self.columns);
         let row = std::mem::take(&mut self.row);
+        let texts = columns.iter().chain(&row);
+        let bytes =
+            texts.fold(size_of_val(&self.finished), |sum, text| sum + size_of::<String>() + text.len());
         self.finished.push((columns, row, std::mem::take(&mut self.count)));
+        bytes
     }
 
     /// Puts the results into the variables.

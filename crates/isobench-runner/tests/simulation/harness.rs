@@ -226,7 +226,7 @@ impl Case {
         }
         let workload = Workload { mix, symbols, variables };
         // How a session is opened is the simulated server's business.
-        let nobody = || Err("nobody is to be asked for a real connection".to_owned());
+        let nobody = |_| Err("nobody is to be asked for a real connection".to_owned());
         let job = Job::new(self.spec.clone(), workload, Box::new(classify)).reconnecting(Box::new(nobody));
         let job = match &self.storage {
             Some(storage) => job.recording(storage.clone()).expect("a recording"),

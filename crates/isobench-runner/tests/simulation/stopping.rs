@@ -116,6 +116,44 @@ fn a_sleep_that_is_too_long_is_cut_off() {
     assert!(ran.outcome.elapsed < millis(2_200), "{:?}", ran.outcome.elapsed);
 }
 
+/// One of two clients is sent notices, faster than it can read them.
+fn flooded(cancellable: bool) -> Case {
+    let faults = Faults::none().and(On::Update, When::Nth(0, 1), Fault::Flood { cancellable });
+    let mut case = Case::new(TRANSFER).clients(2).faults(faults).time(millis(10));
+    case.spec.grace = millis(100);
+    case.settings.time_limit = millis(5_000);
+    case
+}
+
+#[test]
+fn a_server_that_never_stops_talking_doesnt_stop_the_clock() {
+    // A turn of the loop takes some milliseconds here.
+    let turn = millis(20);
+    let ran = flooded(true).run();
+    assert_eq!(ran.ledger.attempts.cut_off, 1);
+    assert!(ran.ledger.attempts.committed > 2, "the other client goes on: {:?}", ran.ledger.attempts);
+    assert!(ran.outcome.elapsed < millis(111) + NOTICED + turn, "{:?}", ran.outcome.elapsed);
+    assert_eq!((ran.truth.cancels, ran.outcome.aborted), (1, 0));
+    let ran = flooded(false).run();
+    assert_eq!((ran.ledger.attempts.cut_off, ran.outcome.aborted), (1, 1));
+    assert!(ran.outcome.elapsed < millis(2_110) + 2 * NOTICED + 2 * turn, "{:?}", ran.outcome.elapsed);
+    let mut case = flooded(false).time(millis(60_000)).interrupt(millis(50), Urgency::Soon);
+    case.spec.grace = millis(30);
+    let ran = case.run();
+    assert!(ran.outcome.interrupted && ran.outcome.elapsed < millis(2_300), "{:?}", ran.outcome.elapsed);
+}
+
+#[test]
+fn a_session_that_nobody_opens_is_given_up_at_the_end() {
+    let faults = Faults::none().and(On::Connect, When::Nth(0, 2), Fault::Hang { cancellable: false });
+    let mut case = Case::new(TRANSFER).connect_each(millis(1)).clients(2).faults(faults).time(millis(50));
+    case.spec.grace = millis(100);
+    let ran = case.run();
+    assert!(matches!(ran.abort(), (place, Cause::Connect(_)) if place.client == 0), "{:?}", ran.events);
+    assert!(ran.outcome.elapsed < millis(150) + NOTICED, "{:?}", ran.outcome.elapsed);
+    assert!(!ran.outcome.is_complete());
+}
+
 #[test]
 fn a_gentle_request_lets_transactions_finish() {
     let ran =

@@ -38,8 +38,8 @@ pub enum On {
     Select,
     /// A Parse message of the extended protocol; only [`Fault::Error`] and [`Fault::Lost`] make sense.
     Parse,
-    /// The opening of a session that is asked for; only [`Fault::Error`] (it is refused), [`Fault::LostWhenIdle`] and
-    /// [`Fault::ParameterStatus`] (a part of which arrives with the session) make sense.
+    /// The opening of a session that is asked for; only [`Fault::Error`] (it is refused), [`Fault::Hang`] (nobody answers),
+    /// [`Fault::LostWhenIdle`] and [`Fault::ParameterStatus`] (a part of which arrives with the session) make sense.
     Connect,
 }
 
@@ -85,6 +85,12 @@ pub enum Fault {
     LostWhenIdle(Duration, Loss),
     /// The statement never ends by itself; a cancel request ends it with 57014 if it is obeyed.
     Hang {
+        /// True if the server obeys.
+        cancellable: bool,
+    },
+    /// The statement never ends by itself, and sends notices faster than anybody can read; a cancel request ends it with
+    /// 57014 if it is obeyed.
+    Flood {
         /// True if the server obeys.
         cancellable: bool,
     },
@@ -156,6 +162,7 @@ impl Fault {
                 | Fault::UnknownThenLost { .. }
                 | Fault::AnsweredWithRollback
                 | Fault::Hang { .. }
+                | Fault::Flood { .. }
         )
     }
 }

@@ -21,6 +21,9 @@ use super::truth::Truth;
 /// Between two pieces of a reply, and from a short write until the connection takes more.
 const HOP: Duration = Duration::from_micros(10);
 
+/// Receiving a part of what comes without end.
+const FLOOD: Duration = Duration::from_millis(1);
+
 /// A wait takes at least this long, or a loop that never waits for anything would stop the time.
 const SHORTEST_WAIT: Duration = Duration::from_micros(1);
 
@@ -166,6 +169,7 @@ impl Network {
 
     pub(super) fn receive(&mut self, connection: usize, buffer: &mut [u8]) -> io::Result<Received> {
         let number = self.wire(connection);
+        self.flood(number, buffer.len())?;
         if !self.wires[number].arrived.is_empty() {
             self.pass_to(self.now.after(self.settings.receiving));
         }
@@ -185,6 +189,26 @@ impl Network {
             Some(Loss::Reset) => Err(io::ErrorKind::ConnectionReset.into()),
             None => Ok(Received::Nothing),
         }
+    }
+
+    /// Notices without end come as fast as they are read.
+    fn flood(&mut self, number: usize, size: usize) -> io::Result<()> {
+        let Some(notice) = self.wires[number].session.flood() else { return Ok(()) };
+        let arrived = &mut self.wires[number].arrived;
+        while arrived.len() < 2 * size {
+            arrived.extend(&notice);
+        }
+        self.pass_to(self.now.after(FLOOD));
+        self.check_time()
+    }
+
+    /// Fails when the time of the simulation is over.
+    fn check_time(&mut self) -> io::Result<()> {
+        if self.now > Nanos(0).after(self.settings.time_limit) || self.waits > MOST_WAITS {
+            self.truth.ran_out_of_time = true;
+            return Err(io::Error::other("the simulation's time is over"));
+        }
+        Ok(())
     }
 
     pub(super) fn watch_writable(&mut self, connection: usize, on: bool) {
@@ -211,13 +235,17 @@ impl Network {
     }
 
     /// A new session, after the time that connecting takes. Returns what arrives with it.
-    pub(super) fn open(&mut self, connection: usize) -> Result<Vec<u8>, String> {
+    pub(super) fn open(&mut self, connection: usize, limit: Option<Duration>) -> Result<Vec<u8>, String> {
         self.pass_to(self.now.after(self.settings.connecting));
         self.know(connection);
         let seen = &mut self.seen[connection];
         let fault = self.settings.faults.strike(connection, |on| on == On::Connect, seen, &mut self.dice);
         if let Some(Fault::Error(code)) = fault {
             return Err(format!("the simulated server refuses a session ({code})"));
+        }
+        if let Some(Fault::Hang { .. }) = fault {
+            self.pass_to(self.now.after(limit.unwrap_or(self.settings.time_limit)));
+            return Err("timeout expired".to_owned());
         }
         self.close(connection);
         let number = self.connect(connection);
@@ -240,10 +268,7 @@ impl Network {
     pub(super) fn wait(&mut self, until: Nanos, ready: &mut Vec<usize>) -> io::Result<()> {
         self.waits += 1;
         let limit = Nanos(0).after(self.settings.time_limit);
-        if self.now > limit || self.waits > MOST_WAITS {
-            self.truth.ran_out_of_time = true;
-            return Err(io::Error::other("the simulation's time is over"));
-        }
+        self.check_time()?;
         let before = self.now;
         if self.turns > TURNS_OF_AN_INSTANT {
             self.pass_to(self.now.after(HOP));
@@ -320,7 +345,12 @@ impl Network {
             seen: &mut self.seen[*connection],
         };
         work(session, &mut scene);
-        for order in session.take_orders() {
+        let flood = session.flood();
+        let orders = session.take_orders();
+        if let Some(notice) = flood {
+            self.deliver(number, notice);
+        }
+        for order in orders {
             match order {
                 Order::Send(bytes) => self.deliver(number, bytes),
                 Order::Wake(at, wake) => self.plan(at, Event::Wake(number, wake)),

@@ -144,10 +144,21 @@ impl Session {
         }
     }
 
+    /// A notice, if the statement that is running sends them without end.
+    pub(super) fn flood(&self) -> Option<Vec<u8>> {
+        let floods =
+            self.running.as_ref().is_some_and(|running| matches!(running.fault, Some(Fault::Flood { .. })));
+        (floods && !self.gone).then(reply::long_notice)
+    }
+
     /// A cancel request has come.
     pub(super) fn on_cancel(&mut self, scene: &mut Scene<'_>) {
         let obeys = |running: &mut Running| {
-            running.kind != Kind::Rollback && running.fault != Some(Fault::Hang { cancellable: false })
+            let deaf = matches!(
+                running.fault,
+                Some(Fault::Hang { cancellable: false } | Fault::Flood { cancellable: false })
+            );
+            running.kind != Kind::Rollback && !deaf
         };
         if let Some(running) = self.running.take_if(obeys) {
             self.wake += 1;
@@ -289,7 +300,7 @@ impl Session {
             end: End::Lost,
         });
         self.wake += 1;
-        if !matches!(fault, Some(Fault::Hang { .. })) {
+        if !matches!(fault, Some(Fault::Hang { .. } | Fault::Flood { .. })) {
             let takes = Duration::from_nanos(scene.dice.between(&scene.settings.latency));
             self.orders.push(Order::Wake(scene.now.after(takes), self.wake));
         }

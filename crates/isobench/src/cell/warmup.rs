@@ -9,7 +9,8 @@ use isobench_report::Warmup;
 use isobench_runner::{Fleet, Job, Outcome as Run, Progress, Report, Stop, Urgency, Watch};
 use isobench_stats::is_warm;
 
-use super::{Bench, WATCH_EVERY};
+use super::{Bench, WATCH_EVERY, no_threads};
+use crate::failure::Outcome;
 use crate::observation::OwnWork;
 
 /// Fewer bins than this tell nothing about steadiness.
@@ -30,6 +31,9 @@ impl Bench<'_> {
     ///
     /// It goes on in steps of the plan's length until the transient that is found in all of them ends before the last one, or
     /// until another step would be too long.
+    ///
+    /// # Errors
+    /// There are no threads for the workers.
     pub(super) fn warm_up(
         &self,
         fleet: &mut Fleet,
@@ -37,10 +41,10 @@ impl Bench<'_> {
         report: &Report<'_>,
         watch: &mut dyn FnMut(Duration, Progress),
         own: &mut OwnWork,
-    ) -> Option<Warmed> {
+    ) -> Outcome<Option<Warmed>> {
         let step = self.plan.warmup;
         if step.is_zero() {
-            return None;
+            return Ok(None);
         }
         let mut warmed = Warmed { figures: Warmup::default(), complete: true, levels: BTreeMap::new() };
         let mut bins: Vec<f64> = Vec::new();
@@ -48,6 +52,7 @@ impl Bench<'_> {
         loop {
             let seen = Watch { every: WATCH_EVERY, show: &mut *watch };
             let run = fleet.run(job, Stop::Time(step), self.control, report, seen, &mut []);
+            let run = run.map_err(no_threads)?;
             own.clients(&run);
             planned += step;
             let whole = whole_bins(&run, step);
@@ -57,7 +62,7 @@ impl Bench<'_> {
             warmed.figures.steady = (last >= FEWEST_BINS).then(|| is_warm(&bins, last));
             let goes_on = warmed.complete && self.control.urgency() == Urgency::None;
             if warmed.figures.steady != Some(false) || !goes_on || planned + step > self.plan.max_warmup {
-                return Some(warmed);
+                return Ok(Some(warmed));
             }
         }
     }

@@ -6,6 +6,7 @@ mod course;
 mod files;
 mod sweep;
 
+use std::cell::RefCell;
 use std::num::NonZeroUsize;
 
 use isobench_observer::Observer;
@@ -15,8 +16,10 @@ use isobench_runner::Control;
 use self::course::{Course, level_check};
 use self::files::Files;
 use crate::cell::Bench;
+use crate::destination::check_folder;
 use crate::environment::now;
 use crate::failure::{Failure, Outcome};
+use crate::interrupt;
 use crate::judgement::Judging;
 use crate::observation::observer;
 use crate::options::CompareOptions;
@@ -40,8 +43,10 @@ pub struct Comparison {
     pub judgements: Judgements,
     /// Where it is written.
     files: Files,
-    /// Whether everything was tidied up.
-    closed: Outcome,
+    /// What is to be tidied up when the result is safe.
+    targets: Vec<Target>,
+    /// Leave the tables where they are.
+    keep: bool,
 }
 
 /// For each cell, the report of its last history.
@@ -68,14 +73,25 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Comparison> {
     for note in plan.fit(&targets[0].database)? {
         eprintln!("note: {note}");
     }
-    for target in &mut targets {
-        target.claim_namespace()?;
-    }
+    let claimed = targets.iter_mut().try_for_each(Target::claim_namespace);
+    interrupt::blame(&control, claimed)?;
     let outcome = measure(options, &plan, judging.as_ref(), &targets, &files, &control);
-    // All are closed, whatever becomes of the others.
-    let closed = targets.into_iter().map(|target| target.close(options.keep)).collect::<Vec<Outcome>>();
-    let (document, judgements) = outcome?;
-    Ok(Comparison { document, judgements, files, closed: closed.into_iter().collect() })
+    match interrupt::blame(&control, outcome) {
+        Ok((document, judgements)) => {
+            Ok(Comparison { document, judgements, files, targets, keep: options.keep })
+        }
+        Err(failure) => {
+            // Why nothing was measured matters more than what is left behind, which the next run removes.
+            let _ = close(targets, options.keep);
+            Err(failure)
+        }
+    }
+}
+
+/// Tidies up: all targets, whatever becomes of the others.
+fn close(targets: Vec<Target>, keep: bool) -> Outcome {
+    let closed: Vec<Outcome> = targets.into_iter().map(|target| target.close(keep)).collect();
+    closed.into_iter().collect()
 }
 
 /// How histories are checked, if the scripts make any.
@@ -87,6 +103,11 @@ fn judging(options: &CompareOptions, plan: &Plan) -> Outcome<Option<Judging>> {
              use a checked workload (isobench workloads), or annotate the scripts with lines --@",
             plan.sources.name()
         )));
+    }
+    if let Some(folder) = options.history.as_deref().filter(|_| observed) {
+        check_folder(folder).map_err(|error| {
+            Failure::setup(format!("--history: could not make the folder \"{}\": {error}", folder.display()))
+        })?;
     }
     Ok(observed
         .then(|| Judging { folder: options.history.clone(), window: options.window.map(NonZeroUsize::get) }))
@@ -105,7 +126,8 @@ fn measure(
     let cells = level_check(plan, targets)?;
     let observers: Vec<Observer> =
         if options.no_observe { Vec::new() } else { targets.iter().map(observer).collect() };
-    let bench = Bench { plan, targets, judging, observers: &observers, control };
+    let made = RefCell::default();
+    let bench = Bench { plan, targets, judging, observers: &observers, control, made };
     let mut course = Course::begin(bench, servers, cells, files, options.live)?;
     course.rounds()?;
     course.sweep();
@@ -118,16 +140,23 @@ impl Comparison {
     /// # Errors
     /// Something can't be written or tidied up, the comparison is incomplete, or a promise is broken.
     pub fn finish(self, before: &str) -> Outcome {
-        let Comparison { mut document, files, closed, .. } = self;
+        let Comparison { mut document, files, targets, keep, .. } = self;
         summarise(&mut document);
         let width = terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0));
         let saved = files.save_all(&document);
         let told = saved.as_ref().map_or_else(|_| String::new(), |written| files::told(written));
         let printed = output::print(&format!("{before}{}{told}", render(&document, width)));
+        // Only now: a server that doesn't answer can't cost the result any more.
+        let closed = close(targets, keep);
         saved?;
         printed?;
-        closed?;
-        verdict(&document)
+        let verdict = verdict(&document);
+        if let (Err(Failure::Incomplete(_)), Err(left)) = (&verdict, &closed) {
+            // The same reason, most likely; the status is that of the result.
+            eprintln!("isobench: warning: {left}");
+            return verdict;
+        }
+        closed.and(verdict)
     }
 }
 

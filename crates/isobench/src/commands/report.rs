@@ -11,6 +11,7 @@ use isobench_report::{
     Document, Pair, compare_results, render, rescue, summarise, to_csv, to_html, to_markdown,
 };
 
+use crate::destination::{Kind, check_file};
 use crate::failure::{Failure, Outcome};
 use crate::options::{ReportFormat, ReportOptions};
 use crate::output::{self, is_stream, shown};
@@ -118,6 +119,7 @@ fn one(result: &Saved, options: &ReportOptions) -> Outcome {
             shown(&page)
         )));
     }
+    check_file("--html", &page, Kind::Page)?;
     output::save(&page, &to_html(document))?;
     eprintln!("the report is in {}", shown(&page));
     Ok(())

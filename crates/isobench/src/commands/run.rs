@@ -18,9 +18,12 @@ use isobench_runner::{Control, Event, Fleet, Job, OnError, Outcome as Run, Proto
 use isobench_script::find_builtin;
 
 use crate::books::Books;
+use crate::cell::no_threads;
+use crate::destination::{Kind, check_file};
 use crate::environment::{client, now};
 use crate::evidence;
 use crate::failure::{Failure, Outcome};
+use crate::interrupt;
 use crate::judgement::Judging;
 use crate::messages::Messages;
 use crate::options::RunOptions;
@@ -48,6 +51,11 @@ pub fn run(options: &RunOptions) -> Outcome {
         return Ok(());
     }
     let settings = Settings::resolve(options)?;
+    for (option, path, kind) in
+        [("--json", &options.json, Kind::Result), ("--history", &options.history, Kind::History)]
+    {
+        path.iter().try_for_each(|path| check_file(option, path, kind))?;
+    }
     let (target, control) =
         Target::find(&options.connection, options.database.as_deref(), &options.embedded, options.client)?;
     if settings.level.is_some() {
@@ -55,7 +63,7 @@ pub fn run(options: &RunOptions) -> Outcome {
     }
     let outcome = measure(options, &settings, &target, &control);
     let closed = target.close(false);
-    outcome?;
+    interrupt::blame(&control, outcome)?;
     closed
 }
 
@@ -91,7 +99,7 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     let messages = Messages::aloud();
     let Measured { outcome, cpu_s, connecting, logged } =
         load(options, settings, &job, &mut fleet, control, &messages)?;
-    let (left, _) = sessions::leave(fleet.into_sessions(), target.database.product);
+    let (left, _) = sessions::leave(fleet.into_sessions(connector.patience()), target.database.product);
     let mut round = round(&job, &outcome, 1, messages.into_errors(), cpu_s);
     round.levels_named.clone_from(&outcome.levels);
     let effective = evidence::weigh(&effective, &left, target, &mut round);
@@ -130,16 +138,28 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
             Err(problem) => eprintln!("isobench: warning: {problem}"),
         }
     }
+    let incomplete = incomplete(settings, &outcome, &round);
     let (broken, violated) = (round.breaks_promise(), round.is_violated());
     let printed = output::print(&text);
     if let (Some(path), Some(server)) = (&options.json, server) {
         let mut document = document(settings, target, server, scale, effective, round);
         document.started_at = Some(started_at);
+        document.incomplete_reason = incomplete.as_ref().map(|(reason, _)| reason.clone());
+        document.complete &= document.incomplete_reason.is_none();
         output::save(path, &document.to_json())?;
     }
     printed?;
     logged.map_err(|error| Failure::Output(error.to_string()))?;
-    verdict(settings, &outcome, broken, violated)
+    if let Some((_, message)) = incomplete {
+        return Err(Failure::Incomplete(message));
+    }
+    if broken {
+        return Err(Failure::Broken("the level did not give what it promises; see above".to_owned()));
+    }
+    if violated {
+        return Err(Failure::Broken("an invariant does not hold; see above".to_owned()));
+    }
+    Ok(())
 }
 
 /// True if something can be said of the tables afterwards. Of pgbench's this needs a sum over the accounts before and after,
@@ -182,47 +202,52 @@ fn load(
     let watch =
         Watch { every, show: &mut |elapsed, progress| eprintln!("{}", lines.line(elapsed, &progress)) };
     let before = cpu_seconds();
+    control.patience().set_limited(true);
     let outcome = fleet.run(job, settings.stop, control, &report, watch, logs.observers());
+    let outcome = outcome.map_err(no_threads)?;
+    if outcome.aborted > 0 {
+        // They may have been left because the server doesn't answer.
+        control.patience().doubt();
+    }
     let cpu_s = cpu_seconds() - before;
     Ok(Measured { outcome, cpu_s, connecting: fleet.connecting(), logged: logs.finish() })
 }
 
-/// The exit status that the run deserves.
-fn verdict(settings: &Settings, outcome: &Run, broken: bool, violated: bool) -> Outcome {
+/// Why the run is incomplete, if it is: for the document, and for people in pgbench's words.
+fn incomplete(settings: &Settings, outcome: &Run, round: &Round) -> Option<(String, String)> {
     if let Err(error) = outcome.check() {
-        return Err(Failure::Incomplete(error.to_string()));
+        return Some((error.to_string(), error.to_string()));
     }
     if !outcome.is_complete() {
         let ended_by_abort = settings.spec.on_error == OnError::EndRun && outcome.aborted > 0;
-        let why = if outcome.interrupted && !ended_by_abort { "interrupted" } else { "aborted" };
-        return Err(Failure::Incomplete(format!("Run was {why}; the above results are incomplete.")));
+        let interrupted = outcome.interrupted && !ended_by_abort;
+        let first = || round.errors.first().cloned();
+        let (why, reason) = if interrupted {
+            ("interrupted", "interrupted".to_owned())
+        } else {
+            ("aborted", first().unwrap_or_else(|| "clients ended before their time".to_owned()))
+        };
+        return Some((reason, format!("Run was {why}; the above results are incomplete.")));
     }
-    if let Some(text) = all_failed(outcome) {
-        return Err(Failure::Incomplete(text));
-    }
-    if broken {
-        return Err(Failure::Broken("the level did not give what it promises; see above".to_owned()));
-    }
-    if violated {
-        return Err(Failure::Broken("an invariant does not hold; see above".to_owned()));
-    }
-    Ok(())
+    nothing_committed(outcome).map(|text| (text.clone(), text))
 }
 
 /// What is to be said if transactions were begun, but none came to a commit. pgbench takes that for a success.
-fn all_failed(outcome: &Run) -> Option<String> {
-    let ledger = outcome.ledger();
-    let transactions = &ledger.transactions;
-    let failed = transactions.given_up + transactions.errored;
-    if transactions.committed > 0 || (failed == 0 && ledger.conflicts == 0) {
+fn nothing_committed(outcome: &Run) -> Option<String> {
+    let transactions = outcome.ledger().transactions;
+    if transactions.committed > 0 || transactions.total == transactions.skipped {
         return None;
     }
-    let under_way = match transactions.cut_off {
-        0 => String::new(),
-        count => format!(", {count} were cut off by the end of the run"),
-    };
+    let failed = transactions.given_up + transactions.errored;
+    let also = [
+        (transactions.cut_off, "were cut off by the end of the run"),
+        (transactions.ambiguous, "ended with an unknown outcome"),
+        (transactions.swallowed, "were acknowledged with their work undone"),
+    ];
+    let also = also.iter().filter(|(count, _)| *count > 0);
+    let also: String = also.map(|(count, what)| format!(", {count} {what}")).collect();
     Some(format!(
-        "No transaction committed: {failed} failed{under_way}; the above results measure no work that was done."
+        "No transaction committed: {failed} failed{also}; the above results measure no work that was done."
     ))
 }
 

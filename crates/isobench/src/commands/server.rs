@@ -1,9 +1,10 @@
 //! `isobench server`: an embedded PostgreSQL in the foreground.
 
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use isobench_runner::Urgency;
+use isobench_runner::{Control, Urgency};
 
 use crate::failure::{Failure, Outcome};
 use crate::interrupt;
@@ -16,7 +17,8 @@ use crate::target;
 /// # Errors
 /// It doesn't start, or it dies.
 pub fn server(options: &ServerOptions) -> Outcome {
-    let control = interrupt::watch()?;
+    let control = Arc::new(Control::new());
+    interrupt::watch(&control)?;
     let server = target::start(&options.embedded)?;
     output::print(&format!(
         "PostgreSQL {} ({}) is running; Ctrl-C stops it and removes it\n{}\n",

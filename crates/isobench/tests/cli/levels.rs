@@ -18,7 +18,9 @@ fn scripts_that_set_a_level_are_refused() {
         "RESET ALL;",
     ] {
         scene.write("own.sql", &format!("SELECT 1;\n{statement}\n"));
-        for command in ["compare --workload own.sql", "audit --workload own.sql", "run -f own.sql --isolation rc"] {
+        for command in
+            ["compare --workload own.sql", "audit --workload own.sql", "run -f own.sql --isolation rc"]
+        {
             let finished = scene.run(&words(command)).expect(1);
             finished.says(&["own.sql:", "sets or resets the isolation level", "--levels", "--isolation"]);
         }
@@ -37,14 +39,21 @@ fn measured(scene: &Scene, setup: &str, script: &str, status: i32) -> serde_json
 
 #[test]
 fn a_function_that_changes_the_sessions_level_brands_the_row() {
-    let Some(scene) = Scene::with_server("a_function_that_changes_the_sessions_level_brands_the_row") else { return };
+    let Some(scene) = Scene::with_server("a_function_that_changes_the_sessions_level_brands_the_row") else {
+        return;
+    };
     let setup = "CREATE FUNCTION sneak() RETURNS text LANGUAGE sql AS
         $$ SELECT set_config('default_transaction_isolation', 'serializable', false) $$;";
     for script in ["SELECT sneak();\n", "BEGIN;\nSELECT sneak();\nCOMMIT;\n"] {
         let document = measured(&scene, setup, script, 0);
-        assert_eq!(cells(&document)[0]["level"]["effective"], "mixed (read committed, serializable)", "{script}");
+        assert_eq!(
+            cells(&document)[0]["level"]["effective"],
+            "mixed (read committed, serializable)",
+            "{script}"
+        );
         assert_eq!(cells(&document)[0]["summary"]["level_differs"], true);
-        let strict = format!("compare --workload own.sql --setup setup.sql --levels rc --strict-levels {SHORT}");
+        let strict =
+            format!("compare --workload own.sql --setup setup.sql --levels rc --strict-levels {SHORT}");
         scene.run(&words(&strict)).expect(1).says(&["--strict-levels: read committed was asked for"]);
     }
 }
@@ -67,6 +76,9 @@ fn a_conflict_that_cannot_be_brands_the_row() {
     let document = measured(&scene, setup, "SELECT fail(0.2);\n", 0);
     let round = rounds(&document).next().expect("a round");
     let said = round["contradictions"][0].as_str().expect("a sentence");
-    assert!(said.ends_with("attempts ended in 40001 (concurrent update), which read committed can't have"), "{said}");
+    assert!(
+        said.ends_with("attempts ended in 40001 (concurrent update), which read committed can't have"),
+        "{said}"
+    );
     assert_eq!(cells(&document)[0]["level"]["effective"], "another level");
 }

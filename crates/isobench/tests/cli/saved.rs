@@ -73,6 +73,54 @@ fn where_nothing_can_be_written_the_table_is_still_shown() {
     finished.says(&["warning: could not make the folder", "--no-save does without"]);
     scene.write("blocked", "");
     scene.run(&with(&["--results", "blocked/x"])).expect(1).says(&["--results: could not make the folder"]);
-    let unwritable = scene.run(&with(&["--json", "blocked/x.json"])).expect(1);
-    unwritable.prints(&["read committed"]).says(&["could not write \"blocked/x.json\""]);
+}
+
+/// Before anything is started, and so before anything is measured.
+#[test]
+fn what_cannot_be_written_is_noticed_at_once() {
+    let scene = Scene::new();
+    scene.write("blocked", "");
+    scene.write("theirs.html", "<!DOCTYPE html><title>my thesis</title>");
+    scene.write("folder/report.html", "<!DOCTYPE html><title>my thesis</title>");
+    scene.write("theirs.json", "{}");
+    let cases: [(&[&str], &str); 12] = [
+        (&["compare", "--json", "blocked/x.json"], "--json: could not write \"blocked/x.json\""),
+        (&["compare", "--json", "nosuch/x.json"], "--json: could not write \"nosuch/x.json\""),
+        (&["compare", "--html", "folder"], "--html: \"folder\" is a folder"),
+        (&["compare", "--csv", "nosuch/x.csv"], "--csv: could not write"),
+        (&["compare", "--results", "blocked/x"], "--results: could not make the folder"),
+        (
+            &["compare", "--results", "folder"],
+            "--results: \"folder/report.html\" exists and is no report of isobench",
+        ),
+        (
+            &["compare", "--html", "theirs.html"],
+            "--html: \"theirs.html\" exists and is no report of isobench",
+        ),
+        (
+            &["compare", "--json", "theirs.json"],
+            "--json: \"theirs.json\" exists and is no result of isobench",
+        ),
+        (&["audit", "--history", "blocked/h"], "--history: could not make the folder"),
+        (&["run", "--json", "nosuch/x.json"], "--json: could not write"),
+        (&["run", "-w", "registers", "--history", "theirs.json"], "--history: \"theirs.json\" exists"),
+        (&["run", "--json", "theirs.html"], "isn't overwritten"),
+    ];
+    let before = files(&scene);
+    for (arguments, text) in cases {
+        let finished = scene.run(arguments).expect(1).says(&[text]);
+        assert!(!finished.stderr.contains("no server is named"), "{arguments:?} started a server");
+        assert_eq!(files(&scene), before, "{arguments:?}");
+    }
+    assert!(scene.read("folder/report.html").contains("my thesis"));
+}
+
+/// Not even an empty folder.
+#[test]
+fn a_comparison_that_measures_nothing_leaves_nothing() {
+    let scene = Scene::new();
+    let arguments = ["compare", "-h", "/nonexistent", "--results", "here"];
+    scene.run(&arguments).expect(1);
+    scene.run(&arguments[..3]).expect(1);
+    assert_eq!(files(&scene), [] as [PathBuf; 0]);
 }

@@ -31,6 +31,14 @@ pub(super) fn error(out: &mut Vec<u8>, severity: &str, code: SqlState) {
     server::error_response(out, &fields);
 }
 
+/// A notice that is a good part of what is received at once.
+pub(super) fn long_notice() -> Vec<u8> {
+    let mut out = Vec::new();
+    let text = "x".repeat(16_000);
+    server::notice_response(&mut out, &[(b'S', "NOTICE"), (b'V', "NOTICE"), (b'C', "00000"), (b'M', &text)]);
+    out
+}
+
 pub(super) fn notice(out: &mut Vec<u8>) {
     server::notice_response(
         out,

@@ -11,7 +11,7 @@ use isobench_runner::Urgency;
 use super::Judgements;
 use super::files::Files;
 use crate::cell::{Bench, Measured, refusal};
-use crate::display::Display;
+use crate::display::{Display, name};
 use crate::environment::{client, command, now};
 use crate::failure::{Failure, Outcome};
 use crate::plan::{CellPlan, Plan, count};
@@ -142,7 +142,9 @@ impl<'a> Course<'a> {
                     return Err(with_log(failure, self.bench.target(&cell)));
                 }
                 Err(failure) => {
-                    self.document.incomplete_reason = Some(failure.to_string());
+                    if !self.interrupted() {
+                        self.document.incomplete_reason = Some(failure.to_string());
+                    }
                     return Ok(Goes::NoFurther);
                 }
             }
@@ -210,11 +212,28 @@ impl<'a> Course<'a> {
     /// What came out.
     pub fn end(mut self) -> (Document, Judgements) {
         self.interrupted();
+        let mut cells = self.cells.iter().zip(&self.document.cells);
+        if let Some((cell, _)) = cells.find(|(_, entry)| nothing_finished(entry)) {
+            let name = name(self.bench.plan, cell);
+            self.document.incomplete_reason.get_or_insert_with(|| {
+                format!("no transaction was finished in time at {name}; give it more (--time)")
+            });
+        }
         self.document.complete = self.document.incomplete_reason.is_none();
         self.document.finished_at = Some(now());
+        // Whatever happens from here on, such as a server that doesn't let itself be tidied up.
+        self.save();
         self.display.close();
         (self.document, self.judgements)
     }
+}
+
+/// Whether every attempt of a cell was cut off by the end of its time, so that it says nothing.
+fn nothing_finished(cell: &Cell) -> bool {
+    let attempts = cell.rounds.iter().map(|round| round.attempts);
+    let (started, cut_off) =
+        attempts.fold((0, 0), |sum, attempts| (sum.0 + attempts.started, sum.1 + attempts.cut_off));
+    started > 0 && started == cut_off
 }
 
 /// Asks the server for every level once, before anything is measured. Returns the plan's cells, without rounds.

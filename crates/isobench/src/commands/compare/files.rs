@@ -2,11 +2,13 @@
 //!
 //! Not here: what stands in them (`isobench_report`).
 
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use isobench_report::{Document, to_csv, to_html};
 
+use crate::destination::{Kind, check_file, check_folder};
 use crate::failure::{Failure, Outcome};
 use crate::options::CompareOptions;
 use crate::output;
@@ -30,11 +32,19 @@ pub struct Files {
 }
 
 impl Files {
-    /// What the options ask for; without a word from them, a new folder named after the time `now`.
+    /// What the options ask for; without a word from them, a new folder named after the time `now`. Where that can't be
+    /// made, it is said, and nothing is written.
     ///
     /// # Errors
-    /// The folder that was named can't be made.
+    /// Something that was named can't be written, or is somebody else's file.
     pub fn new(options: &CompareOptions, now: &str) -> Outcome<Files> {
+        for (option, path, kind) in [
+            ("--json", &options.json, Kind::Result),
+            ("--html", &options.html, Kind::Page),
+            ("--csv", &options.csv, Kind::Lines),
+        ] {
+            path.iter().try_for_each(|path| check_file(option, path, kind))?;
+        }
         let files = Files {
             json: options.json.clone(),
             html: options.html.clone(),
@@ -46,19 +56,20 @@ impl Files {
         }
         let unasked = options.results.is_none();
         let folder = options.results.clone().unwrap_or_else(|| Path::new(FOLDER).join(now.replace(':', "-")));
-        if !unasked {
-            fs::create_dir_all(&folder).map_err(|error| {
-                let shown = folder.display();
-                Failure::setup(format!("--results: could not make the folder \"{shown}\": {error}"))
-            })?;
+        let (json, html) = (folder.join("result.json"), folder.join("report.html"));
+        if let Err(error) = check_folder(&folder) {
+            let why = format!("could not make the folder \"{}\": {error}", folder.display());
+            if !unasked {
+                return Err(Failure::setup(format!("--results: {why}")));
+            }
+            eprintln!("{}", Files { unasked, ..Files::default() }.complaint(&why));
+            return Ok(files);
         }
-        Ok(Files {
-            json: Some(folder.join("result.json")),
-            html: Some(folder.join("report.html")),
-            folder: Some(folder),
-            unasked,
-            ..files
-        })
+        if folder.is_dir() {
+            check_file("--results", &json, Kind::Result)?;
+            check_file("--results", &html, Kind::Page)?;
+        }
+        Ok(Files { json: Some(json), html: Some(html), folder: Some(folder), unasked, ..files })
     }
 
     /// Writes what there is so far; the report is for the end.
@@ -103,7 +114,7 @@ impl Files {
         })
     }
 
-    fn complaint(&self, failure: &Failure) -> String {
+    fn complaint(&self, failure: &dyn Display) -> String {
         let hint =
             if self.unasked { "; --results FOLDER names another place, --no-save does without" } else { "" };
         format!("warning: {failure}{hint}")
