@@ -56,8 +56,15 @@ pub static POSTGRESQL: Product = Product {
     settings: SettingsSource::PgSettings,
 };
 
-/// Recorded from versions 15 and 18; see the manual, "Serialization Failure Handling".
-static CONFLICTS: [ConflictRule; 5] = [
+/// What a standby cancels because it replays what the primary did: no other transaction is to blame, and no level prevents it.
+const RECOVERY: Reason = Reason::Named("recovery conflict");
+
+/// Recorded from versions 15 and 18; see the manual, "Serialization Failure Handling" and "Hot Standby", "Handling Query
+/// Conflicts".
+static CONFLICTS: [ConflictRule; 8] = [
+    rule(SqlState::SERIALIZATION_FAILURE, "conflict with recovery", RECOVERY),
+    rule(SqlState::DEADLOCK_DETECTED, "conflict with recovery", RECOVERY),
+    rule(SqlState::ADMIN_SHUTDOWN, "conflict with recovery", RECOVERY),
     rule(
         SqlState::SERIALIZATION_FAILURE,
         "read/write dependencies",
