@@ -27,6 +27,8 @@ pub struct Established {
     pub socket: Socket,
     /// The run-time parameters the server reported, such as `server_version`.
     pub parameters: Vec<(String, String)>,
+    /// Which of the hosts it is on.
+    pub host: Host,
     /// Cancels what the session is running.
     pub cancel: CancelToken,
     /// Notices during start-up.
@@ -166,8 +168,14 @@ fn connect_in_one_way(
     }
     let cancel =
         CancelToken::new(endpoint.clone(), session.pid, session.key, options.connect_timeout, client);
-    let established =
-        Established { socket, parameters: session.parameters, cancel, notices: session.notices, pending };
+    let established = Established {
+        socket,
+        parameters: session.parameters,
+        host: host.clone(),
+        cancel,
+        notices: session.notices,
+        pending,
+    };
     check_kind(established, kind, deadline).map_err(Failure::lasting)
 }
 

@@ -11,8 +11,8 @@ use crate::backend::{self, Message};
 use crate::socket::{Deadline, Socket};
 use crate::startup::Session;
 use crate::{
-    CancelToken, ConnectOptions, Error, Established, FrameBuffer, ServerError, TransactionStatus, connect,
-    frontend,
+    CancelToken, ConnectOptions, Error, Established, FrameBuffer, Host, ServerError, TransactionStatus,
+    connect, frontend,
 };
 
 /// Bytes of COPY data that are collected before they are sent.
@@ -29,6 +29,7 @@ pub struct Connection {
     out: Vec<u8>,
     status: TransactionStatus,
     parameters: Vec<(String, String)>,
+    host: Host,
     notices: Vec<ServerError>,
     cancel: CancelToken,
     timeout: Option<Duration>,
@@ -61,6 +62,7 @@ impl Connection {
             out: Vec::new(),
             status: TransactionStatus::Idle,
             parameters: session.parameters,
+            host: session.host,
             notices: session.notices,
             cancel: session.cancel,
             timeout: None,
@@ -155,6 +157,11 @@ impl Connection {
         self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    /// Which of the hosts in the options the session is on.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
     /// The notices since the last call (at most 1,000).
     pub fn take_notices(&mut self) -> Vec<ServerError> {
         std::mem::take(&mut self.notices)
@@ -187,6 +194,7 @@ impl Connection {
             pending: self.frames.pending().to_vec(),
             socket: self.socket,
             parameters: self.parameters,
+            host: self.host,
             cancel: self.cancel,
             notices: self.notices,
         }

@@ -79,7 +79,12 @@ fn start_up(socket: &mut Socket, script: &ConnectionScript) -> Result<Vec<u8>, S
         let mut out = Vec::new();
         server::authentication_ok(&mut out);
         server::parameter_status(&mut out, "client_encoding", "UTF8");
-        server::backend_key_data(&mut out, 1, &[0; 4]);
+        for (name, value) in &script.reported {
+            server::parameter_status(&mut out, name, value);
+        }
+        if !script.keyless {
+            server::backend_key_data(&mut out, 1, &[0; 4]);
+        }
         server::ready_for_query(&mut out, TransactionStatus::Idle);
         socket.write_all(&out).map_err(|error| error.to_string())?;
         return Ok(bytes.split_off(size));
