@@ -124,12 +124,17 @@ impl Bench<'_> {
         let messages = Messages::kept();
         let report = |event: Event| messages.take(&event, job);
         let warmup = self.warm_up(&mut fleet, job, &report, watch, &mut own);
-        let books = Books::open(
-            &connector,
-            target.database.product,
-            &work.sources,
-            matches!(work.tables, Tables::Own(_)),
-        );
+        let books = match work.tables {
+            Tables::Found => Books::Closed(
+                "nothing is written on a standby, and its tables change as it follows its primary".to_owned(),
+            ),
+            _ => Books::open(
+                &connector,
+                target.database.product,
+                &work.sources,
+                matches!(work.tables, Tables::Own(_)),
+            ),
+        };
         own.admin(books.sessions(), books.transactions());
         observe(observer, Observer::begin);
         let cpu = cpu_seconds();

@@ -4,6 +4,6 @@ mod classify;
 mod scanner;
 mod substitute;
 
-pub(crate) use classify::{classify, savepoint};
+pub(crate) use classify::{classify, keyword, savepoint};
 pub(crate) use scanner::{End, Scanned, Scanner};
 pub(crate) use substitute::substitute;

@@ -68,14 +68,27 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Comparison> {
     for note in plan.fit(&targets[0].database)? {
         eprintln!("note: {note}");
     }
-    for target in &mut targets {
-        target.claim_namespace()?;
-    }
+    prepare(&mut plan, &mut targets)?;
     let outcome = measure(options, &plan, judging.as_ref(), &targets, &files, &control);
     // All are closed, whatever becomes of the others.
     let closed = targets.into_iter().map(|target| target.close(options.keep)).collect::<Vec<Outcome>>();
     let (document, judgements) = outcome?;
     Ok(Comparison { document, judgements, files, closed: closed.into_iter().collect() })
+}
+
+/// Makes a place of our own on each server; on a hot standby nothing is made, and the plan gives way.
+fn prepare(plan: &mut Plan, targets: &mut [Target]) -> Outcome {
+    if let Some(standby) = targets.first().filter(|target| target.standby) {
+        for note in plan.only_read(&standby.place(), || standby.scale())? {
+            eprintln!("note: {note}");
+        }
+        eprintln!(
+            "reading the tables that are there on {}, a hot standby; nothing is made or vacuumed",
+            standby.place()
+        );
+        return Ok(());
+    }
+    targets.iter_mut().try_for_each(Target::claim_namespace)
 }
 
 /// How histories are checked, if the scripts make any.

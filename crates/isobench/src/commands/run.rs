@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use isobench_database::Writes;
-use isobench_isolation::{EffectiveLevel, Guarantee};
+use isobench_isolation::{EffectiveLevel, Guarantee, Level};
 use isobench_pgbench::Version;
 use isobench_pgbench::progress::ProgressLines;
 use isobench_pgbench::scripts;
@@ -24,7 +24,7 @@ use crate::judgement::Judging;
 use crate::messages::Messages;
 use crate::options::RunOptions;
 use crate::output;
-use crate::plan::{cell_entry, count, pacing_figures};
+use crate::plan::{cell_entry, count, no_serializable, pacing_figures, refusal};
 use crate::round::{cpu_seconds, round};
 use crate::sessions::{self, Opened};
 use crate::summary::Account;
@@ -58,6 +58,9 @@ pub fn run(options: &RunOptions) -> Outcome {
 fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: &Control) -> Outcome {
     for warning in settings.sources.warnings()? {
         eprintln!("isobench: warning: {warning}");
+    }
+    if target.standby {
+        only_read(settings, target)?;
     }
     let tables = prepare_tables(options, settings, target)?;
     // Asked now: afterwards the server may be lost.
@@ -239,7 +242,7 @@ fn prepare_tables(options: &RunOptions, settings: &Settings, target: &Target) ->
     if settings.sources.checked().is_some() {
         return Ok(unknown(options.scale.unwrap_or(1)));
     }
-    if !options.no_vacuum && target.database.product.dialect.vacuum.is_some() {
+    if !options.no_vacuum && !target.standby && target.database.product.dialect.vacuum.is_some() {
         vacuum(options, target)?;
     }
     if !settings.sources.has_builtin() {
@@ -256,6 +259,21 @@ fn prepare_tables(options: &RunOptions, settings: &Settings, target: &Target) ->
         setup::tables(&mut connection, "", Version::default()).ok().and_then(|tables| tables.partitions);
     connection.close();
     Ok(Tables { scale: scale.into(), partitions })
+}
+
+/// Refuses what can't be done on a hot standby, and says what isn't done there.
+fn only_read(settings: &Settings, target: &Target) -> Outcome {
+    if let Some(why) = settings.sources.writing()? {
+        return Err(refusal(&target.place(), &why));
+    }
+    if let Some(level @ Level::Serializable) = settings.level {
+        return Err(Failure::setup(format!("--isolation: {}", no_serializable(level))));
+    }
+    eprintln!(
+        "isobench: reading the tables that are there on {}, a hot standby; nothing is vacuumed",
+        target.place()
+    );
+    Ok(())
 }
 
 /// What pgbench does before a run, also of the user's own scripts, with its lines. That tables are missing is no error yet.

@@ -1,0 +1,86 @@
+//! A hot standby: reading is measured there, writing is refused before anything is measured; and the one of several hosts that
+//! answers.
+
+use isobench_pgserver::{Server, ServerOptions};
+use isobench_testkit::installed::postgresql_programs;
+use isobench_testkit::standby::Standby;
+
+use crate::compare::words;
+use crate::support::document::{self, cells};
+use crate::support::program::{Finished, Running};
+use crate::support::scene::Scene;
+use crate::support::skip;
+
+/// A primary with pgbench's tables at scale 2, and its standby, which is to end first; `None` after saying why there are none.
+fn servers(test: &str, scene: &Scene) -> Option<(Server, Standby)> {
+    let Some(bin) = postgresql_programs().filter(|bin| bin.join("pg_basebackup").is_file()) else {
+        skip(test, "no installed PostgreSQL with pg_basebackup");
+        return None;
+    };
+    let options = ServerOptions { bin: Some(bin.clone()), ..ServerOptions::default() };
+    let primary = Server::start(&options, &mut |_| {}).expect("a server");
+    let folder = primary.socket_dir().to_string_lossy().into_owned();
+    scene.run(&["init", "-s", "2", "-q", "-h", &folder, "-U", "postgres", "-d", "postgres"]).expect(0);
+    let standby = Standby::start(&bin, primary.socket_dir(), primary.port(), &[]);
+    standby.catch_up();
+    Some((primary, standby))
+}
+
+/// Runs the program on the standby, named behind a host that isn't there.
+fn on(standby: &Standby, scene: &Scene, command: &str) -> Finished {
+    let folder = standby.folder().display().to_string();
+    let hosts = format!("/nonexistent,{folder}");
+    let named = ["-h", &hosts, "-p", "1,5432", "-U", "postgres", "-d", "postgres"];
+    Running::start(&mut scene.isobench(&[&words(command)[..], &named].concat())).finish()
+}
+
+#[test]
+fn a_standby_is_read_and_named() {
+    let scene = Scene::new();
+    let Some((_primary, standby)) = servers("a_standby_is_read_and_named", &scene) else { return };
+    let host = standby.host().describe();
+    let short = "compare -w select-only --clients 2 --time 0.2 --warmup 0 --rounds 1 --json out.json";
+    let finished = on(&standby, &scene, short).expect(0);
+    let finished = finished.says(&[
+        &format!("connected to {host}, and so are all sessions to come; named were /nonexistent:1,"),
+        "note: left out: a hot standby runs no transactions at serializable",
+        &format!("reading the tables that are there on {host}/postgres as postgres, a hot standby"),
+    ]);
+    finished.prints(&[&format!(", a hot standby, host {host}\n")]);
+    let document = document::read(&scene, "out.json");
+    assert_eq!(document["server"]["hot_standby"], true);
+    assert_eq!(document["server"]["host"], host.as_str());
+    assert_eq!(document["plan"]["scale"], 2);
+    let levels: Vec<_> = cells(&document).iter().map(|cell| cell["level"]["effective"].clone()).collect();
+    assert_eq!(levels, ["read committed", "repeatable read"]);
+    let finished = on(&standby, &scene, "run -b select-only -c 2 -t 5").expect(0);
+    let finished = finished.says(&["a hot standby; nothing is vacuumed"]);
+    finished.prints(&["scaling factor: 2\n", "actually processed: 10/10\n"]);
+}
+
+#[test]
+fn what_writes_is_refused_on_a_standby() {
+    let scene = Scene::new();
+    let Some((_primary, standby)) = servers("what_writes_is_refused_on_a_standby", &scene) else { return };
+    scene.write("mine.sql", "select bid from pgbench_branches where bid = 1 for update;\n");
+    for (command, why) in [
+        ("compare", "script \"tpcb-like\" writes (UPDATE)"),
+        ("compare -w mine.sql", "script \"mine.sql\" writes (UPDATE)"),
+        ("compare -w registers", "workload registers makes and writes tables of its own"),
+        ("audit", "makes and writes tables of its own"),
+        ("probe", "probing takes transactions that write"),
+        ("init", "tables can't be made there"),
+        ("run", "script \"tpcb-like\" writes (UPDATE)"),
+    ] {
+        let finished = on(&standby, &scene, command).expect(1);
+        finished.says(&[
+            "is a hot standby, which can only be read, but ",
+            why,
+            "target_session_attrs=primary",
+        ]);
+    }
+    let finished = on(&standby, &scene, "compare -w select-only --levels rc,ser").expect(1);
+    finished.says(&["--levels: a hot standby runs no transactions at serializable"]);
+    let finished = on(&standby, &scene, "run -b select-only --isolation ser").expect(1);
+    finished.says(&["--isolation: a hot standby runs no transactions at serializable"]);
+}
