@@ -54,7 +54,7 @@ pub use options::{Habits, InitOptions, PartitionMethod};
 pub use product::{Database, Product, detect};
 pub use progress::{Progress, Timings};
 pub use promises::Promises;
-pub use reset::{ResetNote, reset, tidy};
+pub use reset::{ResetNote, can_put_back, put_back, reset, tidy};
 pub use settings::{Settings, settings};
 pub use standby::is_standby;
 pub use steps::{Step, Steps, StepsError};

@@ -1,5 +1,7 @@
 //! `CockroachDB`. Facts recorded from v20.1.5, quoted from v23.2, or from its documentation.
 
+use std::time::Duration;
+
 use isobench_pgwire::SqlState;
 
 use crate::abilities::{Abilities, Ability};
@@ -48,6 +50,8 @@ pub static COCKROACHDB: Product = Product {
         foreign_key_index: true,
         // One load needed six tries.
         retries: 20,
+        // Loading takes minutes. Old versions of rows lie in the same log-structured storage, whichever way rows are renewed.
+        put_back_after: Some(Duration::ZERO),
     },
     abilities: Abilities {
         catches_conflicts: Ability::Lacks("its PL/pgSQL can't catch a conflict (issue 111446)"),

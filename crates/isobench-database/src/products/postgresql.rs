@@ -44,6 +44,8 @@ pub static POSTGRESQL: Product = Product {
         no_helpers: Some("SET max_parallel_workers_per_gather = 0"),
         foreign_key_index: false,
         retries: 0,
+        // Putting rows back leaves bloat, and removing that takes longer than new tables (`reset`).
+        put_back_after: None,
     },
     abilities: Abilities {
         catches_conflicts: Ability::Has,
