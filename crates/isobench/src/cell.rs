@@ -20,7 +20,7 @@ use crate::observation::{OwnWork, server_side};
 use crate::plan::{CellPlan, Plan};
 use crate::round::{cpu_seconds, round};
 use crate::sessions::{self, Opened};
-use crate::tables::Tables;
+use crate::tables::{Loaded, Ready, Tables};
 use crate::target::Target;
 
 /// How often the display of a cell's progress is renewed.
@@ -38,6 +38,8 @@ pub struct Bench<'a> {
     pub observers: &'a [Observer],
     /// Requests to stop.
     pub control: &'a Control,
+    /// What is loaded on each server.
+    pub loaded: Vec<Option<Loaded>>,
 }
 
 /// A measured round of a cell, and the level its sessions really had.
@@ -53,18 +55,32 @@ pub struct Measured {
 }
 
 impl Bench<'_> {
-    /// Measures one cell. `watch` sees the progress of warm-up and measurement.
+    /// Brings the tables of a cell into their starting state.
     ///
     /// # Errors
-    /// Nothing could be measured: the tables couldn't be made, a client couldn't connect, the level was refused.
+    /// The server refuses or is gone.
+    pub fn prepare(&mut self, cell: &CellPlan) -> Outcome<Ready> {
+        let (target, work) = (&self.targets[cell.server], &self.plan.works[cell.work]);
+        let builtin = work.sources.writes().is_some();
+        match self.loaded.get_mut(cell.server) {
+            Some(loaded) => work.tables.prepare(target, builtin, loaded),
+            None => work.tables.prepare(target, builtin, &mut None),
+        }
+    }
+
+    /// Measures one cell, whose tables are ready. `watch` sees the progress of warm-up and measurement.
+    ///
+    /// # Errors
+    /// Nothing could be measured: a client couldn't connect, the level was refused.
     pub fn measure(
         &self,
         cell: &CellPlan,
         number: u32,
+        ready: Ready,
         watch: &mut dyn FnMut(Duration, Progress),
     ) -> Outcome<Measured> {
-        let (target, work) = (self.target(cell), &self.plan.works[cell.work]);
-        let mut notes = work.tables.make(target)?;
+        let target = self.target(cell);
+        let mut notes = ready.notes;
         let file = self
             .judging
             .map(|judging| judging.file(&cell.file_name(self.plan, number)))
@@ -73,6 +89,7 @@ impl Bench<'_> {
         let job = self.job(cell)?;
         let job = if self.judging.is_some() { Judging::recording(job, file.as_deref())? } else { job };
         let (mut round, effective) = self.run(&job, cell, number, watch)?;
+        round.starting_state = ready.state;
         let promised = target.database.product.promises(cell.level);
         let mut judgement = None;
         if let (Some(judging), Some(recording)) = (self.judging, job.into_recording()) {

@@ -118,7 +118,8 @@ fn measure(
     let cells = level_check(plan, targets)?;
     let observers: Vec<Observer> =
         if options.no_observe { Vec::new() } else { targets.iter().map(observer).collect() };
-    let bench = Bench { plan, targets, judging, observers: &observers, control };
+    let loaded = targets.iter().map(|_| None).collect();
+    let bench = Bench { plan, targets, judging, observers: &observers, control, loaded };
     let mut course = Course::begin(bench, servers, cells, files, options.live)?;
     course.rounds()?;
     course.sweep();

@@ -4,7 +4,7 @@ use isobench_testkit::h2::H2;
 use isobench_testkit::scripted::ScriptedServer;
 
 use crate::compare::words;
-use crate::support::document::{self, cells, count, rounds};
+use crate::support::document::{self, assert_invariants_held, cells, count, rounds};
 use crate::support::program::{Finished, Running};
 use crate::support::scene::Scene;
 use crate::support::skip;
@@ -63,6 +63,90 @@ fn a_raised_level_is_refused_if_levels_are_strict() {
         on_scripted(&scene, REFUSAL, &["compare", "--levels", "ser,rc", "--strict-levels"]).expect(1);
     let finished = finished.says(&["working in database \"isobench\"", "run one at a time"]);
     finished.says(&["--strict-levels: read committed was asked for, but the server runs serializable"]);
+}
+
+/// What a cell of two rounds says between its tables and its end: the names of tables, a client, and the sums before and after.
+const CELL: &str = r"
+    == connect database=isobench
+    > SELECT table_id, name FROM crdb_internal.tables WHERE database_name = current_database()
+    < columns table_id | name
+    == connect database=isobench
+    ! no key
+    > SET default_transaction_isolation = 'serializable'
+    < tag SET
+    > BEGIN
+    < tag BEGIN
+    > SHOW transaction_isolation
+    < row serializable
+    > COMMIT
+    < tag COMMIT
+    > WITH u_accounts AS (UPDATE pgbench_accounts *
+    < columns abalance
+    < row 5
+    == connect database=isobench
+    > select (select count(*) from pgbench_history), *
+    < row 0 | 0 | 0 | 0 | 0
+    == connect database=isobench
+    > select (select count(*) from pgbench_history), *
+    < row 1 | 5 | 5 | 5 | 5
+";
+
+/// The tables at scale 1, with statistics by a statement that v20.1 knows.
+fn load() -> String {
+    let table = |name: &str| format!("> create table {name}(*\n< tag CREATE TABLE\n");
+    let copy = |what: &str| {
+        let batch = format!("> copy {what} from stdin\n< copy\n< tag COPY 1\n");
+        format!("> begin\n< tag BEGIN\n{batch}> commit\n< tag COMMIT\n")
+    };
+    let statistics =
+        |name: &str| format!("> create statistics isobench from {name}\n< tag CREATE STATISTICS\n");
+    let (made, analyzed) = (
+        ["pgbench_history", "pgbench_tellers", "pgbench_accounts", "pgbench_branches"].map(table),
+        ["pgbench_branches", "pgbench_tellers", "pgbench_accounts", "pgbench_history"].map(statistics),
+    );
+    let accounts = copy("pgbench_accounts(aid,bid,abalance,filler)").repeat(10);
+    let (branches, tellers) =
+        (copy("pgbench_branches(bid,bbalance)"), copy("pgbench_tellers(tid,bid,tbalance)"));
+    format!(
+        "== connect database=isobench\n> drop table if exists pgbench_history, *\n< tag DROP TABLE\n{}\
+         > truncate table pgbench_accounts, *\n< tag TRUNCATE\n{branches}{tellers}{accounts}{}",
+        made.concat(),
+        analyzed.concat()
+    )
+}
+
+/// The rows put back, before the second round.
+const PUT_BACK: &str = "
+    == connect database=isobench
+    > truncate table pgbench_history
+    < tag TRUNCATE
+    > update pgbench_branches set bbalance = 0 where bbalance <> 0
+    < tag UPDATE 1
+    > update pgbench_tellers set tbalance = 0 where tbalance <> 0
+    < tag UPDATE 1
+    > update pgbench_accounts set abalance = 0 where abalance <> 0 and aid between 1 and 100000
+    < tag UPDATE 1
+";
+
+/// Loading takes minutes there, so it is done once; no session has a key, and nothing asks for a process.
+#[test]
+fn tables_of_cockroachdb_are_loaded_once_and_put_back() {
+    let scene = Scene::new();
+    let (head, levels) =
+        REFUSAL.split_once("> SET default_transaction_isolation = 'read committed'").expect("two levels");
+    assert!(levels.contains("SHOW transaction_isolation"));
+    let looked = "== connect database=isobench\n";
+    let script = format!("{head}\n{}{CELL}{looked}{PUT_BACK}{CELL}{looked}", load());
+    let options = "compare --levels ser --strategies single-statement --clients 1 --transactions 1 --warmup 0 --rounds 2 --no-observe \
+                   --json out.json";
+    let finished = on_scripted(&scene, &script, &words(options)).expect(0);
+    let finished =
+        finished.says(&["note: loading takes long on CockroachDB, so the tables were loaded once"]);
+    finished.prints(&["loaded once for each scale"]);
+    let document = document::read(&scene, "out.json");
+    let states: Vec<_> = rounds(&document).map(|round| round["starting_state"].clone()).collect();
+    assert_eq!(states, [serde_json::Value::Null, "put-back".into()]);
+    assert_invariants_held(&document);
 }
 
 /// One client, two transactions: conflicts at COMMIT and in a statement, a COMMIT that answers ROLLBACK.
