@@ -56,6 +56,9 @@ const REFUSAL: &str = r#"
     < tag COMMIT
 "#;
 
+/// What begins the second level there.
+const SECOND_LEVEL: &str = "> SET default_transaction_isolation = 'read committed'";
+
 #[test]
 fn a_raised_level_is_refused_if_levels_are_strict() {
     let scene = Scene::new();
@@ -65,7 +68,11 @@ fn a_raised_level_is_refused_if_levels_are_strict() {
     finished.says(&["--strict-levels: read committed was asked for, but the server runs serializable"]);
 }
 
-/// What a cell of two rounds says between its tables and its end: the names of tables, a client, and the sums before and after.
+/// What a cell says between its tables and its end: the names of tables, a client, and the sums before and after.
+fn cell(client: &str, sums: &str) -> String {
+    CELL.replace("{client}", client).replace("{sums}", sums)
+}
+
 const CELL: &str = r"
     == connect database=isobench
     > SELECT table_id, name FROM crdb_internal.tables WHERE database_name = current_database()
@@ -80,16 +87,17 @@ const CELL: &str = r"
     < row serializable
     > COMMIT
     < tag COMMIT
-    > WITH u_accounts AS (UPDATE pgbench_accounts *
-    < columns abalance
-    < row 5
+    {client}
     == connect database=isobench
     > select (select count(*) from pgbench_history), *
     < row 0 | 0 | 0 | 0 | 0
     == connect database=isobench
     > select (select count(*) from pgbench_history), *
-    < row 1 | 5 | 5 | 5 | 5
+    < row {sums}
 ";
+
+/// The tables are looked at after a cell.
+const LOOKED: &str = "== connect database=isobench\n";
 
 /// The tables at scale 1, with statistics by a statement that v20.1 knows.
 fn load() -> String {
@@ -132,11 +140,10 @@ const PUT_BACK: &str = "
 #[test]
 fn tables_of_cockroachdb_are_loaded_once_and_put_back() {
     let scene = Scene::new();
-    let (head, levels) =
-        REFUSAL.split_once("> SET default_transaction_isolation = 'read committed'").expect("two levels");
-    assert!(levels.contains("SHOW transaction_isolation"));
-    let looked = "== connect database=isobench\n";
-    let script = format!("{head}\n{}{CELL}{looked}{PUT_BACK}{CELL}{looked}", load());
+    let (head, _) = REFUSAL.split_once(SECOND_LEVEL).expect("two levels");
+    let statement = "> WITH u_accounts AS (UPDATE pgbench_accounts *\n< columns abalance\n< row 5";
+    let cell = cell(statement, "1 | 5 | 5 | 5 | 5");
+    let script = format!("{head}\n{}{cell}{LOOKED}{PUT_BACK}{cell}{LOOKED}", load());
     let options = "compare --levels ser --strategies single-statement --clients 1 --transactions 1 --warmup 0 --rounds 2 --no-observe \
                    --json out.json";
     let finished = on_scripted(&scene, &script, &words(options)).expect(0);
@@ -146,6 +153,67 @@ fn tables_of_cockroachdb_are_loaded_once_and_put_back() {
     let document = document::read(&scene, "out.json");
     let states: Vec<_> = rounds(&document).map(|round| round["starting_state"].clone()).collect();
     assert_eq!(states, [serde_json::Value::Null, "put-back".into()]);
+    assert_invariants_held(&document);
+}
+
+/// Two transactions: a conflict at an UPDATE, and one at RELEASE, which is the real commit and answers COMMIT.
+const SAVEPOINTS: &str = r#"
+    > BEGIN;
+    < tag BEGIN
+    > SAVEPOINT cockroach_restart;
+    < tag SAVEPOINT
+    > UPDATE pgbench_accounts *
+    < error 40001 "restart transaction: TransactionRetryWithProtoRefreshError: WriteTooOldError: write at timestamp 1795331977.157103772,0 too old; wrote at 1795331977.222327290,1"
+    > ROLLBACK TO SAVEPOINT cockroach_restart
+    < tag ROLLBACK
+    {work}
+    > RELEASE SAVEPOINT cockroach_restart;
+    < tag COMMIT
+    > END;
+    < tag COMMIT
+    > BEGIN;
+    < tag BEGIN
+    > SAVEPOINT cockroach_restart;
+    < tag SAVEPOINT
+    {work}
+    > RELEASE SAVEPOINT cockroach_restart;
+    < error 40001 "restart transaction: TransactionRetryWithProtoRefreshError: TransactionRetryError: retry txn (RETRY_SERIALIZABLE): \"sql txn\" meta={id=4fcce1a2 key=/Table/461/1/1 pri=0.02392353 epo=0 ts=1795331977.824671693,1 min=1795331977.802441372,0 seq=2} lock=true stat=PENDING rts=1795331977.802441372,0 wto=false max=1795331977.802441372,0"
+    > ROLLBACK TO SAVEPOINT cockroach_restart
+    < tag ROLLBACK
+    {work}
+    > RELEASE SAVEPOINT cockroach_restart;
+    < tag COMMIT
+    > END;
+    < tag COMMIT
+"#;
+
+/// What follows the savepoint.
+const WORK: &str = "> UPDATE pgbench_accounts *
+    < tag UPDATE 1
+    > SELECT abalance *
+    < row 5
+    > UPDATE pgbench_tellers *
+    < tag UPDATE 1
+    > UPDATE pgbench_branches *
+    < tag UPDATE 1
+    > INSERT INTO pgbench_history *
+    < tag INSERT 0 1";
+
+#[test]
+fn a_savepoint_of_cockroachdb_is_gone_back_to() {
+    let scene = Scene::new();
+    let (head, _) = REFUSAL.split_once(SECOND_LEVEL).expect("two levels");
+    let cell = cell(&SAVEPOINTS.replace("{work}", WORK), "2 | 10 | 10 | 10 | 10");
+    let script = format!("{head}\n{}{cell}{LOOKED}", load());
+    let options = "compare --levels ser --strategies savepoint --clients 1 --transactions 2 --warmup 0 --rounds 1 --no-observe \
+                   --json out.json";
+    on_scripted(&scene, &script, &words(options)).expect(0);
+    let document = document::read(&scene, "out.json");
+    let round = rounds(&document).next().expect("a round");
+    let attempts = ["started", "committed", "retried"].map(|name| count(round, &format!("/attempts/{name}")));
+    assert_eq!(attempts, [4, 2, 2]);
+    let reasons = round["conflicts"].to_string();
+    assert!(reasons.contains("WriteTooOldError") && reasons.contains("RETRY_SERIALIZABLE"), "{reasons}");
     assert_invariants_held(&document);
 }
 
