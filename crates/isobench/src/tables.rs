@@ -63,10 +63,10 @@ impl Tables {
             let state = StartingState::Found;
             return Ok(Ready { state, took: began.elapsed(), again: true, notes });
         }
-        let before = loaded.is_some();
+        let repeated = loaded.is_some();
         // Whatever happens from now on, they aren't as they were.
         if let Some(before) = loaded.take().filter(|_| builtin) {
-            match self.put_back(target, before) {
+            match self.put_back(target, &before) {
                 Ok(None) => {}
                 Ok(Some((now, told))) => {
                     *loaded = Some(now);
@@ -87,7 +87,7 @@ impl Tables {
         }
         let lasting = loaded.as_ref().is_some_and(|loaded| loaded.serves(target, &loaded.options));
         // Where tables of several scales take turns, loads are repeated all the same.
-        Ok(Ready { state: StartingState::Made, took, again: before || !lasting, notes })
+        Ok(Ready { state: StartingState::Made, took, again: repeated || !lasting, notes })
     }
 
     /// Makes them anew. Returns notes for people.
@@ -122,7 +122,7 @@ impl Tables {
     fn put_back(
         &self,
         target: &Target,
-        loaded: Loaded,
+        loaded: &Loaded,
     ) -> Result<Option<(Loaded, String)>, isobench_database::Error> {
         let Tables::Pgbench { options, functions } = self else { return Ok(None) };
         if !loaded.serves(target, options) {
@@ -139,7 +139,7 @@ impl Tables {
              and the balances put back, and what the server keeps of old rows stayed",
             target.database.product.name
         );
-        Ok(Some((Loaded { options: options.clone(), ..loaded }, told)))
+        Ok(Some((Loaded { options: options.clone(), took: loaded.took }, told)))
     }
 }
 
