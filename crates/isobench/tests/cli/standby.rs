@@ -2,17 +2,18 @@
 //! answers.
 
 use isobench_pgserver::{Server, ServerOptions};
+use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_testkit::installed::postgresql_programs;
-use isobench_testkit::standby::Standby;
+use isobench_testkit::standby::{Standby, until};
 
 use crate::compare::words;
-use crate::support::document::{self, cells};
+use crate::support::document::{self, cells, count, rounds};
 use crate::support::program::{Finished, Running};
 use crate::support::scene::Scene;
 use crate::support::skip;
 
 /// A primary with pgbench's tables at scale 2, and its standby, which is to end first; `None` after saying why there are none.
-fn servers(test: &str, scene: &Scene) -> Option<(Server, Standby)> {
+fn servers(test: &str, scene: &Scene, settings: &[&str]) -> Option<(Server, Standby)> {
     let Some(bin) = postgresql_programs().filter(|bin| bin.join("pg_basebackup").is_file()) else {
         skip(test, "no installed PostgreSQL with pg_basebackup");
         return None;
@@ -21,23 +22,28 @@ fn servers(test: &str, scene: &Scene) -> Option<(Server, Standby)> {
     let primary = Server::start(&options, &mut |_| {}).expect("a server");
     let folder = primary.socket_dir().to_string_lossy().into_owned();
     scene.run(&["init", "-s", "2", "-q", "-h", &folder, "-U", "postgres", "-d", "postgres"]).expect(0);
-    let standby = Standby::start(&bin, primary.socket_dir(), primary.port(), &[]);
+    let standby = Standby::start(&bin, primary.socket_dir(), primary.port(), settings);
     standby.catch_up();
     Some((primary, standby))
 }
 
-/// Runs the program on the standby, named behind a host that isn't there.
+/// Runs the program on the standby to its end.
 fn on(standby: &Standby, scene: &Scene, command: &str) -> Finished {
+    start(standby, scene, command).finish()
+}
+
+/// Starts the program on the standby, named behind a host that isn't there.
+fn start(standby: &Standby, scene: &Scene, command: &str) -> Running {
     let folder = standby.folder().display().to_string();
     let hosts = format!("/nonexistent,{folder}");
     let named = ["-h", &hosts, "-p", "1,5432", "-U", "postgres", "-d", "postgres"];
-    Running::start(&mut scene.isobench(&[&words(command)[..], &named].concat())).finish()
+    Running::start(&mut scene.isobench(&[&words(command)[..], &named].concat()))
 }
 
 #[test]
 fn a_standby_is_read_and_named() {
     let scene = Scene::new();
-    let Some((_primary, standby)) = servers("a_standby_is_read_and_named", &scene) else { return };
+    let Some((_primary, standby)) = servers("a_standby_is_read_and_named", &scene, &[]) else { return };
     let host = standby.host().describe();
     let short = "compare -w select-only --clients 2 --time 0.2 --warmup 0 --rounds 1 --json out.json";
     let finished = on(&standby, &scene, short).expect(0);
@@ -61,7 +67,9 @@ fn a_standby_is_read_and_named() {
 #[test]
 fn what_writes_is_refused_on_a_standby() {
     let scene = Scene::new();
-    let Some((_primary, standby)) = servers("what_writes_is_refused_on_a_standby", &scene) else { return };
+    let Some((_primary, standby)) = servers("what_writes_is_refused_on_a_standby", &scene, &[]) else {
+        return;
+    };
     scene.write("mine.sql", "select bid from pgbench_branches where bid = 1 for update;\n");
     for (command, why) in [
         ("compare", "script \"tpcb-like\" writes (UPDATE)"),
@@ -83,4 +91,31 @@ fn what_writes_is_refused_on_a_standby() {
     finished.says(&["--levels: a hot standby runs no transactions at serializable"]);
     let finished = on(&standby, &scene, "run -b select-only --isolation ser").expect(1);
     finished.says(&["--isolation: a hot standby runs no transactions at serializable"]);
+}
+
+#[test]
+fn a_recovery_conflict_is_no_serialization_failure() {
+    let (test, scene) = ("a_recovery_conflict_is_no_serialization_failure", Scene::new());
+    let at_once = ["max_standby_streaming_delay=0"];
+    let Some((primary, standby)) = servers(test, &scene, &at_once) else { return };
+    scene.write("long.sql", "begin;\nselect count(*) from pgbench_tellers;\nselect pg_sleep(600);\nend;\n");
+    let command = "run -f long.sql -c 1 -t 1 --isolation rr --json out.json";
+    let running = start(&standby, &scene, command);
+    let mut watcher = standby.connect();
+    until("the client sleeps", || {
+        match watcher.value("select count(*) from pg_stat_activity where wait_event = 'PgSleep'") {
+            Ok(Some(count)) if count == "1" => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    });
+    let host = Host::unix(primary.socket_dir(), primary.port());
+    let options = ConnectOptions::new(host, primary.user(), primary.database());
+    let mut session = Connection::open(&options).expect("a session on the primary");
+    session.execute("delete from pgbench_tellers").expect("rows that the client sees are deleted");
+    session.execute("vacuum pgbench_tellers").expect("and removed");
+    running.finish().expect(2).prints(&["40001 recovery conflict"]);
+    let document = document::read(&scene, "out.json");
+    let round = rounds(&document).next().expect("a round");
+    assert_eq!(round["conflicts"][0]["reason"], "recovery conflict");
+    assert_eq!(count(round, "/attempts/given_up"), 1);
 }
