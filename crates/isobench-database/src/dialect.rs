@@ -1,5 +1,7 @@
 //! The facts about a product that decide how its tables are made, filled and tidied.
 
+use std::time::Duration;
+
 /// What a product does its own way when tables are made.
 #[derive(Debug, Clone, Copy)]
 #[expect(
@@ -36,6 +38,9 @@ pub struct Dialect {
     pub foreign_key_index: bool,
     /// How often a statement or batch is tried again after a conflict while tables are made.
     pub retries: u32,
+    /// Tables whose load took this long aren't loaded again for each measurement: their rows are put back. `None`: they are always
+    /// made anew.
+    pub put_back_after: Option<Duration>,
 }
 
 /// Where primary keys are declared.
@@ -83,4 +88,6 @@ pub(crate) const CAUTIOUS: Dialect = Dialect {
     no_helpers: None,
     foreign_key_index: false,
     retries: 20,
+    // Nobody knows what its storage keeps of old rows, so new tables are the better state as long as they are cheap.
+    put_back_after: Some(Duration::from_secs(20)),
 };

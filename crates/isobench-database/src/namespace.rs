@@ -108,6 +108,11 @@ impl Connector {
         Connector { options, home: None }
     }
 
+    /// What its sessions are opened with.
+    pub fn options(&self) -> &ConnectOptions {
+        &self.options
+    }
+
     /// How long its sessions wait for the server.
     pub fn patience(&self) -> &Patience {
         &self.options.patience

@@ -17,8 +17,12 @@
 //! | changed rows put back, VACUUM FULL | 1.01 | 1.22 | 1.38 |
 //! | changed rows put back, VACUUM (the bloat stays: not the same state) | 0.53 | 0.36 | |
 //!
-//! No honest one gains enough to be worth a second way of making tables; the fast one is not honest. Dropping also undoes
+//! On PostgreSQL no honest one gains enough to be worth a second way of making tables; the fast one is not honest. Dropping also undoes
 //! whatever a script of the user did to the tables themselves.
+//!
+//! Elsewhere a load takes minutes, in batches which are tried again after conflicts, and the bloat that can be seen from here is none.
+//! There the tables are loaded once, and then [`put_back`] before each further cell: whether, and after which load, is a fact of the
+//! product (`Dialect::put_back_after`).
 
 use std::time::{Duration, Instant};
 
@@ -29,7 +33,8 @@ use crate::init::{execute, run_actions, run_steps};
 use crate::options::InitOptions;
 use crate::product::Database;
 use crate::progress::Progress;
-use crate::tables;
+use crate::steps::Step;
+use crate::tables::{self, ForeignKeys};
 
 /// What a reset took, and what the reader of a result should know about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,6 +57,37 @@ pub fn reset(conn: &mut Connection, db: &Database, opts: &InitOptions) -> Result
     if let Err(error) = run_actions(conn, db, &tables::analyze(db), &mut |_| {}) {
         tolerate(error, "the statistics could not be refreshed", &mut notes)?;
     }
+    checkpoint(conn, db, &mut notes)?;
+    Ok(ResetNote { took: started.elapsed(), notes })
+}
+
+/// Whether tables that were made like `made`, which took this long, can be put back into the state that `wanted` describes instead
+/// of being made anew; they may differ in their foreign keys.
+pub fn can_put_back(db: &Database, made: &InitOptions, took: Duration, wanted: &InitOptions) -> bool {
+    let alike = InitOptions { foreign_keys: made.foreign_keys, ..wanted.clone() };
+    db.product.dialect.put_back_after.is_some_and(|limit| took >= limit) && *made == alike
+}
+
+/// Puts the rows of tables that were made like `made` back into the starting state that `wanted` describes: see [`can_put_back`]. The
+/// built-in scripts may have worked on them, and nothing else. Statistics stay as they were after the load.
+///
+/// # Errors
+/// The server refuses a command other than the checkpoint, or the connection is lost.
+pub fn put_back(
+    conn: &mut Connection,
+    db: &Database,
+    made: &InitOptions,
+    wanted: &InitOptions,
+) -> Result<ResetNote, Error> {
+    let started = Instant::now();
+    let mut notes = Vec::new();
+    let has = |options: &InitOptions| options.effective_steps().contains(Step::ForeignKeys);
+    let keys = match (has(made), has(wanted)) {
+        (true, false) => ForeignKeys::Drop,
+        (false, true) => ForeignKeys::Add,
+        _ => ForeignKeys::Keep,
+    };
+    run_actions(conn, db, &tables::put_back(db, wanted.scale, keys), &mut |_| {})?;
     checkpoint(conn, db, &mut notes)?;
     Ok(ResetNote { took: started.elapsed(), notes })
 }
@@ -102,5 +138,29 @@ fn tolerate(error: Error, what: &str, notes: &mut Vec<String>) -> Result<(), Err
             Ok(())
         }
         other => Err(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_loads_are_not_repeated_where_rows_can_be_put_back() {
+        let options = |scale, foreign_keys| InitOptions { scale, foreign_keys, ..InitOptions::default() };
+        let can = |version: &str, seconds, wanted: &InitOptions| {
+            let db = Database::from_version_text(version);
+            can_put_back(&db, &options(1, false), Duration::from_secs(seconds), wanted)
+        };
+        for (version, seconds, expected) in [
+            ("CockroachDB OSS v20.1.5 (x)", 0, true),
+            ("PostgreSQL 15.12-YB-2.25.1.0-b381 on x", 0, true),
+            ("PostgreSQL 15.18 on x", 1000, false),
+            ("CrateDB 5.8.1 (built …)", 19, false),
+            ("CrateDB 5.8.1 (built …)", 20, true),
+        ] {
+            assert_eq!(can(version, seconds, &options(1, true)), expected, "{version}");
+            assert!(!can(version, seconds, &options(2, false)), "{version}: other tables");
+        }
     }
 }

@@ -404,6 +404,60 @@ pub(crate) fn analyze(db: &Database) -> Vec<Action> {
     }
 }
 
+/// What brings loaded tables of this scale back into their starting state: the history is emptied, balances that changed are 0 again,
+/// in transactions of one branch's accounts, and foreign keys are there if they are wanted.
+pub fn put_back(db: &Database, scale: u32, keys: ForeignKeys) -> Vec<Action> {
+    let history = Table::History.name();
+    let mut actions = match keys {
+        ForeignKeys::Drop => drop_foreign_keys(db),
+        ForeignKeys::Keep | ForeignKeys::Add => Vec::new(),
+    };
+    actions.push(Action::Run(match db.product.dialect.empty {
+        Empty::Truncate => format!("truncate table {history}"),
+        Empty::Delete => format!("delete from {history}"),
+    }));
+    for (table, balance) in [(Table::Branches, "bbalance"), (Table::Tellers, "tbalance")] {
+        let name = table.name();
+        actions.push(Action::Run(format!("update {name} set {balance} = 0 where {balance} <> 0")));
+    }
+    actions.extend(batches(Table::Accounts.rows(scale), ACCOUNTS).map(|range| {
+        Action::Run(format!(
+            "update {} set abalance = 0 where abalance <> 0 and aid between {} and {}",
+            Table::Accounts.name(),
+            range.start(),
+            range.end()
+        ))
+    }));
+    if keys == ForeignKeys::Add {
+        actions.extend(foreign_keys(db));
+    }
+    actions
+}
+
+/// What becomes of the foreign keys of tables whose rows are put back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForeignKeys {
+    /// They stay as they are, there or not.
+    Keep,
+    /// They weren't there.
+    Add,
+    /// They were there; what was made for them goes, too.
+    Drop,
+}
+
+fn drop_foreign_keys(db: &Database) -> Vec<Action> {
+    let mut actions = Vec::new();
+    for (table, column, _) in FOREIGN_KEYS {
+        let name = table.name();
+        actions
+            .push(Action::Run(format!("alter table {name} drop constraint if exists {name}_{column}_fkey")));
+        if db.product.dialect.foreign_key_index {
+            actions.push(Action::Run(format!("drop index if exists {name}_{column}_idx")));
+        }
+    }
+    actions
+}
+
 fn primary_keys(db: &Database, opts: &InitOptions) -> Vec<Action> {
     if db.product.dialect.primary_key == PrimaryKey::InCreateTable {
         let text = format!("on {} the primary keys are part of step t; step p is left out", db.product.name);

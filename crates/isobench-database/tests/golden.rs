@@ -4,7 +4,7 @@ mod support;
 
 use std::fmt::Write as _;
 
-use isobench_database::tables::actions;
+use isobench_database::tables::{ForeignKeys, actions, put_back};
 use isobench_database::{Database, InitOptions, PartitionMethod};
 use isobench_isolation::Level;
 
@@ -77,6 +77,17 @@ fn sql_of_each_product() {
                         }
                         continue;
                     }
+                    writeln!(text, "{action}").unwrap();
+                }
+            }
+        }
+        text.push_str("\n== put back at scale 2, by what becomes of the foreign keys\n");
+        if db.product.dialect.put_back_after.is_none() {
+            text.push_str("-- made anew\n");
+        } else {
+            for keys in [ForeignKeys::Keep, ForeignKeys::Add, ForeignKeys::Drop] {
+                writeln!(text, "-- {keys:?}").unwrap();
+                for action in put_back(&db, 2, keys) {
                     writeln!(text, "{action}").unwrap();
                 }
             }

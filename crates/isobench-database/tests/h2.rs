@@ -1,8 +1,8 @@
 //! H2 over the real protocol: levels, tables, conflicts and namespace. Skipped without Java or H2's jar.
 
 use isobench_database::{
-    Database, Expectation, InitOptions, Namespace, Writes, baseline, check, detect, init, reset, scale_of,
-    settings,
+    Database, Expectation, InitOptions, Namespace, Writes, baseline, check, detect, init, put_back, reset,
+    scale_of, settings,
 };
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_pgwire::{Connection, Error as WireError};
@@ -45,6 +45,13 @@ fn h2_over_the_real_protocol() {
     let checked = check(&mut inside, &db, &before, once, &[Writes::AllTables]).unwrap();
     assert!(checked.iter().all(|checked| checked.held), "{checked:?}");
     conflict(&db, &namespace);
+    let made: InitOptions = InitOptions { steps: "dtGvp".parse().unwrap(), ..InitOptions::default() };
+    let with_keys = InitOptions { foreign_keys: true, ..made.clone() };
+    for (from, to) in [(&made, &with_keys), (&with_keys, &made)] {
+        transaction(&mut inside);
+        put_back(&mut inside, &db, from, to).unwrap();
+        assert_eq!(baseline(&mut inside, &db).unwrap(), before);
+    }
     let server_side = InitOptions { steps: "dtG".parse().unwrap(), ..InitOptions::default() };
     let note = reset(&mut inside, &db, &server_side).unwrap();
     assert!(note.notes.is_empty(), "{note:?}");

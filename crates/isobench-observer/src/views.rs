@@ -285,6 +285,9 @@ pub static COCKROACHDB_VIEWS: [View; 2] = [
             metric("sql.txn.commit.count", "SQL COMMIT statements"),
             metric("sql.txn.rollback.count", "SQL ROLLBACK statements"),
             metric("sql.txn.contended.count", "SQL transactions that met contention"),
+            metric("txn.refresh.success", "refreshes that moved a transaction's timestamp forward"),
+            metric("txn.refresh.fail", "refreshes that failed, so that the transaction has to be repeated"),
+            metric("sql.txn.abort.count", "SQL transactions ended by an error"),
         ],
     },
     View {

@@ -46,6 +46,23 @@ fn cockroachdb_tells_its_retries() {
 }
 
 #[test]
+fn an_old_cockroachdb_has_other_metrics_and_no_process() {
+    let server = ScriptedServer::start(include_str!("scripts/cockroachdb-20.1.txt"));
+    let database = Database::from_version_text("CockroachDB OSS v20.1.5 (x86_64-linux-gnu, built …)");
+    let observer = quiet(server.options(), &database);
+    let observed = once(&observer);
+    let measured = |name: &str| observed.measured(&format!("crdb_internal.node_metrics.{name}"));
+    assert!((measured("txn.restarts.writetoooldmulti") - 10.0).abs() < 1e-9);
+    assert!((measured("txn.refresh.fail") - 12.0).abs() < 1e-9);
+    let known = |name: &str| observed.whole.iter().any(|counter| counter.name.ends_with(name));
+    assert!(known("sql.txn.abort.count") && !known("sql.txn.contended.count"));
+    assert_eq!(observed.notes.len(), 1, "{:?}", observed.notes);
+    assert!(observed.processes.is_none() && observed.waits.is_empty());
+    drop(observer);
+    server.finish();
+}
+
+#[test]
 fn yugabytedb_is_like_postgresql_as_far_as_it_goes() {
     let server = ScriptedServer::start(include_str!("scripts/yugabytedb.txt"));
     let database = Database::from_version_text("PostgreSQL 11.2-YB-2.13.0.0-b0 on x86_64-pc-linux-gnu");

@@ -182,6 +182,7 @@ fn render(case: &Case, version: Version) -> String {
         interrupted: false,
         reconnecting: Duration::from_millis(30),
         series: None,
+        levels: std::collections::BTreeMap::new(),
         load: Vec::new(),
     };
     let Asked { failures_detailed, per_command, progress, partitions } = case.asked;

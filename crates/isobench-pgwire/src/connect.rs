@@ -32,6 +32,8 @@ pub struct Established {
     pub socket: Socket,
     /// The run-time parameters the server reported, such as `server_version`.
     pub parameters: Vec<(String, String)>,
+    /// Which of the hosts it is on.
+    pub host: Host,
     /// Cancels what the session is running.
     pub cancel: CancelToken,
     /// Notices during start-up.
@@ -170,6 +172,7 @@ fn connect_in_one_way(
     let established = Established {
         socket,
         parameters: session.parameters,
+        host: host.clone(),
         cancel,
         notices: session.notices,
         pending,

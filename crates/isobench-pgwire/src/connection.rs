@@ -12,8 +12,8 @@ use crate::patience::Patience;
 use crate::socket::{Deadline, Socket};
 use crate::startup::{Notices, Session};
 use crate::{
-    CancelToken, ConnectOptions, Error, Established, FrameBuffer, ServerError, TransactionStatus, connect,
-    frontend,
+    CancelToken, ConnectOptions, Error, Established, FrameBuffer, Host, ServerError, TransactionStatus,
+    connect, frontend,
 };
 
 /// The most bytes that are kept of the answer to one query, and the largest message. Administrative queries have answers of
@@ -37,6 +37,7 @@ pub struct Connection {
     out: Vec<u8>,
     status: TransactionStatus,
     parameters: Vec<(String, String)>,
+    host: Host,
     notices: Notices,
     cancel: CancelToken,
     timeout: Option<Duration>,
@@ -68,6 +69,7 @@ impl Connection {
             out: Vec::new(),
             status: TransactionStatus::Idle,
             parameters: session.parameters,
+            host: session.host,
             notices: session.notices.into(),
             cancel: session.cancel,
             timeout: None,
@@ -163,6 +165,11 @@ impl Connection {
         self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    /// Which of the hosts in the options the session is on.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
     /// The notices since the last call (at most 1,000, and at most 1 MiB of them; the others are left out).
     pub fn take_notices(&mut self) -> Vec<ServerError> {
         self.notices.take()
@@ -189,6 +196,7 @@ impl Connection {
             pending: self.frames.pending().to_vec(),
             socket: self.socket,
             parameters: self.parameters,
+            host: self.host,
             cancel: self.cancel,
             notices: self.notices.take(),
             patience: self.patience,

@@ -26,7 +26,9 @@ pub use environment::{Client, RelationSize, Server};
 pub use experiment::{Experiment, Metric, PublishedFigure, PublishedRow, Selector, Shape};
 pub use flag::{Flag, FlagKind};
 pub use plan::{Plan, PlannedScript, PlannedStrategy, VariedParameter};
-pub use round::{Attempts, Conflict, Invariant, Latency, Round, RoundError, TimeSpent, Transactions, Warmup};
+pub use round::{
+    Attempts, Conflict, Invariant, Latency, Round, RoundError, StartingState, TimeSpent, Transactions, Warmup,
+};
 pub use search::{Resolution, SweepResult, SweepStep};
 pub use series::{ClientLoad, Series};
 pub use server_side::{
@@ -128,6 +130,12 @@ pub enum DocumentError {
 }
 
 impl Document {
+    /// Of the ways in which the tables came into their starting state, the one that is furthest from making them anew.
+    pub fn starting_state(&self) -> StartingState {
+        let rounds = self.cells.iter().flat_map(|cell| &cell.rounds);
+        rounds.map(|round| round.starting_state).max().unwrap_or_default()
+    }
+
     /// A document without cells, not complete yet.
     pub fn new(server: Server, client: Client, plan: Plan) -> Self {
         Document {

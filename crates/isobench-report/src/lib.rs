@@ -67,8 +67,9 @@ pub use document::{
     Interval, IntervalSource, Invariant, Latency, LockWait, MEASUREMENT_VERSION, Metric, PercentileInterval,
     Plan, PlannedScript, PlannedStrategy, PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst,
     RelationSize, Resolution, Round, RoundError, RoundsFor, Selector, Series, Server, ServerProcesses,
-    ServerSide, Shape, Summary, SweepResult, SweepStep, TimeSpent, Transactions, VariedParameter, Verdict,
-    VerdictSummary, WaitRow, WaitShare, Warmup, WitnessArrow, WitnessTransaction, json_schema,
+    ServerSide, Shape, StartingState, Summary, SweepResult, SweepStep, TimeSpent, Transactions,
+    VariedParameter, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, WitnessArrow, WitnessTransaction,
+    json_schema,
 };
 pub use html::to_html;
 pub use markdown::to_markdown;

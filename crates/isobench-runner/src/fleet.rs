@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use isobench_pgwire::{Connection, Patience};
+use isobench_pgwire::{ConnectOptions, Connection};
 use isobench_script::Prng;
 use isobench_stats::{LatencyHistogram, Ledger, LedgerError};
 
@@ -125,11 +125,11 @@ impl Fleet {
     }
 
     /// Ends the fleet and hands back, with their clients' numbers, the sessions that are still of use: outside a transaction, and owed
-    /// no reply. From then on they have this patience. The others are closed.
-    pub fn into_sessions(self, patience: &Patience) -> Vec<(usize, Connection)> {
+    /// no reply. They were opened with these options, of one host. The others are closed.
+    pub fn into_sessions(self, options: &ConnectOptions) -> Vec<(usize, Connection)> {
         let mut sessions = Vec::new();
         for mut crew in self.crews {
-            sessions.extend(crew.release(patience));
+            sessions.extend(crew.release(options));
         }
         sessions
     }

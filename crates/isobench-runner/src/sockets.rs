@@ -7,7 +7,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use isobench_pgwire::{CancelToken, Established, Patience, Socket, frontend};
+use isobench_pgwire::{CancelToken, ConnectOptions, Established, Socket, frontend};
 use rustix::event::Timespec;
 
 use crate::job::Reconnect;
@@ -43,13 +43,15 @@ impl Sockets {
         Ok(session.pending)
     }
 
-    /// Gives a connection back, which has received these bytes and not understood them yet, to be used with this patience.
+    /// Gives a connection back, which has received these bytes and not understood them yet, as a session of these
+    /// options.
     pub(crate) fn release(
         &mut self,
         connection: usize,
         received: &[u8],
-        patience: &Patience,
+        options: &ConnectOptions,
     ) -> Option<Established> {
+        let host = options.hosts.first()?.clone();
         let watched = self.open.get_mut(connection)?.take()?;
         let cancel = self.cancels.get_mut(connection)?.take()?;
         let pending = received.to_vec();
@@ -59,7 +61,8 @@ impl Sockets {
             cancel,
             notices: Vec::new(),
             pending,
-            patience: patience.clone(),
+            patience: options.patience.clone(),
+            host,
         })
     }
 

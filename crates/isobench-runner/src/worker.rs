@@ -5,7 +5,7 @@
 use std::io;
 use std::time::Duration;
 
-use isobench_pgwire::{Connection, Patience};
+use isobench_pgwire::{ConnectOptions, Connection};
 use isobench_script::Prng;
 
 use crate::client::{Action, CLOSED, Client, Context};
@@ -135,7 +135,7 @@ impl<T: Transport> Crew<T> {
 
 impl Crew<Sockets> {
     /// Takes out the sessions that are still of use, with their clients' numbers.
-    pub(crate) fn release(&mut self, patience: &Patience) -> Vec<(usize, Connection)> {
+    pub(crate) fn release(&mut self, options: &ConnectOptions) -> Vec<(usize, Connection)> {
         let transport = &mut self.transport;
         let sent = self.unsent.iter().map(Vec::is_empty);
         let resting = self.clients.iter().enumerate().zip(sent);
@@ -143,7 +143,7 @@ impl Crew<Sockets> {
             if !sent || !client.is_at_rest() {
                 return None;
             }
-            let session = transport.release(index, client.received(), patience)?;
+            let session = transport.release(index, client.received(), options)?;
             Some((client.id(), Connection::from_established(session)))
         };
         resting.filter_map(session).collect()

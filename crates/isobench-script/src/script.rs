@@ -5,7 +5,7 @@ use std::fmt;
 use crate::expr::Expr;
 use crate::number::leading_int;
 use crate::observation::Observation;
-use crate::sql::sets_level;
+use crate::sql::{keyword, sets_level};
 use crate::symbols::{Slot, Symbols};
 use crate::variables::Variables;
 
@@ -155,6 +155,11 @@ impl Sql {
     /// Whether pgbench refuses the command in these protocols (`statement has too many arguments (maximum is 255)`).
     pub fn has_too_many_params(&self) -> bool {
         self.params.len() > Self::MAX_PARAMS
+    }
+
+    /// The first of these keywords (in any case) that stands in the command outside of quotations and comments.
+    pub fn keyword<'a>(&self, wanted: &[&'a str]) -> Option<&'a str> {
+        keyword(&self.parameterized, wanted)
     }
 }
 

@@ -4,3 +4,4 @@ pub mod h2;
 pub mod installed;
 pub mod scripted;
 pub mod simulated;
+pub mod standby;

@@ -5,6 +5,8 @@
 //! ```text
 //! # a comment
 //! == connect database=isobench    starts the part of a connection; parameters it must have sent are optional
+//! ! parameter in_hot_standby=on   reports a parameter at start-up
+//! ! no key                        sends no BackendKeyData
 //! > select version()              a query in the simple protocol, or an Execute of a prepared one; blanks and
 //! > insert into t values *        line breaks count as one blank; a star at the end matches any rest
 //! > select $1 [7]                 values bound to a prepared statement stand in brackets

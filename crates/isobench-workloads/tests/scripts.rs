@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use isobench_database::Database;
 use isobench_script::{CommandKind, Observed, Symbols, parse};
-use isobench_workloads::{all, find};
+use isobench_workloads::{all, find, pgbench_strategies, pgbench_strategy};
 
 use support::every;
 
@@ -115,6 +115,56 @@ fn tables_are_made_in_the_words_of_the_product() {
         "{postgresql}"
     );
     assert!(!tables("CockroachDB CCL v23.2.1 (x)").contains("fillfactor"));
+}
+
+/// The clauses of a statement that stand in parentheses after WITH.
+fn clauses(sql: &str) -> Vec<String> {
+    let flat = sql.lines().filter(|line| !line.starts_with(['-', '\\'])).collect::<Vec<_>>().join(" ");
+    let mut clauses = Vec::new();
+    for (at, _) in flat.match_indices(" AS (") {
+        let mut depth = 0_usize;
+        let clause = flat[at + " AS (".len()..].chars().take_while(|letter| {
+            match letter {
+                '(' => depth += 1,
+                ')' if depth == 0 => return false,
+                ')' => depth -= 1,
+                _ => {}
+            }
+            true
+        });
+        clauses.push(clause.collect::<String>().trim().to_owned());
+    }
+    clauses
+}
+
+/// `CockroachDB` v20.1.5: 0A000 `WITH clause "u" does not return any columns`, HINT `missing RETURNING clause?`.
+#[test]
+fn every_clause_that_writes_returns_something() {
+    let builtins = ["tpcb-like", "simple-update"].into_iter().flat_map(|builtin| {
+        let strategies = pgbench_strategies(builtin).into_iter();
+        strategies.map(move |name| pgbench_strategy(builtin, name).unwrap().script.to_owned())
+    });
+    let checked = every().into_iter().flat_map(|chosen| chosen.scripts()).map(|script| script.text);
+    let mut writing = 0;
+    for script in builtins.chain(checked) {
+        for clause in clauses(&script) {
+            if clause.starts_with("UPDATE") || clause.starts_with("INSERT") || clause.starts_with("DELETE") {
+                assert!(clause.contains(" RETURNING "), "{clause}");
+                writing += 1;
+            }
+        }
+    }
+    assert_eq!(writing, 4 + 2 + 2, "tpcb-like, simple-update, orders");
+}
+
+/// `CockroachDB` v20.1.5: 42804 `value type int doesn't match type string of column "b"`.
+#[test]
+fn a_number_becomes_text_by_a_cast() {
+    for script in find("list-append").unwrap().scripts() {
+        let inserts: Vec<&str> = script.text.lines().filter(|line| line.starts_with("INSERT")).collect();
+        assert_eq!(inserts.len(), 8);
+        assert!(inserts.iter().all(|line| line.contains(", CAST(:element AS text))")), "{inserts:?}");
+    }
 }
 
 #[test]

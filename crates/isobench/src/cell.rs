@@ -5,7 +5,6 @@
 
 mod warmup;
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ use crate::observation::{OwnWork, server_side};
 use crate::plan::{CellPlan, Plan};
 use crate::round::{cpu_seconds, round};
 use crate::sessions::{self, Opened};
-use crate::tables::Tables;
+use crate::tables::{Loaded, Ready, Tables};
 use crate::target::Target;
 
 /// How often the display of a cell's progress is renewed.
@@ -41,8 +40,10 @@ pub struct Bench<'a> {
     pub observers: &'a [Observer],
     /// Requests to stop.
     pub control: &'a Control,
+    /// What is loaded on each server.
+    pub loaded: Vec<Option<Loaded>>,
     /// The servers and works whose tables have been made before, so that it is known how long that takes.
-    pub made: RefCell<BTreeSet<(usize, usize)>>,
+    pub made: BTreeSet<(usize, usize)>,
 }
 
 /// A measured round of a cell, and the level its sessions really had.
@@ -58,22 +59,36 @@ pub struct Measured {
 }
 
 impl Bench<'_> {
-    /// Measures one cell. `watch` sees the progress of warm-up and measurement.
+    /// Brings the tables of a cell into their starting state.
     ///
     /// # Errors
-    /// Nothing could be measured: the tables couldn't be made, a client couldn't connect, the level was refused.
+    /// The server refuses or is gone.
+    pub fn prepare(&mut self, cell: &CellPlan) -> Outcome<Ready> {
+        let (target, work) = (&self.targets[cell.server], &self.plan.works[cell.work]);
+        let builtin = work.sources.writes().is_some();
+        let known = !self.made.insert((cell.server, cell.work));
+        self.control.patience().set_limited(known);
+        let ready = match self.loaded.get_mut(cell.server) {
+            Some(loaded) => work.tables.prepare(target, builtin, loaded),
+            None => work.tables.prepare(target, builtin, &mut None),
+        };
+        self.control.patience().set_limited(true);
+        ready
+    }
+
+    /// Measures one cell, whose tables are ready. `watch` sees the progress of warm-up and measurement.
+    ///
+    /// # Errors
+    /// Nothing could be measured: a client couldn't connect, the level was refused.
     pub fn measure(
         &self,
         cell: &CellPlan,
         number: u32,
+        ready: Ready,
         watch: &mut dyn FnMut(Duration, Progress),
     ) -> Outcome<Measured> {
-        let (target, work) = (self.target(cell), &self.plan.works[cell.work]);
-        let known = !self.made.borrow_mut().insert((cell.server, cell.work));
-        self.control.patience().set_limited(known);
-        let made = work.tables.make(target);
-        self.control.patience().set_limited(true);
-        let mut notes = made?;
+        let target = self.target(cell);
+        let mut notes = ready.notes;
         let file = self
             .judging
             .map(|judging| judging.file(&cell.file_name(self.plan, number)))
@@ -82,6 +97,7 @@ impl Bench<'_> {
         let job = self.job(cell)?.asking_level(target.database.product.level_question());
         let job = if self.judging.is_some() { Judging::recording(job, file.as_deref())? } else { job };
         let (mut round, effective) = self.run(&job, cell, number, watch)?;
+        round.starting_state = ready.state;
         let promised = target.database.product.promises_effective(&effective);
         let mut judgement = None;
         if let (Some(judging), Some(recording)) = (self.judging, job.into_recording()) {
@@ -133,8 +149,15 @@ impl Bench<'_> {
         let messages = Messages::kept();
         let report = |event: Event| messages.take(&event, job);
         let warmup = self.warm_up(&mut fleet, job, &report, watch, &mut own)?;
-        let books =
-            Books::open(&connector, &target.database, &work.sources, matches!(work.tables, Tables::Own(_)));
+        let books = match work.tables {
+            Tables::Found => Books::Closed(
+                "nothing is written on a standby, and its tables change as it follows its primary".to_owned(),
+            ),
+            _ => {
+                let own_tables = matches!(work.tables, Tables::Own(_));
+                Books::open(&connector, &target.database, &work.sources, own_tables)
+            }
+        };
         own.admin(books.sessions(), books.transactions());
         observe(observer, Observer::begin);
         let cpu = cpu_seconds();
@@ -149,7 +172,7 @@ impl Bench<'_> {
         }
         let connecting = fleet.connecting();
         let (left, transactions) =
-            sessions::leave(fleet.into_sessions(connector.patience()), target.database.product);
+            sessions::leave(fleet.into_sessions(connector.options()), target.database.product);
         own.admin(0, transactions);
         let observed = observer.map(Observer::after_sessions);
         let mut round = round(job, &run, number, messages.into_errors(), cpu);

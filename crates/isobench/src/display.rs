@@ -3,6 +3,7 @@
 //!
 //! Not here: what the lines say (`display/live`), and how they get on the terminal (`display/painter`).
 
+mod estimate;
 mod live;
 mod painter;
 mod speed;
@@ -15,12 +16,16 @@ use std::time::{Duration, Instant};
 use isobench_runner::Progress;
 use terminal_size::terminal_size_of;
 
+use self::estimate::Estimate;
 use self::live::{Live, spell};
 use self::painter::Painter;
 use crate::plan::{CellPlan, Plan};
 
 /// How often the time is renewed while nothing else changes.
 const TICK: Duration = Duration::from_millis(250);
+
+/// Tables that take this long are worth a line.
+const LONG: Duration = Duration::from_secs(5);
 
 /// The size of a terminal that doesn't tell.
 const USUAL_SIZE: (usize, usize) = (80, 24);
@@ -37,8 +42,9 @@ pub struct Display {
     cells_of_round: u32,
     rounds: u32,
     done: u32,
+    estimate: Estimate,
+    /// When the running cell began.
     began: Instant,
-    expected: Duration,
 }
 
 /// The lines on the terminal.
@@ -67,8 +73,8 @@ impl Display {
             cells_of_round,
             rounds: plan.rounds,
             done: 0,
+            estimate: Estimate::new(plan.time().unwrap_or_default() + plan.warmup),
             began: Instant::now(),
-            expected: plan.time().unwrap_or_default() + plan.warmup,
         };
         display.count();
         display
@@ -87,12 +93,24 @@ impl Display {
     }
 
     /// Shows that a cell is next: its tables are made, its clients connect.
-    pub fn preparing(&self, plan: &Plan, cell: &CellPlan, round: u32) {
+    pub fn preparing(&mut self, plan: &Plan, cell: &CellPlan, round: u32) {
+        self.began = Instant::now();
         self.renew(|state| {
             state.title = self.title(plan, cell, round);
             state.speed = None;
             state.waits.clear();
         });
+    }
+
+    /// Tables took that long, and take it again before each further cell or don't. If the first ones took long, the time left is told
+    /// again.
+    pub fn prepared(&mut self, took: Duration, again: bool) {
+        let first = self.estimate.prepared(took, again);
+        if first && took >= LONG {
+            let left = spell(self.left());
+            self.say(&format!("note: the tables took {}; about {left} left", spell(took)));
+        }
+        self.count();
     }
 
     /// Shows the cell that is running. `waits` says what its sessions are waiting for: event and number of sessions.
@@ -122,6 +140,7 @@ impl Display {
         conflict_ratio: f64,
     ) {
         self.done += 1;
+        self.estimate.measured(self.began.elapsed());
         let tps = tps.unwrap_or(0.0);
         if self.screen.is_some() {
             self.renew(|state| {
@@ -176,11 +195,9 @@ impl Display {
         }
     }
 
-    /// Time left, from what the cells have taken so far.
+    /// Time left, from what tables and cells have taken so far.
     fn left(&self) -> Duration {
-        let rest = self.cells.saturating_sub(self.done);
-        let each = if self.done == 0 { self.expected } else { self.began.elapsed() / self.done };
-        each.saturating_mul(rest)
+        self.estimate.left(self.cells.saturating_sub(self.done))
     }
 
     fn title(&self, plan: &Plan, cell: &CellPlan, round: u32) -> String {

@@ -3,6 +3,7 @@
 //! Not here: carrying it out (`commands/compare.rs`, `cell.rs`).
 
 mod file;
+mod standby;
 mod values;
 mod vary;
 mod work;
@@ -28,6 +29,7 @@ use vary::{SERVER_VERSION, Vary};
 use work::Ground;
 
 pub use file::{PUBLISHED, Size, published, read};
+pub use standby::{no_serializable, refusal};
 pub use values::{milliseconds, pacing, protocol, seconds};
 pub use work::Work;
 
@@ -98,6 +100,8 @@ pub struct Plan {
     pub experiment: Option<report::Experiment>,
     /// Settings of the embedded server, from the plan's file.
     pub server_settings: Vec<(String, String)>,
+    /// Who names the levels: a level that a server can't run is left out unless the user asked for it.
+    levels_by: By,
     /// Who names the strategies: what a file names and a server can't do is left out.
     strategies_by: By,
     /// Who names the versions: those of a file give way to a server that the options choose.
@@ -166,6 +170,7 @@ impl Plan {
     ) -> Outcome<Plan> {
         let by = |option: &Option<Vec<String>>| if option.is_some() { By::User } else { By::File };
         let (strategies_by, versions_by) = (by(&options.strategies), by(&options.vary));
+        let levels_by = by(&options.levels);
         let given = options.clone().or(file.unwrap_or_default()).or(defaults.clone());
         let stop = stop(options, &given)?;
         let levels =
@@ -258,6 +263,7 @@ impl Plan {
             strict_levels: given.strict_levels.unwrap_or(false),
             experiment: given.experiment,
             server_settings: parse_all_settings(given.server_settings.as_deref().unwrap_or_default())?,
+            levels_by,
             strategies_by,
             versions_by,
         })

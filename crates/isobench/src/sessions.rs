@@ -127,7 +127,7 @@ pub fn agree(levels: &[EffectiveLevel]) -> EffectiveLevel {
 }
 
 /// What to do about errors that have a usual cause.
-const ADVICE: [(SqlState, &str); 4] = [
+const ADVICE: [(SqlState, &str); 5] = [
     (
         SqlState::UNDEFINED_TABLE,
         "pgbench's tables are made by \"isobench init\", tables of your own by compare's --setup FILE.sql",
@@ -139,6 +139,10 @@ const ADVICE: [(SqlState, &str); 4] = [
     (
         SqlState::INSUFFICIENT_PRIVILEGE,
         "the role lacks a right on the server; grant it, or use another role (-U)",
+    ),
+    (
+        SqlState::READ_ONLY_SQL_TRANSACTION,
+        "the server or the session can only be read; name the primary, or use a script that only reads",
     ),
     (SqlState::QUERY_CANCELED, "somebody, or a timeout set on the server, cancelled the statement"),
 ];

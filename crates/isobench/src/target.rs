@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 pub use isobench_database::Connector;
-use isobench_database::{Database, Namespace, detect, environment, relation_sizes, settings};
+use isobench_database::{Database, Namespace, detect, environment, is_standby, relation_sizes, settings};
 use isobench_observer::LocalServer;
 use isobench_pgserver::{MajorVersion, Server, ServerOptions};
 use isobench_pgwire::{Address, ConnectOptions, Connection, Given, Host, process_environment};
@@ -23,6 +23,10 @@ pub struct Target {
     namespace: Option<Namespace>,
     options: ConnectOptions,
     embedded: Option<Server>,
+    /// Which of several hosts that are named it is.
+    host: Option<String>,
+    /// Whether it is a hot standby, which can only be read.
+    pub standby: bool,
     /// The product and its version.
     pub database: Database,
     /// Settings given to the embedded server.
@@ -110,7 +114,15 @@ impl Target {
     ) -> Outcome<Target> {
         let mut connection = Connection::open(&options).map_err(Failure::setup)?;
         let database = detect(&mut connection).map_err(Failure::setup)?;
-        Ok(Target { namespace: None, options, embedded, database, server_settings })
+        let standby = is_standby(&mut connection, &database).map_err(Failure::setup)?;
+        let (options, host) = settled(options, &connection);
+        connection.close();
+        Ok(Target { namespace: None, options, embedded, host, standby, database, server_settings })
+    }
+
+    /// Where it is, for people.
+    pub fn place(&self) -> String {
+        self.options.describe()
     }
 
     /// On a server that is somebody's, makes a schema of our own to work in, and says so. On the embedded one there is no
@@ -202,6 +214,8 @@ impl Target {
             settings: settings.values,
             embedded: self.is_embedded(),
             description,
+            host: self.host.clone(),
+            hot_standby: self.standby,
             version_text: environment.version_text,
             extensions: environment.extensions,
             role_settings: environment.role_settings,
@@ -243,6 +257,21 @@ impl Target {
             None => Ok(()),
         }
     }
+}
+
+/// Of several hosts the one that the first session is on, for all sessions to come, so that a comparison measures one server; and what
+/// it is called.
+fn settled(options: ConnectOptions, first: &Connection) -> (ConnectOptions, Option<String>) {
+    if options.hosts.len() < 2 {
+        return (options, None);
+    }
+    let host = first.host();
+    eprintln!(
+        "connected to {}, and so are all sessions to come; named were {}",
+        host.describe(),
+        options.describe()
+    );
+    (options.at(host.clone()), Some(host.describe()))
 }
 
 /// Starts an embedded server.

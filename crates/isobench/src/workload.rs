@@ -39,6 +39,11 @@ pub struct Sources {
     checked: Option<Chosen>,
 }
 
+/// Words of statements that a server refuses which can only be read (PostgreSQL manual, "Hot Standby").
+const WRITING: [&str; 11] = [
+    "insert", "update", "delete", "merge", "truncate", "create", "alter", "drop", "copy", "nextval", "vacuum",
+];
+
 /// True if a checked workload is named, with or without variant and parameters.
 fn is_checked(argument: &str) -> bool {
     let name = argument.split([':', '+']).next().unwrap_or_default();
@@ -354,6 +359,24 @@ impl Sources {
     /// What each script writes into the TPC-B-like tables; `None` if a script of the user's own is among them.
     pub fn writes(&self) -> Option<Vec<Writes>> {
         self.scripts.iter().map(|source| source.writes).collect()
+    }
+
+    /// Which script writes, or locks rows, and how that shows; `None` if none does as far as can be seen: what functions do can't.
+    ///
+    /// # Errors
+    /// A script has an error.
+    pub fn writing(&self) -> Outcome<Option<String>> {
+        let mix = self.parse(&mut Symbols::new())?;
+        for (weighted, source) in mix.scripts().iter().zip(&self.scripts) {
+            let keyword = weighted.script.commands.iter().find_map(|command| match &command.kind {
+                CommandKind::Sql(sql) => sql.keyword(&WRITING),
+                _ => None,
+            });
+            if let Some(keyword) = keyword {
+                return Ok(Some(format!("script \"{}\" writes ({})", source.name, keyword.to_uppercase())));
+            }
+        }
+        Ok(None)
     }
 
     /// What the result document says of the scripts.

@@ -1,5 +1,7 @@
 //! `CockroachDB`. Facts recorded from v20.1.5, quoted from v23.2, or from its documentation.
 
+use std::time::Duration;
+
 use isobench_pgwire::SqlState;
 
 use crate::abilities::{Abilities, Ability};
@@ -43,19 +45,22 @@ pub static COCKROACHDB: Product = Product {
         integer_division: "//",
         series_batch: Some(10_000),
         vacuum: None,
-        analyze: Some("analyze"),
+        // ANALYZE is a syntax error in v20.1.
+        analyze: Some("create statistics isobench from"),
         checkpoint: false,
         no_helpers: None,
         foreign_key_index: true,
         // One load needed six tries.
         retries: 20,
+        // Loading takes minutes. Old versions of rows lie in the same log-structured storage, whichever way rows are renewed.
+        put_back_after: Some(Duration::ZERO),
     },
     abilities: Abilities {
         catches_conflicts: Ability::Lacks("its PL/pgSQL can't catch a conflict (issue 111446)"),
         procedures_end_transactions: Ability::Since((24, 1), "its procedures end transactions since v24.1"),
         modifying_ctes: Ability::Has,
-        // The functions exist, so that migration tools don't fail.
-        advisory_locks: Ability::Lacks("its advisory lock functions lock nothing"),
+        // pg_try_advisory_lock answers true, so that migration tools don't fail; v20.1 has no pg_advisory_lock.
+        advisory_locks: Ability::Lacks("its advisory lock functions lock nothing, or don't exist"),
         restart_savepoint: Ability::Has,
     },
     // Schemas came with v20.2, comments on them, which mark one as ours, with v21.2.

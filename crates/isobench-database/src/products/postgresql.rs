@@ -47,6 +47,8 @@ pub static POSTGRESQL: Product = Product {
         no_helpers: Some("SET max_parallel_workers_per_gather = 0"),
         foreign_key_index: false,
         retries: 0,
+        // Putting rows back leaves bloat, and removing that takes longer than new tables (`reset`).
+        put_back_after: None,
     },
     abilities: Abilities {
         catches_conflicts: Ability::Has,
@@ -67,8 +69,15 @@ static IMPOSSIBLE: [(Level, &str); 3] = [
     (Level::RepeatableRead, "read/write dependencies"),
 ];
 
-/// Recorded from versions 15 and 18; see the manual, "Serialization Failure Handling".
-static CONFLICTS: [ConflictRule; 5] = [
+/// What a standby cancels because it replays what the primary did: no other transaction is to blame, and no level prevents it.
+const RECOVERY: Reason = Reason::Named("recovery conflict");
+
+/// Recorded from versions 15 and 18; see the manual, "Serialization Failure Handling" and "Hot Standby", "Handling Query
+/// Conflicts".
+static CONFLICTS: [ConflictRule; 8] = [
+    rule(SqlState::SERIALIZATION_FAILURE, "conflict with recovery", RECOVERY),
+    rule(SqlState::DEADLOCK_DETECTED, "conflict with recovery", RECOVERY),
+    rule(SqlState::ADMIN_SHUTDOWN, "conflict with recovery", RECOVERY),
     rule(
         SqlState::SERIALIZATION_FAILURE,
         "read/write dependencies",

@@ -1,5 +1,7 @@
 //! `YugabyteDB`. Facts from its documentation.
 
+use std::time::Duration;
+
 use isobench_pgwire::SqlState;
 
 use crate::abilities::{Abilities, Ability, SAVEPOINTS_KEEP_THE_SNAPSHOT};
@@ -48,6 +50,8 @@ pub static YUGABYTEDB: Product = Product {
         no_helpers: None,
         foreign_key_index: false,
         retries: 20,
+        // Loading takes minutes. Old versions of rows lie in the same log-structured storage, whichever way rows are renewed.
+        put_back_after: Some(Duration::ZERO),
     },
     abilities: Abilities {
         catches_conflicts: Ability::Has,

@@ -1,6 +1,5 @@
 //! The options of a connection as values, all of them resolved. Where they come from is in `resolve.rs`.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -154,6 +153,13 @@ impl Host {
             (Address::Unix(directory), None) => directory.display().to_string(),
         }
     }
+
+    /// Where it is, for people: `name:port`.
+    pub fn describe(&self) -> String {
+        let name = self.name();
+        let brackets = if name.contains(':') { ("[", "]") } else { ("", "") };
+        format!("{}{name}{}:{}", brackets.0, brackets.1, self.port)
+    }
 }
 
 fn socket_path(directory: &Path, port: u16) -> PathBuf {
@@ -186,16 +192,14 @@ impl ConnectOptions {
 
     /// Where this leads to, for people: `host:port/db as user`, without the password.
     pub fn describe(&self) -> String {
-        let mut text = String::new();
-        for (index, host) in self.hosts.iter().enumerate() {
-            let comma = if index > 0 { "," } else { "" };
-            let name = host.name();
-            let brackets = if name.contains(':') { ("[", "]") } else { ("", "") };
-            // Writing to a String can't fail.
-            let _ = write!(text, "{comma}{}{name}{}:{}", brackets.0, brackets.1, host.port);
-        }
-        let _ = write!(text, "/{} as {}", self.dbname, self.user);
-        text
+        let hosts: Vec<String> = self.hosts.iter().map(Host::describe).collect();
+        format!("{}/{} as {}", hosts.join(","), self.dbname, self.user)
+    }
+
+    /// The same with this host alone.
+    #[must_use]
+    pub fn at(&self, host: Host) -> Self {
+        Self { hosts: vec![host], ..self.clone() }
     }
 
     /// The parameters of the start-up packet.

@@ -23,6 +23,12 @@ pub struct Server {
     /// Where the server was, or where its programs came from, in words and without secrets.
     #[serde(default)]
     pub description: String,
+    /// Which of several hosts that were named the sessions are on, as name and port; missing if one was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// True if it is a hot standby, which only follows another server; missing otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hot_standby: bool,
     /// The server's whole answer to `SELECT version()`.
     #[serde(default)]
     pub version_text: String,

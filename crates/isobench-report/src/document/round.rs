@@ -155,6 +155,35 @@ pub struct Warmup {
     pub ambiguous: u64,
 }
 
+/// How the tables came into the state in which a measurement began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartingState {
+    /// They were made anew.
+    #[default]
+    Made,
+    /// They were loaded before, and their rows put back: what the server keeps of old rows may still be there.
+    PutBack,
+    /// They were there, and were left as they are.
+    Found,
+}
+
+impl StartingState {
+    /// On which tables that is, as a phrase.
+    pub(crate) fn phrase(self) -> &'static str {
+        match self {
+            StartingState::Made => "on fresh tables",
+            StartingState::PutBack => "on tables that were loaded once and their rows put back",
+            StartingState::Found => "on the tables that were there",
+        }
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+    fn is_made(&self) -> bool {
+        *self == StartingState::Made
+    }
+}
+
 /// One measurement of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Round {
@@ -167,6 +196,9 @@ pub struct Round {
     /// False if the measurement ended before its time or number of transactions was reached.
     #[serde(default = "yes")]
     pub complete: bool,
+    /// How the tables came into their starting state; missing if they were made anew.
+    #[serde(default, skip_serializing_if = "StartingState::is_made")]
+    pub starting_state: StartingState,
     /// Duration in seconds, from the moment when all clients are connected and warmed up to the end of the last
     /// one's work.
     pub seconds: f64,
@@ -265,6 +297,7 @@ impl Round {
             round,
             order: None,
             complete: true,
+            starting_state: StartingState::Made,
             seconds,
             attempts: ledger.attempts.into(),
             transactions: ledger.transactions.into(),

@@ -110,9 +110,10 @@ fn short_run(document: &Document) -> Option<String> {
     said(
         longest < LONG,
         format!(
-            "No round took longer than {} s, each on new tables in a warm cache. What bloat, vacuum, checkpoints or a full disk \
-             do over hours isn't in these numbers.",
-            short(longest)
+            "No round took longer than {} s, each {} in a warm cache. What bloat, vacuum, checkpoints or a full disk do over hours \
+             isn't in these numbers.",
+            short(longest),
+            document.starting_state().phrase()
         ),
     )
 }

@@ -183,8 +183,10 @@ fn order(document: &Document) -> Markup {
         @if !lines.is_empty() {
             h3 { "The order" }
             p {
-                "Every round measures every level once, each on fresh tables, in an order that the seed shuffles anew, so that a \
-                 machine that gets slower or faster favours no level. The first rounds:"
+                "Every round measures every level once, each "
+                (document.starting_state().phrase())
+                ", in an order that the seed shuffles anew, so that a machine that gets slower or faster favours no level. The \
+                 first rounds:"
             }
             ul { @for line in &lines { li { (line) } } }
         }

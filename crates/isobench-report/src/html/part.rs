@@ -12,7 +12,8 @@ use crate::text::layout::{Row, Table};
 /// Product and version.
 pub fn server_name(server: &Server) -> String {
     let product = if server.product.is_empty() { "an unknown server" } else { &server.product };
-    format!("{product} {}", server.version).trim_end().to_owned()
+    let standby = if server.hot_standby { ", a hot standby" } else { "" };
+    format!("{}{standby}", format!("{product} {}", server.version).trim_end())
 }
 
 /// The text with its first letter in upper case.

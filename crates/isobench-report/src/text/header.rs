@@ -29,12 +29,14 @@ pub fn lines(document: &Document, width: usize) -> Vec<String> {
 
 /// The server, or all versions of it that were measured.
 fn servers(document: &Document) -> String {
-    let Server { product, embedded, .. } = &document.server;
+    let Server { product, embedded, host, hot_standby, .. } = &document.server;
     let product = if product.is_empty() { "unknown product" } else { product };
     let started = if *embedded { " (started by isobench)" } else { "" };
+    let standby = if *hot_standby { ", a hot standby" } else { "" };
+    let host = host.as_ref().map_or_else(String::new, |host| format!(", host {host}"));
     let versions: Vec<&str> = document.servers().map(|server| server.version.as_str()).collect();
     let word = if versions.len() > 1 { "Servers" } else { "Server" };
-    format!("{word}: {}{started}", join(&[product, &join(&versions, ", ")], " "))
+    format!("{word}: {}{standby}{host}{started}", join(&[product, &join(&versions, ", ")], " "))
 }
 
 fn settings(settings: &BTreeMap<String, String>) -> Option<String> {

@@ -232,19 +232,23 @@ impl Client {
     }
 
     /// Accounts for what was under way when the session ended. If the server may have been committing and hasn't said
-    /// that it failed, nobody knows.
+    /// that it failed, nobody knows: a fatal error says only that the session has ended. Its reason is counted if it is a conflict
+    /// (of a standby's recovery).
     fn end_abruptly(&mut self, ctx: &mut Context<'_>, otherwise: Bucket) {
         match self.state {
             State::Preparing(_) | State::Asking | State::Replying | State::Sleeping | State::RollingBack => {
-                let failed = self.failure.as_ref().filter(|failure| !failure.error.is_fatal());
+                let failed = self.failure.as_ref();
                 let class = failed.map(|failure| (ctx.job.classify)(&failure.error));
-                let unanswered = matches!(class, None | Some(ErrorClass::Ambiguous));
-                if let Some((failure, ErrorClass::Conflict { reason, object })) = failed.zip(class) {
-                    self.count_conflict(ctx, failure.command, failure.error.code, (reason, object));
-                }
+                let unanswered = matches!(class, None | Some(ErrorClass::Ambiguous))
+                    || failed.is_some_and(|failure| failure.error.is_fatal());
                 // The server executes what a pipeline holds before it is asked to synchronise.
                 let under_way = self.outstanding > 0 || self.pipeline.is_some();
                 let unknown = (under_way && self.may_commit || self.has_released()) && unanswered;
+                if let (false, Some((failure, ErrorClass::Conflict { reason, object }))) =
+                    (unknown, failed.zip(class))
+                {
+                    self.count_conflict(ctx, failure.command, failure.error.code, (reason, object));
+                }
                 self.end_attempt(ctx, if unknown { Bucket::Ambiguous } else { otherwise });
             }
             State::BackingOff { since } => {

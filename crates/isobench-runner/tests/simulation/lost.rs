@@ -44,7 +44,7 @@ const AMBIGUOUS: Attempts = Attempts { errored: 0, ambiguous: 1, ..ERRORED };
 fn before_the_commit_the_transaction_is_errored() {
     for loss in [Loss::Closed, Loss::Reset] {
         for on in [On::Begin, On::Update, On::Insert] {
-            for fault in [Fault::Lost(loss), Fault::LostAfter(loss), Fault::Terminated] {
+            for fault in [Fault::Lost(loss), Fault::LostAfter(loss), Fault::TERMINATED] {
                 let ran = struck(TRANSFER, on, fault);
                 assert_eq!((ran.ledger.attempts, ran.truth.committed_rows), (ERRORED, 4), "{on:?} {fault:?}");
             }
@@ -59,7 +59,7 @@ fn while_committing_the_transaction_is_ambiguous() {
         (Fault::Lost(Loss::Reset), 4),
         (Fault::LostAfter(Loss::Closed), 5),
         (Fault::LostAfter(Loss::Reset), 5),
-        (Fault::Terminated, 4),
+        (Fault::TERMINATED, 4),
     ] {
         let ran = struck(TRANSFER, On::Commit, fault);
         assert_eq!((ran.ledger.attempts, ran.truth.committed_rows), (AMBIGUOUS, rows), "{fault:?}");
@@ -84,7 +84,7 @@ fn a_farewell_right_behind_the_reply_doesnt_undo_the_commit() {
 
 #[test]
 fn the_reason_of_the_server_is_told() {
-    let ran = struck(TRANSFER, On::Update, Fault::Terminated);
+    let ran = struck(TRANSFER, On::Update, Fault::TERMINATED);
     let why = "the connection to the server was lost (server closed the connection unexpectedly)";
     assert_eq!(lost(&ran), (why.to_owned(), Some(SqlState::ADMIN_SHUTDOWN)));
     assert_eq!(ran.abort().0.command, 2);
@@ -155,4 +155,16 @@ fn an_unknown_result_stays_ambiguous_when_the_connection_is_lost_with_it() {
 fn a_conflict_stays_one_when_the_connection_is_lost_with_it() {
     let ran = struck(TRANSFER, On::Commit, Fault::ErrorThenLost(SqlState::SERIALIZATION_FAILURE));
     assert_eq!((ran.ledger.attempts, ran.ledger.conflicts, ran.truth.committed_rows), (ERRORED, 1, 4));
+}
+
+/// A standby ends sessions that are in the way of its recovery: FATAL 40001.
+#[test]
+fn a_conflict_that_ends_the_session_is_counted_by_its_reason() {
+    let fault = Fault::TerminatedBy(SqlState::SERIALIZATION_FAILURE);
+    let ran = struck(TRANSFER, On::Update, fault);
+    assert_eq!((ran.ledger.attempts, ran.ledger.conflicts), (ERRORED, 1));
+    assert_eq!(ran.outcome.conflicts[0].reason, "concurrent update");
+    // Whether it was committed before, it doesn't say; so it is no conflict, either.
+    let ran = struck(TRANSFER, On::Commit, fault);
+    assert_eq!((ran.ledger.attempts, ran.ledger.conflicts), (AMBIGUOUS, 0));
 }

@@ -118,7 +118,7 @@ fn a_connection_lost_with_a_commit_in_the_pipeline_is_ambiguous() {
     for (on, fault) in [
         (On::Commit, Fault::LostAfter(Loss::Closed)),
         (On::Commit, Fault::Lost(Loss::Reset)),
-        (On::Update, Fault::Terminated),
+        (On::Update, Fault::TERMINATED),
     ] {
         let ran = pipelined(BLOCK).faults(Faults::none().and(on, When::First(1), fault)).run();
         assert_eq!(ran.ledger.attempts.ambiguous, 1, "{fault:?}");

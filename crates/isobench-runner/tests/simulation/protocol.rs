@@ -70,7 +70,7 @@ fn several_statements_travel_together() {
     let faults = Faults::none().and(On::Insert, When::First(1), Fault::Error(SqlState::DEADLOCK_DETECTED));
     let ran = Case::new(script).faults(faults).run();
     assert_eq!((ran.ledger.attempts.retried, ran.ledger.attempts.committed), (1, 1));
-    let lost = Faults::none().and(On::Insert, When::First(1), Fault::Terminated);
+    let lost = Faults::none().and(On::Insert, When::First(1), Fault::TERMINATED);
     assert_eq!(Case::new(script).faults(lost).run().ledger.attempts.ambiguous, 1);
 }
 

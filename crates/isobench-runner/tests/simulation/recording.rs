@@ -189,7 +189,7 @@ fn every_end_of_an_attempt_has_its_outcome() {
         (On::Commit, Fault::Unknown { committed: true }, Unknown, 2),
         (On::Commit, Fault::UnknownThenLost { committed: false }, Unknown, 2),
         (On::Commit, Fault::ErrorThenLost(SqlState::DEADLOCK_DETECTED), Aborted, 2),
-        (On::Commit, Fault::Terminated, Unknown, 2),
+        (On::Commit, Fault::TERMINATED, Unknown, 2),
     ] {
         let (ran, history) = struck(on, fault);
         check(&ran, &history);

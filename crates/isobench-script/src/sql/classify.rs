@@ -39,6 +39,12 @@ pub(crate) fn sets_level(text: &str) -> bool {
         || sets && words.iter().any(|word| SETTINGS.contains(&word.as_str()))
 }
 
+/// The first word of the text that is among those that are wanted, in any case.
+pub(crate) fn keyword<'a>(text: &str, wanted: &[&'a str]) -> Option<&'a str> {
+    let among = |word: &str| wanted.iter().copied().find(|wanted| wanted.eq_ignore_ascii_case(word));
+    Words { rest: text }.find_map(among)
+}
+
 /// What a statement does with a savepoint, by its leading words; none if the name isn't written out.
 pub(crate) fn savepoint(text: &str) -> Option<Savepoint> {
     let mut words = Words { rest: text };
@@ -175,6 +181,19 @@ mod tests {
             "DISCARD TEMP",
         ] {
             assert!(!sets_level(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn keywords_are_found_outside_of_quotations() {
+        let wanted = ["update", "insert"];
+        for (text, found) in [
+            ("select * from t for UPDATE;", Some("update")),
+            ("with u as (insert into t values (1)) select 1", Some("insert")),
+            ("select 'update', \"insert\", updates -- update", None),
+            ("", None),
+        ] {
+            assert_eq!(keyword(text, &wanted), found, "{text}");
         }
     }
 

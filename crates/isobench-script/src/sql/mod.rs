@@ -4,6 +4,6 @@ mod classify;
 mod scanner;
 mod substitute;
 
-pub(crate) use classify::{classify, savepoint, sets_level};
+pub(crate) use classify::{classify, keyword, savepoint, sets_level};
 pub(crate) use scanner::{End, Scanned, Scanner};
 pub(crate) use substitute::substitute;

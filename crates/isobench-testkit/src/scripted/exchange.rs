@@ -79,7 +79,12 @@ fn start_up(socket: &mut Socket, script: &ConnectionScript) -> Result<Vec<u8>, S
         let mut out = Vec::new();
         server::authentication_ok(&mut out);
         server::parameter_status(&mut out, "client_encoding", "UTF8");
-        server::backend_key_data(&mut out, 1, &[0; 4]);
+        for (name, value) in &script.reported {
+            server::parameter_status(&mut out, name, value);
+        }
+        if !script.keyless {
+            server::backend_key_data(&mut out, 1, &[0; 4]);
+        }
         server::ready_for_query(&mut out, TransactionStatus::Idle);
         socket.write_all(&out).map_err(|error| error.to_string())?;
         return Ok(bytes.split_off(size));
@@ -207,7 +212,7 @@ impl Player {
                     rows += 1;
                 }
                 Answer::Tag(tag) => {
-                    self.ended(&tag);
+                    self.ended(sql, &tag);
                     server::command_complete(&mut self.out, &tag);
                     finished = true;
                 }
@@ -239,11 +244,15 @@ impl Player {
         }
     }
 
-    /// Follows the transaction by the tags of its commands.
-    fn ended(&mut self, tag: &str) {
-        match tag {
-            "BEGIN" => self.status = TransactionStatus::InTransaction,
-            "COMMIT" | "ROLLBACK" => self.status = TransactionStatus::Idle,
+    /// Follows the transaction by the tags of its commands. With a savepoint the block goes on, whatever the tag says: `CockroachDB`
+    /// answers COMMIT to RELEASE, and all answer ROLLBACK to ROLLBACK TO.
+    fn ended(&mut self, sql: &str, tag: &str) {
+        let mut words = sql.split([' ', ';']).map(str::to_uppercase);
+        let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        match (first.as_str(), second.as_str(), tag) {
+            ("RELEASE", ..) => {}
+            (_, _, "BEGIN") | ("ROLLBACK", "TO", _) => self.status = TransactionStatus::InTransaction,
+            (_, _, "COMMIT" | "ROLLBACK") => self.status = TransactionStatus::Idle,
             _ => {}
         }
     }

@@ -7,6 +7,10 @@ pub(super) struct ConnectionScript {
     pub line: usize,
     /// Start-up parameters that must have been sent.
     pub parameters: Vec<(String, String)>,
+    /// Parameters that the server reports then.
+    pub reported: Vec<(String, String)>,
+    /// The server sends no key for cancel requests.
+    pub keyless: bool,
     /// Queries and answers, in order.
     pub exchanges: Vec<Exchange>,
 }
@@ -54,10 +58,22 @@ pub(super) fn parse(text: &str) -> Result<Vec<ConnectionScript>, String> {
                 .map(|pair| pair.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())))
                 .collect::<Option<_>>()
                 .ok_or_else(|| wrong("a parameter is name=value"))?;
-            connections.push(ConnectionScript { line: number, parameters, exchanges: Vec::new() });
+            connections.push(ConnectionScript { line: number, parameters, ..ConnectionScript::default() });
             continue;
         }
         let connection = connections.last_mut().ok_or_else(|| wrong("\"== connect\" comes first"))?;
+        if let Some(greeting) = line.strip_prefix('!') {
+            match greeting.trim().split_once(' ') {
+                Some(("no", "key")) => connection.keyless = true,
+                Some(("parameter", pair)) => {
+                    let (name, value) =
+                        pair.split_once('=').ok_or_else(|| wrong("a parameter is name=value"))?;
+                    connection.reported.push((name.to_owned(), value.to_owned()));
+                }
+                _ => return Err(wrong("unknown greeting")),
+            }
+            continue;
+        }
         if let Some(query) = line.strip_prefix('>') {
             connection.exchanges.push(Exchange {
                 line: number,
@@ -160,5 +176,6 @@ mod tests {
         assert!(parse("== connect\n< tag X").unwrap_err().contains("line 2"));
         assert!(parse("== connect\n> a\n< what").unwrap_err().contains("unknown answer: < what"));
         assert!(parse("== connect x").is_err());
+        assert!(parse("== connect\n! hello").unwrap_err().contains("unknown greeting: ! hello"));
     }
 }

@@ -73,8 +73,8 @@ pub enum Fault {
     },
     /// COMMIT undoes the work and says so by its tag only.
     AnsweredWithRollback,
-    /// FATAL 57P01 instead of the execution, then the connection closes.
-    Terminated,
+    /// A FATAL error of this code instead of the execution, then the connection closes.
+    TerminatedBy(SqlState),
     /// The statement's reply, with FATAL 57P01 and the end of the connection right behind it.
     TerminatedAfterReply,
     /// The connection is lost, and the statement isn't executed.
@@ -152,6 +152,9 @@ impl Faults {
 }
 
 impl Fault {
+    /// An administrator ends the session: FATAL 57P01.
+    pub const TERMINATED: Fault = Fault::TerminatedBy(SqlState::ADMIN_SHUTDOWN);
+
     /// True if the statement fails, or never ends, without an end of the connection.
     pub(super) fn is_error(&self) -> bool {
         matches!(
@@ -208,10 +211,10 @@ mod tests {
         let faults = Faults::none().and(On::Statement, When::First(1), Fault::Notice).and(
             On::Statement,
             When::First(2),
-            Fault::Terminated,
+            Fault::TERMINATED,
         );
         let (mut seen, mut dice) = (Vec::new(), Dice::new(0));
         let struck: Vec<_> = (0..3).map(|_| faults.strike(0, |_| true, &mut seen, &mut dice)).collect();
-        assert_eq!(struck, [Some(Fault::Notice), Some(Fault::Terminated), None]);
+        assert_eq!(struck, [Some(Fault::Notice), Some(Fault::TERMINATED), None]);
     }
 }

@@ -328,9 +328,9 @@ impl Session {
                 self.end(scene, running, End::Done);
                 return server::command_complete(&mut self.out, "ROLLBACK");
             }
-            Some(Fault::Terminated) => {
-                self.end(scene, running, End::Failed(SqlState::ADMIN_SHUTDOWN));
-                return self.terminate(SqlState::ADMIN_SHUTDOWN);
+            Some(Fault::TerminatedBy(code)) => {
+                self.end(scene, running, End::Failed(code));
+                return self.terminate(code);
             }
             Some(Fault::Lost(loss)) => return self.lose(loss),
             Some(Fault::Notice) => reply::notice(&mut self.out),

@@ -27,7 +27,7 @@ SELECT nextval('lists_turns') AS turn
 \if :append1
 \set element :attempt_id * 8 + 0
 --@ append lists key=:list1 element=:element
-INSERT INTO lists (id, elements) VALUES (:list1, :element) ON CONFLICT (id) DO UPDATE SET elements = lists.elements || ',' || excluded.elements;
+INSERT INTO lists (id, elements) VALUES (:list1, CAST(:element AS text)) ON CONFLICT (id) DO UPDATE SET elements = lists.elements || ',' || excluded.elements;
 \else
 --@ read-list lists key=:list1 elements=$1
 SELECT elements FROM lists WHERE id = :list1;
@@ -39,7 +39,7 @@ SELECT elements FROM lists WHERE id = :list1;
 \if :append2
 \set element :attempt_id * 8 + 1
 --@ append lists key=:list2 element=:element
-INSERT INTO lists (id, elements) VALUES (:list2, :element) ON CONFLICT (id) DO UPDATE SET elements = lists.elements || ',' || excluded.elements;
+INSERT INTO lists (id, elements) VALUES (:list2, CAST(:element AS text)) ON CONFLICT (id) DO UPDATE SET elements = lists.elements || ',' || excluded.elements;
 \else
 --@ read-list lists key=:list2 elements=$1
 SELECT elements FROM lists WHERE id = :list2;
@@ -52,7 +52,7 @@ SELECT elements FROM lists WHERE id = :list2;
 \if :append3
 \set element :attempt_id * 8 + 2
 --@ append lists key=:list3 element=:element
-INSERT INTO lists (id, elements) VALUES (:list3, :element) ON CONFLICT (id) DO UPDATE SET elements = lists.elements || ',' || excluded.elements;
+INSERT INTO lists (id, elements) VALUES (:list3, CAST(:element AS text)) ON CONFLICT (id) DO UPDATE SET elements = lists.elements || ',' || excluded.elements;
 \else
 --@ read-list lists key=:list3 elements=$1
 SELECT elements FROM lists WHERE id = :list3;
@@ -65,7 +65,7 @@ SELECT elements FROM lists WHERE id = :list3;
 \if :append4
 \set element :attempt_id * 8 + 3
 --@ append lists key=:list4 element=:element
-INSERT INTO lists (id, elements) VALUES (:list4, :element) ON CONFLICT (id) DO UPDATE SET elements = lists.elements || ',' || excluded.elements;
+INSERT INTO lists (id, elements) VALUES (:list4, CAST(:element AS text)) ON CONFLICT (id) DO UPDATE SET elements = lists.elements || ',' || excluded.elements;
 \else
 --@ read-list lists key=:list4 elements=$1
 SELECT elements FROM lists WHERE id = :list4;
@@ -78,7 +78,7 @@ SELECT elements FROM lists WHERE id = :list4;
 \if :append5
 \set element :attempt_id * 8 + 4
 --@ append lists key=:list5 element=:element
-INSERT INTO lists (id, elements) VALUES (:list5, :element) ON CONFLICT (id) DO UPDATE SET elements = lists.elements || ',' || excluded.elements;
+INSERT INTO lists (id, elements) VALUES (:list5, CAST(:element AS text)) ON CONFLICT (id) DO UPDATE SET elements = lists.elements || ',' || excluded.elements;
 \else
 --@ read-list lists key=:list5 elements=$1
 SELECT elements FROM lists WHERE id = :list5;
@@ -91,7 +91,7 @@ SELECT elements FROM lists WHERE id = :list5;
 \if :append6
 \set element :attempt_id * 8 + 5
 --@ append lists key=:list6 element=:element
-INSERT INTO lists (id, elements) VALUES (:list6, :element) ON CONFLICT (id) DO UPDATE SET elements = lists.elements || ',' || excluded.elements;
+INSERT INTO lists (id, elements) VALUES (:list6, CAST(:element AS text)) ON CONFLICT (id) DO UPDATE SET elements = lists.elements || ',' || excluded.elements;
 \else
 --@ read-list lists key=:list6 elements=$1
 SELECT elements FROM lists WHERE id = :list6;
@@ -104,7 +104,7 @@ SELECT elements FROM lists WHERE id = :list6;
 \if :append7
 \set element :attempt_id * 8 + 6
 --@ append lists key=:list7 element=:element
-INSERT INTO lists (id, elements) VALUES (:list7, :element) ON CONFLICT (id) DO UPDATE SET elements = lists.elements || ',' || excluded.elements;
+INSERT INTO lists (id, elements) VALUES (:list7, CAST(:element AS text)) ON CONFLICT (id) DO UPDATE SET elements = lists.elements || ',' || excluded.elements;
 \else
 --@ read-list lists key=:list7 elements=$1
 SELECT elements FROM lists WHERE id = :list7;
@@ -117,7 +117,7 @@ SELECT elements FROM lists WHERE id = :list7;
 \if :append8
 \set element :attempt_id * 8 + 7
 --@ append lists key=:list8 element=:element
-INSERT INTO lists (id, elements) VALUES (:list8, :element) ON CONFLICT (id) DO UPDATE SET elements = lists.elements || ',' || excluded.elements;
+INSERT INTO lists (id, elements) VALUES (:list8, CAST(:element AS text)) ON CONFLICT (id) DO UPDATE SET elements = lists.elements || ',' || excluded.elements;
 \else
 --@ read-list lists key=:list8 elements=$1
 SELECT elements FROM lists WHERE id = :list8;

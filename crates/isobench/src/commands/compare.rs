@@ -6,7 +6,7 @@ mod course;
 mod files;
 mod sweep;
 
-use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
 use isobench_observer::Observer;
@@ -73,8 +73,8 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Comparison> {
     for note in plan.fit(&targets[0].database)? {
         eprintln!("note: {note}");
     }
-    let claimed = targets.iter_mut().try_for_each(Target::claim_namespace);
-    interrupt::blame(&control, claimed)?;
+    let prepared = prepare(&mut plan, &mut targets);
+    interrupt::blame(&control, prepared)?;
     let outcome = measure(options, &plan, judging.as_ref(), &targets, &files, &control);
     match interrupt::blame(&control, outcome) {
         Ok((document, judgements)) => {
@@ -92,6 +92,21 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Comparison> {
 fn close(targets: Vec<Target>, keep: bool) -> Outcome {
     let closed: Vec<Outcome> = targets.into_iter().map(|target| target.close(keep)).collect();
     closed.into_iter().collect()
+}
+
+/// Makes a place of our own on each server; on a hot standby nothing is made, and the plan gives way.
+fn prepare(plan: &mut Plan, targets: &mut [Target]) -> Outcome {
+    if let Some(standby) = targets.first().filter(|target| target.standby) {
+        for note in plan.only_read(&standby.place(), || standby.scale())? {
+            eprintln!("note: {note}");
+        }
+        eprintln!(
+            "reading the tables that are there on {}, a hot standby; nothing is made or vacuumed",
+            standby.place()
+        );
+        return Ok(());
+    }
+    targets.iter_mut().try_for_each(Target::claim_namespace)
 }
 
 /// How histories are checked, if the scripts make any.
@@ -126,8 +141,9 @@ fn measure(
     let cells = level_check(plan, targets)?;
     let observers: Vec<Observer> =
         if options.no_observe { Vec::new() } else { targets.iter().map(observer).collect() };
-    let made = RefCell::default();
-    let bench = Bench { plan, targets, judging, observers: &observers, control, made };
+    let loaded = targets.iter().map(|_| None).collect();
+    let bench =
+        Bench { plan, targets, judging, observers: &observers, control, loaded, made: BTreeSet::new() };
     let mut course = Course::begin(bench, servers, cells, files, options.live)?;
     course.rounds()?;
     course.sweep();

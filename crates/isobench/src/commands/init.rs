@@ -1,12 +1,13 @@
 //! `isobench init`: creates and fills the TPC-B-like tables, or a checked workload's, on a server that is named.
 
-use isobench_database::{Progress, detect, init as make};
+use isobench_database::{Progress, detect, init as make, is_standby};
 use isobench_pgbench::Version;
 use isobench_pgbench::initialize::Lines;
 use isobench_pgwire::Connection;
 
 use crate::failure::{Failure, Outcome};
 use crate::options::InitArguments;
+use crate::plan::refusal;
 use crate::target::named_server;
 
 /// Makes the tables, with pgbench's lines of progress on standard error.
@@ -25,6 +26,9 @@ pub fn init(arguments: &InitArguments) -> Outcome {
     };
     let mut connection = Connection::open(&server).map_err(Failure::setup)?;
     let database = detect(&mut connection).map_err(Failure::setup)?;
+    if is_standby(&mut connection, &database).map_err(Failure::setup)? {
+        return Err(refusal(&server.describe(), "tables can't be made there"));
+    }
     if let Some(chosen) = workload {
         let notes = isobench_workloads::make(&mut connection, &database, &chosen).map_err(Failure::setup)?;
         for note in notes {

@@ -14,6 +14,7 @@ use isobench_runner::{Control, Urgency};
 use crate::failure::{Failure, Outcome};
 use crate::options::{EmbeddedOptions, ProbeOptions};
 use crate::output;
+use crate::plan::refusal;
 use crate::target::{Target, named_server};
 
 /// Sessions at the same time: those of an interleaving, the control connection, and one that holds the place.
@@ -30,6 +31,9 @@ pub fn probe(options: &ProbeOptions) -> Outcome {
     let specs = options.spec.iter().map(|path| read(path)).collect::<Outcome<Vec<Spec>>>()?;
     let embedded = embedded(options, specs.is_empty())?;
     let (mut target, control) = Target::find(&options.connection, None, &embedded, SESSIONS)?;
+    if target.standby {
+        return Err(refusal(&target.place(), "probing takes transactions that write"));
+    }
     target.claim_namespace()?;
     let outcome = if specs.is_empty() {
         matrix(options, &target, &control)

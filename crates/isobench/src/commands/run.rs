@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use isobench_database::Writes;
-use isobench_isolation::EffectiveLevel;
+use isobench_isolation::{EffectiveLevel, Level};
 use isobench_pgbench::Version;
 use isobench_pgbench::progress::ProgressLines;
 use isobench_pgbench::scripts;
@@ -28,7 +28,7 @@ use crate::judgement::Judging;
 use crate::messages::Messages;
 use crate::options::RunOptions;
 use crate::output;
-use crate::plan::{cell_entry, count, pacing_figures};
+use crate::plan::{cell_entry, count, no_serializable, pacing_figures, refusal};
 use crate::round::{cpu_seconds, round};
 use crate::sessions::{self, Opened};
 use crate::summary::Account;
@@ -71,6 +71,9 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     for warning in settings.sources.warnings()? {
         eprintln!("isobench: warning: {warning}");
     }
+    if target.standby {
+        only_read(settings, target)?;
+    }
     let tables = prepare_tables(options, settings, target)?;
     // Asked now: afterwards the server may be lost.
     let server = options.json.as_ref().map(|_| target.describe()).transpose()?;
@@ -99,7 +102,7 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     let messages = Messages::aloud();
     let Measured { outcome, cpu_s, connecting, logged } =
         load(options, settings, &job, &mut fleet, control, &messages)?;
-    let (left, _) = sessions::leave(fleet.into_sessions(connector.patience()), target.database.product);
+    let (left, _) = sessions::leave(fleet.into_sessions(connector.options()), target.database.product);
     let mut round = round(&job, &outcome, 1, messages.into_errors(), cpu_s);
     round.levels_named.clone_from(&outcome.levels);
     let effective = evidence::weigh(&effective, &left, target, &mut round);
@@ -268,7 +271,7 @@ fn prepare_tables(options: &RunOptions, settings: &Settings, target: &Target) ->
     if settings.sources.checked().is_some() {
         return Ok(unknown(options.scale.unwrap_or(1)));
     }
-    if !options.no_vacuum && target.database.product.dialect.vacuum.is_some() {
+    if !options.no_vacuum && !target.standby && target.database.product.dialect.vacuum.is_some() {
         vacuum(options, target)?;
     }
     if !settings.sources.has_builtin() {
@@ -285,6 +288,21 @@ fn prepare_tables(options: &RunOptions, settings: &Settings, target: &Target) ->
         setup::tables(&mut connection, "", Version::default()).ok().and_then(|tables| tables.partitions);
     connection.close();
     Ok(Tables { scale: scale.into(), partitions })
+}
+
+/// Refuses what can't be done on a hot standby, and says what isn't done there.
+fn only_read(settings: &Settings, target: &Target) -> Outcome {
+    if let Some(why) = settings.sources.writing()? {
+        return Err(refusal(&target.place(), &why));
+    }
+    if let Some(level @ Level::Serializable) = settings.level {
+        return Err(Failure::setup(format!("--isolation: {}", no_serializable(level))));
+    }
+    eprintln!(
+        "isobench: reading the tables that are there on {}, a hot standby; nothing is vacuumed",
+        target.place()
+    );
+    Ok(())
 }
 
 /// What pgbench does before a run, also of the user's own scripts, with its lines. That tables are missing is no error yet.

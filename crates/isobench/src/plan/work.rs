@@ -190,7 +190,7 @@ impl Work {
     pub fn workload(&self, seed: u64, database: &Database) -> Outcome<Workload> {
         let functions = match &self.tables {
             Tables::Pgbench { functions, .. } => functions.as_slice(),
-            Tables::Checked(_) | Tables::Own(_) => &[],
+            Tables::Checked(_) | Tables::Own(_) | Tables::Found => &[],
         };
         self.sources.placed(database, functions).workload(
             self.script_scale.unwrap_or(self.scale),

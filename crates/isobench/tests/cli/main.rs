@@ -28,6 +28,7 @@ mod run_options;
 mod saved;
 mod server_command;
 mod server_side;
+mod standby;
 mod strategies;
 mod support;
 mod usage;

@@ -4,7 +4,7 @@ use isobench_testkit::h2::H2;
 use isobench_testkit::scripted::ScriptedServer;
 
 use crate::compare::words;
-use crate::support::document::{self, cells, count, rounds};
+use crate::support::document::{self, assert_invariants_held, cells, count, rounds};
 use crate::support::program::{Finished, Running};
 use crate::support::scene::Scene;
 use crate::support::skip;
@@ -56,6 +56,9 @@ const REFUSAL: &str = r#"
     < tag COMMIT
 "#;
 
+/// What begins the second level there.
+const SECOND_LEVEL: &str = "> SET default_transaction_isolation = 'read committed'";
+
 #[test]
 fn a_raised_level_is_refused_if_levels_are_strict() {
     let scene = Scene::new();
@@ -63,6 +66,155 @@ fn a_raised_level_is_refused_if_levels_are_strict() {
         on_scripted(&scene, REFUSAL, &["compare", "--levels", "ser,rc", "--strict-levels"]).expect(1);
     let finished = finished.says(&["working in database \"isobench\"", "run one at a time"]);
     finished.says(&["--strict-levels: read committed was asked for, but the server runs serializable"]);
+}
+
+/// What a cell says between its tables and its end: the names of tables, a client, and the sums before and after.
+fn cell(client: &str, sums: &str) -> String {
+    CELL.replace("{client}", client).replace("{sums}", sums)
+}
+
+const CELL: &str = r"
+    == connect database=isobench
+    > SELECT table_id, name FROM crdb_internal.tables WHERE database_name = current_database()
+    < columns table_id | name
+    == connect database=isobench
+    ! no key
+    > SET default_transaction_isolation = 'serializable'
+    < tag SET
+    > BEGIN
+    < tag BEGIN
+    > SHOW transaction_isolation
+    < row serializable
+    > COMMIT
+    < tag COMMIT
+    {client}
+    == connect database=isobench
+    > select (select count(*) from pgbench_history), *
+    < row 0 | 0 | 0 | 0 | 0
+    == connect database=isobench
+    > select (select count(*) from pgbench_history), *
+    < row {sums}
+";
+
+/// The tables are looked at after a cell.
+const LOOKED: &str = "== connect database=isobench\n";
+
+/// The tables at scale 1, with statistics by a statement that v20.1 knows.
+fn load() -> String {
+    let table = |name: &str| format!("> create table {name}(*\n< tag CREATE TABLE\n");
+    let copy = |what: &str| {
+        let batch = format!("> copy {what} from stdin\n< copy\n< tag COPY 1\n");
+        format!("> begin\n< tag BEGIN\n{batch}> commit\n< tag COMMIT\n")
+    };
+    let statistics =
+        |name: &str| format!("> create statistics isobench from {name}\n< tag CREATE STATISTICS\n");
+    let (made, analyzed) = (
+        ["pgbench_history", "pgbench_tellers", "pgbench_accounts", "pgbench_branches"].map(table),
+        ["pgbench_branches", "pgbench_tellers", "pgbench_accounts", "pgbench_history"].map(statistics),
+    );
+    let accounts = copy("pgbench_accounts(aid,bid,abalance,filler)").repeat(10);
+    let (branches, tellers) =
+        (copy("pgbench_branches(bid,bbalance)"), copy("pgbench_tellers(tid,bid,tbalance)"));
+    format!(
+        "== connect database=isobench\n> drop table if exists pgbench_history, *\n< tag DROP TABLE\n{}\
+         > truncate table pgbench_accounts, *\n< tag TRUNCATE\n{branches}{tellers}{accounts}{}",
+        made.concat(),
+        analyzed.concat()
+    )
+}
+
+/// The rows put back, before the second round.
+const PUT_BACK: &str = "
+    == connect database=isobench
+    > truncate table pgbench_history
+    < tag TRUNCATE
+    > update pgbench_branches set bbalance = 0 where bbalance <> 0
+    < tag UPDATE 1
+    > update pgbench_tellers set tbalance = 0 where tbalance <> 0
+    < tag UPDATE 1
+    > update pgbench_accounts set abalance = 0 where abalance <> 0 and aid between 1 and 100000
+    < tag UPDATE 1
+";
+
+/// Loading takes minutes there, so it is done once; no session has a key, and nothing asks for a process.
+#[test]
+fn tables_of_cockroachdb_are_loaded_once_and_put_back() {
+    let scene = Scene::new();
+    let (head, _) = REFUSAL.split_once(SECOND_LEVEL).expect("two levels");
+    let statement = "> WITH u_accounts AS (UPDATE pgbench_accounts *\n< columns abalance\n< row 5";
+    let cell = cell(statement, "1 | 5 | 5 | 5 | 5");
+    let script = format!("{head}\n{}{cell}{LOOKED}{PUT_BACK}{cell}{LOOKED}", load());
+    let options = "compare --levels ser --strategies single-statement --clients 1 --transactions 1 --warmup 0 --rounds 2 --no-observe \
+                   --json out.json";
+    let finished = on_scripted(&scene, &script, &words(options)).expect(0);
+    let finished =
+        finished.says(&["note: loading takes long on CockroachDB, so the tables were loaded once"]);
+    finished.prints(&["loaded once for each scale"]);
+    let document = document::read(&scene, "out.json");
+    let states: Vec<_> = rounds(&document).map(|round| round["starting_state"].clone()).collect();
+    assert_eq!(states, [serde_json::Value::Null, "put-back".into()]);
+    assert_invariants_held(&document);
+}
+
+/// Two transactions: a conflict at an UPDATE, and one at RELEASE, which is the real commit and answers COMMIT.
+const SAVEPOINTS: &str = r#"
+    > BEGIN;
+    < tag BEGIN
+    > SAVEPOINT cockroach_restart;
+    < tag SAVEPOINT
+    > UPDATE pgbench_accounts *
+    < error 40001 "restart transaction: TransactionRetryWithProtoRefreshError: WriteTooOldError: write at timestamp 1795331977.157103772,0 too old; wrote at 1795331977.222327290,1"
+    > ROLLBACK TO SAVEPOINT cockroach_restart
+    < tag ROLLBACK
+    {work}
+    > RELEASE SAVEPOINT cockroach_restart;
+    < tag COMMIT
+    > END;
+    < tag COMMIT
+    > BEGIN;
+    < tag BEGIN
+    > SAVEPOINT cockroach_restart;
+    < tag SAVEPOINT
+    {work}
+    > RELEASE SAVEPOINT cockroach_restart;
+    < error 40001 "restart transaction: TransactionRetryWithProtoRefreshError: TransactionRetryError: retry txn (RETRY_SERIALIZABLE): \"sql txn\" meta={id=4fcce1a2 key=/Table/461/1/1 pri=0.02392353 epo=0 ts=1795331977.824671693,1 min=1795331977.802441372,0 seq=2} lock=true stat=PENDING rts=1795331977.802441372,0 wto=false max=1795331977.802441372,0"
+    > ROLLBACK TO SAVEPOINT cockroach_restart
+    < tag ROLLBACK
+    {work}
+    > RELEASE SAVEPOINT cockroach_restart;
+    < tag COMMIT
+    > END;
+    < tag COMMIT
+"#;
+
+/// What follows the savepoint.
+const WORK: &str = "> UPDATE pgbench_accounts *
+    < tag UPDATE 1
+    > SELECT abalance *
+    < row 5
+    > UPDATE pgbench_tellers *
+    < tag UPDATE 1
+    > UPDATE pgbench_branches *
+    < tag UPDATE 1
+    > INSERT INTO pgbench_history *
+    < tag INSERT 0 1";
+
+#[test]
+fn a_savepoint_of_cockroachdb_is_gone_back_to() {
+    let scene = Scene::new();
+    let (head, _) = REFUSAL.split_once(SECOND_LEVEL).expect("two levels");
+    let cell = cell(&SAVEPOINTS.replace("{work}", WORK), "2 | 10 | 10 | 10 | 10");
+    let script = format!("{head}\n{}{cell}{LOOKED}", load());
+    let options = "compare --levels ser --strategies savepoint --clients 1 --transactions 2 --warmup 0 --rounds 1 --no-observe \
+                   --json out.json";
+    on_scripted(&scene, &script, &words(options)).expect(0);
+    let document = document::read(&scene, "out.json");
+    let round = rounds(&document).next().expect("a round");
+    let attempts = ["started", "committed", "retried"].map(|name| count(round, &format!("/attempts/{name}")));
+    assert_eq!(attempts, [4, 2, 2]);
+    let reasons = round["conflicts"].to_string();
+    assert!(reasons.contains("WriteTooOldError") && reasons.contains("RETRY_SERIALIZABLE"), "{reasons}");
+    assert_invariants_held(&document);
 }
 
 /// One client, two transactions: conflicts at COMMIT and in a statement, a COMMIT that answers ROLLBACK.

@@ -1,4 +1,4 @@
--- Everything in one statement, which is a transaction by itself.
+-- Everything in one statement, which is a transaction by itself. CockroachDB takes no WITH clause without RETURNING.
 \set aid random(1, 100000 * :scale)
 \set bid random(1, 1 * :scale)
 \set tid random(1, 10 * :scale)
@@ -7,5 +7,6 @@ WITH
     u_accounts AS (UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid RETURNING abalance),
     i_history AS (
         INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP)
+        RETURNING tid
     )
 SELECT abalance FROM u_accounts;

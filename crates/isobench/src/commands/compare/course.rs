@@ -155,10 +155,12 @@ impl<'a> Course<'a> {
 
     /// Measures a cell and shows it meanwhile.
     pub(super) fn measure(&mut self, cell: &CellPlan, number: u32) -> Outcome<Measured> {
-        let (plan, display) = (self.bench.plan, &self.display);
-        let observer = self.bench.observer(cell);
-        display.preparing(plan, cell, number);
-        self.bench.measure(cell, number, &mut |elapsed, progress| {
+        let plan = self.bench.plan;
+        self.display.preparing(plan, cell, number);
+        let ready = self.bench.prepare(cell)?;
+        self.display.prepared(ready.took, ready.again);
+        let (display, observer) = (&self.display, self.bench.observer(cell));
+        self.bench.measure(cell, number, ready, &mut |elapsed, progress| {
             let waits = observer.filter(|_| display.is_live()).map(crate::observation::waits_now);
             display.running(plan, cell, number, elapsed, &progress, &waits.unwrap_or_default());
         })
