@@ -2,7 +2,7 @@
 //!
 //! Not here: what the server really does, which the probe and the checker find out.
 
-use isobench_isolation::{Guarantee, Level, Model};
+use isobench_isolation::{EffectiveLevel, Guarantee, Level, Model};
 
 use crate::product::Product;
 
@@ -41,12 +41,23 @@ impl Product {
     pub const fn promises(&self, level: Level) -> Guarantee {
         self.promises.at(level)
     }
+
+    /// What this product's manual promises at the level that really runs: what a history or an interleaving is judged by.
+    ///
+    /// `None` if the server doesn't say which level it runs, or names one outside the standard, also where sessions differ
+    /// ("mixed (…)"). Then nothing is promised, and nothing can be broken.
+    pub const fn promises_effective(&self, effective: &EffectiveLevel) -> Option<Guarantee> {
+        match effective {
+            EffectiveLevel::Standard(level) => Some(self.promises(*level)),
+            EffectiveLevel::Other(_) | EffectiveLevel::Unknown => None,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::products::{H2, PRODUCTS, UNKNOWN};
+    use crate::products::{COCKROACHDB, H2, PRODUCTS, UNKNOWN};
 
     #[test]
     fn stronger_levels_promise_no_less() {
@@ -57,5 +68,19 @@ mod tests {
             }
         }
         assert_eq!(H2.promises(Level::RepeatableRead).to_string(), "repeatable read (PL-2.99)");
+    }
+
+    /// `CockroachDB` runs weaker levels as serializable, and then has to keep what serializable promises.
+    #[test]
+    fn the_level_that_runs_is_what_is_promised() {
+        let promised = |answer: &str| {
+            COCKROACHDB
+                .promises_effective(&EffectiveLevel::from_setting(answer))
+                .map(|promised| promised.model)
+        };
+        assert_eq!(promised("serializable"), Some(Model::Serializable));
+        assert_eq!(promised("read committed"), Some(Model::ReadCommitted));
+        assert_eq!(promised("mixed (serializable, read committed)"), None);
+        assert_eq!(promised(""), None);
     }
 }
