@@ -16,7 +16,7 @@ pub struct Limitation {
     /// Why, in a sentence.
     pub why: &'static str,
     /// SQL for two psql sessions, with `{transactions}` for the number of transactions in between.
-    reproduction: &'static str,
+    text: &'static str,
 }
 
 /// All.
@@ -26,7 +26,7 @@ pub static LIMITATIONS: &[Limitation] = &[Limitation {
     seen_in: &["15.18", "15.20", "18.4"],
     why: "PostgreSQL summarises old transactions once more have committed beside an open one than it can keep in detail, and a \
           summary doesn't say with whom a transaction conflicted",
-    reproduction: include_str!("limitations/summarisation.sql"),
+    text: include_str!("limitations/summarisation.sql"),
 }];
 
 /// A known limitation as it was found.
@@ -51,8 +51,15 @@ pub fn known(product: &str, anomaly: &str, transactions: u64) -> Option<Known> {
         product: found.product,
         seen_in: found.seen_in,
         why: found.why,
-        reproduction: found.reproduction.replace("{transactions}", &transactions.to_string()),
+        reproduction: found.reproduction(transactions),
     })
+}
+
+impl Limitation {
+    /// SQL to paste into two psql sessions, with so many transactions in between.
+    pub fn reproduction(&self, transactions: u64) -> String {
+        self.text.replace("{transactions}", &transactions.to_string())
+    }
 }
 
 #[cfg(test)]
