@@ -261,11 +261,7 @@ pub fn row(asked: &Asked, planned: usize, cells: Vec<(&'static Probe, Cell)>) ->
         .into_iter()
         .filter(|model| !permitted(&cells, false).any(|(probe, _)| probe.anomaly.contradicts(*model)))
         .collect();
-    let strongest: Vec<Model> = left
-        .iter()
-        .copied()
-        .filter(|model| !left.iter().any(|other| other != model && other.implies(*model)))
-        .collect();
+    let strongest = Model::strongest(&left);
     LevelRow {
         requested: asked.level.name().to_owned(),
         effective: asked.effective.to_string(),
