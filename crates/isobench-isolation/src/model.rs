@@ -54,6 +54,12 @@ impl Model {
         let apart = matches!(other, Model::ConsistentView | Model::SnapshotIsolation);
         self >= other && !(self == Model::RepeatableRead && apart)
     }
+
+    /// Those of some models that no other one of them implies, the weakest first.
+    pub fn strongest(models: &[Model]) -> Vec<Model> {
+        let implied = |model: Model| models.iter().any(|other| *other != model && other.implies(model));
+        Model::ALL.into_iter().filter(|model| models.contains(model) && !implied(*model)).collect()
+    }
 }
 
 /// Which orders count as dependencies, beside those of the data.
@@ -180,6 +186,10 @@ mod tests {
             assert!(model.implies(model) && Serializable.implies(model));
         }
         assert!(!RepeatableRead.implies(ConsistentView) && SnapshotIsolation.implies(ConsistentView));
+        let without_serializable = &Model::ALL[..5];
+        assert_eq!(Model::strongest(without_serializable), [SnapshotIsolation, RepeatableRead]);
+        assert_eq!(Model::strongest(&Model::ALL), [Serializable]);
+        assert_eq!(Model::strongest(&[]), []);
     }
 
     #[test]

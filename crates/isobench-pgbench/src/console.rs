@@ -38,12 +38,12 @@ impl Kind {
 /// Something to say: one or more parts that belong together, each a line or more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    parts: Vec<(Kind, String)>,
+    parts: Vec<(Kind, Vec<u8>)>,
 }
 
 impl Message {
     fn new(kind: Kind, text: &impl Display) -> Message {
-        Message { parts: vec![(kind, text.to_string())] }
+        Message { parts: vec![(kind, text.to_string().into_bytes())] }
     }
 
     /// `pgbench: error: …`
@@ -66,9 +66,14 @@ impl Message {
         Message::new(Kind::Plain, &text)
     }
 
+    /// The same for text that may be no UTF-8.
+    pub fn plain_bytes(text: Vec<u8>) -> Message {
+        Message { parts: vec![(Kind::Plain, text)] }
+    }
+
     #[must_use]
     fn and(mut self, kind: Kind, text: &impl Display) -> Message {
-        self.parts.push((kind, text.to_string()));
+        self.parts.push((kind, text.to_string().into_bytes()));
         self
     }
 
@@ -97,22 +102,22 @@ impl Message {
     }
 
     /// The lines, each with its end.
-    fn render(&self, palette: Option<&Palette>) -> String {
+    fn render(&self, palette: Option<&Palette>) -> Vec<u8> {
         let paint = |text: &str, colour: Colour| match palette.and_then(|palette| palette.code(colour)) {
             Some(code) => format!("\x1b[{code}m{text}\x1b[0m"),
             None => text.to_owned(),
         };
-        let mut out = String::new();
+        let mut out = Vec::new();
         for (kind, text) in &self.parts {
             if *kind != Kind::Plain {
-                out += &paint(&format!("{PROGRAM}: "), Colour::Locus);
+                out.extend(paint(&format!("{PROGRAM}: "), Colour::Locus).bytes());
             }
             if let Some((label, colour)) = kind.label() {
-                out += &paint(label, colour);
+                out.extend(paint(label, colour).bytes());
             }
             // The library's messages bring the end of their last line along.
-            out += text.strip_suffix('\n').unwrap_or(text);
-            out.push('\n');
+            out.extend(text.strip_suffix(b"\n").unwrap_or(text));
+            out.push(b'\n');
         }
         out
     }
@@ -120,7 +125,7 @@ impl Message {
 
 impl Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = self.render(None);
+        let text = String::from_utf8_lossy(&self.render(None)).into_owned();
         f.write_str(text.strip_suffix('\n').unwrap_or(&text))
     }
 }
@@ -205,7 +210,7 @@ impl Console {
         let text = message.render(self.palette);
         // If nobody reads them, nobody wants to know.
         let _ = std::io::stdout().flush();
-        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+        let _ = std::io::stderr().lock().write_all(&text);
     }
 
     /// Writes a part of a line, after what was printed on standard output so far.
@@ -253,7 +258,8 @@ mod tests {
     #[test]
     fn colours_have_the_bytes_of_pgbench() {
         let shown = |colours: Option<&str>| {
-            Message::error("a").hint("b").render(Some(&Palette::new(colours))).replace('\x1b', "^")
+            let text = Message::error("a").hint("b").render(Some(&Palette::new(colours)));
+            String::from_utf8_lossy(&text).replace('\x1b', "^")
         };
         assert_eq!(
             shown(None),

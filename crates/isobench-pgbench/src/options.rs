@@ -20,8 +20,9 @@ mod resolve;
 mod seed;
 mod table;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::os::unix::ffi::OsStrExt as _;
 use std::time::Duration;
 
 use isobench_database::InitOptions;
@@ -139,10 +140,10 @@ pub fn parse(
     env: Env<'_>,
     say: &mut dyn FnMut(&Message),
 ) -> Result<Request, UsageError> {
-    let mut words = words.into_iter().map(|word| word.to_string_lossy().into_owned());
-    let program = words.next().unwrap_or_else(|| "pgbench".to_owned());
+    let mut words = words.into_iter();
+    let program = words.next().unwrap_or_else(|| "pgbench".into());
     let (version, words) = compat(words).map_err(UsageError)?;
-    match words.first().map(String::as_str) {
+    match words.first().and_then(|word| word.to_str()) {
         Some("--help" | "-?") => return Ok(Request::Print(help::help(version))),
         Some("--version" | "-V") => return Ok(Request::Print(version.line())),
         _ => {}
@@ -156,8 +157,11 @@ pub fn parse(
     loop {
         given.notes.drain(..).for_each(|note| say(&note));
         let next = getopt.next();
-        let next =
-            next.map_err(|error| UsageError(with_hint(Message::plain(format_args!("{program}: {error}")))))?;
+        let wrong = |error: Vec<u8>| {
+            let text = [program.as_encoded_bytes(), b": ", &error].concat();
+            UsageError(with_hint(Message::plain_bytes(text)))
+        };
+        let next = next.map_err(wrong)?;
         let Some((row, argument)) = next else { break };
         match given.take(row, &argument) {
             Ok(()) => {}
@@ -170,14 +174,14 @@ pub fn parse(
 
 /// Takes `--compat` out of the words before `--`; the last one counts. pgbench has no such option, so it has no short
 /// form and no abbreviation, and changes no message about others.
-fn compat(words: impl Iterator<Item = String>) -> Result<(Version, Vec<String>), Message> {
+fn compat(words: impl Iterator<Item = OsString>) -> Result<(Version, Vec<OsString>), Message> {
     let mut version = Version::default();
     let mut rest = Vec::new();
     let mut words = words;
     while let Some(word) = words.next() {
-        let number = match word.strip_prefix("--compat") {
-            Some("") => words.next(),
-            Some(argument) if argument.starts_with('=') => Some(argument[1..].to_owned()),
+        let number = match word.as_bytes().strip_prefix(b"--compat") {
+            Some(b"") => words.next(),
+            Some([b'=', argument @ ..]) => Some(OsStr::from_bytes(argument).to_owned()),
             _ if word == "--" => {
                 rest.push(word);
                 rest.extend(words);
@@ -188,7 +192,7 @@ fn compat(words: impl Iterator<Item = String>) -> Result<(Version, Vec<String>),
                 continue;
             }
         };
-        let number = number.unwrap_or_default();
+        let number = number.unwrap_or_default().to_string_lossy().into_owned();
         version = Version::from_number(&number).ok_or_else(|| {
             Message::error(format_args!("invalid value \"{number}\" for option --compat"))
                 .detail("Known versions are 15, 16, 17, 18 and 19.")

@@ -78,6 +78,18 @@ impl Version {
         self >= Version::V19
     }
 
+    /// How messages name `-c`: the long name has been right since 18.5. Every version is the release that it
+    /// [`imitates`](Version::release), so 18 says this once that is 18.5.
+    pub fn clients_option(self) -> &'static str {
+        if self.at_least(18, 5) { "-c/--client" } else { "-c/--clients" }
+    }
+
+    /// True if the release that is imitated is this one or a later one.
+    fn at_least(self, major: u32, minor: u32) -> bool {
+        let minor_of = |release: &str| release.split_once('.').and_then(|(_, minor)| minor.parse().ok());
+        (self.number(), minor_of(self.release()).unwrap_or(0)) >= (major, minor)
+    }
+
     /// With more clients than files may be open, the limit is raised as far as it goes. Since 18; before, such a run
     /// was refused.
     pub fn raises_open_files(self) -> bool {
@@ -133,6 +145,9 @@ mod tests {
             assert_eq!(Version::from_number(&number), Some(version));
             assert_eq!(version.release().split('.').next(), Some(number.as_str()));
         }
+        assert!(
+            Version::V18.at_least(18, 4) && !Version::V18.at_least(18, 5) && Version::V19.at_least(18, 5)
+        );
         assert_eq!(Version::from_number("018"), None);
         assert!(Version::default().line().starts_with("pgbench (PostgreSQL) 18.4 (isobench "));
     }

@@ -366,7 +366,8 @@ impl Startup {
     }
 }
 
-/// Refuses a number of iterations that would keep us busy for hours.
+/// Refuses a number of iterations that would keep us busy for hours, and one that hashes nothing (in libpq's words): whoever
+/// listens would learn too much of the password. RFC 5802, §5.1: a positive number.
 fn check_iterations(server_first: &[u8]) -> Result<(), StartupError> {
     let asked = server_first.split(|&byte| byte == b',').find_map(|part| part.strip_prefix(b"i="));
     let asked =
@@ -375,6 +376,7 @@ fn check_iterations(server_first: &[u8]) -> Result<(), StartupError> {
         Some(asked) if asked > SCRAM_ITERATIONS.into() => {
             Err(StartupError::Scram(format!("the server asks for {asked} iterations")))
         }
+        Some(0) => Err(StartupError::Scram("malformed SCRAM message (invalid iteration count)".to_owned())),
         _ => Ok(()),
     }
 }

@@ -12,6 +12,7 @@
 //! | `record` | what each step of a run did |
 //! | `anomalies`, `anomalies/*.spec` | the anomalies as a table, with an interleaving each |
 //! | `probe`, `judge` | runs them at every level, and says what follows |
+//! | `limitations`, `limitations/*.sql` | what is known of a product, with a reproduction for psql |
 //! | `summarisation` | how many transactions it takes until PostgreSQL forgets the details of the old ones |
 //! | `text` | the matrix for people |
 //!
@@ -27,6 +28,7 @@
 pub mod anomalies;
 mod event;
 mod judge;
+mod limitations;
 pub mod output;
 mod probe;
 mod record;
@@ -37,8 +39,9 @@ mod text;
 
 pub use event::{Event, Table};
 pub use judge::{Cell, LevelRow, Matrix, Outcome, Standing};
+pub use limitations::{Known, LIMITATIONS, Limitation};
 pub use probe::{ProbeError, Progress, probe};
 pub use record::{Record, StepRecord};
 pub use spec::{Launch, Marker, Permutation, Place, Session, Spec, SpecError, SpecProblem, Step, StepId};
-pub use tester::{Options, RunError, Tester};
+pub use tester::{Opener, Options, RunError, Tester, WhoWaits};
 pub use text::render;

@@ -2,17 +2,16 @@
 
 use std::borrow::Cow;
 
-use isobench_database::{Database, Error};
+use isobench_database::Database;
 use isobench_isolation::{EffectiveLevel, Level};
-use isobench_pgwire::Connection;
 
 use crate::anomalies::{PROBES, Probe};
 use crate::event::Event;
-use crate::judge::{self, Cell, LevelRow, Matrix, Outcome, VERSION};
+use crate::judge::{self, Asked, Cell, LevelRow, Matrix, Outcome, VERSION};
 use crate::record::Record;
 use crate::spec::{Spec, SpecError};
 use crate::summarisation;
-use crate::tester::{Options, RunError, Tester};
+use crate::tester::{Opener, Options, RunError, Tester, WhoWaits};
 
 /// What is told meanwhile.
 #[derive(Debug)]
@@ -28,9 +27,14 @@ pub enum Progress<'a> {
 /// Why probing can't go on.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// The level can't be set or read.
-    #[error("{0}")]
-    Level(#[from] Error),
+    /// The level can't be set or read, because the server was lost, or somebody stopped it.
+    #[error("{level}: {source}")]
+    Level {
+        /// This level.
+        level: Level,
+        /// What happened.
+        source: RunError,
+    },
     /// The server was lost, or somebody stopped it.
     #[error("{level}, {known_as}: {source}")]
     Run {
@@ -46,12 +50,20 @@ pub enum ProbeError {
     Spec(#[from] SpecError),
 }
 
+impl ProbeError {
+    /// True if somebody stopped it.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self, ProbeError::Level { source, .. } | ProbeError::Run { source, .. }
+            if matches!(source, RunError::Stopped))
+    }
+}
+
 /// Runs everything. What was found until an error stands in the matrix, which then isn't complete.
 ///
 /// # Errors
 /// The server is lost, or `stopped` says so. An interleaving that can't be run is a cell, not an error.
 pub fn probe(
-    open: &dyn Fn() -> Result<Connection, Error>,
+    open: &Opener,
     database: &Database,
     levels: &[Level],
     options: Options,
@@ -64,13 +76,23 @@ pub fn probe(
         version: database.version.clone(),
         levels: Vec::new(),
         complete: false,
+        incomplete_reason: None,
     };
-    let tester = |level| Tester { open, product: database.product, level: Some(level), options, stopped };
+    let mut tester = Tester {
+        open: Opener::clone(open),
+        product: database.product,
+        level: None,
+        options,
+        who_waits: WhoWaits::View,
+        stopped,
+    };
     for &level in levels {
-        let (row, outcome) = probe_level(&tester(level), level, tell);
+        tester.level = Some(level);
+        let (row, outcome) = probe_level(&mut tester, level, tell);
         matrix.levels.extend(row);
-        if outcome.is_err() {
-            return (matrix, outcome);
+        if let Err(error) = outcome {
+            matrix.incomplete_reason = Some(error.to_string());
+            return (matrix, Err(error));
         }
     }
     matrix.complete = true;
@@ -78,24 +100,27 @@ pub fn probe(
 }
 
 fn probe_level(
-    tester: &Tester<'_>,
+    tester: &mut Tester<'_>,
     level: Level,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> (Option<LevelRow>, Result<(), ProbeError>) {
-    let promised = tester.product.promises(level);
     let (effective, transactions) = match ask(tester, level) {
         Ok(answers) => answers,
-        Err(error) if error.is_connection_lost() => return (None, Err(error.into())),
-        Err(error) => return (Some(judge::refused(level, promised, &error.to_string())), Ok(())),
+        Err(RunError::Connection { source, .. }) if !source.is_connection_lost() => {
+            return (Some(judge::refused(level, &source.to_string())), Ok(()));
+        }
+        Err(source) => return (None, Err(ProbeError::Level { level, source })),
     };
+    let asked = Asked { product: tester.product, level, effective };
+    let planned = || PROBES.iter().filter(|probe| !probe.repeats || level == Level::Serializable);
     let mut cells = Vec::new();
     let mut outcome = Ok(());
-    for probe in PROBES.iter().filter(|probe| !probe.repeats || level == Level::Serializable) {
+    for probe in planned() {
         let after = probe.repeats.then_some(transactions);
         tell(Progress::Begin(level, probe, after));
         match run(tester, level, probe, transactions, tell) {
             Ok(outcome) => {
-                let cell = judge::cell(probe, level, promised, outcome, after);
+                let cell = judge::cell(probe, &asked, outcome, after);
                 tell(Progress::End(level, &cell));
                 cells.push((probe, cell));
             }
@@ -105,28 +130,53 @@ fn probe_level(
             }
         }
     }
-    (Some(judge::row(level, &effective, promised, cells)), outcome)
+    (Some(judge::row(&asked, planned().count(), cells)), outcome)
 }
 
 /// The effective level, and how many transactions summarisation takes.
-fn ask(tester: &Tester<'_>, level: Level) -> Result<(EffectiveLevel, u64), Error> {
-    let mut connection = (tester.open)()?;
-    let sql = tester.product.set_level(level);
-    connection.execute(&sql)?;
-    let effective = tester.product.read_effective(&mut connection)?;
-    let transactions = summarisation::enough(&mut connection);
+fn ask(tester: &Tester<'_>, level: Level) -> Result<(EffectiveLevel, u64), RunError> {
+    let product = tester.product;
+    let (answers, connection) = tester.with_session("questions", move |connection| {
+        connection.execute(&product.set_level(level))?;
+        let effective = product.read_effective(connection)?;
+        Ok((effective, summarisation::enough(connection)))
+    })?;
     connection.close();
-    Ok((effective, transactions))
+    Ok(answers)
 }
 
-/// Runs one interleaving and judges it.
+/// Runs one interleaving and judges it. If a step took too long that waits for nobody by the product's view, that view isn't believed
+/// any more, and the interleaving is run again by time: a proxy may hide who waits.
 fn run(
-    tester: &Tester<'_>,
+    tester: &mut Tester<'_>,
     level: Level,
     probe: &'static Probe,
     transactions: u64,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Outcome, ProbeError> {
+    let ran = run_once(tester, level, probe, transactions, tell)?;
+    if !ran.took_too_long || tester.who_waits == WhoWaits::Time {
+        return Ok(ran.outcome);
+    }
+    tester.who_waits = WhoWaits::Time;
+    Ok(run_once(tester, level, probe, transactions, tell)?.outcome)
+}
+
+/// What one run of an interleaving says.
+struct Ran {
+    outcome: Outcome,
+    /// A step was cancelled.
+    took_too_long: bool,
+}
+
+/// Runs one interleaving and judges it.
+fn run_once(
+    tester: &Tester<'_>,
+    level: Level,
+    probe: &'static Probe,
+    transactions: u64,
+    tell: &mut dyn FnMut(Progress<'_>),
+) -> Result<Ran, ProbeError> {
     let text = Spec::parse(probe.file, probe.spec)?;
     let spec = if probe.repeats { repeated(&text, transactions) } else { Cow::Borrowed(&text) };
     let mut record = Record::default();
@@ -136,12 +186,12 @@ fn run(
         let event = if probe.repeats { with_written_sql(event, &text) } else { event };
         tell(Progress::Event(&event));
     });
-    match ran {
+    let outcome = match ran {
         Ok(()) if record.steps.iter().any(|step| step.lost) => {
             let why = "the server closed a session".to_owned();
             Err(RunError::Send { step: probe.name.to_owned(), why })
         }
-        Ok(()) => Ok(judge::outcome(probe, &record)),
+        Ok(()) => Ok(judge::outcome(tester.product, probe, &record)),
         Err(error @ (RunError::Setup(_) | RunError::SessionSetup { .. })) => {
             // What follows in further lines are details.
             Ok(Outcome::NotApplicable(error.to_string().lines().next().unwrap_or_default().to_owned()))
@@ -150,8 +200,10 @@ fn run(
             Ok(Outcome::Undecided(error.to_string().replace('\n', "; ")))
         }
         Err(error) => Err(error),
-    }
-    .map_err(|source| ProbeError::Run { level, known_as: probe.known_as, source })
+    };
+    let took_too_long = record.steps.iter().any(|step| step.cancelled);
+    let failed = |source| ProbeError::Run { level, known_as: probe.known_as, source };
+    Ok(Ran { outcome: outcome.map_err(failed)?, took_too_long })
 }
 
 /// The same with step `many` so many times in a row, as one query: each time a transaction of its own.

@@ -1,6 +1,6 @@
 //! What each step of a run did, collected from its events: what the judgement rests on.
 
-use isobench_pgwire::SqlState;
+use isobench_pgwire::ServerError;
 
 use crate::event::{Event, Table};
 
@@ -20,8 +20,8 @@ pub struct StepRecord {
     pub tables: Vec<Table>,
     /// The tags of its statements that returned no rows.
     pub tags: Vec<String>,
-    /// Its first error: code and message.
-    pub error: Option<(SqlState, String)>,
+    /// Its first error.
+    pub error: Option<ServerError>,
     /// Its connection was lost.
     pub lost: bool,
 }
@@ -96,7 +96,7 @@ impl StepRecord {
             Event::Rows(table) => self.tables.push(table.clone()),
             Event::Command(tag) => self.tags.push(tag.clone()),
             Event::Error(error) => {
-                self.error.get_or_insert_with(|| (error.code, error.message.clone()));
+                self.error.get_or_insert_with(|| error.clone());
             }
             Event::Lost(_) => self.lost = true,
             _ => {}

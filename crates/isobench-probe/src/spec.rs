@@ -116,7 +116,7 @@ impl Spec {
         }
     }
 
-    /// Names of steps that no permutation launches.
+    /// Names of steps that no permutation launches, in their order.
     pub fn unused(&self) -> Vec<&str> {
         let Some(given) = &self.given else { return Vec::new() };
         let launched = |id| given.iter().flatten().any(|launch| launch.step == id);
@@ -128,6 +128,7 @@ impl Spec {
                 }
             }
         }
+        unused.sort_unstable();
         unused
     }
 }

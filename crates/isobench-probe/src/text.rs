@@ -17,13 +17,31 @@ pub fn render(matrix: &Matrix) -> String {
         let _ = writeln!(out, "{}", row.sentence);
     }
     for (row, cell) in matrix.broken() {
+        let _ = writeln!(out, "BROKEN: {}", against(row, cell));
+    }
+    for (row, cell, known) in matrix.limited() {
         let _ = writeln!(
             out,
-            "BROKEN: {} promises {}, but {} ({}) is permitted",
-            row.requested, row.promised, cell.known_as, cell.name
+            "KNOWN LIMITATION of {} (seen in {}): {}, because {}\nTo see it in two psql sessions:\n",
+            known.product,
+            known.seen_in.join(", "),
+            against(row, cell),
+            known.why
         );
+        out.push_str(&known.reproduction);
     }
     out
+}
+
+/// What is permitted against which promise.
+fn against(row: &LevelRow, cell: &Cell) -> String {
+    let level = if row.effective == row.requested {
+        row.requested.clone()
+    } else {
+        format!("{}, which runs as {},", row.requested, row.effective)
+    };
+    let promised = row.promised.as_deref().unwrap_or("nothing");
+    format!("{level} promises {promised}, but {} ({}) is permitted", cell.known_as, cell.name)
 }
 
 /// One line for each anomaly, one column for each level.
@@ -53,6 +71,7 @@ fn label(cell: &Cell) -> String {
 fn mark(cell: &Cell) -> &'static str {
     match (&cell.outcome, cell.standing) {
         (Outcome::Permitted(_), Standing::Weaker) => "BROKEN",
+        (Outcome::Permitted(_), Standing::KnownLimitation) => "limitation",
         (Outcome::Permitted(_), _) => "permitted",
         (Outcome::Prevented(_), _) => "-",
         (Outcome::NotApplicable(_), _) => "n/a",
@@ -62,16 +81,17 @@ fn mark(cell: &Cell) -> &'static str {
 
 /// What happened at one level, anomaly by anomaly.
 fn details(out: &mut String, row: &LevelRow) {
-    let _ = write!(
-        out,
-        "\n{}: the server says {}, its manual promises {}\n",
-        row.requested, row.effective, row.promised
-    );
+    let promised = match &row.promised {
+        Some(promised) => format!("its manual promises {promised}"),
+        None => "so it isn't known what is promised, and nothing is judged".to_owned(),
+    };
+    let _ = write!(out, "\n{}: the server says {}, {promised}\n", row.requested, row.effective);
     let columns: Vec<[String; 4]> = row
         .cells
         .iter()
         .map(|cell| {
-            [label(cell), excluded(cell.standard_excludes), excluded(cell.manual_excludes), what(cell)]
+            let manual = cell.manual_excludes.map_or("unknown", excluded);
+            [label(cell), excluded(cell.standard_excludes).to_owned(), manual.to_owned(), what(cell)]
         })
         .collect();
     let header = ["anomaly", "standard", "manual", "here"].map(str::to_owned);
@@ -84,8 +104,8 @@ fn details(out: &mut String, row: &LevelRow) {
     }
 }
 
-fn excluded(excluded: bool) -> String {
-    if excluded { "excluded" } else { "possible" }.to_owned()
+fn excluded(excluded: bool) -> &'static str {
+    if excluded { "excluded" } else { "possible" }
 }
 
 fn what(cell: &Cell) -> String {
@@ -100,6 +120,7 @@ fn what(cell: &Cell) -> String {
     };
     let mark = match cell.standing {
         Standing::Weaker => " (WEAKER than promised)",
+        Standing::KnownLimitation => " (weaker than promised: a known limitation)",
         Standing::Stronger => " (stronger than promised)",
         Standing::AsPromised | Standing::Open => "",
     };
@@ -108,35 +129,42 @@ fn what(cell: &Cell) -> String {
 
 #[cfg(test)]
 mod tests {
-    use isobench_isolation::{EffectiveLevel, Guarantee, Level, Model};
+    use isobench_database::Product;
+    use isobench_database::products::{COCKROACHDB, POSTGRESQL};
+    use isobench_isolation::{EffectiveLevel, Level};
 
     use super::*;
     use crate::anomalies::PROBES;
-    use crate::judge::{VERSION, cell, refused, row};
+    use crate::judge::{Asked, VERSION, cell, refused, row};
+
+    fn matrix(levels: Vec<LevelRow>) -> Matrix {
+        Matrix {
+            probe_version: VERSION,
+            product: "Sample".to_owned(),
+            version: "1".to_owned(),
+            levels,
+            complete: true,
+            incomplete_reason: None,
+        }
+    }
+
+    fn asked(product: &'static Product, level: Level, effective: &str) -> Asked {
+        Asked { product, level, effective: EffectiveLevel::from_setting(effective) }
+    }
 
     #[test]
     fn each_kind_of_cell_has_its_mark_and_its_words() {
-        let promised = Guarantee::of(Model::ReadCommitted);
         let outcomes = [
             Outcome::Prevented("blocked at step w2".to_owned()),
             Outcome::Permitted("T2 read 101".to_owned()),
             Outcome::NotApplicable("42601 at step r2".to_owned()),
             Outcome::Undecided("it took too long".to_owned()),
         ];
+        let asked = asked(&POSTGRESQL, Level::ReadCommitted, "read committed");
         let cells = PROBES.iter().zip(outcomes);
-        let level = Level::ReadCommitted;
-        let cells =
-            cells.map(|(probe, outcome)| (probe, cell(probe, level, promised, outcome, None))).collect();
-        let matrix = Matrix {
-            probe_version: VERSION,
-            product: "Sample".to_owned(),
-            version: "1".to_owned(),
-            levels: vec![
-                row(level, &EffectiveLevel::Unknown, promised, cells),
-                refused(Level::Serializable, Guarantee::of(Model::Serializable), "no such level\nindeed"),
-            ],
-            complete: true,
-        };
+        let cells = cells.map(|(probe, outcome)| (probe, cell(probe, &asked, outcome, None))).collect();
+        let matrix =
+            matrix(vec![row(&asked, 4, cells), refused(Level::Serializable, "no such level\nindeed")]);
         let expected = "\
 Sample 1: which anomalies each level permits
 
@@ -146,7 +174,7 @@ G1a, aborted read               BROKEN
 G1b, intermediate read          n/a
 G1c, circular information flow  ?
 
-read committed: the server says unknown, its manual promises read committed
+read committed: the server says read committed, its manual promises read committed
   anomaly                         standard  manual    here
   G0, dirty write                 excluded  excluded  prevented: blocked at step w2
   G1a, aborted read               excluded  excluded  permitted: T2 read 101 (WEAKER than promised)
@@ -158,5 +186,42 @@ serializable asked: the server refuses it: no such level
 BROKEN: read committed promises read committed, but aborted read (G1a) is permitted
 ";
         assert_eq!(render(&matrix), expected);
+    }
+
+    /// The end of what is printed of one anomaly that is permitted.
+    fn permitted(asked: &Asked, name: &str) -> String {
+        let probe = PROBES.iter().find(|probe| probe.name == name).expect("the probe");
+        let cell =
+            cell(probe, asked, Outcome::Permitted("it shows".to_owned()), probe.repeats.then_some(610));
+        let text = render(&matrix(vec![row(asked, 1, vec![(probe, cell)])]));
+        text.split_once("\n\n").map_or(String::new(), |(_, text)| text.to_owned())
+    }
+
+    #[test]
+    fn a_broken_promise_is_that_of_the_level_that_runs() {
+        let raised = permitted(&asked(&COCKROACHDB, Level::ReadCommitted, "serializable"), "G2-item");
+        let expected = "BROKEN: read committed, which runs as serializable, promises serializable, but write skew (G2-item) \
+                        is permitted\n";
+        assert!(raised.ends_with(expected), "{raised}");
+        let unknown = permitted(&asked(&COCKROACHDB, Level::Serializable, ""), "G2-item");
+        assert!(
+            unknown.contains(
+                "serializable: the server says unknown, so it isn't known what is promised, and nothing is judged\n"
+            ),
+            "{unknown}"
+        );
+        assert!(!unknown.contains("BROKEN") && !unknown.contains("WEAKER"), "{unknown}");
+    }
+
+    #[test]
+    fn a_known_limitation_comes_with_its_reproduction() {
+        let asked = asked(&POSTGRESQL, Level::Serializable, "serializable");
+        let text = permitted(&asked, "G2-item, summarised");
+        let expected = "KNOWN LIMITATION of PostgreSQL (seen in 15.18, 15.20, 18.4): serializable promises serializable, but write \
+                        skew after summarisation (G2-item, summarised) is permitted, because PostgreSQL summarises ";
+        assert!(text.contains(expected), "{text}");
+        assert!(text.contains("\nTo see it in two psql sessions:\n\n-- psql 1\nCREATE TABLE "), "{text}");
+        assert!(text.contains(" (weaker than promised: a known limitation)\n"), "{text}");
+        assert!(text.contains("1..610 LOOP"), "{text}");
     }
 }

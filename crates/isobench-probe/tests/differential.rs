@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use isobench_database::products::POSTGRESQL;
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_probe::anomalies::PROBES;
-use isobench_probe::{Event, Options, RunError, Spec, Tester, output};
+use isobench_probe::{Event, Opener, Options, RunError, Spec, Tester, WhoWaits, output};
 use isobench_testkit::installed::{isolation_tester, postgresql_programs, skip};
 
 /// A step's limit for both.
@@ -46,16 +47,17 @@ impl Stage {
         Some(Stage { server, real })
     }
 
-    fn connect(&self, database: &str) -> Result<Connection, isobench_database::Error> {
+    fn opener(&self, database: &str) -> Opener {
         let host = Host::unix(self.server.socket_dir(), self.server.port());
-        Ok(Connection::open(&ConnectOptions::new(host, self.server.user(), database))?)
+        let options = ConnectOptions::new(host, self.server.user(), database);
+        Arc::new(move || Ok(Connection::open(&options)?))
     }
 
     /// A new database: its name.
     fn database(&self) -> String {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-        let mut admin = self.connect(self.server.database()).expect("a connection");
+        let mut admin = (self.opener(self.server.database()))().expect("a connection");
         admin.execute(&format!("CREATE DATABASE {name}")).expect("a database");
         name
     }
@@ -87,16 +89,42 @@ impl Stage {
         }
     }
 
-    fn run_ours(&self, text: &str) -> Printed {
-        let database = self.database();
-        let spec = Spec::parse("spec", text).unwrap_or_else(|error| panic!("{error}"));
-        let tester = Tester {
-            open: &|| self.connect(&database),
+    /// Standard output and standard error in one, as `pg_isolation_regress` has them.
+    fn run_real_in_one(&self, text: &str) -> String {
+        let conninfo = format!(
+            "host={} port={} user={} dbname={}",
+            self.server.socket_dir().display(),
+            self.server.port(),
+            self.server.user(),
+            self.database()
+        );
+        let mut child = Command::new("sh")
+            .args(["-c", "exec \"$0\" \"$1\" 2>&1"])
+            .arg(&self.real)
+            .arg(conninfo)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the real tester");
+        child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("it reads all");
+        String::from_utf8_lossy(&child.wait_with_output().expect("its output").stdout).into_owned()
+    }
+
+    fn tester(&self, database: &str) -> Tester<'static> {
+        Tester {
+            open: self.opener(database),
             product: &POSTGRESQL,
             level: None,
             options: Options { step_timeout: LIMIT, ..Options::default() },
+            who_waits: WhoWaits::View,
             stopped: &|| false,
-        };
+        }
+    }
+
+    fn run_ours(&self, text: &str) -> Printed {
+        let database = self.database();
+        let spec = Spec::parse("spec", text).unwrap_or_else(|error| panic!("{error}"));
+        let tester = self.tester(&database);
         let (mut printed, mut beside) = (String::new(), String::new());
         let outcome = tester.run(&spec, &mut |event| {
             if let Event::Warning(warning) = &event {
@@ -153,4 +181,28 @@ fn our_own_interleavings_print_what_the_real_tester_prints() {
     for probe in PROBES {
         stage.compare(probe.file, probe.spec);
     }
+}
+
+/// Steps that no permutation launches come before everything else, as in PostgreSQL's expected files, in the order of their names.
+#[test]
+fn unused_steps_are_named_where_the_real_tester_names_them() {
+    let Some(stage) = Stage::set("unused_steps_are_named_where_the_real_tester_names_them") else { return };
+    let text = "session s step d { SELECT 1; } step b { SELECT 2; } session t step a { SELECT 3; } \
+                step c { SELECT 4; } permutation b";
+    let real = stage.run_real_in_one(text);
+    assert!(real.starts_with("unused step name: a\n"), "{real}");
+    let mut ours = String::new();
+    let database = stage.database();
+    let spec = Spec::parse("spec", text).expect("a specification");
+    let tester = stage.tester(&database);
+    tester
+        .run(&spec, &mut |event| match event {
+            Event::Warning(warning) => {
+                ours.push_str(&warning);
+                ours.push('\n');
+            }
+            event => ours.push_str(&output::text(&event)),
+        })
+        .expect("it runs");
+    assert_eq!(ours, real);
 }

@@ -411,7 +411,7 @@ impl<T: Transport> Shift<'_, T> {
             if client.is_aborted() {
                 return Action::Close;
             }
-            client.on_lost(ctx, &format!("the connection to the server was lost ({error})"))
+            client.on_lost(ctx, &error.to_string())
         });
     }
 

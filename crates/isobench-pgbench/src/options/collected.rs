@@ -132,7 +132,7 @@ impl Collected {
 
     /// `-c`
     pub fn clients(&mut self, argument: &str) -> Result<(), Stop> {
-        let clients = numbers::integer(argument, "-c/--clients", &(1..=i32::MAX))?;
+        let clients = numbers::integer(argument, self.version.clients_option(), &(1..=i32::MAX))?;
         self.clients = Some(clients);
         Ok(open_files::allow(clients.unsigned_abs().into(), self.version.raises_open_files())?)
     }

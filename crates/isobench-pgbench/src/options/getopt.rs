@@ -3,6 +3,8 @@
 //! Not here: which options there are (`table`) and what they mean (`collected`).
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
 
 /// An option as far as splitting needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,9 +21,9 @@ pub(super) struct Spelling {
 #[derive(Debug)]
 pub(super) struct Getopt<T> {
     options: Vec<(Spelling, T)>,
-    rest: VecDeque<String>,
-    /// What is left of a word of short options.
-    bundle: VecDeque<char>,
+    rest: VecDeque<Vec<u8>>,
+    /// What is left of a word of short options: bytes, as to C.
+    bundle: VecDeque<u8>,
     operands: Vec<String>,
     /// The first operand ends the options (`POSIXLY_CORRECT`).
     posix: bool,
@@ -29,31 +31,31 @@ pub(super) struct Getopt<T> {
 
 impl<T: Copy> Getopt<T> {
     /// The words of a command line, without the program's name.
-    pub fn new(options: Vec<(Spelling, T)>, words: impl IntoIterator<Item = String>, posix: bool) -> Self {
-        let rest = words.into_iter().collect();
+    pub fn new(options: Vec<(Spelling, T)>, words: impl IntoIterator<Item = OsString>, posix: bool) -> Self {
+        let rest = words.into_iter().map(OsString::into_vec).collect();
         Getopt { options, rest, bundle: VecDeque::new(), operands: Vec::new(), posix }
     }
 
-    /// The next option and its argument (empty if it has none), or none if only operands are left.
+    /// The next option and its argument (empty if it has none), or none if only operands are left. Arguments that aren't UTF-8 are
+    /// read as far as they are.
     ///
     /// # Errors
-    /// What is wrong with it, without the program's name.
-    pub fn next(&mut self) -> Result<Option<(T, String)>, String> {
+    /// What is wrong with it, without the program's name, in bytes: of a bad short option only the first one is named.
+    pub fn next(&mut self) -> Result<Option<(T, String)>, Vec<u8>> {
         loop {
             if let Some(letter) = self.bundle.pop_front() {
                 return self.short(letter).map(Some);
             }
             let Some(word) = self.rest.pop_front() else { return Ok(None) };
-            if word == "--" {
-                self.operands.extend(self.rest.drain(..));
-            } else if let Some(long) = word.strip_prefix("--") {
-                return self.long(long).map(Some);
-            } else if word.len() > 1 && word.starts_with('-') {
-                self.bundle.extend(word.chars().skip(1));
-            } else {
-                self.operands.push(word);
-                if self.posix {
-                    self.operands.extend(self.rest.drain(..));
+            match word.as_slice() {
+                b"--" => self.operands.extend(self.rest.drain(..).map(text)),
+                [b'-', b'-', long @ ..] => return self.long(long).map(Some),
+                [b'-', bundle @ ..] if !bundle.is_empty() => self.bundle.extend(bundle),
+                _ => {
+                    self.operands.push(text(word));
+                    if self.posix {
+                        self.operands.extend(self.rest.drain(..).map(text));
+                    }
                 }
             }
         }
@@ -64,56 +66,64 @@ impl<T: Copy> Getopt<T> {
         self.operands
     }
 
-    fn short(&mut self, letter: char) -> Result<(T, String), String> {
-        let found = self.options.iter().find(|(spelling, _)| spelling.short == Some(letter));
-        let (spelling, option) = *found.ok_or_else(|| format!("invalid option -- '{letter}'"))?;
+    fn short(&mut self, letter: u8) -> Result<(T, String), Vec<u8>> {
+        let wrong = |what: &str| [what.as_bytes(), b" -- '", &[letter], b"'"].concat();
+        let found = self.options.iter().find(|(spelling, _)| spelling.short == Some(char::from(letter)));
+        let (spelling, option) = *found.ok_or_else(|| wrong("invalid option"))?;
         if !spelling.argument {
             return Ok((option, String::new()));
         }
         if !self.bundle.is_empty() {
-            return Ok((option, self.bundle.drain(..).collect()));
+            return Ok((option, text(self.bundle.drain(..).collect())));
         }
         match self.rest.pop_front() {
-            Some(argument) => Ok((option, argument)),
-            None => Err(format!("option requires an argument -- '{letter}'")),
+            Some(argument) => Ok((option, text(argument))),
+            None => Err(wrong("option requires an argument")),
         }
     }
 
-    fn long(&mut self, word: &str) -> Result<(T, String), String> {
-        let (name, given) = match word.split_once('=') {
-            Some((name, argument)) => (name, Some(argument)),
+    fn long(&mut self, word: &[u8]) -> Result<(T, String), Vec<u8>> {
+        let (name, given) = match word.iter().position(|byte| *byte == b'=') {
+            Some(end) => (&word[..end], Some(&word[end + 1..])),
             None => (word, None),
         };
         let (spelling, option) = self.find(name, word)?;
         let long = spelling.long;
         match (spelling.argument, given) {
-            (true, Some(argument)) => Ok((option, argument.to_owned())),
+            (true, Some(argument)) => Ok((option, text(argument.to_vec()))),
             (true, None) => match self.rest.pop_front() {
-                Some(argument) => Ok((option, argument)),
-                None => Err(format!("option '--{long}' requires an argument")),
+                Some(argument) => Ok((option, text(argument))),
+                None => Err(format!("option '--{long}' requires an argument").into_bytes()),
             },
-            (false, Some(_)) => Err(format!("option '--{long}' doesn't allow an argument")),
+            (false, Some(_)) => Err(format!("option '--{long}' doesn't allow an argument").into_bytes()),
             (false, None) => Ok((option, String::new())),
         }
     }
 
     /// The option of this name, or the only one whose name starts so.
-    fn find(&self, name: &str, word: &str) -> Result<(Spelling, T), String> {
-        if let Some(found) = self.options.iter().find(|(spelling, _)| spelling.long == name) {
+    fn find(&self, name: &[u8], word: &[u8]) -> Result<(Spelling, T), Vec<u8>> {
+        if let Some(found) = self.options.iter().find(|(spelling, _)| spelling.long.as_bytes() == name) {
             return Ok(*found);
         }
-        let mut candidates = self.options.iter().filter(|(spelling, _)| spelling.long.starts_with(name));
+        let starts = |long: &str| long.as_bytes().starts_with(name);
+        let mut candidates = self.options.iter().filter(|(spelling, _)| starts(spelling.long));
         match (candidates.next(), candidates.next()) {
             (Some(found), None) => Ok(*found),
-            (None, _) => Err(format!("unrecognized option '--{word}'")),
+            (None, _) => Err([b"unrecognized option '--", word, b"'"].concat()),
             (Some(_), Some(_)) => {
                 let names = self.options.iter().map(|(spelling, _)| spelling.long);
-                let possible: Vec<&str> = names.filter(|long| long.starts_with(name)).collect();
+                let possible: Vec<&str> = names.filter(|long| starts(long)).collect();
                 let list = possible.join("' '--");
-                Err(format!("option '--{word}' is ambiguous; possibilities: '--{list}'"))
+                let possible = format!("' is ambiguous; possibilities: '--{list}'");
+                Err([b"option '--", word, possible.as_bytes()].concat())
             }
         }
     }
+}
+
+/// A word as text.
+fn text(word: Vec<u8>) -> String {
+    String::from_utf8(word).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 #[cfg(test)]
@@ -129,13 +139,13 @@ mod tests {
             (spelling("log", Some('l'), false), "l"),
             (spelling("log-prefix", None, true), "p"),
         ];
-        let mut getopt = Getopt::new(options, words.split_whitespace().map(str::to_owned), posix);
+        let mut getopt = Getopt::new(options, words.split_whitespace().map(OsString::from), posix);
         let mut out: Vec<String> = Vec::new();
         let last = loop {
             match getopt.next() {
                 Ok(Some((name, argument))) => out.push(format!("{name}({argument}) ")),
                 Ok(None) => break getopt.operands().join(","),
-                Err(error) => break error,
+                Err(error) => break text(error),
             }
         };
         out.concat() + &last
@@ -159,5 +169,17 @@ mod tests {
             assert_eq!(split(words, false), expected, "{words}");
         }
         assert_eq!(split("-l a -C", true), "l() a,-C");
+    }
+
+    /// To C an option is a byte.
+    #[test]
+    fn of_a_bad_option_the_first_byte_is_named() {
+        let error = |word: &[u8]| {
+            let words = [OsString::from_vec(word.to_vec())];
+            Getopt::<()>::new(Vec::new(), words, false).next().expect_err("there are no options")
+        };
+        assert_eq!(error("-ä".as_bytes()), b"invalid option -- '\xc3'");
+        assert_eq!(error(b"-\xff"), b"invalid option -- '\xff'");
+        assert_eq!(error(b"--caf\xe9"), b"unrecognized option '--caf\xe9'");
     }
 }

@@ -54,7 +54,9 @@ impl PasswordFile {
         };
         let port = host.port.to_string();
         let wanted = [name.as_str(), &port, dbname, user];
-        let lines = self.text.lines().filter(|line| !line.starts_with('#'));
+        // As libpq, which takes away all line feeds and carriage returns at the end, but ends a line at a line feed only.
+        let lines = self.text.split('\n').map(|line| line.trim_end_matches('\r'));
+        let lines = lines.filter(|line| !line.starts_with('#'));
         let password = lines.into_iter().find_map(|line| password(line, wanted))?;
         (!password.is_empty()).then(|| Secret::new(password))
     }
@@ -116,6 +118,10 @@ mod tests {
         ("\\*:*:db:me:x", None),
         ("**:*:db:me:x", None),
         ("*:*:db:me:x\r\n", Some("x")),
+        ("*:*:db:me:x\r", Some("x")),
+        ("*:*:db:me:x\r\r\n", Some("x")),
+        ("*:*:db:me:x\ry", Some("x\ry")),
+        ("*:*:db:you:x\r*:*:db:me:y\r", None),
         (" *:*:db:me:x", None),
         (" #\n*:*:*:*: x ", Some(" x ")),
         ("*:*:db:me:a\\", Some("a\\")),

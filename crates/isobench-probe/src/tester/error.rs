@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use isobench_database::Error;
 
+use super::session::Stopped;
 use crate::output::seconds;
 
 /// Why a run can't go on. Where the isolation tester ends in the same way, the words are its own.
@@ -52,6 +53,9 @@ pub enum RunError {
     /// The server can't be asked any more who waits.
     #[error("lock wait query failed: {0}")]
     Waits(String),
+    /// The operating system has no thread for opening a session.
+    #[error("could not start a thread: {0}")]
+    NoThread(String),
     /// Somebody stopped the run.
     #[error("interrupted")]
     Stopped,
@@ -61,5 +65,11 @@ impl RunError {
     /// True if a connection couldn't be opened, or was lost.
     pub fn is_lost(&self) -> bool {
         matches!(self, RunError::Connection { .. } | RunError::Send { .. } | RunError::Waits(_))
+    }
+}
+
+impl From<Stopped> for RunError {
+    fn from(Stopped: Stopped) -> RunError {
+        RunError::Stopped
     }
 }

@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::error::RunError;
-use super::session::{Reply, Session};
+use super::session::{Patience, Reply, Session, Stopped};
 use super::waiting::Waits;
 use super::{Options, Tester};
 use crate::event::Event;
@@ -93,49 +93,55 @@ impl<'a> Run<'a> {
         }
         outcome?;
         (self.tell)(Event::End);
-        self.tear_down();
+        self.tear_down()?;
         Ok(())
     }
 
     fn set_up(&mut self) -> Result<(), RunError> {
         let spec = self.spec;
         for sql in &spec.setup {
-            let replies = self.control.execute(sql, self.options.step_timeout * SETUP_PATIENCE, &mut |_| {});
+            let replies = self.control.execute(sql, self.setup_patience(), &mut |_| {})?;
             show_last(sql, replies, self.tell).map_err(RunError::Setup)?;
         }
         for (index, session) in spec.sessions.iter().enumerate() {
             let Some(sql) = &session.setup else { continue };
-            self.execute_in(index, sql)
+            self.execute_in(index, sql)?
                 .map_err(|why| RunError::SessionSetup { session: session.name.clone(), why })?;
         }
         Ok(())
     }
 
     /// What fails here is told and changes nothing.
-    fn tear_down(&mut self) {
+    fn tear_down(&mut self) -> Result<(), Stopped> {
         let spec = self.spec;
         for (index, session) in spec.sessions.iter().enumerate() {
             let Some(sql) = &session.teardown else { continue };
-            if let Err(why) = self.execute_in(index, sql) {
+            if let Err(why) = self.execute_in(index, sql)? {
                 (self.tell)(Event::Warning(format!("teardown of session {} failed: {why}", session.name)));
             }
         }
         if let Some(sql) = &spec.teardown {
-            let replies = self.control.execute(sql, self.options.step_timeout * SETUP_PATIENCE, &mut |_| {});
+            let replies = self.control.execute(sql, self.setup_patience(), &mut |_| {})?;
             if let Err(why) = show_last(sql, replies, self.tell) {
                 (self.tell)(Event::Warning(format!("teardown failed: {why}")));
             }
         }
+        Ok(())
+    }
+
+    fn setup_patience(&self) -> Patience<'a> {
+        Patience { limit: self.options.step_timeout * SETUP_PATIENCE, stopped: self.stopped }
     }
 
     /// A session's setup or teardown.
-    fn execute_in(&mut self, index: usize, sql: &str) -> Result<(), String> {
+    fn execute_in(&mut self, index: usize, sql: &str) -> Result<Result<(), String>, Stopped> {
+        let patience = self.setup_patience();
         let (session, tell) = (&mut self.sessions[index], &mut *self.tell);
         let name = session.name().to_owned();
-        let replies = session.execute(sql, self.options.step_timeout * SETUP_PATIENCE, &mut |notice| {
+        let replies = session.execute(sql, patience, &mut |notice| {
             tell(Event::Notice { session: name.clone(), notice });
-        });
-        show_last(sql, replies, tell)
+        })?;
+        Ok(show_last(sql, replies, tell))
     }
 
     fn steps(&mut self, launches: &[Launch]) -> Result<(), RunError> {
@@ -164,6 +170,9 @@ impl<'a> Run<'a> {
             }
             self.look_at_waiting(Look::Again)?;
             if let Some(active) = &self.active[session] {
+                if (self.stopped)() {
+                    return Err(RunError::Stopped);
+                }
                 if began.elapsed() > self.options.step_timeout * 2 {
                     return Err(self.timeout(active.step));
                 }
@@ -187,7 +196,11 @@ impl<'a> Run<'a> {
         let markers = markers.collect();
         let step = self.spec.step(launch.step);
         let session = &mut self.sessions[launch.step.session];
-        if let Err(why) = session.send(&step.sql, self.options.step_timeout) {
+        let patience = Patience { limit: self.options.step_timeout, stopped: self.stopped };
+        if let Err(why) = session.send(&step.sql, patience) {
+            if (self.stopped)() {
+                return Err(RunError::Stopped);
+            }
             let error = RunError::Send { step: step.name.clone(), why };
             (self.tell)(Event::Lost(error.to_string()));
             return Err(error);
@@ -255,13 +268,11 @@ impl<'a> Run<'a> {
         let (began, limit) = (Instant::now(), self.options.step_timeout);
         let mut cancelled = false;
         while self.is_busy(session) {
-            if self.sessions[session].wait() {
-                continue;
-            }
+            let arrived = self.sessions[session].wait();
             if (self.stopped)() {
                 return Err(RunError::Stopped);
             }
-            if may_wait && self.waits.waits(&mut self.control, session, began).map_err(RunError::Waits)? {
+            if !arrived && may_wait && self.waits.waits(&mut self.control, session, began, self.stopped)? {
                 return Ok(true);
             }
             if !cancelled && began.elapsed() > limit {
@@ -328,7 +339,10 @@ impl<'a> Run<'a> {
     /// Leaves no statement behind that somebody else would have to wait for.
     fn end_active(&mut self) {
         for (session, _) in self.sessions.iter().zip(&self.active).filter(|(_, active)| active.is_some()) {
-            session.cancel();
+            if !session.cancel() {
+                // A server that doesn't answer one request won't answer the next.
+                return;
+            }
         }
     }
 }

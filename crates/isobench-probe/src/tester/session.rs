@@ -53,6 +53,19 @@ enum Item {
 const CLOSED: &str = "server closed the connection unexpectedly\n\tThis probably means the server terminated abnormally\n\tbefore \
                       or while processing the request.";
 
+/// How long something may take, and what ends it before.
+#[derive(Clone, Copy)]
+pub struct Patience<'a> {
+    /// The limit.
+    pub limit: Duration,
+    /// Asked again and again whether to stop.
+    pub stopped: &'a dyn Fn() -> bool,
+}
+
+/// Somebody stopped the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stopped;
+
 /// One session.
 pub struct Session {
     name: String,
@@ -66,6 +79,8 @@ pub struct Session {
     table: Option<Table>,
     notifications: Vec<Notification>,
     notices: u64,
+    /// Bytes since the last query.
+    received: usize,
     /// Why the connection is of no further use.
     lost: Option<String>,
 }
@@ -85,6 +100,7 @@ impl Session {
             table: None,
             notifications: Vec::new(),
             notices: 0,
+            received: 0,
             lost: None,
         }
     }
@@ -109,19 +125,20 @@ impl Session {
         self.notices
     }
 
-    /// Asks the server to cancel. If that doesn't work, it shows in the session, which goes on.
-    pub fn cancel(&self) {
-        let _ = self.cancel.cancel();
+    /// Asks the server to cancel, and returns whether it has taken notice. If not, it shows in the session, which goes on.
+    pub fn cancel(&self) -> bool {
+        self.cancel.cancel().is_ok()
     }
 
-    /// Sends a query, within a time limit.
+    /// Sends a query.
     ///
     /// # Errors
-    /// The connection is lost.
-    pub fn send(&mut self, sql: &str, limit: Duration) -> Result<(), String> {
+    /// The connection is lost, or the server takes nothing until the patience ends.
+    pub fn send(&mut self, sql: &str, patience: Patience<'_>) -> Result<(), String> {
         if self.lost.is_some() {
             return Err("no connection to the server".to_owned());
         }
+        self.received = 0;
         let mut out = Vec::new();
         frontend::query(&mut out, sql.as_bytes());
         let began = Instant::now();
@@ -130,8 +147,8 @@ impl Session {
             match self.socket.send_now(rest) {
                 Ok(count) => rest = &rest[count..],
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if began.elapsed() > limit {
-                        return Err(format!("the server has taken nothing for {limit:?}"));
+                    if began.elapsed() > patience.limit || (patience.stopped)() {
+                        return Err(format!("the server has taken nothing for {:?}", began.elapsed()));
                     }
                     self.poll(PollFlags::OUT, TICK);
                 }
@@ -203,17 +220,28 @@ impl Session {
     }
 
     /// Sends a query and collects the answers to all its statements.
-    pub fn execute(&mut self, sql: &str, limit: Duration, tell: &mut dyn FnMut(ServerError)) -> Vec<Reply> {
+    ///
+    /// # Errors
+    /// Somebody stopped the run. What the server does is an answer.
+    pub fn execute(
+        &mut self,
+        sql: &str,
+        patience: Patience<'_>,
+        tell: &mut dyn FnMut(ServerError),
+    ) -> Result<Vec<Reply>, Stopped> {
         let began = Instant::now();
+        let limit = patience.limit;
         let mut cancelled = false;
-        if let Err(why) = self.send(sql, limit) {
-            return vec![Reply::Lost(why)];
+        if let Err(why) = self.send(sql, patience) {
+            return if (patience.stopped)() { Err(Stopped) } else { Ok(vec![Reply::Lost(why)]) };
         }
         let mut replies = Vec::new();
         loop {
             while self.busy(tell) {
-                if self.wait() {
-                    continue;
+                self.wait();
+                if (patience.stopped)() {
+                    self.cancel();
+                    return Err(Stopped);
                 }
                 if !cancelled && began.elapsed() > limit {
                     self.cancel();
@@ -228,7 +256,7 @@ impl Session {
             }
             match self.reply() {
                 Some(reply) => replies.push(reply),
-                None => return replies,
+                None => return Ok(replies),
             }
         }
     }
@@ -237,13 +265,22 @@ impl Session {
         matches!(poll(&mut [PollFd::new(&self.socket, flags)], Some(&limit)), Ok(1..))
     }
 
-    /// Reads what has arrived.
+    /// Reads what has arrived, but not for ever: somebody has to look at the clock.
     fn receive(&mut self) {
         let mut buffer = [0; 8192];
-        while self.lost.is_none() {
+        for _ in 0..READS {
+            if self.lost.is_some() {
+                return;
+            }
             match self.socket.receive_now(&mut buffer) {
                 Ok(0) => self.lose(CLOSED.to_owned()),
-                Ok(count) => self.understand(&buffer[..count]),
+                Ok(count) => {
+                    self.understand(&buffer[..count]);
+                    self.received = self.received.saturating_add(count);
+                    if self.received > MOST_RECEIVED {
+                        self.lose(format!("the server has answered with more than {MOST_RECEIVED} bytes"));
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => self.lose(CLOSED.to_owned()),
@@ -277,6 +314,12 @@ impl Session {
         self.lose(format!("lost synchronization with the server: {problem}"));
     }
 }
+
+/// How often a socket is read in a row.
+const READS: u32 = 64;
+
+/// The most that is kept of the answer to one query, in bytes: a step that returns more is lost.
+const MOST_RECEIVED: usize = 64 << 20;
 
 /// How long a look at a socket takes.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };

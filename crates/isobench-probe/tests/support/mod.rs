@@ -1,8 +1,11 @@
 //! Servers for tests.
 
+use std::sync::Arc;
+
 use isobench_database::{Database, Error, detect};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
+use isobench_probe::Opener;
 use isobench_testkit::installed::{postgresql_programs, skip};
 
 /// A server and how to reach it.
@@ -17,18 +20,28 @@ impl Place {
         let settings = vec![("max_connections".to_owned(), "20".to_owned())];
         let options = ServerOptions { bin: Some(bin), settings, ..ServerOptions::default() };
         let server = Server::start(&options, &mut |_| {}).expect("a server");
-        let database = detect(&mut open(&server).expect("a connection")).expect("a product");
+        let database = detect(&mut Connection::open(&connect_options(&server)).expect("a connection"))
+            .expect("a product");
         Place { server, database }
     }
 
+    pub fn opener(&self) -> Opener {
+        opener(connect_options(&self.server))
+    }
+
     pub fn open(&self) -> Result<Connection, Error> {
-        open(&self.server)
+        (self.opener())()
     }
 }
 
-fn open(server: &Server) -> Result<Connection, Error> {
+/// Opens sessions with these options.
+pub fn opener(options: ConnectOptions) -> Opener {
+    Arc::new(move || Ok(Connection::open(&options)?))
+}
+
+fn connect_options(server: &Server) -> ConnectOptions {
     let host = Host::unix(server.socket_dir(), server.port());
-    Ok(Connection::open(&ConnectOptions::new(host, server.user(), server.database()))?)
+    ConnectOptions::new(host, server.user(), server.database())
 }
 
 /// The installed PostgreSQL; `None` after saying that there is none.

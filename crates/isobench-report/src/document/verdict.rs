@@ -251,10 +251,7 @@ impl VerdictSummary {
             .into_iter()
             .filter(|model| verdicts.iter().all(|verdict| verdict.allows(*model)))
             .collect();
-        let strongest = allowed
-            .iter()
-            .filter(|model| !allowed.iter().any(|other| other != *model && other.implies(**model)))
-            .map(|model| model.name().to_owned());
+        let strongest = Model::strongest(&allowed).into_iter().map(|model| model.name().to_owned());
         let found = || verdicts.iter().flat_map(|verdict| &verdict.anomalies);
         let mut kinds = AnomalyCount::add_up(found().map(AnomalyCount::of));
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.count));

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use isobench_isolation::Order;
+use isobench_isolation::{Guarantee, Model, Order};
 
 use crate::document::{AnomalyCount, AnomalyFound, Cell, Document, VerdictSummary};
 use crate::numbers::{count, counted};
@@ -45,15 +45,17 @@ pub fn verdict(cells: &[&Cell]) -> Option<String> {
     Some(text)
 }
 
-/// The strongest models of all cells.
+/// The strongest models that no cell contradicts: what one of them shows isn't undone by another.
 fn models(verdicts: &[&VerdictSummary]) -> String {
-    let mut models: Vec<&str> = Vec::new();
-    for model in verdicts.iter().flat_map(|verdict| &verdict.models) {
-        if !models.contains(&model.as_str()) {
-            models.push(model);
-        }
-    }
-    models.join(" or ")
+    let allows = |verdict: &VerdictSummary, model: Model| {
+        let guarantees = verdict.models.iter().filter_map(|name| name.parse::<Guarantee>().ok());
+        guarantees.into_iter().any(|guarantee| guarantee.model.implies(model))
+    };
+    let allowed: Vec<Model> = Model::ALL
+        .into_iter()
+        .filter(|model| verdicts.iter().all(|verdict| allows(verdict, *model)))
+        .collect();
+    Model::strongest(&allowed).into_iter().map(Model::name).collect::<Vec<_>>().join(" or ")
 }
 
 fn listed(kinds: &[AnomalyCount]) -> String {
@@ -92,4 +94,46 @@ pub fn unproved(document: &Document) -> Option<String> {
          the level"
     };
     Some(format!("Unproved: {why}. A checked workload proves more (isobench workloads)."))
+}
+
+#[cfg(test)]
+mod tests {
+    use isobench_isolation::{EffectiveLevel, Level};
+
+    use super::*;
+    use crate::document::CellLevel;
+
+    /// A cell with these models left, and a lost update if they are fewer than serializable's.
+    fn cell(model: Model, lost_updates: u64) -> Cell {
+        let level = CellLevel::new(Some(Level::ReadCommitted), EffectiveLevel::Unknown);
+        let mut cell = Cell::new("w", level);
+        let kind = AnomalyCount {
+            known_as: "lost update".to_owned(),
+            name: "P4".to_owned(),
+            order: Order::Data.name().to_owned(),
+            count: lost_updates,
+        };
+        cell.summary.verdict = Some(VerdictSummary {
+            models: vec![model.name().to_owned()],
+            kinds: if lost_updates > 0 { vec![kind] } else { Vec::new() },
+            committed: 100,
+            ..VerdictSummary::default()
+        });
+        cell
+    }
+
+    /// A cell without anomalies doesn't make the level more than another cell shows that it is.
+    #[test]
+    fn cells_together_show_the_weakest() {
+        let (clean, skewed) = (cell(Model::Serializable, 0), cell(Model::SnapshotIsolation, 0));
+        let lost = cell(Model::ReadCommitted, 7);
+        let said = |cells: &[&Cell]| verdict(cells).expect("verdicts");
+        assert_eq!(
+            said(&[&clean, &lost]),
+            "in the history of 200 committed transactions there is 7 × lost update (P4), so the level gave no more than read \
+             committed"
+        );
+        let nothing = "nothing contradicts snapshot isolation, which is no proof";
+        assert!(said(&[&skewed, &clean]).ends_with(nothing), "{}", said(&[&skewed, &clean]));
+    }
 }

@@ -188,10 +188,11 @@ impl Client {
         self.command + ahead
     }
 
-    /// Tells an error that doesn't end the client.
+    /// Tells an error that doesn't end the client, unless it is that we have cancelled its statement.
     fn tell_failure(&self, ctx: &Context<'_>) {
         if let Some(failure) = &self.failure
             && survives(ctx, &failure.error)
+            && !is_cancelled(ctx, &failure.error)
         {
             (ctx.report)(Event::Failed(self.place(failure.command), self.failed(ctx, failure)));
         }
@@ -398,7 +399,11 @@ impl Client {
 fn survives(ctx: &Context<'_>, error: &ServerError) -> bool {
     match (ctx.job.classify)(error) {
         ErrorClass::Conflict { .. } | ErrorClass::Ambiguous => true,
-        ErrorClass::Other if ctx.cancelling && error.code == SqlState::QUERY_CANCELED => true,
-        ErrorClass::Other => ctx.job.spec.on_error == OnError::Continue,
+        ErrorClass::Other => is_cancelled(ctx, error) || ctx.job.spec.on_error == OnError::Continue,
     }
+}
+
+/// True if the run is over and this is what became of the statement.
+fn is_cancelled(ctx: &Context<'_>, error: &ServerError) -> bool {
+    ctx.cancelling && error.code == SqlState::QUERY_CANCELED
 }

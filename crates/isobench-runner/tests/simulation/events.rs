@@ -101,6 +101,18 @@ fn an_error_that_ends_the_client_is_told_once() {
     }
 }
 
+/// What is under way when a client ends the run is cancelled: of that nothing is told.
+#[test]
+fn a_statement_that_the_end_of_the_run_cancels_isnt_told() {
+    let hangs = Fault::Hang { cancellable: true };
+    let faults =
+        Faults::none().and(On::Update, When::Nth(1, 1), hangs).and(On::Update, When::Nth(0, 3), BROKEN);
+    let case = Case::new(TRANSFER).clients(2).faults(faults).time(millis(60_000)).on_error(OnError::EndRun);
+    let ran = case.detail(ERRORS).run();
+    assert_eq!(ran.ledger.attempts.cut_off, 1, "{:?}", ran.ledger.attempts);
+    assert_eq!(told(&ran), [Told::Aborted(UPDATE)]);
+}
+
 #[test]
 fn an_abandoned_transaction_is_always_told() {
     let abandoned = || Told::Abandoned(UPDATE, SqlState::UNDEFINED_TABLE);

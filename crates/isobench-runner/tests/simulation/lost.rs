@@ -85,7 +85,7 @@ fn a_farewell_right_behind_the_reply_doesnt_undo_the_commit() {
 #[test]
 fn the_reason_of_the_server_is_told() {
     let ran = struck(TRANSFER, On::Update, Fault::TERMINATED);
-    let why = "the connection to the server was lost (server closed the connection unexpectedly)";
+    let why = "server closed the connection unexpectedly";
     assert_eq!(lost(&ran), (why.to_owned(), Some(SqlState::ADMIN_SHUTDOWN)));
     assert_eq!(ran.abort().0.command, 2);
     assert_eq!(lost(&struck(TRANSFER, On::Update, Fault::Lost(Loss::Closed))), (why.to_owned(), None));

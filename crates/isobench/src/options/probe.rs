@@ -20,6 +20,9 @@ pub struct ProbeOptions {
     /// Write the result to this file as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Exit with status 3 also for a known limitation of the product
+    #[arg(long, conflicts_with = "spec")]
+    pub strict: bool,
     /// Show every step of every interleaving
     #[arg(long, short = 'v')]
     pub verbose: bool,

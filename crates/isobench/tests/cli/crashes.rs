@@ -28,6 +28,7 @@ fn crash(test: &str, command: &str, loss: &Loss) {
     let finished = running.finish().expect(2);
     let told = format!("{}{}", finished.stdout, finished.stderr);
     assert!(told.contains("client ") && told.contains("connection"), "what was lost isn't told: {told}");
+    assert!(!told.contains("lost (the connection"), "it is said twice: {told}");
     scene.assert_clean();
     let document = document::read(&scene, "out.json");
     assert_eq!(document["complete"], false);
