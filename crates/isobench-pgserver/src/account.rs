@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::ServerError;
+use crate::{ServerError, log};
 
 /// Users who may run the server for root, best first.
 const UNPRIVILEGED: [&str; 2] = ["postgres", "nobody"];
@@ -116,7 +116,7 @@ impl Account {
         if errors.contains("No space left on device") {
             return Err(ServerError::NoSpace { folder: folder.to_owned() });
         }
-        let message = errors.trim().replace('\n', "; ");
+        let message = log::reason(&errors).unwrap_or_else(|| log::last_lines(&errors).replace('\n', "; "));
         Err(failed(if message.is_empty() { output.status.to_string() } else { message }))
     }
 
