@@ -1,6 +1,6 @@
 //! What each step of a run did, collected from its events: what the judgement rests on.
 
-use isobench_pgwire::SqlState;
+use isobench_pgwire::{SqlState, cut};
 
 use crate::event::{Event, Table};
 
@@ -96,7 +96,7 @@ impl StepRecord {
             Event::Rows(table) => self.tables.push(table.clone()),
             Event::Command(tag) => self.tags.push(tag.clone()),
             Event::Error(error) => {
-                self.error.get_or_insert_with(|| (error.code, error.message.clone()));
+                self.error.get_or_insert_with(|| (error.code, cut(&error.message).into_owned()));
             }
             Event::Lost(_) => self.lost = true,
             _ => {}

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Secret, TlsOptions};
+use super::{Secret, TlsOptions, shown};
 
 /// Everything that is needed to open a connection.
 ///
@@ -190,7 +190,7 @@ impl ConnectOptions {
             // Writing to a String can't fail.
             let _ = write!(text, "{comma}{}{name}{}:{}", brackets.0, brackets.1, host.port);
         }
-        let _ = write!(text, "/{} as {}", self.dbname, self.user);
+        let _ = write!(text, "/{} as {}", shown(&self.dbname), self.user);
         text
     }
 
