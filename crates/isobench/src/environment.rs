@@ -46,7 +46,8 @@ fn written(words: impl IntoIterator<Item = OsString>) -> Option<Vec<String>> {
             .map(|long| format!("--{long}"))
             .or_else(|| argument.get_short().map(|short| format!("-{short}")));
         let mut indices = matches.indices_of(id).into_iter().flatten();
-        if !argument.get_action().takes_values() {
+        let takes_values = argument.get_num_args().is_none_or(|number| number.takes_values());
+        if !(argument.get_action().takes_values() && takes_values) {
             options.extend(indices.map(|index| (index, name.iter().cloned().collect())));
             continue;
         }
@@ -110,6 +111,7 @@ mod tests {
                 vec!["run", "-nCc8", "-D", "a=1", "-Db=2", "mydb"],
                 "run --no-vacuum --connect --client 8 --define a=1 --define b=2 mydb",
             ),
+            (vec!["compare", "--strict-levels", "--seed", "1"], "compare --strict-levels --seed 1"),
             (vec!["run", "-d", "password=hunter2", "-n"], "run --dbname password=*** --no-vacuum"),
             (
                 vec!["run", "-ndpostgres://me:hunter2@db/x"],
