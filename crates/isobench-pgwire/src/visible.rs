@@ -1,6 +1,7 @@
 //! Texts of a server, made fit to be shown: nothing that a terminal would obey, and not without end.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 /// The most characters of one text that are shown.
 const LONGEST: usize = 8_000;
@@ -14,7 +15,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     let mut seen = String::new();
     while let Some((at, control)) = rest.char_indices().find(|(at, c)| is_obeyed(*c, &rest[*at..])) {
         seen.push_str(&rest[..at]);
-        seen.push_str(&format!("\\u{:04x}", u32::from(control)));
+        // Writing to a String can't fail.
+        let _ = write!(seen, "\\u{:04x}", u32::from(control));
         rest = &rest[at + control.len_utf8()..];
     }
     if seen.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(seen + rest) }

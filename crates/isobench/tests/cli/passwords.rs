@@ -16,8 +16,11 @@ const PIECES: [&str; 3] = ["Geheim", "4711", "geheim"];
 /// The place that stands in each spelling for host, port, database and role.
 const PLACE: &str = "host=127.0.0.1 port=@PORT dbname=@DB user=@ROLE";
 
-/// Spellings that lead to the server: words after the command, and variables of the environment.
-const LEGAL: [(&str, &[&str], &[(&str, &str)]); 37] = [
+/// What it is, words after the command, and variables of the environment.
+type Spelling = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
+
+/// Spellings that lead to the server.
+const LEGAL: [Spelling; 37] = [
     ("plain", &["-d", "@PLACE password=Geheim4711"], &[]),
     ("blanks around the sign", &["-d", "@PLACE password = Geheim4711"], &[]),
     ("a blank after the sign", &["-d", "@PLACE password= Geheim4711"], &[]),
@@ -227,7 +230,7 @@ fn no_spelling_of_a_password_is_shown_when_all_goes_well() {
     });
 }
 
-fn measure_with(spellings: &[(&str, &[&str], &[(&str, &str)])]) {
+fn measure_with(spellings: &[Spelling]) {
     let Some(server) = Server::new("no_spelling_of_a_password_is_shown_when_all_goes_well") else { return };
     for (what, words, environment) in spellings {
         let compare: Vec<&str> = COMPARE.split(' ').collect();
