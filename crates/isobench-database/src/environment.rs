@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use isobench_pgwire::{Connection, Rows};
+use isobench_pgwire::{Connection, Rows, cut};
 
 use crate::product::Database;
 use crate::settings::{NEVER, SettingsSource};
@@ -73,7 +73,7 @@ pub fn environment(conn: &mut Connection, db: &Database) -> Environment {
                 .into_iter()
                 .filter_map(|row| {
                     let mut cells = row.into_iter();
-                    Some((cells.next()??, cells.next().flatten().unwrap_or_default()))
+                    Some((cells.next()??, cut(&cells.next().flatten().unwrap_or_default()).into_owned()))
                 })
                 .collect();
         }
@@ -82,7 +82,7 @@ pub fn environment(conn: &mut Connection, db: &Database) -> Environment {
     match read(conn, "the settings of role and database", &ROLE_SETTINGS.replace("{never}", NEVER)) {
         Ok(rows) => {
             let shown = |row: Vec<Option<String>>| match &row[..] {
-                [Some(of), Some(name), Some(value)] => Some(format!("{of}: {name} = {value}")),
+                [Some(of), Some(name), Some(value)] => Some(format!("{of}: {name} = {}", cut(value))),
                 _ => None,
             };
             environment.role_settings = rows.rows.into_iter().filter_map(shown).collect();
@@ -125,7 +125,7 @@ fn without_catalogs(db: &Database) -> Option<String> {
 
 fn read(conn: &mut Connection, what: &str, query: &str) -> Result<Rows, String> {
     conn.query(query).map_err(|error| {
-        let why = error.server().map_or_else(|| error.to_string(), |error| error.message.clone());
+        let why = error.server().map_or_else(|| error.to_string(), |error| cut(&error.message).into_owned());
         format!("{what} can't be read: {why}")
     })
 }

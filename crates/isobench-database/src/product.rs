@@ -4,7 +4,7 @@
 //! stands with the doer (`level`, `conflict`, `init`, `reset`, `namespace`, `settings`).
 
 use isobench_isolation::Level;
-use isobench_pgwire::{Connection, SqlState};
+use isobench_pgwire::{Connection, SqlState, cut};
 
 use crate::abilities::Abilities;
 use crate::conflict::ConflictRule;
@@ -98,7 +98,12 @@ impl Database {
             .split([' ', ',', '(', '\n'])
             .find(|word| word.strip_prefix('v').unwrap_or(word).starts_with(|c: char| c.is_ascii_digit()))
             .unwrap_or("");
-        Database { product, version_text: text.to_owned(), version: version.to_owned(), schema: None }
+        Database {
+            product,
+            version_text: cut(text).into_owned(),
+            version: cut(version).into_owned(),
+            schema: None,
+        }
     }
 
     /// True if the version is `major.minor` or later; false if the version is unknown.
@@ -124,7 +129,7 @@ pub fn detect(conn: &mut Connection) -> Result<Database, Error> {
         Ok(text) => {
             let mut database = Database::from_version_text(&text.unwrap_or_default());
             if database.version.is_empty() {
-                conn.parameter("server_version").unwrap_or("").clone_into(&mut database.version);
+                database.version = cut(conn.parameter("server_version").unwrap_or("")).into_owned();
             }
             Ok(database)
         }

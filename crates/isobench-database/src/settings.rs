@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use isobench_pgwire::Connection;
+use isobench_pgwire::{Connection, cut};
 
 use crate::error::Error;
 use crate::product::Database;
@@ -86,7 +86,7 @@ fn from_query(conn: &mut Connection, query: &str) -> Result<Settings, Error> {
     };
     let pair = |row: Vec<Option<String>>| {
         let mut cells = row.into_iter();
-        Some((cells.next()??, cells.next().flatten().unwrap_or_default()))
+        Some((cells.next()??, cut(&cells.next().flatten().unwrap_or_default()).into_owned()))
     };
     Ok(Settings { values: rows.into_iter().filter_map(pair).collect(), note: None })
 }
@@ -96,7 +96,7 @@ fn from_commands(conn: &mut Connection, commands: &[(&str, &str)]) -> Result<Set
     for (name, command) in commands {
         match conn.value(command) {
             Ok(value) => {
-                settings.values.insert((*name).to_owned(), value.unwrap_or_default());
+                settings.values.insert((*name).to_owned(), cut(&value.unwrap_or_default()).into_owned());
             }
             Err(error) if error.is_connection_lost() => return Err(Error::of(error, command)),
             // This version doesn't have the setting, or not for this role.

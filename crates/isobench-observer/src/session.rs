@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use isobench_pgwire::{Connection, Rows, SqlState};
+use isobench_pgwire::{Connection, Rows, SqlState, cut};
 
 /// How long the server may work on a statement of ours.
 const STATEMENT_LIMIT: Duration = Duration::from_secs(1);
@@ -100,7 +100,9 @@ impl Session {
             }
             Err(error) => {
                 self.rolled_back += 1;
-                let text = error.server().map_or_else(|| error.to_string(), |error| error.message.clone());
+                let text = error
+                    .server()
+                    .map_or_else(|| error.to_string(), |error| cut(&error.message).into_owned());
                 let never = error.code().is_some_and(is_for_good);
                 Err(if never { Refusal::Never(text) } else { Refusal::Now(text) })
             }

@@ -14,7 +14,7 @@ use isobench_runner::{
     RunSpec, Stop, Watch,
 };
 
-use crate::console::{Console, Message};
+use crate::console::{Console, Message, fit};
 use crate::interrupt::Interrupt;
 use crate::options::{Benchmark, Common};
 use crate::progress::ProgressLines;
@@ -254,5 +254,5 @@ fn classify(error: &ServerError) -> ErrorClass {
 /// Prints on standard output.
 pub fn print(text: &str) {
     // Nothing can be done for a reader who has gone away.
-    let _ = std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush());
+    let _ = std::io::stdout().write_all(fit(text).as_bytes()).and_then(|()| std::io::stdout().flush());
 }

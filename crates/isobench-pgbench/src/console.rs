@@ -4,11 +4,23 @@
 
 use std::fmt::{self, Display};
 use std::io::{IsTerminal as _, Write as _};
+use std::sync::LazyLock;
 
-use isobench_pgwire::Env;
+use isobench_pgwire::{Concealed, Env, visible};
 
 /// What every message starts with, whatever name the program was started under.
 const PROGRAM: &str = "pgbench";
+
+/// A text fit for a terminal or a file that may get to one: no control characters of a server's, and no password of this
+/// program's command line, which messages may quote.
+pub fn fit(text: &str) -> String {
+    static CONCEALED: LazyLock<Concealed> = LazyLock::new(|| {
+        let words: Vec<String> =
+            std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        Concealed::among(words.iter().skip(1).map(String::as_str))
+    });
+    CONCEALED.hide(&visible(text)).into_owned()
+}
 
 /// The kinds of lines that a message is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +121,8 @@ impl Message {
         };
         let mut out = Vec::new();
         for (kind, text) in &self.parts {
+            // What isn't UTF-8 is an option as it was given, not a server's text.
+            let text = std::str::from_utf8(text).map_or_else(|_| text.clone(), |text| fit(text).into_bytes());
             if *kind != Kind::Plain {
                 out.extend(paint(&format!("{PROGRAM}: "), Colour::Locus).bytes());
             }
@@ -116,7 +130,7 @@ impl Message {
                 out.extend(paint(label, colour).bytes());
             }
             // The library's messages bring the end of their last line along.
-            out.extend(text.strip_suffix(b"\n").unwrap_or(text));
+            out.extend(text.strip_suffix(b"\n").unwrap_or(&text));
             out.push(b'\n');
         }
         out
@@ -213,7 +227,7 @@ impl Console {
         let _ = std::io::stderr().lock().write_all(&text);
     }
 
-    /// Writes a part of a line, after what was printed on standard output so far.
+    /// Writes a part of a line of our own words, after what was printed on standard output so far.
     pub fn write(self, text: impl Display) {
         let _ = std::io::stdout().flush();
         let _ = write!(std::io::stderr().lock(), "{text}");
@@ -253,6 +267,12 @@ mod tests {
         assert_eq!(message.to_string(), text);
         assert_eq!(Message::warning("w").to_string(), "pgbench: warning: w");
         assert_eq!(Message::info("i").to_string(), "pgbench: i");
+    }
+
+    #[test]
+    fn a_terminal_is_not_at_the_servers_command() {
+        let message = Message::error("\u{1b}[2Ja\nb").detail("\u{9b}31m").to_string();
+        assert_eq!(message, "pgbench: error: \\u001b[2Ja\nb\npgbench: detail: \\u009b31m");
     }
 
     #[test]

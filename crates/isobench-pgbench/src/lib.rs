@@ -32,7 +32,7 @@ pub mod transaction_log;
 pub mod version;
 pub mod wording;
 
-pub use console::{Console, Message};
+pub use console::{Console, Message, fit};
 pub use version::Version;
 
 use std::ffi::OsString;

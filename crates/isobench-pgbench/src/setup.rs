@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use isobench_database::PartitionMethod;
-use isobench_pgwire::{ConnectOptions, Connection, Env, Error, Given};
+use isobench_pgwire::{ConnectOptions, Connection, Env, Error, Given, shown};
 
 use crate::console::{Console, Message};
 use crate::version::Version;
@@ -85,7 +85,8 @@ fn number(release: &str) -> &str {
 /// There are none, or the server refuses.
 pub fn tables(connection: &mut Connection, dbname: &str, version: Version) -> Result<Tables, Message> {
     const COUNT: &str = "select count(*) from pgbench_branches";
-    let hint = format!("Perhaps you need to do initialization (\"pgbench -i\") in database \"{dbname}\".");
+    let hint =
+        format!("Perhaps you need to do initialization (\"pgbench -i\") in database \"{}\".", shown(dbname));
     let scale = connection.value(COUNT).map_err(|error| {
         let why = words(&error, COUNT);
         Message::error(format_args!("could not count number of branches: {why}")).hint(&hint)

@@ -1,11 +1,13 @@
 //! Opens a server to TCP connections from this machine, which any user of it may make: so with a password.
 //!
-//! Used only if the caller sets `listen_addresses`. The socket needs no password: its folder is closed.
+//! Used only if the caller sets `listen_addresses`. The socket needs no password: its folder is closed. That the others
+//! do is what `initdb` is asked for; so there is nothing to write into the data folder, which is another user's for root.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -13,20 +15,15 @@ use crate::postmaster::Place;
 use crate::settings::Settings;
 use crate::{ServerError, log, process};
 
-/// Who may connect how. Other addresses than loopback can't be listened on, and wouldn't match.
-const HBA: &str = "\
-local all all trust
-host all all 127.0.0.0/8 scram-sha-256
-host all all ::1/128 scram-sha-256
-";
+/// Where the password comes from.
+const RANDOM: &str = "/dev/urandom";
 /// How long the server may take to store the password.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Prepares a data folder whose server isn't running yet; returns the password of its superuser.
 pub(crate) fn require_password(place: &Place) -> Result<String, ServerError> {
-    let path = place.data().join("pg_hba.conf");
-    fs::write(&path, HBA).map_err(|source| ServerError::io("write", &path, source))?;
-    let password = random_password().map_err(|source| ServerError::io("make", &path, source))?;
+    let password = random_password();
+    let password = password.map_err(|source| ServerError::io("read", Path::new(RANDOM), source))?;
     // A stand-alone backend takes SQL from its standard input, one statement a line.
     let mut arguments: Vec<OsString> = ["--single".into(), "-D".into(), place.data().into()].into();
     arguments.extend(["-c", "password_encryption=scram-sha-256", "postgres"].map(OsString::from));
@@ -57,7 +54,7 @@ pub(crate) fn free_port(settings: &Settings) -> Result<u16, ServerError> {
 /// Letters and digits only: nothing to quote in SQL, a shell or a URI.
 fn random_password() -> io::Result<String> {
     let mut bytes = [0; size_of::<u128>()];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    File::open(RANDOM)?.read_exact(&mut bytes)?;
     Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }
 

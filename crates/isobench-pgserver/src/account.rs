@@ -2,15 +2,18 @@
 //!
 //! PostgreSQL refuses to run as root. The change of user is std's `CommandExt::uid` and `gid`, which
 //! also drops root's supplementary groups, so neither `su` nor `setpriv` is needed.
+//!
+//! A folder that was given to that user may hold whatever the user likes, and may change at any moment. So root
+//! does nothing in it but by a process of that user: `initdb`, `cp`, `rm` and the server itself.
 
-use std::fs;
+use std::fs::{self, DirBuilder, Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, lchown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, lchown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::ServerError;
+use crate::{ServerError, log};
 
 /// Users who may run the server for root, best first.
 const UNPRIVILEGED: [&str; 2] = ["postgres", "nobody"];
@@ -35,7 +38,11 @@ impl Account {
         if !rustix::process::geteuid().is_root() {
             return Ok(Self { other: None });
         }
-        let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let path = Path::new("/etc/passwd");
+        let passwd = match fs::read_to_string(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            read => read.map_err(|source| ServerError::io("read", path, source))?,
+        };
         let other = find_unprivileged(&passwd).ok_or(ServerError::NoUnprivilegedUser)?;
         Ok(Self { other: Some(other) })
     }
@@ -50,10 +57,11 @@ impl Account {
         self.other.as_ref().map(|other| other.name.as_str())
     }
 
-    /// Whether files of this user id can be a server's of ours: our own, or the other user's.
-    pub(crate) fn is_ours(&self, uid: u32) -> bool {
-        uid == rustix::process::geteuid().as_raw()
-            || self.other.as_ref().is_some_and(|other| other.uid == uid)
+    /// The owner of a file or folder: ourselves, or another user whose rights suffice for work in it.
+    pub(crate) fn owner(meta: &Metadata) -> Self {
+        let (uid, gid) = (meta.uid(), meta.gid());
+        let is_other = uid != rustix::process::geteuid().as_raw();
+        Self { other: is_other.then(|| Other { name: format!("number {uid}"), uid, gid }) }
     }
 
     /// Prepares a command that runs as this user, away from our terminal's signals, with nothing
@@ -74,10 +82,42 @@ impl Account {
         command
     }
 
-    /// Gives a file or folder of ours to this user; does nothing if that's ourselves.
-    pub(crate) fn give(&self, path: &Path) -> io::Result<()> {
+    /// Makes an empty folder of mode 0700 that is this user's, in one of ours.
+    pub(crate) fn make_folder(&self, path: &Path) -> io::Result<()> {
+        DirBuilder::new().mode(0o700).create(path)?;
         let Some(other) = &self.other else { return Ok(()) };
         lchown(path, Some(other.uid), Some(other.gid))
+    }
+
+    /// Lets this user pass through a folder of ours, but not look around or write in it.
+    pub(crate) fn admit(&self, path: &Path) -> io::Result<()> {
+        let Some(other) = &self.other else { return Ok(()) };
+        lchown(path, None, Some(other.gid))?;
+        fs::set_permissions(path, Permissions::from_mode(0o710))
+    }
+
+    /// Runs a command to its end and returns what it says if it fails.
+    ///
+    /// # Errors
+    /// [`ServerError::Io`] if it doesn't start, [`ServerError::NoSpace`] if it says so, else what `failed` makes of its
+    /// words. `folder` is where it writes.
+    pub(crate) fn run(
+        command: &mut Command,
+        folder: &Path,
+        failed: impl FnOnce(String) -> ServerError,
+    ) -> Result<(), ServerError> {
+        let output = command.output();
+        let output =
+            output.map_err(|error| ServerError::io("run", Path::new(command.get_program()), error))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let errors = String::from_utf8_lossy(&output.stderr);
+        if errors.contains("No space left on device") {
+            return Err(ServerError::NoSpace { folder: folder.to_owned() });
+        }
+        let message = log::reason(&errors).unwrap_or_else(|| log::last_lines(&errors).replace('\n', "; "));
+        Err(failed(if message.is_empty() { output.status.to_string() } else { message }))
     }
 
     /// Checks that this user can get to a path.
@@ -159,12 +199,11 @@ mod tests {
 
     #[test]
     fn a_closed_folder_on_the_way_is_named() {
-        use std::os::unix::fs::PermissionsExt;
         let top = tempfile::tempdir().expect("temporary folder");
         let inner = top.path().join("closed/inner");
         fs::create_dir_all(&inner).expect("create");
-        fs::set_permissions(top.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
-        fs::set_permissions(top.path().join("closed"), fs::Permissions::from_mode(0o750)).expect("chmod");
+        fs::set_permissions(top.path(), Permissions::from_mode(0o755)).expect("chmod");
+        fs::set_permissions(top.path().join("closed"), Permissions::from_mode(0o750)).expect("chmod");
         let stranger = user("stranger", 4_000_000, 4_000_000);
         assert_eq!(closed_folder(&inner, &stranger), Some(top.path().join("closed")));
         assert_eq!(closed_folder(top.path(), &stranger), None);

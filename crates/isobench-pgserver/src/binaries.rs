@@ -91,7 +91,7 @@ pub(crate) fn find(
         (Some(_), Some(_)) => Err(ServerError::BinAndVersion),
         (Some(folder), None) => Binaries::open(folder, account, "--server-bin"),
         (None, Some(version)) => fetched(version, account, cache, note),
-        (None, None) => match newest(&candidates(), account)? {
+        (None, None) => match newest(&candidates()?, account)? {
             Some(binaries) => Ok(binaries),
             None => fetched(MajorVersion::NEWEST, account, cache, note),
         },
@@ -110,13 +110,15 @@ fn fetched(
     Binaries::open(&folder, account, "fetched").map(|binaries| Binaries { fetched: true, ..binaries })
 }
 
-/// Picks the newest server of those that work and whose version is supported.
+/// Picks the newest server of those that work and whose version is supported; `None` if none is installed.
 ///
 /// # Errors
-/// [`ServerError::CannotBecome`], which no other server would change.
+/// Why none works, if some are installed: to fetch another one then would hide what is wrong with them. And at once
+/// [`ServerError::CannotBecome`] and [`ServerError::Io`], which no other server would change.
 fn newest(folders: &[PathBuf], account: &Account) -> Result<Option<Binaries>, ServerError> {
     let oldest = u32::from(MajorVersion::OLDEST.get());
     let mut best: Option<Binaries> = None;
+    let mut broken = None;
     for folder in folders {
         match Binaries::open(folder, account, &format!("installed at {}", folder.display())) {
             Ok(next) => {
@@ -126,61 +128,105 @@ fn newest(folders: &[PathBuf], account: &Account) -> Result<Option<Binaries>, Se
                     best = Some(next);
                 }
             }
-            Err(error @ ServerError::CannotBecome { .. }) => return Err(error),
+            Err(error @ (ServerError::CannotBecome { .. } | ServerError::Io { .. })) => return Err(error),
+            Err(error @ ServerError::WontRun { .. }) => broken = broken.or(Some(error)),
+            // Not there, not for the user who runs servers, or too old.
             Err(_) => (),
         }
     }
-    Ok(best)
+    match (best, broken) {
+        (None, Some(error)) => Err(error),
+        (best, _) => Ok(best),
+    }
 }
 
 /// Lists the folders in which a server may be installed, each once, without looking closer.
-fn candidates() -> Vec<PathBuf> {
+///
+/// # Errors
+/// The system couldn't look there. That something isn't there, or is closed to us, is an answer.
+fn candidates() -> Result<Vec<PathBuf>, ServerError> {
     let mut folders: Vec<PathBuf> =
         std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
-    folders.extend(pg_config_folder());
-    folders.extend(KNOWN_FOLDERS.iter().flat_map(|pattern| expand(pattern)));
+    folders.extend(pg_config_folder()?);
+    for pattern in KNOWN_FOLDERS {
+        folders.extend(expand(pattern)?);
+    }
     let mut real_folders = Vec::new();
-    for folder in folders.iter().filter_map(|folder| real_folder(folder)) {
-        if !real_folders.contains(&folder) {
+    for folder in folders {
+        if let Some(folder) = real_folder(&folder)?
+            && !real_folders.contains(&folder)
+        {
             real_folders.push(folder);
         }
     }
-    real_folders
+    Ok(real_folders)
+}
+
+/// What was found at a path; `None` if it isn't there, or not for us.
+fn found<T>(result: io::Result<T>, path: &Path) -> Result<Option<T>, ServerError> {
+    use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound, PermissionDenied};
+    match result {
+        Ok(found) => Ok(Some(found)),
+        // The system's word for a circle of links has no stable kind.
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => Ok(None),
+        Err(error) => match error.kind() {
+            NotFound | NotADirectory | PermissionDenied | InvalidFilename | InvalidInput => Ok(None),
+            _ => Err(ServerError::io("look for an installed PostgreSQL at", path, error)),
+        },
+    }
 }
 
 /// The folder a server's program lies in, behind links such as those in `/usr/local/bin`.
-fn real_folder(folder: &Path) -> Option<PathBuf> {
-    let real = fs::canonicalize(folder.join("postgres")).ok()?;
-    let real = real.parent()?;
-    let is_complete = real.join("postgres").is_file() && real.join("initdb").is_file();
-    Some(if is_complete { real.to_owned() } else { std::path::absolute(folder).ok()? })
+fn real_folder(folder: &Path) -> Result<Option<PathBuf>, ServerError> {
+    let program = folder.join("postgres");
+    let Some(real) = found(fs::canonicalize(&program), &program)? else { return Ok(None) };
+    let is_complete = |folder: &Path| folder.join("postgres").is_file() && folder.join("initdb").is_file();
+    match real.parent() {
+        Some(real) if is_complete(real) => Ok(Some(real.to_owned())),
+        _ => found(std::path::absolute(folder), folder),
+    }
 }
 
-fn pg_config_folder() -> Option<PathBuf> {
-    let output = Command::new("pg_config").arg("--bindir").output().ok()?;
-    let folder = String::from_utf8(output.stdout).ok()?;
-    Some(folder.trim().into())
+fn pg_config_folder() -> Result<Option<PathBuf>, ServerError> {
+    let program = "pg_config";
+    let Some(output) = found(Command::new(program).arg("--bindir").output(), Path::new(program))? else {
+        return Ok(None);
+    };
+    let folder = String::from_utf8(output.stdout).ok().filter(|_| output.status.success());
+    Ok(folder.map(|folder| folder.trim().into()))
 }
 
 /// Lists the paths that match a pattern, in which a star stands for any letters of one name.
-fn expand(pattern: &str) -> Vec<PathBuf> {
-    pattern.split('/').skip(1).fold(vec![PathBuf::from("/")], |folders, part| match part.split_once('*') {
-        None => folders.into_iter().map(|folder| folder.join(part)).collect(),
-        Some((start, end)) => folders.iter().flat_map(|folder| matching(folder, start, end)).collect(),
-    })
+fn expand(pattern: &str) -> Result<Vec<PathBuf>, ServerError> {
+    let mut folders = vec![PathBuf::from("/")];
+    for part in pattern.split('/').skip(1) {
+        folders = match part.split_once('*') {
+            None => folders.into_iter().map(|folder| folder.join(part)).collect(),
+            Some((start, end)) => {
+                let all = folders.iter().map(|folder| matching(folder, start, end));
+                all.collect::<Result<Vec<_>, _>>()?.concat()
+            }
+        };
+    }
+    Ok(folders)
 }
 
-fn matching(folder: &Path, start: &str, end: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+fn matching(folder: &Path, start: &str, end: &str) -> Result<Vec<PathBuf>, ServerError> {
+    let Some(entries) = found(fs::read_dir(folder), folder)? else { return Ok(Vec::new()) };
     let fits = |name: &OsStr| {
         name.to_str().is_some_and(|name| {
             name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
         })
     };
-    let mut found: Vec<PathBuf> =
-        entries.filter(|entry| fits(&entry.file_name())).map(|entry| entry.path()).collect();
-    found.sort();
-    found
+    let mut matching = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|error| ServerError::io("read", folder, error))?;
+        if fits(&entry.file_name()) {
+            matching.push(entry.path());
+        }
+    }
+    matching.sort();
+    Ok(matching)
 }
 
 /// Whether a program's ELF header names another machine than ours does. (Asked after a failure: the
@@ -203,6 +249,10 @@ fn spawn_error(error: io::Error, program: PathBuf, account: &Account) -> ServerE
     let hint = match (Errno::from_io_error(&error), account.other_name()) {
         (Some(Errno::PERM | Errno::INVAL), Some(user)) => {
             return ServerError::CannotBecome { user: user.to_owned(), source: error };
+        }
+        // Nothing is wrong with the program: the system can't start any.
+        (Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN), _) => {
+            return ServerError::io("run", &program, error);
         }
         (Some(Errno::NOENT), _) => {
             "; the file is there, so its dynamic loader isn't: it is built for another system"
@@ -261,6 +311,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_installed_and_does_not_run_is_not_missing() {
+        let top = top();
+        let broken = fake(top.path(), "broken", "#!/bin/sh\necho 'Error 24' >&2\nexit 127\n");
+        let account = Account::for_server().expect("account");
+        let error = newest(&[top.path().join("missing"), broken], &account).expect_err("broken");
+        assert!(error.to_string().contains("Error 24"), "{error}");
+    }
+
+    #[test]
+    fn not_there_and_not_to_be_looked_at_are_told_apart() {
+        let path = Path::new("/x");
+        for missing in [Errno::NOENT, Errno::NOTDIR, Errno::ACCESS, Errno::NAMETOOLONG, Errno::LOOP] {
+            let result: io::Result<()> = Err(missing.into());
+            assert!(matches!(found(result, path), Ok(None)), "{missing}");
+        }
+        for trouble in [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::AGAIN, Errno::IO] {
+            let result: io::Result<()> = Err(trouble.into());
+            let message = found(result, path).expect_err("trouble").to_string();
+            assert!(message.starts_with("cannot look for an installed PostgreSQL at /x: "), "{message}");
+        }
+    }
+
+    #[test]
     fn what_is_missing_or_broken_is_named() {
         let top = top();
         let folder = fake(top.path(), "no-initdb", &stating("18.1"));
@@ -304,8 +377,8 @@ mod tests {
             fs::create_dir_all(top.path().join(name)).expect("create");
         }
         let pattern = format!("{}/pgsql-*/bin", top.path().display());
-        let found = expand(&pattern);
+        let found = expand(&pattern).expect("no error");
         assert_eq!(found, [top.path().join("pgsql-18/bin"), top.path().join("pgsql-9/bin")]);
-        assert_eq!(expand("/nonexistent-*/bin"), Vec::<PathBuf>::new());
+        assert_eq!(expand("/nonexistent-*/bin").expect("no error"), Vec::<PathBuf>::new());
     }
 }

@@ -7,15 +7,16 @@
 //! | `*.lock` | files that two processes at once lock |
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
 use crate::ServerError;
 use crate::account::Account;
+use crate::trust::{Refused, safe_folder, safe_place};
 
 /// Root's cache: its home is closed to the user who runs the server.
 const ROOT_CACHE: &str = "/var/cache/isobench";
@@ -30,7 +31,7 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// Chooses the folder: `ISOBENCH_CACHE`; else the first that can be written of `XDG_CACHE_HOME`,
+    /// Chooses the folder: `ISOBENCH_CACHE`; else the first that can be written, by nobody else, of `XDG_CACHE_HOME`,
     /// `~/.cache` (for root instead `/var/cache`), the temporary folder.
     pub(crate) fn locate(account: &Account) -> Self {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
@@ -43,14 +44,31 @@ impl Cache {
         lasting.map_or_else(temporary, |folder| Self { folder, is_temporary: false })
     }
 
-    /// Makes a folder of the cache that all users may enter.
+    /// Makes a folder of the cache that all users may enter and nobody else may write; returns its real path.
+    ///
+    /// # Errors
+    /// [`ServerError::UnsafeCache`] if others may write there or in a folder above: programs are run from it.
     pub(crate) fn make(&self, name: &str) -> Result<PathBuf, ServerError> {
-        if self.is_temporary {
-            check_private(&self.folder)?;
-        }
         let folder = self.folder.join(name);
-        make_open_folder(&folder).map_err(|source| ServerError::io("create the folder", &folder, source))?;
-        Ok(folder)
+        make_safe_folder(&folder).map_err(|refused| match refused {
+            Refused::Unsafe(reason) => ServerError::UnsafeCache { folder, reason },
+            Refused::Io(source) => ServerError::io("create the folder", &folder, source),
+        })
+    }
+
+    /// A path in the cache, its real one, if it is there.
+    ///
+    /// # Errors
+    /// As [`Cache::make`].
+    pub(crate) fn find(&self, name: &str) -> Result<Option<PathBuf>, ServerError> {
+        match safe_folder(&self.folder.join(name)) {
+            Ok(folder) => Ok(Some(folder)),
+            Err(Refused::Unsafe(reason)) => {
+                Err(ServerError::UnsafeCache { folder: self.folder.clone(), reason })
+            }
+            Err(Refused::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(Refused::Io(error)) => Err(ServerError::io("read", &self.folder.join(name), error)),
+        }
     }
 }
 
@@ -76,7 +94,7 @@ fn candidates(xdg: Option<OsString>, home: Option<PathBuf>, for_other: bool) -> 
 
 /// Whether the folder is there (or could be made) and can be written and reached by the server's user.
 fn is_usable(folder: &Path, account: &Account) -> bool {
-    make_open_folder(folder).is_ok()
+    make_safe_folder(folder).is_ok()
         && access(folder, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).is_ok()
         && account.check_reach(folder).is_ok()
 }
@@ -88,42 +106,33 @@ fn temporary() -> Cache {
     Cache { folder, is_temporary: true }
 }
 
-/// Makes the last resort; refuses one that somebody else put there, as programs are run from it.
-fn check_private(folder: &Path) -> Result<(), ServerError> {
-    let made = DirBuilder::new().mode(0o755).create(folder);
-    match made {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            return Err(ServerError::io("create the folder", folder, error));
-        }
-        _ => (),
-    }
-    let meta = fs::symlink_metadata(folder).map_err(|source| ServerError::io("read", folder, source))?;
-    let own = meta.uid() == rustix::process::geteuid().as_raw();
-    if own && meta.is_dir() && meta.mode() & 0o022 == 0 {
-        return Ok(());
-    }
-    let source = io::Error::other("it belongs to somebody else; set ISOBENCH_CACHE to another folder");
-    Err(ServerError::io("use the folder", folder, source))
+/// Makes a folder and its parents, each that is new with mode 0755 whatever the umask, and returns its real path.
+fn make_safe_folder(folder: &Path) -> Result<PathBuf, Refused> {
+    make_in_safe_place(folder)?;
+    safe_folder(folder)
 }
 
-/// Makes a folder and its parents, each that is new with mode 0755 whatever the umask.
-fn make_open_folder(folder: &Path) -> io::Result<()> {
-    if folder.is_dir() {
-        return Ok(());
+fn make_in_safe_place(folder: &Path) -> Result<PathBuf, Refused> {
+    match safe_place(folder) {
+        Err(Refused::Io(error)) if error.kind() == io::ErrorKind::NotFound => (),
+        there => return there,
     }
-    if let Some(parent) = folder.parent() {
-        make_open_folder(parent)?;
+    let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
+        return Err(Refused::Io(io::ErrorKind::InvalidInput.into()));
+    };
+    let new = make_in_safe_place(parent)?.join(name);
+    match fs::create_dir(&new) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
+        made => made.and_then(|()| fs::set_permissions(&new, Permissions::from_mode(0o755)))?,
     }
-    match fs::create_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error),
-        Ok(()) => fs::set_permissions(folder, Permissions::from_mode(0o755)),
-    }
+    // Who was quicker may have put something else there.
+    safe_place(&new)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt;
 
     #[test]
     fn an_ordinary_user_has_xdg_then_home() {
@@ -141,16 +150,50 @@ mod tests {
         assert_eq!(candidates(None, Some("/root".into()), true), [Path::new(ROOT_CACHE)]);
     }
 
+    fn cache(folder: &Path) -> Cache {
+        Cache { folder: folder.to_owned(), is_temporary: false }
+    }
+
     #[test]
-    fn a_temporary_cache_of_somebody_else_is_refused() {
+    fn a_cache_that_others_can_write_is_refused() {
         let top = tempfile::tempdir().expect("folder");
-        let folder = top.path().join("cache");
-        check_private(&folder).expect("made");
-        check_private(&folder).expect("found again");
-        fs::set_permissions(&folder, Permissions::from_mode(0o777)).expect("chmod");
-        assert!(check_private(&folder).is_err());
-        let link = top.path().join("link");
-        std::os::unix::fs::symlink("/tmp", &link).expect("link");
-        assert!(check_private(&link).expect_err("a link").to_string().contains("ISOBENCH_CACHE"));
+        let mode = |path: &Path, mode| {
+            fs::set_permissions(path, Permissions::from_mode(mode)).expect("chmod");
+        };
+        mode(top.path(), 0o755);
+        let folder = top.path().join("above/cache");
+        let made = cache(&folder).make("fetched").expect("made");
+        assert_eq!(fs::metadata(&made).expect("metadata").mode() & 0o777, 0o755);
+        assert_eq!(cache(&folder).find("fetched").expect("safe"), Some(made.clone()));
+        assert_eq!(cache(&folder).find("other").expect("safe"), None);
+        for part in [made.as_path(), &folder, &top.path().join("above")] {
+            mode(part, 0o777);
+            for error in [cache(&folder).make("fetched").map(Some), cache(&folder).find("fetched")] {
+                let message = error.expect_err("refused").to_string();
+                assert!(
+                    message.contains(&format!("other users can write in {}", part.display())),
+                    "{message}"
+                );
+                assert!(message.contains("ISOBENCH_CACHE"), "{message}");
+            }
+            mode(part, 0o755);
+        }
+        assert!(cache(&folder).make("fetched").is_ok());
+    }
+
+    #[test]
+    fn a_cache_behind_a_link_of_somebody_else_is_refused() {
+        if !rustix::process::geteuid().is_root() {
+            return println!("skipped: a_cache_behind_a_link_of_somebody_else_is_refused: not root");
+        }
+        let top = tempfile::tempdir().expect("folder");
+        fs::set_permissions(top.path(), Permissions::from_mode(0o1777)).expect("chmod");
+        let (link, target) = (top.path().join("link"), top.path().join("target"));
+        std::os::unix::fs::symlink(&target, &link).expect("link");
+        std::os::unix::fs::lchown(&link, Some(65534), Some(65534)).expect("chown");
+        for at in [link.as_path(), &link.join("below")] {
+            assert!(matches!(cache(at).make("fetched"), Err(ServerError::UnsafeCache { .. })));
+        }
+        assert!(!target.exists(), "a folder was made where somebody else wanted it");
     }
 }

@@ -86,6 +86,17 @@ pub enum ServerError {
         /// Each folder tried and why it doesn't do.
         tried: String,
     },
+    /// The cache, from which programs are run, can be changed by other users.
+    #[error(
+        "cannot use the cache {}: {reason}; take the right to write from others (chmod go-w), or set ISOBENCH_CACHE to another folder",
+        folder.display()
+    )]
+    UnsafeCache {
+        /// The folder.
+        folder: PathBuf,
+        /// Who can change it, or where.
+        reason: String,
+    },
     /// The disk is full.
     #[error("no space left in {}: free some, or set TMPDIR (or ISOBENCH_CACHE) to a folder on another disk", folder.display())]
     NoSpace {

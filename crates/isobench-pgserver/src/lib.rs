@@ -1,7 +1,7 @@
 //! An embedded PostgreSQL: finds or fetches the binaries, starts, stops, cleans up.
 //!
 //! One [`Server`] is one throw-away PostgreSQL in a folder of its own under the temporary folder.
-//! It is reached over a Unix socket in that folder (mode 0700), it has PostgreSQL's default settings,
+//! It is reached over a Unix socket in there (in a folder of mode 0700), it has PostgreSQL's default settings,
 //! and dropping the value stops it and removes the folder, also while a panic unwinds.
 //!
 //! ```no_run
@@ -23,7 +23,7 @@
 //! |---|---|
 //! | binaries | the folder given; else the newest server of version 14 or later in `PATH`, of `pg_config`, in the folders of well-known packages; else fetched |
 //! | fetched binaries, prepared data folders | `ISOBENCH_CACHE`; else `XDG_CACHE_HOME` or `~/.cache` (root: `/var/cache`) `/isobench`; else, for what was fetched, the temporary folder |
-//! | data, socket, log | `TMPDIR`; else `/tmp` or `/var/tmp`, whichever is on a disk |
+//! | data, socket, log | as far as nobody else can change what is there: `TMPDIR`; else `/tmp` or `/var/tmp`, whichever is on a disk |
 //! | for root: the user who runs the server | `postgres`, else `nobody`, in `/etc/passwd` |
 //!
 //! Limits: the processes of killed runs are found through `/proc`, so on Linux only. PostgreSQL keeps its
@@ -33,12 +33,13 @@
 mod access;
 mod account;
 mod binaries;
+mod builds;
 mod cache;
-mod copy;
 mod error;
 mod fetch;
 mod folder;
 mod log;
+mod modes;
 mod options;
 mod pidfile;
 mod postmaster;
@@ -47,6 +48,7 @@ mod server;
 mod settings;
 mod sweep;
 mod template;
+mod trust;
 mod version;
 
 pub use error::ServerError;

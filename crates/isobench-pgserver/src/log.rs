@@ -17,11 +17,19 @@ pub(crate) fn tail(path: &Path) -> String {
         Ok(length > TAIL_BYTES)
     });
     let text = String::from_utf8_lossy(&bytes);
-    let whole = match (read, text.split_once('\n')) {
-        (Ok(true), Some((_cut, rest))) => rest,
-        _ => &text,
-    };
-    whole.trim_end().to_owned()
+    if matches!(read, Ok(true)) { whole_lines(&text) } else { text.trim_end().to_owned() }
+}
+
+/// The last whole lines of a text, 4 KiB at most.
+pub(crate) fn last_lines(text: &str) -> String {
+    let most = usize::try_from(TAIL_BYTES).unwrap_or(usize::MAX);
+    let start = text.ceil_char_boundary(text.len().saturating_sub(most));
+    if start == 0 { text.trim().to_owned() } else { whole_lines(&text[start..]) }
+}
+
+/// A text without its first line, which may be cut.
+fn whole_lines(text: &str) -> String {
+    text.split_once('\n').map_or(text, |(_cut, rest)| rest).trim_end().to_owned()
 }
 
 /// Finds what a log gives as the reason for the server's end: its first FATAL or PANIC line with the
@@ -80,5 +88,9 @@ mod tests {
             "{text}"
         );
         assert_eq!(tail(Path::new("/nonexistent")), "");
+
+        assert_eq!(last_lines("one\ntwo\n"), "one\ntwo");
+        let text = last_lines(&("some ünicode\n".repeat(1000) + "the last line\n"));
+        assert!(text.len() <= 4096 && text.starts_with("some ünicode\n") && text.ends_with("the last line"));
     }
 }

@@ -4,8 +4,15 @@
 //! memory, status (PostgreSQL: Database File Layout; `pg_ctl -w` waits for the same status).
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 
+use crate::trust::open_plain;
+
+/// The file's name.
+const NAME: &str = "postmaster.pid";
+/// The most that is read of the file, in bytes.
+const LONGEST: u64 = 16 * 1024;
 /// Line of the status, from 0.
 const STATUS_LINE: usize = 7;
 
@@ -32,7 +39,14 @@ pub(crate) enum Status {
 impl PidFile {
     /// Reads the file in a data folder; `None` if there is none or it isn't complete yet.
     pub(crate) fn read(data: &Path) -> Option<Self> {
-        Self::parse(&fs::read_to_string(data.join("postmaster.pid")).ok()?)
+        let mut text = String::new();
+        open_plain(&data.join(NAME)).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
+        Self::parse(&text)
+    }
+
+    /// Whether a data folder has the file: its server runs, or was killed.
+    pub(crate) fn exists(data: &Path) -> bool {
+        fs::symlink_metadata(data.join(NAME)).is_ok()
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -66,5 +80,21 @@ mod tests {
         for text in ["", "\n", "x", "-5\n/tmp", "0\n", "99999999999\n"] {
             assert_eq!(PidFile::parse(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn only_a_plain_file_is_read() {
+        let top = tempfile::tempdir().expect("folder");
+        let (data, text) = (top.path().join("data"), "1\nx\n1\n1\n/\n\n0\nready\n");
+        fs::create_dir(&data).expect("create");
+        fs::write(top.path().join("elsewhere"), text).expect("write");
+        std::os::unix::fs::symlink("../elsewhere", data.join(NAME)).expect("link");
+        assert_eq!(PidFile::read(&data), None, "a link was followed");
+        fs::remove_file(data.join(NAME)).expect("remove");
+        rustix::fs::mkfifoat(rustix::fs::CWD, data.join(NAME), 0o600.into()).expect("a pipe");
+        assert_eq!(PidFile::read(&data), None);
+        fs::remove_file(data.join(NAME)).expect("remove");
+        fs::write(data.join(NAME), text).expect("write");
+        assert!(PidFile::read(&data).is_some());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use crate::account::Account;
+use crate::folder::{DATA, LOG};
 use crate::pidfile::{PidFile, Status};
 use crate::settings::Settings;
 use crate::{ServerError, log, process};
@@ -25,25 +27,25 @@ pub(crate) struct Place {
     pub(crate) program: PathBuf,
     /// Who runs it.
     pub(crate) account: Account,
-    /// The folder of the socket, with the data folder and the log in it.
+    /// The run's folder, with the data folder and the log in it.
     pub(crate) folder: PathBuf,
 }
 
 impl Place {
-    /// The data folder.
+    /// The data folder, also the socket's.
     pub(crate) fn data(&self) -> PathBuf {
-        self.folder.join("data")
+        self.folder.join(DATA)
     }
 
     /// The log.
     pub(crate) fn log(&self) -> PathBuf {
-        self.folder.join("server.log")
+        self.folder.join(LOG)
     }
 
     /// Starts the program with output to the log.
     pub(crate) fn spawn(&self, arguments: &[OsString], stdin: Stdio) -> Result<Child, ServerError> {
         let path = self.log();
-        let log = OpenOptions::new().create(true).append(true).open(&path);
+        let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
         let log = log.map_err(|source| ServerError::io("write", &path, source))?;
         let errors = log.try_clone().map_err(|source| ServerError::io("write", &path, source))?;
         let mut command = self.account.command(&self.program);
@@ -53,7 +55,7 @@ impl Place {
 
     fn arguments(&self, settings: &Settings) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = ["-D".into(), self.data().into()].into();
-        arguments.extend(["-k".into(), self.folder.clone().into()]);
+        arguments.extend(["-k".into(), self.data().into()]);
         arguments.extend(["-p".into(), settings.port().to_string().into()]);
         let listen = format!("listen_addresses={}", settings.listen.join(","));
         arguments.extend(["-c".into(), listen.into()]);
@@ -140,7 +142,7 @@ impl Drop for Postmaster {
 /// `postmaster.pid` stays. The next start in the same folder removes them: so start it and stop it again.
 pub(crate) fn release_shared_memory(place: &Place) {
     let data = place.data();
-    if !data.join("postmaster.pid").exists() {
+    if !PidFile::exists(&data) {
         return;
     }
     let arguments = place.arguments(&Settings::default());

@@ -1,16 +1,19 @@
 //! Ends a server's processes, whoever started them, and nobody else's.
 //!
-//! Every process of a PostgreSQL server works in its data folder (`/proc/PID/cwd`), and no two of our
-//! servers share one. So a process id read from a file is never trusted: what works in the folder
-//! belongs to the server, whatever has become of the number.
+//! Every process of a PostgreSQL server works in its data folder (`/proc/PID/cwd`) as that folder's owner,
+//! and no two of our servers share one. So a process id read from a file is never trusted: what works in
+//! the folder as its owner belongs to the server, whatever has become of the number. A signal goes to a
+//! process that was looked at through a handle (pidfd), so not to another one that got its number.
 
 use std::fs;
-use std::path::Path;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
 use crate::pidfile::PidFile;
 
@@ -72,10 +75,9 @@ fn stop_child(child: &mut Child) -> bool {
 }
 
 fn stop_stranger(data: &Path) {
-    let running = working_in(data);
     let main = PidFile::read(data).and_then(|file| Pid::from_raw(file.pid));
-    if let Some(main) = main.filter(|main| running.contains(main)) {
-        let _ = kill_process(main, Signal::QUIT);
+    if let Some(main) = main.and_then(|main| Worker::find(main, data)) {
+        main.signal(Signal::QUIT);
         poll(STOP_TIMEOUT, || working_in(data).is_empty());
     }
 }
@@ -83,24 +85,57 @@ fn stop_stranger(data: &Path) {
 fn kill_rest(data: &Path) -> bool {
     poll(KILL_TIMEOUT, || {
         let rest = working_in(data);
-        for pid in &rest {
-            let _ = kill_process(*pid, Signal::KILL);
+        for worker in &rest {
+            worker.signal(Signal::KILL);
         }
         rest.is_empty()
     })
 }
 
-/// Finds the processes that work in a folder; those we may not look at are not ours.
-fn working_in(folder: &Path) -> Vec<Pid> {
+/// Finds the processes that work in a folder as its owner; those we may not look at are not ours.
+fn working_in(folder: &Path) -> Vec<Worker> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
     entries
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|pid| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == folder))
         .filter_map(Pid::from_raw)
+        .filter_map(|pid| Worker::find(pid, folder))
         .collect()
+}
+
+/// A process that works in a folder as its owner.
+struct Worker {
+    pid: Pid,
+    /// `None` where the system has no handles for processes.
+    handle: Option<OwnedFd>,
+}
+
+impl Worker {
+    fn find(pid: Pid, folder: &Path) -> Option<Self> {
+        if !works_in(pid, folder) {
+            return None;
+        }
+        let handle = pidfd_open(pid, PidfdFlags::empty()).ok();
+        // Once more: now the handle holds on to the process that is looked at.
+        works_in(pid, folder).then_some(Self { pid, handle })
+    }
+
+    /// Sends a signal. A failure means that the process just ended.
+    fn signal(&self, signal: Signal) {
+        let _ = match &self.handle {
+            Some(handle) => pidfd_send_signal(handle, signal),
+            None => kill_process(self.pid, signal),
+        };
+    }
+}
+
+fn works_in(pid: Pid, folder: &Path) -> bool {
+    let process = PathBuf::from(format!("/proc/{}", pid.as_raw_pid()));
+    let owner = |path: &Path| fs::symlink_metadata(path).map(|meta| meta.uid()).ok();
+    fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == folder)
+        && owner(&process).is_some_and(|uid| owner(folder) == Some(uid))
 }
 
 #[cfg(test)]
@@ -127,6 +162,21 @@ mod tests {
         assert!(matches!(in_theirs.try_wait(), Ok(None)));
         in_theirs.kill().expect("kill");
         in_theirs.wait().expect("wait");
+    }
+
+    #[test]
+    fn somebody_else_in_the_folder_is_left_alone() {
+        if !rustix::process::geteuid().is_root() {
+            return println!("skipped: somebody_else_in_the_folder_is_left_alone: not root");
+        }
+        let top = tempfile::tempdir().expect("folder");
+        let data = top.path().canonicalize().expect("path");
+        let mut admin = Command::new("sleep").arg("100").current_dir(&data).spawn().expect("sleep");
+        std::os::unix::fs::chown(&data, Some(65534), None).expect("chown");
+        assert!(end_server(&data, None));
+        assert!(matches!(admin.try_wait(), Ok(None)), "root's process was killed");
+        admin.kill().expect("kill");
+        admin.wait().expect("wait");
     }
 
     #[test]

@@ -13,8 +13,8 @@ use crate::{ServerError, ServerOptions, access, log, sweep, template};
 /// A running throw-away PostgreSQL; dropping it stops it at once and removes its folder.
 ///
 /// The server runs in a process group of its own, so a Ctrl-C in the terminal reaches the caller alone,
-/// who then drops this value. It lives in a folder of mode 0700 that belongs to the user who runs it: the
-/// caller, or for root `postgres` or `nobody`.
+/// who then drops this value. Its data and its socket lie in a folder of mode 0700 that belongs to the user who
+/// runs it (the caller, or for root `postgres` or `nobody`), which lies in one of the caller's.
 #[derive(Debug)]
 pub struct Server {
     // Dropped in this order: first the processes end, then their folder goes.
@@ -58,8 +58,8 @@ impl Server {
                 folder.path().display()
             ));
         }
-        template::make_data(&binaries, &account, &cache, folder.path(), note)?;
         let place = Place { program, account, folder: folder.path().to_owned() };
+        template::make_data(&binaries, &place, &cache, note)?;
         let tcp = open_tcp(&place, &mut settings)?;
         let Binaries { version, origin, .. } = binaries;
         let postmaster = Postmaster::start(place.clone(), &settings, &version.text)?;
@@ -77,7 +77,7 @@ impl Server {
 
     /// Folder of the Unix socket, mode 0700.
     pub fn socket_dir(&self) -> &Path {
-        self.folder.path()
+        &self.data
     }
 
     /// Port; unless the setting `listen_addresses` was given it only names the socket file.
@@ -139,6 +139,11 @@ impl Server {
     /// The last lines of the server's log, 4 KiB at most.
     pub fn log_tail(&self) -> String {
         log::tail(&self.place.log())
+    }
+
+    /// The server's log; it is gone with the server.
+    pub fn log_path(&self) -> PathBuf {
+        self.place.log()
     }
 
     /// Whether the main process is alive.

@@ -1,62 +1,66 @@
 //! Makes a data folder: a copy of one that `initdb` prepared earlier, which takes a tenth of the time.
 //!
-//! A template is kept per path of the programs, with a stamp of what they are and how `initdb` was
-//! called; another stamp replaces it. It belongs to the caller (for root: to root, closed to all others,
-//! so that what root copies can't be changed by the user who runs servers).
+//! A template is kept per path of the programs, with a stamp of what they are and how `initdb` was called; another
+//! stamp replaces it. The template's folder and its stamp are the caller's; the data in it are of the user who runs
+//! servers and are copied by a process of that user, so that root reads nothing which that user could have swapped.
 
 use std::ffi::OsString;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::ServerError;
 use crate::account::Account;
 use crate::binaries::Binaries;
 use crate::cache::{Cache, lock_file};
-use crate::copy::{copy_tree, visit_tree};
+use crate::folder::{self, DATA};
+use crate::postmaster::Place;
 
 /// How data folders are prepared. UTF8 and the locale C exist everywhere and sort the same everywhere, and
-/// the server's messages are in English. Whoever reaches the socket (in a closed folder) is trusted.
-const INITDB: [&str; 5] =
-    ["--username=postgres", "--encoding=UTF8", "--locale=C", "--auth-local=trust", "--auth-host=reject"];
+/// the server's messages are in English. Whoever reaches the socket (in a closed folder) is trusted; over TCP, which is
+/// off unless it is asked for, any user of this machine may come, and needs a password.
+const INITDB: [&str; 5] = [
+    "--username=postgres",
+    "--encoding=UTF8",
+    "--locale=C",
+    "--auth-local=trust",
+    "--auth-host=scram-sha-256",
+];
 
-/// Makes the data folder `data` (which doesn't exist yet) in `run`, given to the server's user.
+/// Makes the data folder of a place, which doesn't exist yet.
 ///
 /// Without a cache that can be used, `initdb` makes it directly: slower by a second, and nothing is kept.
 pub(crate) fn make_data(
     binaries: &Binaries,
-    account: &Account,
+    place: &Place,
     cache: &Cache,
-    run: &Path,
     note: &mut dyn FnMut(&str),
 ) -> Result<(), ServerError> {
-    let data = run.join("data");
+    let data = place.data();
+    make_folder(&place.account, &data)?;
     // The temporary folder keeps nothing but what was fetched: nobody expects more to stay there.
     let result = if cache.is_temporary && !binaries.fetched {
         Err(None)
     } else {
-        from_template(binaries, account, cache, &data, note).map_err(Some)
+        from_template(binaries, &place.account, cache, &data, note).map_err(Some)
     };
     match result {
-        Ok(()) => {
-            visit_tree(&data, &mut |path| account.give(path)).map_err(given(&data))?;
-            account.give(run).map_err(given(run))
-        }
+        Ok(()) => Ok(()),
+        Err(Some(error @ ServerError::UnsafeCache { .. })) => Err(error),
         // It would be full again; all other troubles may be the cache's.
-        Err(Some(error @ ServerError::NoSpace { .. })) if is_same_disk(&cache.folder, run) => Err(error),
+        Err(Some(error @ ServerError::NoSpace { .. })) if is_same_disk(&cache.folder, &data) => Err(error),
         Err(_) => {
-            let _ = fs::remove_dir_all(&data);
+            folder::remove(&data)?;
+            make_folder(&place.account, &data)?;
             note(&format!("preparing PostgreSQL {} (initdb) …", binaries.version.text));
-            account.give(run).map_err(given(run))?;
-            initdb(binaries, account, &data, false)
+            initdb(binaries, &place.account, &data, false)
         }
     }
 }
 
-/// Makes the error for a failed change of owner.
-fn given(path: &Path) -> impl FnOnce(io::Error) -> ServerError {
-    move |source| ServerError::io("change the owner of", path, source)
+fn make_folder(account: &Account, path: &Path) -> Result<(), ServerError> {
+    account.make_folder(path).map_err(|source| ServerError::io("create the folder", path, source))
 }
 
 fn is_same_disk(one: &Path, other: &Path) -> bool {
@@ -87,7 +91,9 @@ fn from_template(
             make_template(binaries, account, &folder, &template, &stamp)?;
         }
     }
-    copy_tree(&template.join("data"), data).map_err(|source| ServerError::io("write", data, source))
+    let mut copy = account.command(Path::new("cp"));
+    copy.args(["-R", "--"]).arg(template.join(DATA).join(".")).arg(data);
+    Account::run(&mut copy, data, |message| ServerError::io("write", data, io::Error::other(message)))
 }
 
 fn make_template(
@@ -102,7 +108,7 @@ fn make_template(
     let prefix = format!("{}.new-", template.file_name().unwrap_or_default().to_string_lossy());
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes()) {
-            let _ = fs::remove_dir_all(entry.path());
+            let _ = folder::remove(&entry.path());
         }
     }
     let staging = tempfile::Builder::new().prefix(&prefix).tempdir_in(folder);
@@ -111,16 +117,17 @@ fn make_template(
         let path = staging.clone();
         move |source| ServerError::io(action, &path, source)
     };
+    let data = staging.join(DATA);
     let made = account
-        .give(&staging)
-        .map_err(given(&staging))
-        .and_then(|()| initdb(binaries, account, &staging.join("data"), true))
-        .and_then(|()| take_back(&staging, account).map_err(io("change the owner of")))
+        .admit(&staging)
+        .map_err(io("open"))
+        .and_then(|()| make_folder(account, &data))
+        .and_then(|()| initdb(binaries, account, &data, true))
         .and_then(|()| fs::write(staging.join("stamp"), stamp).map_err(io("write")))
-        .and_then(|()| remove_if_there(template).map_err(io("replace")))
+        .and_then(|()| folder::remove(template))
         .and_then(|()| fs::rename(&staging, template).map_err(io("rename")));
     if made.is_err() {
-        let _ = fs::remove_dir_all(&staging);
+        let _ = folder::remove(&staging);
     }
     remove_orphans(folder);
     made
@@ -134,35 +141,16 @@ fn initdb(binaries: &Binaries, account: &Account, data: &Path, lasting: bool) ->
     if !lasting {
         arguments.push("--no-sync".into());
     }
-    let output = account.command(&program).args(&arguments).output();
-    let output = output.map_err(|error| ServerError::io("run", &program, error))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let errors = String::from_utf8_lossy(&output.stderr);
-    if errors.contains("No space left on device") {
-        return Err(ServerError::NoSpace { folder: data.parent().unwrap_or(data).to_owned() });
-    }
-    let message = errors.trim().replace('\n', "; ");
-    let message = if message.is_empty() { output.status.to_string() } else { message };
-    let hint = if message.contains("user does not exist") {
-        " (PostgreSQL needs an entry in /etc/passwd for the user who runs it)"
-    } else {
-        ""
-    };
-    Err(ServerError::Initdb { program, message: format!("{message}{hint}") })
-}
-
-/// Makes a template ours again, closed to all others. The outermost folder first, so that from then on
-/// its former owner can change nothing.
-fn take_back(template: &Path, account: &Account) -> io::Result<()> {
-    fs::set_permissions(template, Permissions::from_mode(0o700))?;
-    if !account.is_other() {
-        return Ok(());
-    }
-    let uid = rustix::process::geteuid().as_raw();
-    let gid = rustix::process::getegid().as_raw();
-    visit_tree(template, &mut |path| lchown(path, Some(uid), Some(gid)))
+    let mut command = account.command(&program);
+    command.args(&arguments);
+    Account::run(&mut command, data.parent().unwrap_or(data), |message| {
+        let hint = if message.contains("user does not exist") {
+            " (PostgreSQL needs an entry in /etc/passwd for the user who runs it)"
+        } else {
+            ""
+        };
+        ServerError::Initdb { program, message: format!("{message}{hint}") }
+    })
 }
 
 /// Removes templates whose programs are gone, as after an upgrade.
@@ -176,16 +164,9 @@ fn remove_orphans(folder: &Path) {
         let unused = !Path::new(program).exists()
             && lock_file(&path.with_extension("lock")).is_ok_and(|lock| lock.try_lock().is_ok());
         if unused {
-            let _ = fs::remove_dir_all(&path);
+            let _ = folder::remove(&path);
             let _ = fs::remove_file(path.with_extension("lock"));
         }
-    }
-}
-
-fn remove_if_there(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
     }
 }
 

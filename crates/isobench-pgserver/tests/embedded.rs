@@ -20,9 +20,10 @@ use rustix::process::{Pid, Signal, getpgid, kill_process};
 
 /// Tells the child what to do.
 const ROLE: &str = "ISOBENCH_PGSERVER_TEST_ROLE";
-/// The child's options: a version, or settings separated by semicolons.
+/// The child's options: a version, settings separated by semicolons, or a folder of programs.
 const VERSION: &str = "ISOBENCH_PGSERVER_TEST_VERSION";
 const SETTINGS: &str = "ISOBENCH_PGSERVER_TEST_SETTINGS";
+const BIN: &str = "ISOBENCH_PGSERVER_TEST_BIN";
 /// An ordinary user that every system has, or at least its number.
 const ORDINARY_USER: u32 = 65534;
 
@@ -32,6 +33,9 @@ const ORDINARY_USER: u32 = 65534;
 #[test]
 fn child() {
     let Ok(role) = std::env::var(ROLE) else { return };
+    if role == "sweep" {
+        return isobench_pgserver::sweep_leftovers();
+    }
     let server = match Server::start(&child_options(), &mut |line| println!("@note={line}")) {
         Ok(server) => server,
         Err(ServerError::Fetch { message, .. }) => return println!("@skipped={message}"),
@@ -45,7 +49,7 @@ fn child() {
         "kill-server" => kill_server(&server),
         other => panic!("no such role: {other}"),
     }
-    let (pid, folder) = (server.pid(), server.socket_dir().to_owned());
+    let (pid, folder) = (server.pid(), run_folder(&server).to_owned());
     server.stop().expect("stops");
     assert!(!is_alive(pid) && !folder.exists(), "the server or its folder remains");
     println!("@stopped=yes");
@@ -56,15 +60,20 @@ fn child_options() -> ServerOptions {
     let settings = variable(SETTINGS).unwrap_or_default();
     let settings = settings.split_terminator(';').filter_map(|setting| setting.split_once('='));
     ServerOptions {
-        bin: None,
+        bin: variable(BIN).map(PathBuf::from),
         version: variable(VERSION).map(|version| version.parse().expect("a version")),
         settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
     }
 }
 
+/// The folder with everything of one run.
+fn run_folder(server: &Server) -> &Path {
+    server.data_dir().parent().expect("a folder around it")
+}
+
 fn tell(server: &Server) {
     println!("@pid={}", server.pid());
-    println!("@folder={}", server.socket_dir().display());
+    println!("@folder={}", run_folder(server).display());
     println!("@port={}", server.port());
     println!("@version={}", server.version());
     println!("@origin={}", server.origin());
@@ -77,6 +86,7 @@ fn check_service(server: &Server) {
     assert!(server.log_tail().contains("ready to accept connections"), "{}", server.log_tail());
     let meta = fs::metadata(server.socket_dir()).expect("the folder");
     assert_eq!(meta.permissions().mode() & 0o777, 0o700, "the socket's folder is open to others");
+    check_owners(server);
     let pid = i32::try_from(server.pid()).ok().and_then(Pid::from_raw).expect("a process id");
     assert_eq!(getpgid(Some(pid)), Ok(pid), "Ctrl-C in the terminal would reach the server");
     let uid = fs::metadata(format!("/proc/{}", server.pid())).expect("the process").uid();
@@ -89,6 +99,28 @@ fn check_service(server: &Server) {
         if let Some(answer) = psql(&server.psql_line(), sql) {
             println!("@answer{index}={answer}");
         }
+    }
+}
+
+/// What is around the data is ours and closed to others; what is in them is the server's.
+fn check_owners(server: &Server) {
+    let us = rustix::process::geteuid().as_raw();
+    let them = fs::metadata(server.data_dir()).expect("the data").uid();
+    let folder = run_folder(server);
+    let mut seen = Vec::new();
+    for (path, mode) in
+        [(folder.to_owned(), 0o027), (folder.join("owner"), 0o077), (server.log_path(), 0o077)]
+    {
+        let meta = fs::symlink_metadata(&path).expect("it is there");
+        assert_eq!((meta.uid(), meta.mode() & mode), (us, 0), "{}", path.display());
+        seen.push(path);
+    }
+    for entry in fs::read_dir(folder).expect("the folder").flatten() {
+        assert!(seen.contains(&entry.path()) || entry.path() == server.data_dir(), "{entry:?}");
+    }
+    for entry in fs::read_dir(server.data_dir()).expect("the data").flatten() {
+        let uid = entry.metadata().expect("metadata").uid();
+        assert_eq!(uid, them, "{} is not the server's own", entry.path().display());
     }
 }
 
@@ -134,7 +166,8 @@ impl Scene {
     fn command(&self, role: &str) -> Command {
         let mut command = Command::new(std::env::current_exe().expect("this program"));
         command.args(["child", "--exact", "--nocapture"]).env(ROLE, role);
-        command.env("TMPDIR", self.temporary.path()).env_remove(VERSION).env_remove(SETTINGS);
+        command.env("TMPDIR", self.temporary.path()).env_remove(VERSION);
+        command.env_remove(SETTINGS).env_remove(BIN);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -374,6 +407,155 @@ fn root_runs_the_server_as_somebody_else() {
     assert_eq!(line("Groups:"), Vec::<String>::new(), "the server keeps root's groups");
     drop(child.stdin.take());
     assert!(child.wait().expect("wait").success());
+    scene.assert_clean();
+}
+
+/// Writes a program that all may run.
+fn write_program(path: &Path, text: &str) {
+    fs::write(path, text).expect("write");
+    fs::set_permissions(path, Permissions::from_mode(0o755)).expect("chmod");
+}
+
+#[test]
+fn a_leftover_that_somebody_else_planted_is_left_alone() {
+    let test = "a_leftover_that_somebody_else_planted_is_left_alone";
+    if !is_root() {
+        return println!("skipped: {test}: not root");
+    }
+    let scene = Scene::new();
+    // What root's sweep would run, and the file it would write to.
+    let secrets = tempfile::tempdir().expect("a folder");
+    let (mark, victim) = (secrets.path().join("mark"), secrets.path().join("victim"));
+    let program = secrets.path().join("postgres");
+    write_program(&program, &format!("#!/bin/sh\ntouch '{}'\n", mark.display()));
+    fs::set_permissions(secrets.path(), Permissions::from_mode(0o777)).expect("chmod");
+    let passwd = fs::read_to_string("/etc/passwd").expect("the users");
+    let servers =
+        passwd.lines().find_map(|line| line.strip_prefix("postgres:x:")?.split(':').next()?.parse().ok());
+    let mut planted = Vec::new();
+    // In one that is root's, others can write; the rest are of the users whom root's servers run as, and of others.
+    for (number, uid) in
+        [Some(0), servers, Some(ORDINARY_USER), Some(4_000_000)].into_iter().flatten().enumerate()
+    {
+        let folder = scene.temporary.path().join(format!("isobench-pg-planted{number}"));
+        fs::create_dir_all(folder.join("data")).expect("create");
+        fs::write(folder.join("owner"), program.as_os_str().as_encoded_bytes()).expect("write");
+        fs::write(folder.join("data/postmaster.pid"), "1\n").expect("write");
+        std::os::unix::fs::symlink(&victim, folder.join("server.log")).expect("link");
+        for path in
+            [folder.join("data/postmaster.pid"), folder.join("owner"), folder.join("data"), folder.clone()]
+        {
+            std::os::unix::fs::chown(&path, Some(uid), None).expect("chown");
+        }
+        fs::set_permissions(&folder, Permissions::from_mode(0o777)).expect("chmod");
+        planted.push(folder);
+    }
+    let said = run(&mut scene.command("serve"));
+    if skips(test, &said) {
+        return;
+    }
+    assert!(!mark.exists(), "a program that somebody else named was run");
+    assert!(!victim.exists(), "root wrote to a file of somebody else's choice");
+    let mut left = scene.leftovers();
+    left.sort();
+    assert_eq!(left, planted);
+}
+
+#[test]
+fn links_planted_while_a_server_starts_are_not_followed() {
+    let test = "links_planted_while_a_server_starts_are_not_followed";
+    let Some(real) = installed_programs() else {
+        return println!("skipped: {test}: there is no pg_config");
+    };
+    if !is_root() {
+        return println!("skipped: {test}: not root");
+    }
+    let scene = Scene::new();
+    let victim = scene.temporary.path().join("victim");
+    fs::write(&victim, "root's own\n").expect("write");
+    fs::set_permissions(&victim, Permissions::from_mode(0o600)).expect("chmod");
+    // The user who runs the servers replaces what it can as soon as it can.
+    let programs = scene.temporary.path().join("bin");
+    fs::create_dir(&programs).expect("create");
+    let plant = format!(
+        "#!/bin/sh\n'{}/initdb' \"$@\" || exit 1\ncd \"$2\" || exit 1\n\
+         for file in pg_hba.conf ../server.log ../owner postmaster.pid; do ln -sf '{}' $file; done\nexit 0\n",
+        real.display(),
+        victim.display()
+    );
+    write_program(&programs.join("initdb"), &plant);
+    write_program(
+        &programs.join("postgres"),
+        &format!("#!/bin/sh\nexec '{}/postgres' \"$@\"\n", real.display()),
+    );
+    let said = run(scene
+        .command("serve")
+        .env(BIN, &programs)
+        .env("ISOBENCH_CACHE", scene.temporary.path().join("cache"))
+        .env(SETTINGS, "listen_addresses=127.0.0.1"));
+    // It can't read what its own configuration leads to.
+    assert!(value(&said, "error").is_some(), "{said}");
+    assert_eq!(fs::read_to_string(&victim).expect("read"), "root's own\n", "a link was followed");
+    assert_eq!(fs::metadata(&victim).expect("metadata").uid(), 0);
+}
+
+/// The folder with the programs of the installed PostgreSQL.
+fn installed_programs() -> Option<PathBuf> {
+    let output = Command::new("pg_config").arg("--bindir").output().ok()?;
+    Some(PathBuf::from(String::from_utf8(output.stdout).ok()?.trim()))
+}
+
+#[test]
+fn what_is_removed_is_removed_with_the_rights_of_its_owner() {
+    let test = "what_is_removed_is_removed_with_the_rights_of_its_owner";
+    if !is_root() {
+        return println!("skipped: {test}: not root");
+    }
+    let scene = Scene::new();
+    let Some((mut killed, said)) = hold(&scene, test) else { return };
+    // As if the server's user had moved there what root alone may remove.
+    let data = PathBuf::from(value(&said, "folder").expect("a folder")).join("data");
+    let moved = data.join("moved");
+    fs::create_dir(&moved).expect("create");
+    fs::write(moved.join("file"), "root's own").expect("write");
+    killed.kill().expect("SIGKILL");
+    killed.wait().expect("wait");
+    run(&mut scene.command("sweep"));
+    assert!(!is_alive(pid(&said)), "the killed run's server still runs");
+    assert!(!data.join("base").exists(), "nothing was removed");
+    assert_eq!(fs::read_to_string(moved.join("file")).expect("read"), "root's own");
+    fs::remove_dir_all(&moved).expect("remove");
+    run(&mut scene.command("sweep"));
+    scene.assert_clean();
+}
+
+#[test]
+fn without_free_file_descriptors_nothing_is_fetched() {
+    if installed_programs().is_none() {
+        return println!("skipped: without_free_file_descriptors_nothing_is_fetched: there is no pg_config");
+    }
+    let scene = Scene::new();
+    let mut failed = 0;
+    for limit in 4..=12 {
+        let child = scene.command("serve");
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\"")]).arg(child.get_program());
+        command.args(child.get_args());
+        for (name, value) in child.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let said = text(&command.stdin(Stdio::null()).output().expect("a shell"));
+        assert!(
+            !said.contains("fetching PostgreSQL") && said.len() < 20_000,
+            "with {limit} files: {said:.20000}"
+        );
+        failed += usize::from(value(&said, "error").is_some());
+    }
+    assert!(failed > 0, "the limit was never felt; else this tests nothing");
+    run(&mut scene.command("sweep"));
     scene.assert_clean();
 }
 

@@ -40,13 +40,14 @@ mod socket;
 mod sqlstate;
 mod startup;
 mod tls;
+mod visible;
 
 pub use backend::TransactionStatus;
 pub use cancel::CancelToken;
 pub use config::{
-    Address, ChannelBinding, ConfigError, ConnectOptions, Env, Given, Host, Keepalives, Secret, SslCertMode,
-    SslMode, SslNegotiation, TargetSessionAttrs, TlsOptions, TlsRoots, TlsVersion, account_name,
-    is_connection_string, parse_connection_string, process_environment,
+    Address, ChannelBinding, Concealed, ConfigError, ConnectOptions, Env, Given, Host, Keepalives, Secret,
+    SslCertMode, SslMode, SslNegotiation, TargetSessionAttrs, TlsOptions, TlsRoots, TlsVersion, account_name,
+    is_connection_string, parse_connection_string, process_environment, shown,
 };
 pub use connect::{ConnectError, ConnectProblem, Established, FailedAttempt, connect};
 pub use connection::{Completed, Connection, Rows};
@@ -59,3 +60,4 @@ pub use socket::Socket;
 pub use sqlstate::SqlState;
 pub use startup::{Session, Startup, StartupError, StartupProgress};
 pub use tls::{Protection, TlsStream};
+pub use visible::{cut, visible};

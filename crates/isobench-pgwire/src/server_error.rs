@@ -4,11 +4,11 @@ mod excerpt;
 
 use std::fmt::{self, Write as _};
 
-use crate::SqlState;
+use crate::{SqlState, cut};
 
 /// An ErrorResponse or NoticeResponse with all its fields.
 ///
-/// `Display` is one line, severity and message. Source: PostgreSQL: Protocol, Error and Notice Message Fields.
+/// `Display` is one line, severity and message, cut where they are long. Source: PostgreSQL: Protocol, Error and Notice Message Fields.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ServerError {
     /// `ERROR`, `FATAL`, `WARNING` …, in the language of the server's messages.
@@ -88,7 +88,7 @@ impl ServerError {
     /// The whole text that libpq shows by default: severity and message, then LINE, DETAIL, HINT, QUERY and CONTEXT.
     ///
     /// LINE, the place in the query, needs the text of the query, which the server doesn't send back. CONTEXT is shown for
-    /// errors only, as libpq does unless asked otherwise.
+    /// errors only, as libpq does unless asked otherwise. Long parts are cut.
     pub fn report(&self, sql: Option<&str>) -> String {
         let place = match (self.position, self.internal_position, &self.internal_query) {
             (Some(position), ..) => sql.and_then(|sql| excerpt::excerpt(sql, position)),
@@ -111,7 +111,7 @@ impl ServerError {
         ];
         for (name, part) in parts {
             if let Some(part) = part {
-                let _ = write!(text, "\n{name}:  {part}");
+                let _ = write!(text, "\n{name}:  {}", cut(part));
             }
         }
         text
@@ -132,7 +132,7 @@ impl ServerError {
 
 impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:  {}", self.severity, self.message)
+        write!(f, "{}:  {}", cut(&self.severity), cut(&self.message))
     }
 }
 

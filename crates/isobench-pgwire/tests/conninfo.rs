@@ -128,6 +128,23 @@ fn in_libpq_form(parsed: &Result<Vec<(&'static str, String)>, String>) -> String
     }
 }
 
+/// Puts into our message what libpq quotes where we don't, because it may be a piece of a password.
+fn elided_like(
+    ours: Result<Vec<(&'static str, String)>, String>,
+    theirs: &str,
+) -> Result<Vec<(&'static str, String)>, String> {
+    ours.map_err(|message| {
+        let Some((before, after)) = message.split_once('…') else { return message };
+        let hex = theirs.strip_prefix("error\t").unwrap_or_default();
+        let digits: Vec<char> = hex.chars().collect();
+        let bytes =
+            digits.chunks(2).filter_map(|pair| u8::from_str_radix(&pair.iter().collect::<String>(), 16).ok());
+        let theirs = String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned();
+        let quoted = theirs.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+        format!("{before}{}{after}", quoted.unwrap_or("…"))
+    })
+}
+
 #[test]
 fn libpq_agrees() {
     let golden = std::fs::read_to_string(golden_path()).expect("the golden file is there");
@@ -181,8 +198,8 @@ fn libpq_agrees() {
         Err(reason) => isobench_testkit::installed::skip("libpq_agrees", &reason),
         Ok(answers) => {
             for (input, theirs) in inputs.iter().zip(&answers) {
-                let ours = in_libpq_form(&ours(input));
-                assert_eq!(&ours, theirs, "{input:?}");
+                let ours = ours(input);
+                assert_eq!(&in_libpq_form(&elided_like(ours, theirs)), theirs, "{input:?}");
             }
         }
     }

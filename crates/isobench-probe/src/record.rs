@@ -1,6 +1,6 @@
 //! What each step of a run did, collected from its events: what the judgement rests on.
 
-use isobench_pgwire::ServerError;
+use isobench_pgwire::{ServerError, cut};
 
 use crate::event::{Event, Table};
 
@@ -96,7 +96,8 @@ impl StepRecord {
             Event::Rows(table) => self.tables.push(table.clone()),
             Event::Command(tag) => self.tags.push(tag.clone()),
             Event::Error(error) => {
-                self.error.get_or_insert_with(|| error.clone());
+                let cut = || ServerError { message: cut(&error.message).into_owned(), ..error.clone() };
+                self.error.get_or_insert_with(cut);
             }
             Event::Lost(_) => self.lost = true,
             _ => {}

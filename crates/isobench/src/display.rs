@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use isobench_pgbench::fit;
 use isobench_runner::Progress;
 use terminal_size::terminal_size_of;
 
@@ -268,7 +269,7 @@ impl Screen {
         }
         let (width, height) = size();
         let lines = self.lines(height);
-        write(&self.painter.paint_below(text, &lines, width));
+        write(&self.painter.paint_below(&fit(text), &lines, width));
     }
 
     fn close(&mut self) {

@@ -33,6 +33,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
+use isobench_pgbench::fit;
 
 use crate::failure::Failure;
 use crate::options::{Command, Options};
@@ -87,7 +88,13 @@ fn as_pgbench(words: &[OsString]) -> Option<Vec<OsString>> {
 
 /// Help and version go to standard output with status 0; a wrong option gets status 1, as in pgbench.
 fn usage(error: &clap::Error) -> ExitCode {
-    // Nothing can be done about a terminal that has gone away.
-    let _ = error.print();
+    let plain = error.to_string();
+    if error.use_stderr() && fit(&plain) != plain {
+        // It quotes what is not to be shown.
+        eprint!("{}", fit(&plain));
+    } else {
+        // Nothing can be done about a terminal that has gone away.
+        let _ = error.print();
+    }
     if error.use_stderr() { Failure::USAGE } else { ExitCode::SUCCESS }
 }

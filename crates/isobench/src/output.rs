@@ -1,11 +1,13 @@
 //! Files, and standard output and standard error, which may be pipes that somebody closes: `isobench compare | head` is no panic.
 //!
 //! Standard output is where results go, so failing to write there is an error. Standard error is for people; if nobody
-//! reads it, the run goes on.
+//! reads it, the run goes on. Whatever goes out here is fit for a terminal: no control characters of a server's, no password.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
+
+use isobench_pgbench::fit;
 
 use crate::failure::{Failure, Outcome};
 
@@ -16,7 +18,7 @@ use crate::failure::{Failure, Outcome};
 pub fn print(text: &str) -> Outcome {
     let mut stdout = io::stdout().lock();
     stdout
-        .write_all(text.as_bytes())
+        .write_all(fit(text).as_bytes())
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::Output(format!("could not write to standard output: {error}")))
 }
@@ -26,6 +28,7 @@ pub fn print(text: &str) -> Outcome {
 /// # Errors
 /// It can't be written; the message names it.
 pub fn save(path: &Path, text: &str) -> Outcome {
+    let text = &fit(text);
     let shown = path.display();
     let failure = |error: io::Error| {
         Failure::Output(format!("could not write \"{shown}\": {error}; the results above are not saved"))
@@ -52,7 +55,7 @@ pub fn shown(path: &Path) -> String {
     if is_stream(path) { "standard input".to_owned() } else { format!("\"{}\"", path.display()) }
 }
 
-/// Like the standard library's macro of this name, but doesn't panic if standard error is closed.
+/// Like the standard library's macro of this name, but doesn't panic if standard error is closed. Only for words of our own.
 macro_rules! eprint {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -61,11 +64,12 @@ macro_rules! eprint {
     }};
 }
 
-/// Like the standard library's macro of this name, but doesn't panic if standard error is closed.
+/// Like the standard library's macro of this name, but doesn't panic if standard error is closed, and shows nothing that a
+/// terminal would obey.
 macro_rules! eprintln {
     ($($text:tt)*) => {{
         use std::io::Write as _;
         // There is nobody left to be told.
-        let _ = writeln!(std::io::stderr(), $($text)*);
+        let _ = writeln!(std::io::stderr(), "{}", isobench_pgbench::fit(&format!($($text)*)));
     }};
 }

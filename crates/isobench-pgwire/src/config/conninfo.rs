@@ -3,6 +3,7 @@
 //! Source: PostgreSQL: libpq, Keyword/Value Connection Strings.
 
 use super::ConfigError;
+use super::error::ELIDED;
 use super::values::Values;
 
 /// Parses a connection string of keywords and values.
@@ -13,11 +14,16 @@ pub(super) fn parse(text: &str) -> Result<Values, ConfigError> {
         let end = rest.find(|c: char| c == '=' || is_blank(c)).unwrap_or(rest.len());
         let (keyword, after) = rest.split_at(end);
         let Some(after) = after.trim_start_matches(is_blank).strip_prefix('=') else {
+            let keyword = if values.have_secret() { ELIDED } else { keyword };
             let message = format!("missing \"=\" after \"{keyword}\" in connection info string");
             return Err(ConfigError::Syntax(message));
         };
         let (value, after) = value(after.trim_start_matches(is_blank))?;
-        values.set(keyword, value)?;
+        let hide = values.have_secret();
+        values.set(keyword, value).map_err(|error| match error {
+            ConfigError::UnknownOption(_) if hide => ConfigError::UnknownOption(ELIDED.to_owned()),
+            error => error,
+        })?;
         rest = after.trim_start_matches(is_blank);
     }
     Ok(values)

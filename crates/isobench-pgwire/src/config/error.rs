@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-/// Connection options that can't be used.
+/// What messages quote instead of a piece of a connection string that may be a piece of its password.
+pub(super) const ELIDED: &str = "…";
+
+/// Connection options that can't be used, in libpq's words; but no piece of a password is quoted.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ConfigError {
     /// A keyword that libpq doesn't know either.
@@ -25,6 +28,16 @@ pub enum ConfigError {
         /// Its value.
         value: String,
     },
+    /// A part of a URI is out of place, most likely because a character of the password isn't encoded.
+    #[error(
+        "the URI's {0} can't be right; write @, / and other special characters of a password percent-encoded (@ as %40, / as %2F)"
+    )]
+    NotEncoded(&'static str),
+    /// The value of another option has a password in it, which would be shown and sent as that option.
+    #[error(
+        "the value of connection option \"{0}\" has a password in it; give the password as an option of its own (an empty value is written '')"
+    )]
+    PasswordInside(&'static str),
     /// The service isn't in any service file.
     #[error("definition of service \"{0}\" not found")]
     NoService(String),

@@ -2,7 +2,8 @@
 //!
 //! Source: PostgreSQL: libpq, Parameter Key Words, Environment Variables.
 
-use super::ConfigError;
+use super::error::ELIDED;
+use super::{ConfigError, shown};
 
 /// One connection option.
 #[derive(Debug)]
@@ -107,6 +108,7 @@ impl Keyword {
                 Err(ConfigError::InvalidValue(format!("invalid {} value: \"{value}\"", self.name)))
             }
             Choice(..) | NotSupported => {
+                let value = if shown::is_secret(self.name) { ELIDED } else { value };
                 Err(ConfigError::NotSupported { option: self.name, value: value.to_owned() })
             }
         }

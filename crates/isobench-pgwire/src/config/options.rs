@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Secret, TlsOptions};
+use super::{Secret, TlsOptions, shown};
 use crate::patience::Patience;
 
 /// Everything that is needed to open a connection.
@@ -193,7 +193,7 @@ impl ConnectOptions {
     /// Where this leads to, for people: `host:port/db as user`, without the password.
     pub fn describe(&self) -> String {
         let hosts: Vec<String> = self.hosts.iter().map(Host::describe).collect();
-        format!("{}/{} as {}", hosts.join(","), self.dbname, self.user)
+        format!("{}/{} as {}", hosts.join(","), shown(&self.dbname), self.user)
     }
 
     /// The same with this host alone.

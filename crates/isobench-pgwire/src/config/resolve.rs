@@ -8,7 +8,7 @@ use super::passfile::PasswordFile;
 use super::values::{Values, integer};
 use super::{
     ConfigError, ConnectOptions, Host, Keepalives, Secret, SslMode, TargetSessionAttrs, account, conninfo,
-    keywords, service, tls, uri,
+    keywords, service, shown, tls, uri,
 };
 
 /// The port of a server unless told otherwise.
@@ -67,7 +67,7 @@ pub fn parse_connection_string(text: &str) -> Result<Vec<(&'static str, String)>
     Ok(values.iter().map(|(name, value)| (name, value.to_owned())).collect())
 }
 
-fn parse(text: &str) -> Result<Values, ConfigError> {
+pub(super) fn parse(text: &str) -> Result<Values, ConfigError> {
     if uri::is_uri(text) { uri::parse(text) } else { conninfo::parse(text) }
 }
 
@@ -82,6 +82,9 @@ impl ConnectOptions {
     pub fn resolve(given: &Given, env: Env<'_>) -> Result<Self, ConfigError> {
         let values = collect(given, env)?;
         for (name, value) in values.iter() {
+            if !shown::is_secret(name) && shown::holds_secret(value) {
+                return Err(ConfigError::PasswordInside(name));
+            }
             if let Some(keyword) = keywords::find(name) {
                 keyword.check(value)?;
             }
@@ -151,7 +154,11 @@ fn collect(given: &Given, env: Env<'_>) -> Result<Values, ConfigError> {
     }
     let string = given.connection_string(env);
     if let Some(text) = &string {
-        values.override_by(parse(text)?);
+        let parsed = parse(text)?;
+        if let Some(name) = uri::misplaced(text) {
+            return Err(ConfigError::NotEncoded(name));
+        }
+        values.override_by(parsed);
     }
     service::apply(&mut values, env)?;
     for keyword in keywords::KEYWORDS {

@@ -2,8 +2,9 @@
 //!
 //! Source: PostgreSQL: libpq, Connection URIs.
 
-use super::ConfigError;
+use super::error::ELIDED;
 use super::values::Values;
+use super::{ConfigError, shown};
 
 /// The two schemes.
 const SCHEMES: [&str; 2] = ["postgresql://", "postgres://"];
@@ -30,6 +31,21 @@ pub(super) fn parse(uri: &str) -> Result<Values, ConfigError> {
         parameters(query, &mut values)?;
     }
     Ok(values)
+}
+
+/// The option of a URI that has got a part of what most likely is the password, whose `@` or `/` isn't encoded.
+pub(super) fn misplaced(uri: &str) -> Option<&'static str> {
+    let rest = SCHEMES.iter().find_map(|scheme| uri.strip_prefix(scheme))?;
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let hosts = authority.split_once('@').map_or("", |(_, hosts)| hosts);
+    // The name of a socket in the abstract namespace begins with an `@`.
+    let hosts = hosts.strip_prefix('@').unwrap_or(hosts).split('?').next().unwrap_or_default();
+    let path = path.split('?').next().unwrap_or_default();
+    if hosts.contains('@') {
+        Some("host")
+    } else {
+        (authority.contains(':') && path.contains('@')).then_some("database")
+    }
 }
 
 /// Reads `user:password@`, if there is one before the first `/`.
@@ -74,24 +90,26 @@ fn hosts<'a>(uri: &str, mut rest: &'a str, values: &mut Values) -> Result<&'a st
 /// Reads one host, in brackets if it is an IPv6 address.
 fn host<'a>(uri: &str, rest: &'a str) -> Result<(&'a str, &'a str), ConfigError> {
     let syntax = |message: String| Err(ConfigError::Syntax(message));
+    // Where there may be a password, before or after.
+    let quoted = if uri.contains(['@', '?']) { ELIDED } else { uri };
     let Some(inside) = rest.strip_prefix('[') else {
         let end = rest.find([':', '/', '?', ',']).unwrap_or(rest.len());
         return Ok(rest.split_at(end));
     };
     let Some((address, after)) = inside.split_once(']') else {
         return syntax(format!(
-            "end of string reached when looking for matching \"]\" in IPv6 host address in URI: \"{uri}\""
+            "end of string reached when looking for matching \"]\" in IPv6 host address in URI: \"{quoted}\""
         ));
     };
     if address.is_empty() {
-        return syntax(format!("IPv6 host address may not be empty in URI: \"{uri}\""));
+        return syntax(format!("IPv6 host address may not be empty in URI: \"{quoted}\""));
     }
     match after.chars().next() {
         None | Some(':' | '/' | '?' | ',') => Ok((address, after)),
         Some(c) => {
             let position = uri.len() - after.len() + 1;
             syntax(format!(
-                "unexpected character \"{c}\" at position {position} in URI (expected \":\" or \"/\"): \"{uri}\""
+                "unexpected character \"{c}\" at position {position} in URI (expected \":\" or \"/\"): \"{quoted}\""
             ))
         }
     }
@@ -104,20 +122,25 @@ fn parameters(query: &str, values: &mut Values) -> Result<(), ConfigError> {
         let (pair, after) = rest.split_once('&').unwrap_or((rest, ""));
         rest = after;
         let Some((name, value)) = pair.split_once('=') else {
+            let pair = if values.have_secret() { ELIDED } else { pair };
             let message = format!("missing key/value separator \"=\" in URI query parameter: \"{pair}\"");
             return Err(ConfigError::Syntax(message));
         };
         if value.contains('=') {
+            let name = if values.have_secret() { ELIDED } else { name };
             let message = format!("extra key/value separator \"=\" in URI query parameter: \"{name}\"");
             return Err(ConfigError::Syntax(message));
         }
-        let (name, value) = (decode(name)?, decode(value)?);
+        let hide = values.have_secret();
+        let name = decode(name, hide)?;
+        let value = decode(value, hide || shown::is_secret(&name))?;
         // JDBC's name for it.
         let (name, value) = match (name.as_str(), value.as_str()) {
             ("ssl", "true") => ("sslmode".to_owned(), "require".to_owned()),
             _ => (name, value),
         };
         values.set(&name, value).map_err(|error| match error {
+            ConfigError::UnknownOption(_) if hide => ConfigError::UnknownUriParameter(ELIDED.to_owned()),
             ConfigError::UnknownOption(name) => ConfigError::UnknownUriParameter(name),
             error => error,
         })?;
@@ -127,11 +150,17 @@ fn parameters(query: &str, values: &mut Values) -> Result<(), ConfigError> {
 
 /// Sets an option from a part of the URI, unless that part is empty.
 fn set(values: &mut Values, name: &str, encoded: &str) -> Result<(), ConfigError> {
-    if encoded.is_empty() { Ok(()) } else { values.set(name, decode(encoded)?) }
+    if encoded.is_empty() {
+        return Ok(());
+    }
+    // What follows the colon, or stands before an `@`, may be a password that isn't encoded as it should be.
+    let hide = shown::is_secret(name) || name == "port" || encoded.contains('@');
+    values.set(name, decode(encoded, hide)?)
 }
 
-/// Resolves percent-encoding.
-fn decode(encoded: &str) -> Result<String, ConfigError> {
+/// Resolves percent-encoding. Errors quote the text, unless it is to be hidden.
+fn decode(encoded: &str, hide: bool) -> Result<String, ConfigError> {
+    let quoted = if hide { ELIDED } else { encoded };
     let mut bytes = Vec::with_capacity(encoded.len());
     let mut rest = encoded.bytes();
     while let Some(byte) = rest.next() {
@@ -142,16 +171,16 @@ fn decode(encoded: &str) -> Result<String, ConfigError> {
         let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16));
         match (digit(), digit()) {
             (Some(0), Some(0)) => {
-                let message = format!("forbidden value %00 in percent-encoded value: \"{encoded}\"");
+                let message = format!("forbidden value %00 in percent-encoded value: \"{quoted}\"");
                 return Err(ConfigError::Syntax(message));
             }
             // Two hexadecimal digits fit into a byte.
             (Some(high), Some(low)) => bytes.extend(u8::try_from(high * 16 + low)),
             _ => {
-                return Err(ConfigError::Syntax(format!("invalid percent-encoded token: \"{encoded}\"")));
+                return Err(ConfigError::Syntax(format!("invalid percent-encoded token: \"{quoted}\"")));
             }
         }
     }
     String::from_utf8(bytes)
-        .map_err(|_| ConfigError::Syntax(format!("the percent-encoded value is not UTF-8: \"{encoded}\"")))
+        .map_err(|_| ConfigError::Syntax(format!("the percent-encoded value is not UTF-8: \"{quoted}\"")))
 }

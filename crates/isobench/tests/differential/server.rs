@@ -226,7 +226,7 @@ impl Site {
     }
 
     fn log_file(&self) -> PathBuf {
-        self.server.socket_dir().join("server.log")
+        self.server.log_path()
     }
 }
 

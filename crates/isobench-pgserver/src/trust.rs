@@ -1,0 +1,232 @@
+//! Which places nobody else can change: only there files are made, and found again, by name.
+//!
+//! Someone who may write in a folder can replace what lies in it, also by a link, between any two steps of ours. A
+//! place is safe if that is true of no folder on the way to it, links on the way included.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+/// Bits of a mode that let group and others write.
+const WRITABLE: u32 = 0o022;
+/// Bits of a mode that let group and others pass through a folder.
+const PASSABLE: u32 = 0o011;
+/// Bit of a mode that keeps users from replacing each other's files in a folder that all may write.
+const STICKY: u32 = 0o1000;
+/// Links followed before a path is taken for a circle (as Linux does).
+const MOST_LINKS: usize = 40;
+
+/// Why a place isn't used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refused {
+    /// Others could change what is there; the text says who or where.
+    #[error("{0}")]
+    Unsafe(String),
+    /// It can't be looked at; mostly it isn't there.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl From<Refused> for io::Error {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Unsafe(text) => Self::other(text),
+            Refused::Io(error) => error,
+        }
+    }
+}
+
+/// Resolves the path of a folder that exists and that nobody else can replace; files in it may be others' (`/tmp`).
+pub(crate) fn safe_place(path: &Path) -> Result<PathBuf, Refused> {
+    walk(path).map(|way| way.real)
+}
+
+/// Resolves the path of a folder that exists and whose entries nobody else can make, remove or replace.
+pub(crate) fn safe_folder(path: &Path) -> Result<PathBuf, Refused> {
+    let way = walk(path)?;
+    let closed = way.private || is_closed(&fs::symlink_metadata(&way.real)?);
+    if closed { Ok(way.real) } else { Err(writable(&way.real)) }
+}
+
+/// A way that was found to be safe.
+struct Way {
+    /// Where it has led so far.
+    real: PathBuf,
+    /// Whether a folder on it lets nobody else pass, so that the modes below don't matter.
+    private: bool,
+}
+
+impl Way {
+    fn start() -> Self {
+        Self { real: PathBuf::from("/"), private: false }
+    }
+
+    /// Checks what is at `next`, a folder or link in the folder reached.
+    fn check(&self, next: &Path) -> Result<Metadata, Refused> {
+        let meta = fs::symlink_metadata(next)?;
+        if !is_trusted(meta.uid())? {
+            let text = format!("{} belongs to another user (number {})", next.display(), meta.uid());
+            return Err(Refused::Unsafe(text));
+        }
+        let replaceable = !self.private && meta.is_dir() && !is_closed(&meta) && meta.mode() & STICKY == 0;
+        if replaceable { Err(writable(next)) } else { Ok(meta) }
+    }
+}
+
+fn walk(path: &Path) -> Result<Way, Refused> {
+    let mut way = Way::start();
+    let mut rest = components(&std::path::absolute(path)?);
+    let mut links = 0;
+    way.check(Path::new("/"))?;
+    while let Some(name) = rest.pop_front() {
+        // From the start again after a link or `..`, since a private folder may be left by it.
+        let mut again = |target: &Path| {
+            let mut names = components(target);
+            names.append(&mut rest);
+            (Way::start(), names)
+        };
+        let next = way.real.join(&name);
+        if name == ".." {
+            (way, rest) = again(way.real.parent().unwrap_or(Path::new("/")));
+            continue;
+        }
+        let meta = way.check(&next)?;
+        if meta.is_symlink() {
+            links += 1;
+            if links > MOST_LINKS {
+                return Err(Refused::Unsafe(format!("{} leads through too many links", path.display())));
+            }
+            (way, rest) = again(&way.real.join(fs::read_link(&next)?));
+            continue;
+        }
+        way.private |= meta.mode() & PASSABLE == 0;
+        way.real = next;
+    }
+    Ok(way)
+}
+
+/// Whether a folder (not a link to one) is the caller's and nobody else can write in it.
+pub(crate) fn is_own_folder(meta: &Metadata) -> bool {
+    meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw() && is_closed(meta)
+}
+
+/// The names on an absolute path.
+fn components(path: &Path) -> VecDeque<OsString> {
+    path.components().skip(1).map(|part| part.as_os_str().to_owned()).collect()
+}
+
+fn is_closed(meta: &Metadata) -> bool {
+    meta.mode() & WRITABLE == 0
+}
+
+/// Whether a user can do anything here anyway: the caller, root, and the owner of `/`, who is root under another number
+/// in some containers.
+fn is_trusted(uid: u32) -> io::Result<bool> {
+    Ok(uid == 0 || uid == rustix::process::geteuid().as_raw() || uid == fs::symlink_metadata("/")?.uid())
+}
+
+fn writable(path: &Path) -> Refused {
+    Refused::Unsafe(format!("other users can write in {}", path.display()))
+}
+
+/// Opens a file that another user may have put there: only a plain one, without following a link or waiting for a pipe.
+/// The folder that it is in must be a safe place.
+pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no plain file")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+
+    fn top() -> tempfile::TempDir {
+        let top = tempfile::tempdir().expect("a folder");
+        // Not closed to others, because what they can't reach is safe.
+        fs::create_dir_all(top.path().join("a/b")).expect("create");
+        for folder in ["", "a", "a/b"] {
+            mode(&top.path().join(folder), 0o755);
+        }
+        top
+    }
+
+    fn mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, Permissions::from_mode(mode)).expect("chmod");
+    }
+
+    fn refusal(result: Result<PathBuf, Refused>) -> String {
+        result.expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn a_folder_that_others_can_write_is_unsafe_and_so_is_what_lies_below() {
+        let top = top();
+        let (a, b) = (top.path().join("a"), top.path().join("a/b"));
+        let real = fs::canonicalize(&b).expect("path");
+        assert_eq!(safe_folder(&b).expect("safe"), real);
+        for open in [0o777, 0o775, 0o757] {
+            mode(&a, open);
+            for unsafe_ in [safe_place(&b), safe_folder(&b), safe_folder(&a), safe_place(&a)] {
+                assert!(refusal(unsafe_).contains("other users can write in"), "{open:o}");
+            }
+        }
+        // As /tmp: what is ours in it stays ours, but others may put theirs beside it.
+        mode(&a, 0o1777);
+        assert_eq!(safe_folder(&b).expect("safe"), real);
+        assert!(safe_place(&a).is_ok());
+        assert!(refusal(safe_folder(&a)).contains("other users can write in"));
+    }
+
+    #[test]
+    fn below_a_folder_that_nobody_else_can_enter_all_is_safe() {
+        let top = top();
+        mode(&top.path().join("a/b"), 0o777);
+        mode(&top.path().join("a"), 0o700);
+        assert!(safe_folder(&top.path().join("a/b")).is_ok());
+        assert!(safe_folder(&top.path().join("a/b/../../a/b")).is_ok());
+        symlink("../c", top.path().join("a/out")).expect("link");
+        fs::create_dir(top.path().join("c")).expect("create");
+        mode(&top.path().join("c"), 0o777);
+        // The temporary folder of this test is one of those, too.
+        mode(top.path(), 0o755);
+        assert!(refusal(safe_folder(&top.path().join("a/out"))).contains("other users can write in"));
+        assert!(refusal(safe_folder(&top.path().join("a/../c"))).contains("other users can write in"));
+    }
+
+    #[test]
+    fn links_are_followed_where_nobody_else_can_turn_them() {
+        let top = top();
+        let (a, real) = (top.path().join("a"), fs::canonicalize(top.path().join("a/b")).expect("path"));
+        symlink("a/b", top.path().join("relative")).expect("link");
+        symlink(&a, top.path().join("absolute")).expect("link");
+        symlink("circle", top.path().join("circle")).expect("link");
+        assert_eq!(safe_folder(&top.path().join("relative")).expect("safe"), real);
+        assert_eq!(safe_folder(&top.path().join("absolute/b/../b")).expect("safe"), real);
+        assert!(refusal(safe_folder(&top.path().join("circle"))).contains("too many links"));
+        mode(&a, 0o777);
+        assert!(refusal(safe_folder(&top.path().join("absolute/b"))).contains("can write in"));
+        assert!(safe_folder(&top.path().join("missing")).is_err());
+    }
+
+    #[test]
+    fn what_belongs_to_another_user_is_unsafe() {
+        if !rustix::process::geteuid().is_root() {
+            return println!("skipped: what_belongs_to_another_user_is_unsafe: not root");
+        }
+        let top = top();
+        symlink("a", top.path().join("link")).expect("link");
+        lchown(top.path().join("link"), Some(65534), Some(65534)).expect("chown");
+        assert!(refusal(safe_folder(&top.path().join("link"))).contains("belongs to another user"));
+        lchown(top.path().join("a"), Some(65534), Some(65534)).expect("chown");
+        assert!(refusal(safe_folder(&top.path().join("a/b"))).contains("belongs to another user"));
+        assert!(!is_own_folder(&fs::metadata(top.path().join("a")).expect("metadata")));
+    }
+}

@@ -1,0 +1,69 @@
+//! Texts of a server, made fit to be shown: nothing that a terminal would obey, and not without end.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// The most characters of one text that are shown.
+const LONGEST: usize = 8_000;
+
+/// A text in which a terminal finds nothing to obey: control characters are written as JSON writes them (`\\u001b`), but for
+/// line feeds, tabs, and carriage returns before a line feed.
+///
+/// In a JSON document that changes nothing but the spelling, as all of it is text there.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let mut rest = text;
+    let mut seen = String::new();
+    while let Some((at, control)) = rest.char_indices().find(|(at, c)| is_obeyed(*c, &rest[*at..])) {
+        seen.push_str(&rest[..at]);
+        // Writing to a String can't fail.
+        let _ = write!(seen, "\\u{:04x}", u32::from(control));
+        rest = &rest[at + control.len_utf8()..];
+    }
+    if seen.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(seen + rest) }
+}
+
+/// Whether a terminal may do something unexpected at a character with which a text goes on.
+fn is_obeyed(c: char, from_it: &str) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t') && !from_it.starts_with("\r\n")
+}
+
+/// The beginning of a long text, and how much is missing; any other text as it is.
+pub fn cut(text: &str) -> Cow<'_, str> {
+    // No text has more characters than bytes.
+    if text.len() <= LONGEST {
+        return Cow::Borrowed(text);
+    }
+    match text.char_indices().nth(LONGEST) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => {
+            let missing = text[end..].chars().count();
+            Cow::Owned(format!("{}… ({missing} more characters)", &text[..end]))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_written_out() {
+        for (text, expected) in [
+            ("", ""),
+            ("ordinary\n\ttext, änd ünicode 日本\r\n", "ordinary\n\ttext, änd ünicode 日本\r\n"),
+            ("\u{1b}]0;title\u{7}", "\\u001b]0;title\\u0007"),
+            ("hidden\rshown", "hidden\\u000dshown"),
+            ("\u{9b}31m \u{7f} \0", "\\u009b31m \\u007f \\u0000"),
+            ("\r\r\n", "\\u000d\r\n"),
+        ] {
+            assert_eq!(visible(text), expected);
+        }
+    }
+
+    #[test]
+    fn long_texts_are_cut_and_say_so() {
+        let long = "ü".repeat(LONGEST);
+        assert_eq!(cut(&long), long);
+        assert_eq!(cut(&format!("{long}abc")), format!("{long}… (3 more characters)"));
+    }
+}
