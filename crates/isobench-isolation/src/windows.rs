@@ -49,7 +49,7 @@ struct Together {
 impl Together {
     fn add(&mut self, window: &History, report: Report) {
         if self.windows == 0 {
-            self.kept = History::new(window.tables().to_vec());
+            self.kept = window.blank();
         }
         self.windows += 1;
         self.examined = sum(self.examined, report.examined);
