@@ -119,9 +119,17 @@ fn initial_values_are_stated() {
     }
 }
 
+/// Each text is refused with a message that has this in it.
+fn refused(cases: &[(Notation, &str, &str)]) {
+    for (notation, text, message) in cases {
+        let error = read(*notation, text.as_bytes()).expect_err(text).to_string();
+        assert!(error.contains(message), "{text}\n{error}\n{message}");
+    }
+}
+
 #[test]
 fn what_is_wrong_is_said_with_its_line() {
-    let cases: [(Notation, &str, &str); 38] = [
+    refused(&[
         (Notation::Edn, "\n{:type :ok, :value [[:cas 1 2]]}", "line 2: unknown variant `cas`"),
         (
             Notation::Edn,
@@ -158,6 +166,23 @@ fn what_is_wrong_is_said_with_its_line() {
             "{\"type\":\"invoke\",\"process\":1}{\"type\":\"invoke\",\"process\":1}",
             "before another one",
         ),
+        (Notation::Json, "{\"type\":\"ok\",\"value\":[[\"w\",1,1],[\"append\",1,1]]}", "both lists"),
+        (
+            Notation::Json,
+            "{\"type\":\"ok\",\"process\":-1,\"value\":[[\"w\",1,1]]}",
+            "-1 is no process number",
+        ),
+    ]);
+    let deep = "#_".repeat(100_000);
+    assert!(read(Notation::Edn, deep.as_bytes()).expect_err("deep").to_string().contains("nested"));
+    let deep = format!("{{:a {}", "[".repeat(100_000));
+    assert!(read(Notation::Edn, deep.as_bytes()).expect_err("deep").to_string().contains("nested"));
+}
+
+/// Files that are cut, repeat themselves, or run backwards.
+#[test]
+fn what_is_no_whole_history_is_refused() {
+    refused(&[
         (
             Notation::Json,
             "{\"type\":\"invoke\"}{\"type\":\"invoke\"}",
@@ -214,21 +239,7 @@ fn what_is_wrong_is_said_with_its_line() {
         (Notation::Edn, "{:type :initial, :value [[:r 1 nil]]}", "is stated by [\"r\", key, value]"),
         (Notation::Edn, "{:type :initial, :value [[:r 1 2] [:r 1 2]]}", "was stated before"),
         (Notation::Edn, "{:type :initial, :value [[:r 1 2] [:append 1 2]]}", "both lists"),
-        (Notation::Json, "{\"type\":\"ok\",\"value\":[[\"w\",1,1],[\"append\",1,1]]}", "both lists"),
-        (
-            Notation::Json,
-            "{\"type\":\"ok\",\"process\":-1,\"value\":[[\"w\",1,1]]}",
-            "-1 is no process number",
-        ),
-    ];
-    for (notation, text, message) in cases {
-        let error = read(notation, text.as_bytes()).expect_err(text).to_string();
-        assert!(error.contains(message), "{text}\n{error}\n{message}");
-    }
-    let deep = "#_".repeat(100_000);
-    assert!(read(Notation::Edn, deep.as_bytes()).expect_err("deep").to_string().contains("nested"));
-    let deep = format!("{{:a {}", "[".repeat(100_000));
-    assert!(read(Notation::Edn, deep.as_bytes()).expect_err("deep").to_string().contains("nested"));
+    ]);
 }
 
 #[test]
