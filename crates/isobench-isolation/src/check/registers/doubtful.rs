@@ -149,16 +149,31 @@ impl<S: Sink> Examination<'_, '_, S> {
         if self.scene.whole || self.versions.chain.is_empty() {
             return;
         }
+        let lowest = self.lowest_read(accesses);
         let mut left: FxHashMap<u32, (u64, Place)> = FxHashMap::default();
         for (transaction, own) in by_transaction(accesses) {
             if self.scene.counts(transaction) {
-                self.suspect(transaction, own, &mut left);
+                self.suspect(transaction, own, lowest, &mut left);
             }
         }
     }
 
+    /// The lowest version that was read, if it is known by its counter alone and somebody wrote that counter.
+    fn lowest_read(&self, accesses: &[Access]) -> Option<u64> {
+        let reads = accesses.iter().filter(|access| !access.write).map(|access| access.version);
+        let lowest = reads.min_by_key(|version| version.counter)?;
+        let first = self.versions.chain.first()?.counter();
+        lowest.counter.filter(|counter| *counter == first && lowest.value.is_none())
+    }
+
     /// Looks at one transaction; `left` has the highest counter that each client's transactions left.
-    fn suspect(&mut self, transaction: Node, own: &[Access], left: &mut FxHashMap<u32, (u64, Place)>) {
+    fn suspect(
+        &mut self,
+        transaction: Node,
+        own: &[Access],
+        lowest: Option<u64>,
+        left: &mut FxHashMap<u32, (u64, Place)>,
+    ) {
         let client = self.scene.history.transactions()[transaction as usize].client;
         let mut highest: Option<(u64, Place)> = None;
         for access in own {
@@ -168,7 +183,7 @@ impl<S: Sink> Examination<'_, '_, S> {
             if let Some((_, place)) = known.or(before) {
                 self.suspicion(place, access.place);
             }
-            if access.write && highest.is_none() && self.has_twin(counter) {
+            if access.write && highest.is_none() && (self.has_twin(counter) || lowest == Some(counter)) {
                 self.suspicion(access.place, access.place);
             }
             if highest.is_none_or(|(known, _)| known <= counter) {
@@ -183,11 +198,11 @@ impl<S: Sink> Examination<'_, '_, S> {
         }
     }
 
-    /// True if several versions have this counter.
+    /// True if several versions have this counter, or may have.
     fn has_twin(&self, counter: u64) -> bool {
         let first = self.versions.at_or_after(counter);
         let twins = self.versions.chain[first..].iter().take_while(|written| written.counter() == counter);
-        twins.take(2).count() > 1
+        twins.take(2).count() > 1 || self.versions.unsure.find(Version::counted(counter)).is_some()
     }
 
     fn suspicion(&mut self, before: Place, after: Place) {
@@ -195,7 +210,9 @@ impl<S: Sink> Examination<'_, '_, S> {
         self.found.suspicions.note(DoubtKind::Counter, 1, || {
             let (who, deed) = (scene.name(after.transaction), scene.deed(after));
             if before == after {
-                return format!("{who} {deed} without having read the row, and another transaction wrote this version, too");
+                return format!(
+                    "{who} {deed} without having read the row, and this version may have been there before"
+                );
             }
             format!("{} {}, and then {who} {deed}", scene.name(before.transaction), scene.deed(before))
         });
