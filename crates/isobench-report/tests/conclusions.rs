@@ -62,8 +62,7 @@ fn a_withheld_verdict_accuses_nobody() {
     let reasons = answer(&withheld).reasons.join(" ");
     assert!(reasons.contains("The verdict on serializable is withheld"), "{reasons}");
     let mut cut = example("broken-promise");
-    let round = cut.cells[2].rounds[0].verdict.as_mut().expect("a verdict");
-    round.withhold("the recording ends early".to_owned());
+    examples::cut(cut.cells[2].rounds[0].verdict.as_mut().expect("a verdict"));
     summarise(&mut cut);
     assert!(cut.has_broken_promise());
     let verdict = cut.cells[2].summary.verdict.clone().expect("a verdict");

@@ -138,7 +138,7 @@ fn what_cannot_be_trusted_is_branded_in_the_row_and_in_the_sentence() {
                 "withheld",
                 "the verdict is withheld: the history does not account for what was read",
                 "read version 7 of registers 5",
-                "the recording ends early",
+                "the history is not complete",
             ],
         ),
         (

@@ -64,7 +64,7 @@ impl Bench<'_> {
         watch: &mut dyn FnMut(Duration, Progress),
     ) -> Outcome<Measured> {
         let (target, work) = (self.target(cell), &self.plan.works[cell.work]);
-        let mut notes = work.tables.make(target)?;
+        let notes = work.tables.make(target)?;
         let file = self
             .judging
             .map(|judging| judging.file(&cell.file_name(self.plan, number)))
@@ -76,13 +76,9 @@ impl Bench<'_> {
         let promised = target.database.product.promises(cell.level);
         let mut judgement = None;
         if let (Some(judging), Some(recording)) = (self.judging, job.into_recording()) {
-            match judging.judge(recording, file.as_deref(), Some(promised)) {
-                Ok((verdict, text)) => {
-                    round.verdict = Some(verdict);
-                    judgement = Some(text);
-                }
-                Err(problem) => notes.push(problem),
-            }
+            let (verdict, text) = judging.judge(recording, file.as_deref(), Some(promised), &work.sources);
+            round.verdict = Some(verdict);
+            judgement = Some(text);
         }
         Ok(Measured { round, effective, notes, judgement })
     }

@@ -9,7 +9,7 @@ use std::fmt;
 
 use super::found::Found;
 use super::words::grouped;
-use super::{Examined, Finding, Verdict};
+use super::{Examined, Finding, Report, Verdict};
 use crate::anomaly::Anomaly;
 
 /// What is doubtful about a history.
@@ -17,6 +17,8 @@ use crate::anomaly::Anomaly;
 pub enum DoubtKind {
     /// No committed transaction did anything, so nothing was checked.
     NothingChecked,
+    /// Transactions are missing, because the history couldn't be kept.
+    Cut,
     /// Several transactions wrote the same value into one row, or appended the same element, so that nobody knows whose was read.
     NotUnique,
     /// What was read fits nothing that was written, in a history that nobody vouches for: a write may have been left out.
@@ -41,7 +43,7 @@ pub struct Doubt {
 impl Doubt {
     /// True if the history contradicts itself, so that nothing in it counts; false if there was nothing to look at.
     pub fn is_contradiction(&self) -> bool {
-        self.kind != DoubtKind::NothingChecked
+        !matches!(self.kind, DoubtKind::NothingChecked | DoubtKind::Cut)
     }
 }
 
@@ -54,6 +56,7 @@ impl fmt::Display for Doubt {
                     "nothing was checked: the history has no committed transaction that read or wrote anything",
                 );
             }
+            DoubtKind::Cut => "the history is not complete",
             DoubtKind::NotUnique => "the values that tell who wrote a version are not unique",
             DoubtKind::Unexplained => "the history does not account for what was read, so a write is probably missing from it",
             DoubtKind::Counter => "a version counter does not seem to rise with every write",
@@ -128,6 +131,17 @@ fn example(finding: &Finding) -> String {
 pub(crate) fn nothing_checked(examined: &Examined) -> Option<Doubt> {
     let nothing = examined.committed + examined.proved_committed == 0 || examined.operations == 0;
     nothing.then(|| Doubt { kind: DoubtKind::NothingChecked, count: 1, example: String::new() })
+}
+
+impl Report {
+    /// Withholds the verdict because transactions are missing, for this reason. What the rest shows of a broken promise stands.
+    pub fn cut(&mut self, why: String) {
+        if self.verdict.kept != Some(false) {
+            let mut doubts = std::mem::take(&mut self.verdict.withheld);
+            doubts.push(Doubt { kind: DoubtKind::Cut, count: 1, example: why });
+            self.verdict = self.verdict.clone().withheld(doubts);
+        }
+    }
 }
 
 impl Verdict {

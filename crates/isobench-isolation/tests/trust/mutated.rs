@@ -45,7 +45,8 @@ fn writes(history: &History) -> Vec<(usize, usize)> {
 
 /// A line `--@ write` is forgotten.
 fn forgotten(history: &History, write: (usize, usize)) -> Option<History> {
-    Some(changed(history, |_, _, _| None, |index, place| (index, place) != write))
+    let aborted = history.transactions()[write.0].outcome == Outcome::Aborted;
+    (!aborted).then(|| changed(history, |_, _, _| None, |index, place| (index, place) != write))
 }
 
 /// A statement doesn't raise the counter, so that all later versions of the row have one less.
@@ -89,10 +90,7 @@ fn same_value(history: &History, write: (usize, usize)) -> Option<History> {
 
 /// What was there before all transactions has a value that nobody states.
 fn unstated(history: &History, (index, place): (usize, usize)) -> Option<History> {
-    let row = match history.operations(index).nth(place)? {
-        Operation::Write { key, .. } => key,
-        _ => return None,
-    };
+    let Operation::Write { key: row, .. } = history.operations(index).nth(place)? else { return None };
     let change = |_: usize, _: usize, operation: Operation<'_>| match operation {
         Operation::Read { key, version } if key == row && version == Version::INITIAL => {
             Some(Version::valued(1_000))

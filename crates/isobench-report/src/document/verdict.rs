@@ -140,15 +140,6 @@ impl Verdict {
         Verdict { promised, withheld: vec![Withheld { reason, doubtful: false }], ..Verdict::default() }
     }
 
-    /// Withholds the verdict, because the history isn't complete. What it shows of a broken promise stands.
-    pub fn withhold(&mut self, reason: String) {
-        if self.kept != Some(false) {
-            self.kept = None;
-            self.not_contradicted.clear();
-        }
-        self.withheld.push(Withheld { reason, doubtful: false });
-    }
-
     /// True if the history contradicts itself, so that it accuses nobody.
     pub fn is_doubtful(&self) -> bool {
         self.withheld.iter().any(|withheld| withheld.doubtful)

@@ -359,9 +359,16 @@ fn withheld() -> Document {
         doubtful: true,
     }];
     document.cells[2].rounds[0].verdict = Some(doubtful);
-    let missing = document.cells[1].rounds[2].verdict.as_mut().expect("a verdict");
-    missing.withhold("the recording ends early: no space left on device".to_owned());
+    cut(document.cells[1].rounds[2].verdict.as_mut().expect("a verdict"));
     document
+}
+
+/// Takes a verdict back because transactions are missing.
+pub fn cut(verdict: &mut Verdict) {
+    verdict.kept = None;
+    verdict.not_contradicted.clear();
+    let reason = "the history is not complete: no space left on device".to_owned();
+    verdict.withheld.push(Withheld { reason, doubtful: false });
 }
 
 fn level_mismatch() -> Document {

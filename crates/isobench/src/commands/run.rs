@@ -107,15 +107,13 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     round.connect_s = Some(connecting.as_secs_f64());
     round.invariants.clone_from(&invariants);
     if let Some(recording) = job.into_recording() {
-        match Judging::default().judge(recording, options.history.as_deref(), promised) {
-            Ok((verdict, report)) => {
-                round.verdict = Some(verdict);
-                text.push('\n');
-                text += &report;
-            }
-            Err(problem) => eprintln!("isobench: warning: {problem}"),
-        }
+        let file = options.history.as_deref();
+        let (verdict, report) = Judging::default().judge(recording, file, promised, &settings.sources);
+        round.verdict = Some(verdict);
+        text.push('\n');
+        text += &report;
     }
+    let withheld = round.verdict.as_ref().and_then(|verdict| verdict.withheld.first()).cloned();
     let (broken, violated) = (round.breaks_promise(), round.is_violated());
     let printed = output::print(&text);
     if let (Some(path), Some(server)) = (&options.json, server) {
@@ -125,7 +123,8 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     }
     printed?;
     logged.map_err(|error| Failure::Output(error.to_string()))?;
-    verdict(settings, &outcome, broken, violated)
+    verdict(settings, &outcome, broken, violated)?;
+    withheld.map_or(Ok(()), |withheld| Err(Failure::withheld(&withheld.reason)))
 }
 
 /// What the manual promises at the level that was asked for, or that the server says it runs.
