@@ -5,6 +5,7 @@
 mod components;
 mod cycles;
 mod dependencies;
+mod doubt;
 mod explain;
 mod found;
 pub mod graph;
@@ -29,11 +30,14 @@ use crate::model::{Guarantee, Model, Order};
 
 use cycles::Told;
 use dependencies::{Edges, Graph, Label, Sink};
+use doubt::doubts;
 use found::Found;
 use rows::{Class, Rows};
 use scene::Scene;
 use standing::{Standing, Standings};
 
+pub use doubt::{Doubt, DoubtKind};
+pub(crate) use doubt::{Doubts, nothing_checked};
 pub use words::{render, summary};
 
 /// What a check is asked.
@@ -43,14 +47,18 @@ pub struct Options {
     pub promised: Option<Guarantee>,
     /// Up to which order to look for contradictions: [`Order::RealTime`] looks at everything.
     pub order: Order,
+    /// True if somebody vouches that every write is in the history as it was, so that what none of them explains accuses the
+    /// database. Otherwise it is a doubt, which withholds the verdict, and a value that was read before anybody wrote the row is
+    /// taken for the initial one.
+    pub vouched: bool,
     /// Up to how many steps of the search for cycles are made for counting, per anomaly; what isn't counted then is said.
     pub effort: u64,
 }
 
 impl Default for Options {
-    /// Everything, nothing promised.
+    /// Everything, nothing promised, of a history that is vouched for.
     fn default() -> Options {
-        Options { promised: None, order: Order::RealTime, effort: 100_000_000 }
+        Options { promised: None, order: Order::RealTime, vouched: true, effort: 100_000_000 }
     }
 }
 
@@ -178,6 +186,13 @@ pub enum Blind {
     Dropped(u64),
     /// So many pairs of versions of a row whose order nothing tells.
     UndecidedOrder(u64),
+    /// Values that nobody wrote were read before anybody wrote the row, and taken for what was there initially.
+    AssumedInitial {
+        /// In how many rows.
+        rows: u64,
+        /// The first one.
+        example: String,
+    },
     /// No instants, so real time was not looked at.
     NoInstants,
     /// No transaction wrote something that another read or overwrote: nothing could have shown.
@@ -190,12 +205,15 @@ pub enum Blind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
     /// The strongest guarantees that the history doesn't contradict, none of which implies another; empty if it contradicts
-    /// even read uncommitted. This is no proof that the server gives them.
+    /// even read uncommitted, or if the verdict is withheld. This is no proof that the server gives them.
     pub not_contradicted: Vec<Guarantee>,
     /// What was promised.
     pub promised: Option<Guarantee>,
-    /// False if an anomaly contradicts what was promised; `None` if nothing was, or something by an order that was not looked at.
+    /// False if an anomaly contradicts what was promised; `None` if nothing was, or something by an order that was not looked at,
+    /// or if the verdict is withheld.
     pub kept: Option<bool>,
+    /// Why there is no verdict; empty if there is one.
+    pub withheld: Vec<Doubt>,
 }
 
 /// Checks a history.
@@ -203,14 +221,40 @@ pub struct Verdict {
 /// Time and memory are linear in the history, but for counting cycles, which [`Options::effort`] bounds. What is looked at: the
 /// first 2^27 transactions with at most 2^32 operations; further ones count as dropped.
 pub fn check(history: &History, options: &Options) -> Report {
+    let (mut report, mut doubts, suspicions) = examine(history, options, true);
+    if report.verdict.kept == Some(false) && doubts.is_empty() {
+        doubts = suspicions;
+        doubts.join(rests_on_assumptions(history, options, &report).into_iter().collect());
+    }
+    doubts.join(nothing_checked(&report.examined).into_iter().collect());
+    report.verdict = report.verdict.withheld(doubts.into_vec());
+    report
+}
+
+/// The doubt about a contradiction that isn't there if no value that nobody wrote is taken for the initial one.
+fn rests_on_assumptions(history: &History, options: &Options, report: &Report) -> Option<Doubt> {
+    let assumed = report.blind.iter().find_map(|blind| match blind {
+        Blind::AssumedInitial { rows, example } => Some((*rows, example)),
+        _ => None,
+    });
+    let (rows, example) = assumed?;
+    let (without, ..) = examine(history, options, false);
+    let rests = without.verdict.kept != Some(false);
+    rests.then(|| Doubt { kind: DoubtKind::Assumed, count: rows, example: example.clone() })
+}
+
+/// Examines a history. Returns the report with the verdict that nothing withholds, what withholds it, and what withholds it if it is an
+/// accusation. `assume` says whether unwritten values are taken for initial ones.
+fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubts, Doubts) {
     let transactions = within_limits(history);
     let rows = Rows::new(history, transactions);
     let left = history.transactions().len() as u64 - u64::from(transactions);
     let dropped = history.dropped().saturating_add(left);
-    let whole = dropped == 0;
+    let complete = dropped == 0;
+    let whole = complete && options.vouched;
     let Standings { standing, proved, only_read } = standing::standings(history, &rows, transactions, whole);
     let inserts = OnceCell::new();
-    let scene = Scene { history, standing: &standing, whole, inserts: &inserts };
+    let scene = Scene { history, standing: &standing, complete, whole, assume, inserts: &inserts };
     let mut found = Found::default();
     let mut edges = Edges::new(transactions, 2 * history.operation_count());
     let mut undecided = 0_u64;
@@ -241,6 +285,8 @@ pub fn check(history: &History, options: &Options) -> Report {
             Told { tell: &tell, doubtful: &doubtful },
         );
     }
+    let (doubts, suspicions) = (doubts(&mut found, options.vouched), std::mem::take(&mut found.suspicions));
+    let assumed = found.assumed.take();
     let findings = found.into_findings();
     let verdict = verdict(&findings, order, options.promised);
     let left_out = examined.unknown - proved;
@@ -252,8 +298,10 @@ pub fn check(history: &History, options: &Options) -> Report {
         (timeless && wanted == Order::RealTime, Blind::NoInstants),
         (examined.dependencies() == 0, Blind::NothingShared),
     ];
-    let blind = sights.into_iter().filter(|(is, _)| *is).map(|(_, blind)| blind).collect();
-    Report { examined, findings, verdict, blind }
+    let blind = sights.into_iter().filter(|(is, _)| *is).map(|(_, blind)| blind);
+    let assumed = assumed.map(|(rows, example)| Blind::AssumedInitial { rows, example });
+    let blind = blind.chain(assumed).collect();
+    (Report { examined, findings, verdict, blind }, doubts, suspicions)
 }
 
 /// How many of the transactions the graph's numbers suffice for.
@@ -321,7 +369,8 @@ fn verdict(findings: &[Finding], most: Order, promised: Option<Guarantee>) -> Ve
         .collect();
     let strongest = |one: &Guarantee| !candidates.iter().any(|other| other != one && other.implies(*one));
     let not_contradicted = candidates.iter().copied().filter(strongest).collect();
-    Verdict { not_contradicted, promised, kept: promised.and_then(|promised| kept(findings, most, promised)) }
+    let kept = promised.and_then(|promised| kept(findings, most, promised));
+    Verdict { not_contradicted, promised, kept, withheld: Vec::new() }
 }
 
 /// Whether what was promised was kept, having looked at orders up to `most`.

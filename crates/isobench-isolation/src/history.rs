@@ -17,7 +17,10 @@ pub use error::{FormatError, TextError};
 pub use format::{Format, UnknownFormat, beginning};
 pub use windows::windows;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+
+use rustc_hash::FxHashMap;
 
 /// The most tables that a history can have.
 const MOST_TABLES: usize = 1 << 16;
@@ -278,10 +281,22 @@ impl Record {
     }
 }
 
+/// What a row held before all transactions, as far as the history states it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Initial {
+    /// The version of a row that is overwritten.
+    Version(Version),
+    /// The elements of a list.
+    List(Vec<i64>),
+}
+
 /// Transactions with their operations, in any order; those of one client stand in that client's order.
 #[derive(Debug, Clone, Default)]
 pub struct History {
     tables: Vec<String>,
+    /// The numbers of the tables, by name.
+    numbers_of_tables: FxHashMap<String, u16>,
+    initial: BTreeMap<Key, Initial>,
     transactions: Vec<Transaction>,
     /// Where each transaction's operations end.
     ends: Vec<usize>,
@@ -297,7 +312,18 @@ impl History {
     /// There are more than 65,536 tables.
     pub fn new(tables: Vec<String>) -> History {
         assert!(tables.len() <= MOST_TABLES, "a history has at most 65,536 tables");
-        History { tables, ..History::default() }
+        let mut history = History::default();
+        history.set_tables(tables);
+        history
+    }
+
+    /// Gives the tables their names. Of two with one name the first is found by it.
+    fn set_tables(&mut self, tables: Vec<String>) {
+        self.numbers_of_tables.clear();
+        for (number, name) in (0..=u16::MAX).zip(&tables) {
+            self.numbers_of_tables.entry(name.clone()).or_insert(number);
+        }
+        self.tables = tables;
     }
 
     /// The names of the tables.
@@ -307,13 +333,32 @@ impl History {
 
     /// The number of a table, which is added if it is new; `None` if there are 65,536 already.
     pub fn table(&mut self, name: &str) -> Option<u16> {
-        let known = self.tables.iter().position(|known| known == name);
-        let number = known.unwrap_or(self.tables.len());
-        let number = u16::try_from(number).ok()?;
-        if known.is_none() {
-            self.tables.push(name.to_owned());
+        if let Some(number) = self.numbers_of_tables.get(name) {
+            return Some(*number);
         }
+        let number = u16::try_from(self.tables.len()).ok()?;
+        self.tables.push(name.to_owned());
+        self.numbers_of_tables.insert(name.to_owned(), number);
         Some(number)
+    }
+
+    /// What the rows held before all transactions, as far as that is stated. Of all other rows nothing is known.
+    pub fn initial(&self) -> &BTreeMap<Key, Initial> {
+        &self.initial
+    }
+
+    /// States what a row held before all transactions. Returns false, and changes nothing, if it was stated before.
+    pub fn set_initial(&mut self, key: Key, initial: Initial) -> bool {
+        let new = !self.initial.contains_key(&key);
+        if new {
+            self.initial.insert(key, initial);
+        }
+        new
+    }
+
+    /// A history without transactions, of the same tables and the same state before all transactions.
+    pub(crate) fn blank(&self) -> History {
+        History { initial: self.initial.clone(), ..History::new(self.tables.clone()) }
     }
 
     /// Adds a transaction with its operations.

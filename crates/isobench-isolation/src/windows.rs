@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 
-use crate::check::{Blind, Examined, Finding, Options, Report, Verdict, Witness, check, kept};
+use crate::check::{
+    Blind, Doubt, Doubts, Examined, Finding, Options, Report, Verdict, Witness, check, kept, nothing_checked,
+};
 use crate::history::{Draft, History};
 use crate::model::{Guarantee, Model, Order};
 
@@ -41,6 +43,8 @@ struct Together {
     unknown: u64,
     undecided: u64,
     no_instants: bool,
+    /// Why the verdicts of windows are withheld.
+    doubts: Doubts,
     /// In how many windows nothing was read by a predicate, and in how many nothing was shared.
     no_predicates: u64,
     nothing_shared: u64,
@@ -49,15 +53,18 @@ struct Together {
 impl Together {
     fn add(&mut self, window: &History, report: Report) {
         if self.windows == 0 {
-            self.kept = History::new(window.tables().to_vec());
+            self.kept = window.blank();
         }
         self.windows += 1;
         self.examined = sum(self.examined, report.examined);
         for finding in report.findings {
             self.add_finding(window, finding);
         }
-        let guarantees = report.verdict.not_contradicted;
-        if !self.not_contradicted.contains(&guarantees) {
+        let Verdict { not_contradicted: guarantees, withheld, .. } = report.verdict;
+        let judged = withheld.is_empty();
+        // Another window may have what this one hasn't.
+        self.doubts.join(withheld.into_iter().filter(Doubt::is_contradiction).collect());
+        if judged && !self.not_contradicted.contains(&guarantees) {
             self.not_contradicted.push(guarantees);
         }
         for blind in report.blind {
@@ -68,7 +75,7 @@ impl Together {
                 Blind::NoInstants => self.no_instants = true,
                 Blind::NothingShared => self.nothing_shared += 1,
                 // Those of other windows, which are not missing.
-                Blind::Dropped(_) | Blind::Windows(_) => {}
+                Blind::Dropped(_) | Blind::Windows(_) | Blind::AssumedInitial { .. } => {}
             }
         }
     }
@@ -122,8 +129,11 @@ impl Together {
         note(self.nothing_shared == self.windows, Blind::NothingShared);
         let most = if self.no_instants { options.order.min(Order::Session) } else { options.order };
         let kept = options.promised.and_then(|promised| kept(&self.findings, most, promised));
-        let verdict =
-            Verdict { not_contradicted: common(&self.not_contradicted), promised: options.promised, kept };
+        let not_contradicted = common(&self.not_contradicted);
+        let promised = options.promised;
+        self.doubts.join(nothing_checked(&self.examined).into_iter().collect());
+        let verdict = Verdict { not_contradicted, promised, kept, withheld: Vec::new() };
+        let verdict = verdict.withheld(self.doubts.into_vec());
         self.kept.set_dropped(dropped);
         (self.kept, Report { examined: self.examined, findings: self.findings, verdict, blind })
     }

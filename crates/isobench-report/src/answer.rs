@@ -207,12 +207,18 @@ fn among(document: &Document, best: &Cell, group: &[&Cell], reasons: &mut Vec<St
                 times(clean, best)
             );
         }
-        None if best.summary.verdict.as_ref().is_some_and(|verdict| verdict.anomalies > 0) => {
+        None if every_level_let_through(best, group) => {
             reasons.push("Every level let anomalies through that it doesn't promise to prevent.".to_owned());
         }
         _ => {}
     }
     text
+}
+
+/// True if anomalies were found at the best level and no level is without, as far as verdicts tell.
+fn every_level_let_through(best: &Cell, group: &[&Cell]) -> bool {
+    let found = best.summary.verdict.as_ref().is_some_and(|verdict| verdict.anomalies > 0);
+    found && group.iter().all(|cell| withheld(cell).is_none())
 }
 
 /// True if recorded histories were checked against what the level promises, and don't contradict it. Otherwise the promise
@@ -221,9 +227,15 @@ pub fn is_unbroken(cell: &Cell) -> bool {
     cell.summary.verdict.as_ref().is_some_and(|verdict| verdict.kept == Some(true))
 }
 
+/// Why a cell has no verdict, if that isn't because nothing was recorded.
+fn withheld(cell: &Cell) -> Option<&str> {
+    let verdict = cell.summary.verdict.as_ref().filter(|verdict| verdict.kept != Some(false))?;
+    verdict.withheld.first().map(String::as_str)
+}
+
 /// A judged cell in whose histories nothing was found, and whose tables were right.
 fn is_clean(cell: &Cell) -> bool {
-    cell.summary.verdict.as_ref().is_some_and(|verdict| verdict.anomalies == 0)
+    cell.summary.verdict.as_ref().is_some_and(|it| it.anomalies == 0 && it.withheld.is_empty())
         && cell.summary.violations == 0
 }
 
@@ -312,6 +324,7 @@ fn kept_words(cell: &Cell) -> String {
     match cell.summary.verdict.as_ref().and_then(|verdict| verdict.kept) {
         Some(true) => "its promise is unbroken".to_owned(),
         Some(false) => "its promise is BROKEN".to_owned(),
+        None if withheld(cell).is_some() => "its verdict is withheld".to_owned(),
         None => "what it gave is unproved".to_owned(),
     }
 }
@@ -460,6 +473,9 @@ fn failed(document: &Document, cell: &Cell) -> Option<String> {
     }
     if cell.summary.verdict.as_ref().is_some_and(|verdict| verdict.kept == Some(false)) {
         return Some(format!("{name} BROKE its promise."));
+    }
+    if let Some(reason) = withheld(cell) {
+        return Some(format!("The verdict on {} is withheld: {reason}.", cell.level.name()));
     }
     if cell.summary.invariants_held == Some(false) {
         return Some(format!("{name} doesn't count: the database was WRONG afterwards."));

@@ -38,7 +38,8 @@ pub use summary::{
     Interval, IntervalSource, PercentileInterval, RatioToFirst, RoundsFor, Summary, WaitShare,
 };
 pub use verdict::{
-    AnomalyCount, AnomalyFound, ExaminedHistory, Verdict, VerdictSummary, WitnessArrow, WitnessTransaction,
+    AnomalyCount, AnomalyFound, ExaminedHistory, Verdict, VerdictSummary, Withheld, WitnessArrow,
+    WitnessTransaction,
 };
 
 /// The value of `format` in every result document.
@@ -207,9 +208,16 @@ impl Document {
         swept || self.cells.iter().flat_map(|cell| &cell.rounds).any(Round::is_violated)
     }
 
-    /// True if the history of any round contradicts what the level promises.
+    /// True if the histories of any cell contradict what the level promises.
     pub fn has_broken_promise(&self) -> bool {
-        self.cells.iter().flat_map(|cell| &cell.rounds).any(Round::breaks_promise)
+        self.cells.iter().any(Cell::breaks_promise)
+    }
+
+    /// Why the verdict of a cell is withheld; `None` if none is.
+    pub fn withheld(&self) -> Option<&str> {
+        let verdicts =
+            self.cells.iter().flat_map(|cell| &cell.rounds).filter_map(|round| round.verdict.as_ref());
+        verdicts.flat_map(|verdict| &verdict.withheld).map(|withheld| withheld.reason.as_str()).next()
     }
 
     /// True if any cell ran at another level than the one asked for.

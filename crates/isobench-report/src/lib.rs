@@ -68,8 +68,8 @@ pub use document::{
     Plan, PlannedScript, PlannedStrategy, PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst,
     RelationSize, Resolution, Round, RoundError, RoundsFor, Selector, Series, Server, ServerProcesses,
     ServerSide, Shape, StartingState, Summary, SweepResult, SweepStep, TimeSpent, Transactions,
-    VariedParameter, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, WitnessArrow, WitnessTransaction,
-    json_schema,
+    VariedParameter, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld, WitnessArrow,
+    WitnessTransaction, json_schema,
 };
 pub use html::to_html;
 pub use markdown::to_markdown;

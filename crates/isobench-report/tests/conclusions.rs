@@ -47,6 +47,28 @@ fn a_wait_explains_what_it_takes_more_than_at_the_level_of_the_answer() {
     assert!(!reasons[1].contains("waited for"), "{reasons:?}");
 }
 
+/// A doubt in one round leaves unknown what the others mean; a history that is missing takes nothing back.
+#[test]
+fn a_withheld_verdict_accuses_nobody() {
+    let withheld = example("withheld");
+    assert!(!withheld.has_broken_promise());
+    assert!(withheld.withheld().is_some());
+    let verdicts: Vec<_> =
+        withheld.cells.iter().map(|cell| cell.summary.verdict.clone().expect("a verdict")).collect();
+    assert_eq!(verdicts.iter().map(|verdict| verdict.kept).collect::<Vec<_>>(), [Some(true), None, None]);
+    for verdict in &verdicts[1..] {
+        assert!(verdict.models.is_empty() && !verdict.withheld.is_empty(), "{verdict:?}");
+    }
+    let reasons = answer(&withheld).reasons.join(" ");
+    assert!(reasons.contains("The verdict on serializable is withheld"), "{reasons}");
+    let mut cut = example("broken-promise");
+    examples::cut(cut.cells[2].rounds[0].verdict.as_mut().expect("a verdict"));
+    summarise(&mut cut);
+    assert!(cut.has_broken_promise());
+    let verdict = cut.cells[2].summary.verdict.clone().expect("a verdict");
+    assert_eq!((verdict.kept, verdict.withheld.len()), (Some(false), 1));
+}
+
 #[test]
 fn a_level_that_broke_something_is_never_the_answer() {
     for (name, reason) in

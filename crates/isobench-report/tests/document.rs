@@ -133,6 +133,15 @@ fn what_cannot_be_trusted_is_branded_in_the_row_and_in_the_sentence() {
         ),
         ("all-failed", &["ERRORED 16", "ERRORED: 16 transactions", "no transaction committed", "given up"]),
         (
+            "withheld",
+            &[
+                "withheld",
+                "the verdict is withheld: the history does not account for what was read",
+                "read version 7 of registers 5",
+                "the history is not complete",
+            ],
+        ),
+        (
             "broken-promise",
             &[
                 "PROMISE BROKEN",

@@ -141,6 +141,7 @@ fn a_grave_result_says_so_first() {
     for (name, word) in [
         ("interrupted", "INCOMPLETE"),
         ("broken-promise", "PROMISE BROKEN"),
+        ("withheld", "VERDICT WITHHELD"),
         ("violated", "WRONG DATA"),
         ("level-mismatch", "OTHER LEVEL"),
     ] {

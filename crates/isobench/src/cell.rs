@@ -87,8 +87,8 @@ impl Bench<'_> {
         ready: Ready,
         watch: &mut dyn FnMut(Duration, Progress),
     ) -> Outcome<Measured> {
-        let target = self.target(cell);
-        let mut notes = ready.notes;
+        let (target, work) = (self.target(cell), &self.plan.works[cell.work]);
+        let notes = ready.notes;
         let file = self
             .judging
             .map(|judging| judging.file(&cell.file_name(self.plan, number)))
@@ -101,13 +101,9 @@ impl Bench<'_> {
         let promised = target.database.product.promises_effective(&effective);
         let mut judgement = None;
         if let (Some(judging), Some(recording)) = (self.judging, job.into_recording()) {
-            match judging.judge(recording, file.as_deref(), promised) {
-                Ok((verdict, text)) => {
-                    round.verdict = Some(verdict);
-                    judgement = Some(text);
-                }
-                Err(problem) => notes.push(problem),
-            }
+            let (verdict, text) = judging.judge(recording, file.as_deref(), promised, &work.sources);
+            round.verdict = Some(verdict);
+            judgement = Some(text);
         }
         Ok(Measured { round, effective, notes, judgement })
     }

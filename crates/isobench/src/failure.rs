@@ -15,6 +15,10 @@ pub enum Failure {
     /// The measurement is complete, but a promise was broken, or one result is worse than another. Status 3.
     #[error("{0}")]
     Broken(String),
+    /// The measurement is complete, but what its history proves isn't known: the history contradicts itself, isn't whole, or
+    /// isn't there. Status 1.
+    #[error("{0}")]
+    Withheld(String),
     /// The measurement is complete, but its result could not be written. Status 1.
     #[error("{0}")]
     Output(String),
@@ -27,10 +31,15 @@ impl Failure {
     /// The exit status.
     pub fn status(&self) -> ExitCode {
         match self {
-            Failure::Setup(_) | Failure::Output(_) => ExitCode::from(1),
+            Failure::Setup(_) | Failure::Withheld(_) | Failure::Output(_) => ExitCode::from(1),
             Failure::Incomplete(_) => ExitCode::from(2),
             Failure::Broken(_) => ExitCode::from(3),
         }
+    }
+
+    /// A verdict that was withheld for this reason.
+    pub fn withheld(reason: &str) -> Failure {
+        Failure::Withheld(format!("the verdict is withheld: {reason}"))
     }
 
     /// A failure before anything was measured.

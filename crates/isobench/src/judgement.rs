@@ -2,6 +2,8 @@
 //!
 //! Not here: how a history is checked (`isobench_isolation`), and invariants of the tables (`books.rs`).
 
+mod hint;
+
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -16,6 +18,8 @@ use isobench_report::Verdict;
 use isobench_runner::{Job, Recording, Storage};
 
 use crate::failure::{Failure, Outcome};
+use crate::workload::Sources;
+use hint::hint;
 
 /// How histories are recorded and checked; the same for all cells.
 #[derive(Debug, Clone, Default)]
@@ -48,19 +52,18 @@ impl Judging {
         job.recording(storage).map_err(Failure::setup)
     }
 
-    /// Checks what was recorded, into `file` if there is one. Returns the verdict, and the report for people.
-    ///
-    /// # Errors
-    /// In words, the recording can't be read where it is kept.
+    /// Checks what was recorded, into `file` if there is one, of these scripts. Returns the verdict, and the report for people.
     pub fn judge(
         &self,
         recording: Recording,
         file: Option<&Path>,
         promised: Option<Guarantee>,
-    ) -> Result<(Verdict, String), String> {
-        let problem = recording.problem();
+        sources: &Sources,
+    ) -> (Verdict, String) {
+        let (problem, missing) = (recording.problem(), recording.dropped());
         let began = Instant::now();
-        let options = Options { promised, ..Options::default() };
+        // The lines --@ of our own workloads are right; those of a user's scripts may not be.
+        let options = Options { promised, vouched: sources.checked().is_some(), ..Options::default() };
         let looked_at = match self.window {
             Some(size) => in_windows(recording, file, size, &options),
             None => recording.into_history().map(|history| {
@@ -68,11 +71,28 @@ impl Judging {
                 (history, report)
             }),
         };
-        let (history, report) =
-            looked_at.map_err(|error| format!("the recorded history can't be read: {error}"))?;
+        let (history, mut report) = match looked_at {
+            Ok(looked_at) => looked_at,
+            Err(error) => {
+                let why = format!("nothing was checked: the recorded history can't be read: {error}");
+                let text = format!("VERDICT WITHHELD: {why}.\n");
+                return (Verdict::missing(promised, why), text);
+            }
+        };
+        if let Some(problem) = problem {
+            report.cut(format!("{missing} attempts are missing; {problem}"));
+        }
         let mut verdict = Verdict::new(&history, &report, began.elapsed());
-        verdict.blind.extend(problem);
-        Ok((verdict, render(&report)))
+        let mut text = render(&report);
+        if verdict.is_doubtful()
+            && let Some(hint) = hint(sources)
+        {
+            for withheld in verdict.withheld.iter_mut().filter(|withheld| withheld.doubtful) {
+                withheld.reason = format!("{}; {hint}", withheld.reason);
+            }
+            text = format!("{text}\nWhere to look: {hint}.\n");
+        }
+        (verdict, text)
     }
 }
 

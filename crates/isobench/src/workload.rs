@@ -250,7 +250,7 @@ impl Sources {
         Sources { scripts, checked: None }.parsed()
     }
 
-    fn parse(&self, symbols: &mut Symbols) -> Outcome<Mix> {
+    pub fn parse(&self, symbols: &mut Symbols) -> Outcome<Mix> {
         let mut weighted = Vec::new();
         for source in &self.scripts {
             let script = parse(&source.title, &source.text, symbols).map_err(Failure::setup)?;

@@ -1,6 +1,7 @@
 //! What was found so far: of each anomaly a count and a proof.
 
 use super::dependencies::Place;
+use super::doubt::Doubts;
 use super::scene::{Scene, fact};
 use super::{Count, Finding, Step, Witness};
 use crate::anomaly::Anomaly;
@@ -10,6 +11,12 @@ use crate::model::{Guarantee, Order};
 #[derive(Debug, Default)]
 pub(super) struct Found {
     findings: [Option<Finding>; Anomaly::ALL.len()],
+    /// What makes the history doubtful.
+    pub(super) doubts: Doubts,
+    /// What makes an accusation doubtful.
+    pub(super) suspicions: Doubts,
+    /// In how many rows an unwritten value was taken for the initial one, and the first such row.
+    pub(super) assumed: Option<(u64, String)>,
 }
 
 impl Found {
@@ -48,12 +55,25 @@ impl Found {
         self.findings[finding.anomaly as usize].get_or_insert(finding);
     }
 
+    /// Takes an unwritten value of a row for the initial one.
+    pub(super) fn assume(&mut self, example: impl FnOnce() -> String) {
+        match &mut self.assumed {
+            Some((rows, _)) => *rows += 1,
+            none => *none = Some((1, example())),
+        }
+    }
+
+    /// What was found so far.
+    pub(super) fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().flatten()
+    }
+
     pub(super) fn has(&self, anomaly: Anomaly) -> bool {
         self.findings[anomaly as usize].is_some()
     }
 
     pub(super) fn contradicts(&self, guarantee: Guarantee) -> bool {
-        self.findings.iter().flatten().any(|finding| finding.contradicts(guarantee))
+        self.findings().any(|finding| finding.contradicts(guarantee))
     }
 
     pub(super) fn into_findings(self) -> Vec<Finding> {

@@ -6,6 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::dependencies::{Label, Node, Place, Sink};
+use super::doubt::DoubtKind;
 use super::found::Found;
 use super::rows::{Row, by_transaction};
 use super::scene::{Scene, fact};
@@ -27,7 +28,7 @@ enum Known {
     /// An insert that was rolled back.
     Aborted(Place),
     /// An insert of unknown outcome.
-    Unsure,
+    Unsure(Place),
 }
 
 /// Examines a group of rows.
@@ -55,11 +56,19 @@ fn inserts(scene: Scene<'_>, places: &[Place], found: &mut Found) -> (Vec<Insert
         _ => None,
     });
     for insert in all {
+        let before = match known.get(&insert.key) {
+            Some(Known::Committed(index)) => Some(committed[*index].place),
+            Some(Known::Unsure(place)) => Some(*place),
+            Some(Known::Aborted(_)) | None => None,
+        };
+        if let Some(before) = before.filter(|_| insert.standing != Standing::Aborted) {
+            found.doubts.note(DoubtKind::NotUnique, 1, || twice(scene, before, insert.place));
+        }
         if insert.standing != Standing::Committed {
             let other = if insert.standing == Standing::Aborted {
                 Known::Aborted(insert.place)
             } else {
-                Known::Unsure
+                Known::Unsure(insert.place)
             };
             known.entry(insert.key).or_insert(other);
             continue;
@@ -67,15 +76,17 @@ fn inserts(scene: Scene<'_>, places: &[Place], found: &mut Found) -> (Vec<Insert
         if let Some(Known::Committed(before)) = known.insert(insert.key, Known::Committed(committed.len())) {
             let before = committed[before].place;
             found.note(Anomaly::DuplicateWrite, || {
-                let (a, b) = (before.transaction, insert.place.transaction);
-                let why =
-                    format!("{} {}, and {} did so, too", scene.name(a), scene.deed(before), scene.name(b));
-                vec![fact(a, b, why)]
+                let why = twice(scene, before, insert.place);
+                vec![fact(before.transaction, insert.place.transaction, why)]
             });
         }
         committed.push(insert);
     }
     (committed, known)
+}
+
+fn twice(scene: Scene<'_>, a: Place, b: Place) -> String {
+    format!("{} {}, and {} did so, too", scene.name(a.transaction), scene.deed(a), scene.name(b.transaction))
 }
 
 struct Group<'a, 'h> {
@@ -103,7 +114,7 @@ impl<'h> Group<'_, 'h> {
 
     /// Rows that nobody inserted are there from the start, so that every read must have them.
     fn initial(&mut self, places: &[Place]) {
-        if !self.scene.whole {
+        if !self.scene.complete {
             return;
         }
         let scene = self.scene;
@@ -183,7 +194,7 @@ impl<'h> Group<'_, 'h> {
                         let aborted = *aborted;
                         self.found.aborted_read(self.scene, aborted, place);
                     }
-                    Some(Known::Unsure) | None => {}
+                    Some(Known::Unsure(_)) | None => {}
                 }
             }
             let made = self.committed[start..end].iter().filter(|insert| insert.place.record < place.record);

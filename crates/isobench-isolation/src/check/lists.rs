@@ -7,12 +7,13 @@ use std::borrow::Cow;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::dependencies::{Label, Node, Place, Sink};
+use super::doubt::DoubtKind;
 use super::found::Found;
 use super::rows::by_transaction;
-use super::scene::{Scene, fact, list};
+use super::scene::{Scene, fact, list, row_key};
 use super::standing::Standing;
 use crate::anomaly::Anomaly;
-use crate::history::Operation;
+use crate::history::{Initial, Operation};
 
 /// An append of a transaction, committed or not.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +44,8 @@ pub(super) fn examine<S: Sink>(scene: Scene<'_>, places: &[Place], found: &mut F
     }
     let longest = reads.longest(places);
     let owners = owners(scene, &mut appends, &longest, found);
-    let list = List::new(reads, &longest, &appends, owners);
+    let initial = initial(&reads, places, &longest, &owners, found);
+    let list = List::new(reads, &longest, &appends, owners, initial);
     list.order(found, sink);
     list.made_from_aborted(places, found);
     let rest = list.unread.len() as u64;
@@ -162,15 +164,21 @@ fn owners(
     order.sort_by_key(|index| (appends[*index].element, rank(&appends[*index])));
     for pair in order.windows(2) {
         let (a, b) = (appends[pair[0]], appends[pair[1]]);
-        if a.element == b.element && b.standing == Standing::Committed {
+        if a.element != b.element || b.standing == Standing::Aborted {
+            continue;
+        }
+        let why = || {
+            format!(
+                "{} {}, and {} did so, too",
+                scene.name(a.place.transaction),
+                scene.deed(a.place),
+                scene.name(b.place.transaction)
+            )
+        };
+        found.doubts.note(DoubtKind::NotUnique, 1, why);
+        if b.standing == Standing::Committed {
             found.note(Anomaly::DuplicateWrite, || {
-                let why = format!(
-                    "{} {}, and {} did so, too",
-                    scene.name(a.place.transaction),
-                    scene.deed(a.place),
-                    scene.name(b.place.transaction)
-                );
-                vec![fact(a.place.transaction, b.place.transaction, why)]
+                vec![fact(a.place.transaction, b.place.transaction, why())]
             });
         }
     }
@@ -186,6 +194,38 @@ fn owners(
         owners.push(owner);
     }
     owners
+}
+
+/// How many elements were there before all transactions: those that are stated; in a history that nobody vouches for, those that nobody
+/// appended and with which every list begins that was read.
+fn initial(
+    reads: &Reads<'_>,
+    places: &[Place],
+    longest: &[i64],
+    owners: &[Option<usize>],
+    found: &mut Found,
+) -> usize {
+    let scene = reads.scene;
+    let key = places.first().and_then(|place| row_key(&scene.operation(*place)));
+    if let Some(Initial::List(stated)) = key.and_then(|key| scene.history.initial().get(&key)) {
+        return if longest.starts_with(stated) { stated.len() } else { 0 };
+    }
+    let unowned = owners.iter().take_while(|owner| owner.is_none()).count();
+    let everywhere = || reads.all(places).all(|(_, elements)| reads.clean(elements).len() >= unowned);
+    if unowned == 0 || scene.whole || !scene.complete || !scene.assume || !everywhere() {
+        return 0;
+    }
+    if let Some((place, _)) = reads.all(places).next() {
+        found.assume(|| {
+            format!(
+                "{} {}, of which nobody appended {}",
+                scene.name(place.transaction),
+                scene.deed(place),
+                list(&longest[..unowned])
+            )
+        });
+    }
+    unowned
 }
 
 /// A list with all its elements.
@@ -209,6 +249,7 @@ impl<'a, 'h> List<'a, 'h> {
         longest: &'a [i64],
         appends: &'a [Append],
         owners: Vec<Option<usize>>,
+        initial: usize,
     ) -> List<'a, 'h> {
         let scene = reads.scene;
         let mut next = vec![longest.len(); longest.len() + 1];
@@ -217,7 +258,7 @@ impl<'a, 'h> List<'a, 'h> {
                 owners[position].is_some_and(|index: usize| appends[index].standing == Standing::Committed);
             next[position] = if committed { position } else { next[position + 1] };
         }
-        let garbage = owners.iter().position(Option::is_none).filter(|_| scene.whole);
+        let garbage = (initial..longest.len()).find(|at| owners[*at].is_none()).filter(|_| scene.complete);
         let unread = (0..appends.len())
             .filter(|index| {
                 appends[*index].standing == Standing::Committed && appends[*index].position.is_none()

@@ -4,6 +4,7 @@
 //! that what a transaction read before it wrote comes before what it wrote. That suffices for anti-dependencies; write-write
 //! dependencies of loose versions add nothing to the write-read ones.
 
+mod doubtful;
 mod loose;
 mod versions;
 
@@ -14,6 +15,7 @@ use super::scene::{Scene, fact};
 use crate::anomaly::Anomaly;
 use crate::history::Version;
 
+use doubtful::Start;
 use loose::{Follower, Reader};
 use versions::{Access, Others, Seen, Versions, Written, accesses, alike, by_transaction};
 
@@ -27,12 +29,17 @@ pub(super) fn examine<S: Sink>(scene: Scene<'_>, places: &[Place], found: &mut F
         sink,
         readers: Vec::new(),
         followers: Vec::new(),
+        start: Start::Unknown,
+        initial_counter: None,
     };
+    row.start = row.start(&accesses);
     if row.versions.none() {
         row.nothing_written(&accesses);
         return 0;
     }
+    row.not_unique(&accesses);
     row.duplicates();
+    row.suspect_counters(&accesses);
     row.chain_order();
     for (transaction, own) in by_transaction(&accesses) {
         if scene.counts(transaction) {
@@ -52,13 +59,20 @@ struct Examination<'a, 'h, S> {
     sink: &'a mut S,
     readers: Vec<Reader>,
     followers: Vec<Follower>,
+    start: Start,
+    /// The counter that was read and is below all that were written.
+    initial_counter: Option<u64>,
 }
 
 impl<S: Sink> Examination<'_, '_, S> {
     /// A row that nobody wrote: whatever was read must be the initial version.
     fn nothing_written(&mut self, accesses: &[Access]) {
+        if self.scene.complete && !self.scene.whole {
+            return self.never_written(accesses);
+        }
+        let start = self.start;
         let known = |version: Version| version.counter.is_none() && version.value.is_some();
-        for access in accesses.iter().filter(|access| known(access.version)) {
+        for access in accesses.iter().filter(|access| known(access.version) && !start.is(access.version)) {
             if self.scene.whole && self.scene.counts(access.place.transaction) {
                 self.garbage(access.place);
             }
@@ -148,11 +162,12 @@ impl<S: Sink> Examination<'_, '_, S> {
     fn made_from_aborted(&mut self, index: usize, counter: u64) {
         let scene = self.scene;
         let Some(below) = counter.checked_sub(1).map(Version::counted) else { return };
-        if !scene.whole || self.versions.unsure.find(below).is_some() {
+        if !scene.complete || self.versions.unsure.find(below).is_some() {
             return;
         }
         let Some(aborted) = self.versions.aborted.find(below) else { return };
-        self.dirty_update(aborted, self.versions.chain[index].place);
+        let place = self.versions.chain[index].place;
+        if scene.whole { self.dirty_update(aborted, place) } else { self.unaccounted(aborted, place) }
     }
 
     fn dirty_update(&mut self, aborted: Place, place: Place) {
@@ -224,7 +239,7 @@ impl<S: Sink> Examination<'_, '_, S> {
             if writer == place.transaction {
                 // It can be its own only if nobody else made one that looks the same.
                 if let Some(aborted) = self.versions.aborted.find(version) {
-                    self.found.aborted_read(self.scene, aborted, place);
+                    self.aborted_read(aborted, place, version);
                     return false;
                 }
                 if self.versions.unsure.find(version).is_some() {
@@ -285,7 +300,7 @@ impl<S: Sink> Examination<'_, '_, S> {
 
     /// Finds the version that was read; notes it if there cannot be one.
     fn resolve(&mut self, version: Version, place: Place) -> Option<Seen> {
-        if version == Version::INITIAL {
+        if version == Version::INITIAL || self.start.is(version) {
             return Some(Seen::Initial);
         }
         if let Some(counter) = version.counter {
@@ -306,14 +321,18 @@ impl<S: Sink> Examination<'_, '_, S> {
             return None;
         }
         if let Some(aborted) = self.versions.aborted.find(version) {
-            self.found.aborted_read(self.scene, aborted, place);
+            self.aborted_read(aborted, place, version);
             return None;
         }
         if self.versions.unsure.find(version).is_some() {
             return None;
         }
         if version.counter.is_some_and(|counter| self.before_all(counter)) {
+            self.counted_initial(version, place);
             return Some(Seen::Initial);
+        }
+        if self.start.leaves_open(version) {
+            return None;
         }
         let (counter, value, neither) = self.versions.unknown;
         let may_be = match (version.counter, version.value) {
@@ -321,10 +340,20 @@ impl<S: Sink> Examination<'_, '_, S> {
             (Some(_), None) => counter,
             (None, _) => value,
         };
-        if self.scene.whole && !may_be {
+        if self.scene.complete && !may_be {
             self.garbage(place);
         }
         None
+    }
+
+    /// A read of what an aborted transaction wrote, if the value says so, or if nobody else can have written it.
+    fn aborted_read(&mut self, aborted: Place, place: Place, version: Version) {
+        let by_value = version.value.is_some_and(|value| self.versions.aborted.has(value));
+        if by_value || self.scene.whole {
+            self.found.aborted_read(self.scene, aborted, place);
+        } else {
+            self.unaccounted(aborted, place);
+        }
     }
 
     /// True if a counter lies below all that were written.

@@ -17,8 +17,12 @@ use crate::history::{History, Key, Operation, Outcome, Version};
 pub(super) struct Scene<'h> {
     pub(super) history: &'h History,
     pub(super) standing: &'h [Standing],
-    /// True if every transaction that was carried out is there, so that what nobody wrote doesn't exist.
+    /// True if every transaction that was carried out is there, so that what nobody wrote is remarkable.
+    pub(super) complete: bool,
+    /// True if besides somebody vouches for what they did, so that what nobody wrote doesn't exist.
     pub(super) whole: bool,
+    /// True if unwritten values that were read first are taken for initial ones, in a history that nobody vouches for.
+    pub(super) assume: bool,
     pub(super) inserts: &'h OnceCell<Inserted>,
 }
 
@@ -122,7 +126,8 @@ pub(super) fn name(history: &History, transaction: usize) -> String {
     format!("T{} (client {})", transaction.id, transaction.client)
 }
 
-fn row_key(operation: &Operation<'_>) -> Option<Key> {
+/// The row of an operation, unless it is a predicate's.
+pub(super) fn row_key(operation: &Operation<'_>) -> Option<Key> {
     match *operation {
         Operation::Read { key, .. }
         | Operation::Write { key, .. }

@@ -31,7 +31,7 @@ pub(super) struct Standings {
     pub(super) only_read: FxHashSet<Node>,
 }
 
-/// Tells the standing of the first so many transactions; `whole` if none is missing.
+/// Tells the standing of the first so many transactions; `whole` if none is missing, and nothing of what they did.
 pub(super) fn standings(history: &History, rows: &Rows, transactions: u32, whole: bool) -> Standings {
     let standing: Vec<Standing> = history.transactions()[..transactions as usize]
         .iter()
@@ -76,8 +76,8 @@ struct Proof<'a> {
     /// True if no transaction is missing, which could have made a version.
     whole: bool,
     standing: Vec<Standing>,
-    /// By row and value, element or key.
-    named: FxHashMap<(u32, i64), Node>,
+    /// By row and value, element or key: who wrote it, and the version's counter, if it has one.
+    named: FxHashMap<(u32, i64), (Node, Option<u64>)>,
     counted: FxHashMap<u32, Counted>,
     /// Rows that transactions of unknown outcome wrote.
     touched: Vec<u32>,
@@ -108,8 +108,10 @@ impl<'a> Proof<'a> {
     /// Takes down what a transaction of unknown outcome wrote.
     fn suspect(&mut self, transaction: Node, operation: &Operation<'_>) {
         let Some(row) = self.rows.number(operation) else { return };
+        let mut known = None;
         let name = match *operation {
             Operation::Write { version, .. } => {
+                known = version.counter;
                 if let Some(counter) = version.counter {
                     let candidate = Candidate { counter, value: version.value, transaction };
                     self.counted.entry(row).or_default().candidates.push(candidate);
@@ -122,7 +124,7 @@ impl<'a> Proof<'a> {
         };
         self.touched.push(row);
         if let Some(name) = name {
-            self.named.insert((row, name), transaction);
+            self.named.insert((row, name), (transaction, known));
         }
     }
 
@@ -174,7 +176,7 @@ impl<'a> Proof<'a> {
         match *operation {
             Operation::Read { version, .. } => {
                 if let Some(value) = version.value {
-                    self.seen(row, value);
+                    self.seen(row, value, version.counter);
                 }
                 if let Some(counter) = version.counter.filter(|_| self.whole) {
                     self.at(row, counter, version.value, false);
@@ -190,7 +192,7 @@ impl<'a> Proof<'a> {
             Operation::ReadList { elements: names, .. } | Operation::ReadGroup { rows: names, .. } => {
                 if !self.named.is_empty() {
                     for name in names {
-                        self.seen(row, *name);
+                        self.seen(row, *name, None);
                     }
                 }
             }
@@ -209,8 +211,10 @@ impl<'a> Proof<'a> {
         }
     }
 
-    fn seen(&mut self, row: u32, name: i64) {
-        if let Some(&transaction) = self.named.get(&(row, name)) {
+    fn seen(&mut self, row: u32, name: i64, counter: Option<u64>) {
+        if let Some(&(transaction, known)) = self.named.get(&(row, name))
+            && (known.is_none() || counter.is_none() || known == counter)
+        {
             self.prove(transaction, false);
         }
     }

@@ -44,7 +44,11 @@ pub fn summary(report: &Report) -> String {
             strongest.push(model.name());
         }
     }
-    let strongest = if strongest.is_empty() { "nothing".to_owned() } else { strongest.join(" and ") };
+    let strongest = match strongest.as_slice() {
+        _ if !report.verdict.withheld.is_empty() => "withheld".to_owned(),
+        [] => "nothing".to_owned(),
+        strongest => strongest.join(" and "),
+    };
     let found = report.findings.iter().map(|finding| {
         format!("{} {}{}", finding.anomaly.facts().known_as, count(finding.count), with(finding.order))
     });
@@ -59,6 +63,9 @@ fn verdict(report: &Report) -> Vec<String> {
         grouped(report.examined.committed + report.examined.proved_committed),
         grouped(report.examined.dependencies())
     );
+    if !report.verdict.withheld.is_empty() {
+        return withheld(report);
+    }
     let first = match report.verdict.promised {
         Some(promised) if report.verdict.kept == Some(false) => {
             let broken = report.findings.iter().filter(|finding| finding.contradicts(promised));
@@ -82,6 +89,20 @@ fn verdict(report: &Report) -> Vec<String> {
         format!("The strongest that it does not contradict: {}.", left.join("; "))
     };
     vec![first, second]
+}
+
+/// The first lines, if there is no verdict: why, and what is made of what was found.
+fn withheld(report: &Report) -> Vec<String> {
+    let what = match report.verdict.promised {
+        Some(promised) => format!("VERDICT WITHHELD: whether {promised} was kept is not known."),
+        None => "VERDICT WITHHELD: nothing follows from this history.".to_owned(),
+    };
+    let mut lines = vec![what];
+    lines.extend(report.verdict.withheld.iter().map(|doubt| format!("- {doubt}.")));
+    if !report.findings.is_empty() {
+        lines.push("What it shows if it is taken at its word, which accuses nobody:".to_owned());
+    }
+    lines
 }
 
 /// The name that people use, and the one of the literature.
@@ -211,6 +232,12 @@ impl fmt::Display for Blind {
             Blind::UndecidedOrder(count) => {
                 write!(f, "Nothing tells the order of {} pairs of versions of a row", grouped(*count))
             }
+            Blind::AssumedInitial { rows, example } => write!(
+                f,
+                "In {} rows a value that nobody wrote was read before anybody wrote the row, and taken for the initial one \
+                 ({example}); a history can state its initial values",
+                grouped(*rows)
+            ),
             Blind::NoInstants => f.write_str("There are no instants, so real time was not looked at"),
             Blind::NothingShared => {
                 f.write_str("No transaction read or overwrote what another wrote, so that nothing could show")
@@ -225,7 +252,7 @@ impl fmt::Display for Blind {
 }
 
 /// A number with separated thousands.
-fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -251,7 +278,9 @@ mod tests {
     #[test]
     fn a_line_for_tables() {
         let line = |history: &str| summary(&check(&text::parse(history).unwrap(), &Options::default()));
-        assert_eq!(line(""), "serializable; nothing found");
+        assert_eq!(line(""), "withheld; nothing found");
+        assert_eq!(line("T1: r x = v0"), "serializable; nothing found");
+        assert_eq!(line("T1: w x = 1\nT2: w x = 1"), "withheld; written twice 1");
         assert_eq!(
             line("T1: r x = v0, r y = v0, w x = v1\nT2: r x = v0, r y = v0, w y = v1"),
             "snapshot isolation; write skew 1"

@@ -45,7 +45,7 @@ impl Format {
             let (first, after) = rest.split_first()?;
             let after = after.trim_ascii_start();
             match first {
-                b'T' | b'd' => return Some(Format::Text),
+                b'T' | b'd' | b'i' => return Some(Format::Text),
                 b';' | b'(' => return Some(Format::Edn),
                 b'#' => return Some(if is_tag(rest) { Format::Edn } else { Format::Text }),
                 b'{' => return Some(if after.first() == Some(&b':') { Format::Edn } else { Format::Json }),
@@ -76,6 +76,7 @@ impl Format {
     /// It can't be written, or has something that this format can't say.
     pub fn write(self, history: &History, output: impl Write) -> Result<(), elle::Unwritable> {
         match self {
+            Format::Binary if !history.initial().is_empty() => Err(elle::Unwritable::Initial),
             Format::Binary => Ok(binary::write(history, output)?),
             Format::Text => Ok(text::write(history, output)?),
             Format::Edn => elle::write(Notation::Edn, history, output),
@@ -140,6 +141,7 @@ mod tests {
             (b"# comment", Some(Format::Text)),
             (b"#comment {\nT1", Some(Format::Text)),
             (b"dropped 1", Some(Format::Text)),
+            (b"initial x = 1", Some(Format::Text)),
             (b"{:type :ok}", Some(Format::Edn)),
             (b" [ { :type :ok}]", Some(Format::Edn)),
             (b"; comment", Some(Format::Edn)),

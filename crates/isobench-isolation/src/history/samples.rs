@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Draft, History, Key, Operation, Outcome, Transaction, Version};
+use super::{Draft, History, Initial, Key, Operation, Outcome, Transaction, Version};
 
 /// An operation that owns its lists.
 #[derive(Debug, Clone)]
@@ -31,12 +31,23 @@ fn numbers() -> impl Strategy<Value = i64> {
     prop_oneof![0..1000_i64, any::<i64>(), Just(i64::MIN), Just(i64::MAX)]
 }
 
+fn keys() -> impl Strategy<Value = Key> {
+    (0..3_u16, numbers()).prop_map(|(table, id)| Key { table, id })
+}
+
+fn versions() -> impl Strategy<Value = Version> {
+    let counter = proptest::option::of(prop_oneof![0..100_u64, any::<u64>()]);
+    (counter, proptest::option::of(numbers())).prop_map(|(counter, value)| Version { counter, value })
+}
+
+fn initial() -> impl Strategy<Value = (Key, Initial)> {
+    let initial =
+        prop_oneof![versions().prop_map(Initial::Version), vec(numbers(), 0..5).prop_map(Initial::List),];
+    (keys(), initial)
+}
+
 fn operations() -> impl Strategy<Value = Owned> {
-    let key = || (0..3_u16, numbers()).prop_map(|(table, id)| Key { table, id });
-    let version = || {
-        let counter = proptest::option::of(prop_oneof![0..100_u64, any::<u64>()]);
-        (counter, proptest::option::of(numbers())).prop_map(|(counter, value)| Version { counter, value })
-    };
+    let (key, version) = (keys, versions);
     prop_oneof![
         (key(), version()).prop_map(|(key, version)| Owned::One(Operation::Read { key, version })),
         (key(), version()).prop_map(|(key, version)| Owned::One(Operation::Write { key, version })),
@@ -53,7 +64,7 @@ pub fn transactions() -> impl Strategy<Value = (Transaction, Vec<Owned>)> {
     let instants = prop_oneof![
         (0..1_000_000_u64, 0..100_000_u64).prop_map(|(begin, long)| (begin, begin + long)),
         any::<u64>().prop_map(|begin| (begin, u64::MAX)),
-        any::<(u64, u64)>(),
+        any::<(u64, u64)>().prop_map(|(one, other)| (one.min(other), one.max(other))),
         Just((0, 0)),
     ];
     let id = prop_oneof![0..1000_u64, any::<u64>()];
@@ -67,10 +78,16 @@ pub fn transactions() -> impl Strategy<Value = (Transaction, Vec<Owned>)> {
 
 /// A whole history.
 pub fn histories() -> impl Strategy<Value = History> {
-    (vec(transactions(), 0..12), 0..3_u64).prop_map(|(list, dropped)| {
+    (vec(transactions(), 0..12), vec(initial(), 0..3), 0..3_u64).prop_map(|(list, initial, dropped)| {
         let mut history = History::new(TABLES.map(str::to_owned).to_vec());
-        let mut draft = Draft::new();
+        for (key, initial) in initial {
+            history.set_initial(key, initial);
+        }
+        let (mut draft, mut numbers) = (Draft::new(), std::collections::HashSet::new());
         for (transaction, operations) in list {
+            if !numbers.insert(transaction.id) {
+                continue;
+            }
             draft.clear();
             for operation in operations {
                 operation.push(&mut draft);

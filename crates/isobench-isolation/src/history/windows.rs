@@ -16,7 +16,7 @@ pub fn windows(history: &History, size: usize) -> impl Iterator<Item = History> 
     let mut draft = Draft::new();
     (0..order.len().div_ceil(size)).map(move |number| {
         let members = &order[number * size..(number * size + size).min(order.len())];
-        let mut window = History::new(history.tables().to_vec());
+        let mut window = history.blank();
         for index in members {
             draft.fill(history.operations(*index));
             window.push(transactions[*index], &draft);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use isobench_isolation::check::{Options, Report, check};
+use isobench_isolation::history::{Operation, Outcome, Transaction, Version};
 use isobench_isolation::{Guarantee, History, Model, Order};
 
 use crate::counts::wrong_count;
@@ -64,10 +65,50 @@ pub fn wrong_verdict(history: &History, report: &Report) -> Option<String> {
     let strongest = |it: &Guarantee| !left.iter().any(|other| other != it && other.implies(*it));
     let mut expected: Vec<_> = left.iter().copied().filter(strongest).collect();
     let mut verdict = report.verdict.not_contradicted.clone();
+    if !report.verdict.withheld.is_empty() {
+        let given = report.verdict.kept.is_some() || !verdict.is_empty();
+        let why = given || !doubtful(history, Outcome::Unknown) && !empty(history);
+        return why.then(|| format!("withheld without reason, or not withheld: {:?}", report.verdict));
+    }
+    if doubtful(history, Outcome::Committed) || empty(history) {
+        return Some("a verdict on a history that is empty, or has a value twice".to_owned());
+    }
     expected.sort();
     verdict.sort();
     let shown = |all: &[Guarantee]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     (verdict != expected).then(|| format!("verdict {}, but {} follows", shown(&verdict), shown(&expected)))
+}
+
+/// True if nothing that counts happened.
+fn empty(history: &History) -> bool {
+    let committed = |it: &Transaction| it.outcome == Outcome::Committed;
+    history.operation_count() == 0 || !history.transactions().iter().any(committed)
+}
+
+/// True if two transactions that ended well, or so far, wrote what can't be told apart into one row.
+fn doubtful(history: &History, worst: Outcome) -> bool {
+    let mut written: Vec<(usize, Operation<'_>)> = Vec::new();
+    for (index, transaction) in history.transactions().iter().enumerate() {
+        let counts = transaction.outcome == Outcome::Committed || transaction.outcome == worst;
+        written.extend(history.operations(index).filter(|_| counts).map(|operation| (index, operation)));
+    }
+    let alike = |one: Version, other: Version| {
+        let counters = one.counter.is_none() || other.counter.is_none() || one.counter == other.counter;
+        counters && one.value.is_some() && one.value == other.value
+    };
+    let twice = |(place, (one, first)): (usize, &(usize, Operation<'_>))| {
+        written[..place].iter().any(|(other, second)| match (*first, *second) {
+            (Operation::Write { key, version }, Operation::Write { key: row, version: known }) => {
+                key == row && one != other && alike(version, known)
+            }
+            (
+                Operation::Append { .. } | Operation::Insert { .. },
+                Operation::Append { .. } | Operation::Insert { .. },
+            ) => first == second,
+            _ => false,
+        })
+    };
+    written.iter().enumerate().any(twice)
 }
 
 fn compare(kind: Kind, usual: u64) -> Tally {

@@ -8,7 +8,7 @@ use isobench_isolation::{EffectiveLevel, Level};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Round, Summary};
+use super::{Round, Summary, Verdict};
 use crate::level_name;
 
 /// The isolation level of a cell: asked for, and what the server says it runs.
@@ -89,6 +89,13 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl Cell {
+    /// True if the histories of its rounds contradict what the level promises. A history that contradicts itself leaves that unknown for
+    /// all of them, as they are of the same scripts.
+    pub fn breaks_promise(&self) -> bool {
+        let doubtful = |round: &Round| round.verdict.as_ref().is_some_and(Verdict::is_doubtful);
+        self.rounds.iter().any(Round::breaks_promise) && !self.rounds.iter().any(doubtful)
+    }
+
     /// A cell without rounds: one client, one worker, scale 1, simple protocol, no backoff. Set what differs.
     pub fn new(workload: impl Into<String>, level: CellLevel) -> Self {
         Cell {

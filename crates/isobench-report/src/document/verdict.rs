@@ -14,9 +14,12 @@ use serde::{Deserialize, Serialize};
 pub struct Verdict {
     /// What the product's manual promises at the level asked for, as a consistency model; null if nothing is known.
     pub promised: Option<String>,
-    /// False if an anomaly contradicts what is promised; null if nothing is.
+    /// False if an anomaly contradicts what is promised; null if nothing is, or if the verdict is withheld.
     pub kept: Option<bool>,
-    /// The strongest guarantees that the history doesn't contradict, none of which implies another.
+    /// Why there is no verdict; empty if there is one. What was found then accuses nobody.
+    pub withheld: Vec<Withheld>,
+    /// The strongest guarantees that the history doesn't contradict, none of which implies another; empty if the verdict is
+    /// withheld.
     pub not_contradicted: Vec<String>,
     /// What was found, the gravest first.
     pub anomalies: Vec<AnomalyFound>,
@@ -26,6 +29,17 @@ pub struct Verdict {
     pub blind: Vec<String>,
     /// Time that the check took, in seconds.
     pub check_s: f64,
+}
+
+/// A reason for giving no verdict.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Withheld {
+    /// The reason, a sentence without its full stop.
+    pub reason: String,
+    /// True if the history contradicts itself, so that what it shows counts in no round; false if there was nothing, or not
+    /// everything, to look at.
+    pub doubtful: bool,
 }
 
 /// An anomaly that a history shows.
@@ -98,19 +112,37 @@ impl Verdict {
     /// The verdict that a check's report makes; its witnesses are of this history.
     pub fn new(history: &History, report: &Report, took: Duration) -> Verdict {
         let promised = report.verdict.promised;
+        let withheld = report
+            .verdict
+            .withheld
+            .iter()
+            .map(|doubt| Withheld { reason: doubt.to_string(), doubtful: doubt.is_contradiction() });
+        let accused = promised.filter(|_| report.verdict.withheld.is_empty());
         Verdict {
             promised: promised.map(|guarantee| guarantee.to_string()),
             kept: report.verdict.kept,
+            withheld: withheld.collect(),
             not_contradicted: report.verdict.not_contradicted.iter().map(Guarantee::to_string).collect(),
             anomalies: report
                 .findings
                 .iter()
-                .map(|found| AnomalyFound::new(history, found, promised))
+                .map(|found| AnomalyFound::new(history, found, accused))
                 .collect(),
             examined: report.examined.into(),
             blind: report.blind.iter().map(ToString::to_string).collect(),
             check_s: took.as_secs_f64(),
         }
+    }
+
+    /// No verdict, because the history isn't there.
+    pub fn missing(promised: Option<Guarantee>, reason: String) -> Verdict {
+        let promised = promised.map(|guarantee| guarantee.to_string());
+        Verdict { promised, withheld: vec![Withheld { reason, doubtful: false }], ..Verdict::default() }
+    }
+
+    /// True if the history contradicts itself, so that it accuses nobody.
+    pub fn is_doubtful(&self) -> bool {
+        self.withheld.iter().any(|withheld| withheld.doubtful)
     }
 
     /// True if the history doesn't contradict a model, leaving sessions and real time aside.
@@ -187,12 +219,15 @@ impl From<Examined> for ExaminedHistory {
 #[serde(default)]
 pub struct VerdictSummary {
     /// The strongest models that no round contradicts, leaving sessions and real time aside; empty if even read uncommitted
-    /// is contradicted.
+    /// is contradicted, or if the verdict is withheld.
     pub models: Vec<String>,
     /// What is promised.
     pub promised: Option<String>,
-    /// False if a round's history contradicts what is promised; null if nothing is.
+    /// False if a round's history contradicts what is promised; null if nothing is, or if the verdict is withheld.
     pub kept: Option<bool>,
+    /// Why verdicts of rounds are withheld, each reason once. One withheld verdict withholds that of all rounds, unless the
+    /// history of a round is incomplete only, and another one shows a broken promise.
+    pub withheld: Vec<String>,
     /// Committed attempts that were looked at, of all rounds, warm-ups included.
     pub committed: u64,
     /// Anomalies of all kinds and rounds that the data alone shows; those that need the order of sessions or real time, which
@@ -247,9 +282,12 @@ impl VerdictSummary {
     /// Takes the verdicts of rounds together; `None` of none.
     pub fn of(verdicts: &[&Verdict]) -> Option<VerdictSummary> {
         let first = verdicts.first()?;
+        let withheld = reasons(verdicts);
+        let kept = kept(verdicts, !withheld.is_empty());
+        let judged = withheld.is_empty() || kept == Some(false);
         let allowed: Vec<Model> = Model::ALL
             .into_iter()
-            .filter(|model| verdicts.iter().all(|verdict| verdict.allows(*model)))
+            .filter(|model| judged && verdicts.iter().all(|verdict| verdict.allows(*model)))
             .collect();
         let strongest = Model::strongest(&allowed).into_iter().map(|model| model.name().to_owned());
         let found = || verdicts.iter().flat_map(|verdict| &verdict.anomalies);
@@ -262,14 +300,36 @@ impl VerdictSummary {
         Some(VerdictSummary {
             models: strongest.collect(),
             promised: first.promised.clone(),
-            kept: verdicts.iter().map(|verdict| verdict.kept).reduce(both)?,
+            kept,
+            withheld,
             committed,
             anomalies,
             at_least: found().any(|anomaly| anomaly.at_least),
-            anomalies_per_million: (committed > 0).then(|| anomalies as f64 * 1e6 / committed as f64),
+            anomalies_per_million: (committed > 0 && judged)
+                .then(|| anomalies as f64 * 1e6 / committed as f64),
             kinds,
         })
     }
+}
+
+/// Why verdicts of rounds are withheld, each reason once.
+fn reasons(verdicts: &[&Verdict]) -> Vec<String> {
+    let mut reasons: Vec<String> = Vec::new();
+    for withheld in verdicts.iter().flat_map(|verdict| &verdict.withheld) {
+        if !reasons.contains(&withheld.reason) {
+            reasons.push(withheld.reason.clone());
+        }
+    }
+    reasons
+}
+
+/// Whether all rounds together keep the promise.
+fn kept(verdicts: &[&Verdict], withheld: bool) -> Option<bool> {
+    if verdicts.iter().any(|verdict| verdict.is_doubtful()) {
+        return None;
+    }
+    let kept = verdicts.iter().map(|verdict| verdict.kept).reduce(both)?;
+    kept.filter(|kept| !(withheld && *kept))
 }
 
 /// What two rounds say together: broken once is broken.

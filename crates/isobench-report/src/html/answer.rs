@@ -53,6 +53,9 @@ fn brands(document: &Document) -> Markup {
     if document.has_broken_promise() {
         brands.push(("PROMISE BROKEN", "a recorded history contradicts what its level promises".to_owned()));
     }
+    if let Some(reason) = document.withheld() {
+        brands.push(("VERDICT WITHHELD", reason.to_owned()));
+    }
     if document.has_violations() {
         brands.push((
             "WRONG DATA",

@@ -61,7 +61,12 @@ fn unproved(document: &Document) -> Option<String> {
 }
 
 fn nothing_found(document: &Document) -> Option<String> {
-    let clean = |cell: &Cell| cell.summary.verdict.as_ref().is_some_and(|verdict| verdict.kinds.is_empty());
+    let clean = |cell: &Cell| {
+        cell.summary
+            .verdict
+            .as_ref()
+            .is_some_and(|verdict| verdict.kinds.is_empty() && verdict.withheld.is_empty())
+    };
     said(
         measured(document).any(clean),
         "A history in which nothing was found proves no level: another workload, more clients or more time may show what this \

@@ -65,7 +65,8 @@ fn judged(document: &Document, cell: &Cell, summary: &VerdictSummary) -> Markup 
             @if kinds.is_empty() {
                 p { "No anomaly was found." }
             } @else {
-                (anomalies(&kinds))
+                @let withheld = summary.kept.is_none() && !summary.withheld.is_empty();
+                (anomalies(&kinds, withheld))
                 @for (_, example) in &kinds { (witness(example)) }
             }
         }
@@ -76,6 +77,7 @@ fn promise_word(summary: &VerdictSummary) -> &'static str {
     match summary.kept {
         Some(true) => "promise unbroken",
         Some(false) => "promise BROKEN",
+        None if !summary.withheld.is_empty() => "verdict withheld",
         None => "no promise known",
     }
 }
@@ -85,6 +87,12 @@ fn sentence(summary: &VerdictSummary) -> String {
         Some(promised) => format!("Promised is {promised}"),
         None => "What is promised isn't known".to_owned(),
     };
+    if !summary.withheld.is_empty() && summary.kept.is_none() {
+        return format!(
+            "{promised}; whether that was kept isn't known, because {}.",
+            summary.withheld.join("; and ")
+        );
+    }
     let shown = match summary.models.as_slice() {
         [] => "the histories contradict every level, even read uncommitted".to_owned(),
         models => format!("the histories don't contradict {}", models.join(" or ")),
@@ -142,7 +150,7 @@ fn kinds<'a>(verdicts: &[&'a Verdict]) -> Vec<(AnomalyFound, &'a AnomalyFound)> 
     kinds
 }
 
-fn anomalies(kinds: &[(AnomalyFound, &AnomalyFound)]) -> Markup {
+fn anomalies(kinds: &[(AnomalyFound, &AnomalyFound)], withheld: bool) -> Markup {
     let rows: Vec<Vec<String>> = kinds
         .iter()
         .map(|(kind, _)| {
@@ -151,7 +159,12 @@ fn anomalies(kinds: &[(AnomalyFound, &AnomalyFound)]) -> Markup {
                 kind.name.clone(),
                 format!("{}{}", if kind.at_least { "≥" } else { "" }, count(kind.count)),
                 kind.order.clone(),
-                if kind.breaks_promise { "BREAKS IT" } else { "permits it" }.to_owned(),
+                match (withheld, kind.breaks_promise) {
+                    (true, _) => "not accused",
+                    (false, true) => "BREAKS IT",
+                    (false, false) => "permits it",
+                }
+                .to_owned(),
                 meaning(kind),
             ]
         })

@@ -359,6 +359,9 @@ fn anomalies(_: &Document, cell: &Cell) -> Vec<String> {
 fn verdict(_: &Document, cell: &Cell) -> Vec<String> {
     let mut lines = match &cell.summary.verdict {
         None => vec!["unproved".to_owned()],
+        Some(verdict) if !verdict.withheld.is_empty() && verdict.kept.is_none() => {
+            vec!["withheld".to_owned()]
+        }
         Some(verdict) if verdict.models.is_empty() => vec!["none".to_owned()],
         Some(verdict) => verdict.models.clone(),
     };

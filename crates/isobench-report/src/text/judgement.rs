@@ -16,6 +16,14 @@ pub fn verdict(cells: &[&Cell]) -> Option<String> {
     if verdicts.is_empty() {
         return None;
     }
+    let reasons: Vec<&str> =
+        verdicts.iter().flat_map(|verdict| &verdict.withheld).map(String::as_str).collect();
+    if let Some(first) = reasons.first() {
+        let more = reasons.len() - 1;
+        let more =
+            if more == 0 { String::new() } else { format!("; and {}", counted(more as u64, "more reason")) };
+        return Some(format!("the verdict is withheld: {first}{more}"));
+    }
     let committed = verdicts.iter().map(|verdict| verdict.committed).fold(0, u64::saturating_add);
     let looked = format!("in the history of {}", counted(committed, "committed transaction"));
     let models = models(&verdicts);
@@ -65,7 +73,7 @@ fn listed(kinds: &[AnomalyCount]) -> String {
 
 /// The proof of a broken promise, step by step; `None` if none is broken.
 pub fn broken(cells: &[&Cell]) -> Option<String> {
-    let rounds = cells.iter().flat_map(|cell| &cell.rounds);
+    let rounds = cells.iter().filter(|cell| cell.breaks_promise()).flat_map(|cell| &cell.rounds);
     let verdict = rounds.filter(|round| round.breaks_promise()).find_map(|round| round.verdict.as_ref())?;
     let anomaly: &AnomalyFound = verdict.anomalies.iter().find(|anomaly| anomaly.breaks_promise)?;
     Some(format!(

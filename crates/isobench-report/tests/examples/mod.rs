@@ -9,7 +9,7 @@ use std::time::Duration;
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_report::{
     AnomalyFound, Cell, CellLevel, Client, Conflict, Document, ExaminedHistory, Invariant, Plan,
-    PlannedScript, Round, Server, Verdict, Warmup, WitnessArrow, WitnessTransaction,
+    PlannedScript, Round, Server, Verdict, Warmup, Withheld, WitnessArrow, WitnessTransaction,
 };
 use isobench_stats::{Attempts, LatencyHistogram, Ledger, TimeLedger, Transactions};
 
@@ -285,6 +285,7 @@ fn verdict(promised: &str, not_contradicted: &[&str], anomalies: &[(&str, &str, 
     Verdict {
         promised: Some(promised.to_owned()),
         kept: Some(anomalies.iter().all(|anomaly| !anomaly.breaks_promise)),
+        withheld: Vec::new(),
         not_contradicted: not_contradicted.iter().map(|&name| name.to_owned()).collect(),
         anomalies,
         examined: ExaminedHistory {
@@ -343,6 +344,31 @@ fn broken_promise() -> Document {
     let broken = verdict("serializable", &["snapshot isolation"], &[("G2-item", "write skew", 1, true)]);
     document.cells[2].rounds[1].verdict = Some(broken);
     document
+}
+
+/// The same with scripts whose lines `--@` leave a write out, and with a round that has no history.
+fn withheld() -> Document {
+    let mut document = broken_promise();
+    let mut doubtful =
+        verdict("serializable", &[], &[("garbage read", "read of what nobody wrote", 9, false)]);
+    doubtful.kept = None;
+    doubtful.withheld = vec![Withheld {
+        reason: "the history does not account for what was read, so a write is probably missing from it: T2 (client 1) read \
+                 version 7 of registers 5, which nobody wrote (9 such cases)"
+            .to_owned(),
+        doubtful: true,
+    }];
+    document.cells[2].rounds[0].verdict = Some(doubtful);
+    cut(document.cells[1].rounds[2].verdict.as_mut().expect("a verdict"));
+    document
+}
+
+/// Takes a verdict back because transactions are missing.
+pub fn cut(verdict: &mut Verdict) {
+    verdict.kept = None;
+    verdict.not_contradicted.clear();
+    let reason = "the history is not complete: no space left on device".to_owned();
+    verdict.withheld.push(Withheld { reason, doubtful: false });
 }
 
 fn level_mismatch() -> Document {
@@ -437,6 +463,7 @@ fn build() -> Vec<(&'static str, Document)> {
         ("violated", violated()),
         ("checked", checked()),
         ("broken-promise", broken_promise()),
+        ("withheld", withheld()),
         ("level-mismatch", level_mismatch()),
         ("all-failed", all_failed()),
         ("many-factors", many_factors()),

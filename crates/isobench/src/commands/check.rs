@@ -25,10 +25,12 @@ use input::{Input, Opened};
 /// Checks each file, and prints the reports.
 ///
 /// # Errors
-/// Wrong options, a file that can't be read or is no history, output that can't be written, a broken promise.
+/// Wrong options, a file that can't be read or is no history, output that can't be written, a broken promise, a verdict that is
+/// withheld.
 pub fn check(options: &CheckOptions) -> Outcome {
     let aloud = refuse(options)?;
-    let (mut results, mut graphs, mut broken) = (Vec::new(), String::new(), Vec::new());
+    let (mut results, mut graphs, mut broken, mut withheld) =
+        (Vec::new(), String::new(), Vec::new(), Vec::new());
     for path in &options.files {
         let input = Input::open(path, options)?;
         let checked = carry_out(input, options)?;
@@ -49,6 +51,9 @@ pub fn check(options: &CheckOptions) -> Outcome {
         if checked.report.verdict.kept == Some(false) {
             broken.push(shown(path));
         }
+        if let Some(doubt) = checked.report.verdict.withheld.first() {
+            withheld.push(format!("{}: {doubt}", shown(path)));
+        }
         results.push(checked.into_result(path, options));
     }
     if let Some(path) = &options.json {
@@ -60,10 +65,11 @@ pub fn check(options: &CheckOptions) -> Outcome {
     if let Some(path) = &options.dot {
         deliver(path, &graphs)?;
     }
-    match (&options.promised, broken.as_slice()) {
-        (Some(promised), [_, ..]) => {
+    match (&options.promised, broken.as_slice(), withheld.first()) {
+        (Some(promised), [_, ..], _) => {
             Err(Failure::Broken(format!("{} contradicts what was promised: {promised}", broken.join(", "))))
         }
+        (_, _, Some(doubt)) => Err(Failure::withheld(doubt)),
         _ => Ok(()),
     }
 }
@@ -105,8 +111,12 @@ struct Checked {
 }
 
 fn carry_out(input: Input, options: &CheckOptions) -> Outcome<Checked> {
-    let ask =
-        check::Options { promised: options.promised, order: options.order, ..check::Options::default() };
+    let ask = check::Options {
+        promised: options.promised,
+        order: options.order,
+        vouched: options.complete,
+        ..check::Options::default()
+    };
     let Input { name, format, opened, problem } = input;
     if let (Opened::Whole(history), Some(conversion)) = (&opened, &options.convert) {
         convert(history, conversion)?;
@@ -161,7 +171,9 @@ fn convert(history: &History, Conversion { format, path }: &Conversion) -> Outco
             Failure::Output(format!("could not write to standard output: {error}"))
         }
         Unwritable::Io(error) => Failure::Output(format!("could not write {}: {error}", shown(path))),
-        error @ Unwritable::Inexpressible { .. } => Failure::setup(format!("--convert: {error}")),
+        error @ (Unwritable::Inexpressible { .. } | Unwritable::Initial) => {
+            Failure::setup(format!("--convert: {error}"))
+        }
     };
     // Half a history is of no use to anybody, so it is tried before.
     format.write(history, io::sink()).map_err(failure)?;

@@ -187,5 +187,5 @@ fn verdict(document: &Document) -> Outcome {
     if document.has_violations() {
         return Err(Failure::Broken("an invariant does not hold; see the table".to_owned()));
     }
-    Ok(())
+    document.withheld().map_or(Ok(()), |reason| Err(Failure::withheld(reason)))
 }

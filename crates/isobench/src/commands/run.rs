@@ -132,16 +132,14 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     round.connect_s = Some(connecting.as_secs_f64());
     round.invariants.clone_from(&invariants);
     if let Some(recording) = job.into_recording() {
-        match Judging::default().judge(recording, options.history.as_deref(), promised) {
-            Ok((verdict, report)) => {
-                round.verdict = Some(verdict);
-                text.push('\n');
-                text += &report;
-            }
-            Err(problem) => eprintln!("isobench: warning: {problem}"),
-        }
+        let file = options.history.as_deref();
+        let (verdict, report) = Judging::default().judge(recording, file, promised, &settings.sources);
+        round.verdict = Some(verdict);
+        text.push('\n');
+        text += &report;
     }
     let incomplete = incomplete(settings, &outcome, &round);
+    let withheld = round.verdict.as_ref().and_then(|verdict| verdict.withheld.first()).cloned();
     let (broken, violated) = (round.breaks_promise(), round.is_violated());
     let printed = output::print(&text);
     if let (Some(path), Some(server)) = (&options.json, server) {
@@ -162,7 +160,7 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     if violated {
         return Err(Failure::Broken("an invariant does not hold; see above".to_owned()));
     }
-    Ok(())
+    withheld.map_or(Ok(()), |withheld| Err(Failure::withheld(&withheld.reason)))
 }
 
 /// True if something can be said of the tables afterwards. Of pgbench's this needs a sum over the accounts before and after,

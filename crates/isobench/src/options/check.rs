@@ -27,6 +27,9 @@ pub struct CheckOptions {
     /// Of a recording that isn't whole, check what there is
     #[arg(long)]
     pub partial: bool,
+    /// Vouch that the history has every write: what none of them explains accuses the database, instead of withholding the verdict
+    #[arg(long)]
+    pub complete: bool,
     /// Write the result to this file as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -248,6 +248,11 @@ impl Others {
         self.by_counter.is_empty() && self.by_value.is_empty()
     }
 
+    /// True if one of them wrote this value.
+    pub(super) fn has(&self, value: i64) -> bool {
+        self.by_value.binary_search_by_key(&value, |(known, _)| *known).is_ok()
+    }
+
     pub(super) fn lowest(&self) -> Option<u64> {
         self.by_counter.first().map(Written::counter)
     }

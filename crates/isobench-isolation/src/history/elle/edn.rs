@@ -11,9 +11,21 @@ use super::super::{FormatError, TextError};
 pub(super) struct Maps<R> {
     input: R,
     line: u64,
-    /// What closes the vector or list at the top, if there is one.
-    close: Option<u8>,
+    place: Place,
     word: Vec<u8>,
+}
+
+/// Where in a file something is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Nothing was found yet.
+    Beginning,
+    /// Between maps that stand one after the other.
+    Sequence,
+    /// In the vector or list at the top, which this byte closes.
+    Inside(u8),
+    /// Behind it.
+    Closed,
 }
 
 /// What begins a value, or ends a collection. It is passed when it is returned.
@@ -47,25 +59,31 @@ const ENDS_WORD: [bool; 256] = {
 
 impl<R: BufRead> Maps<R> {
     pub fn new(input: R) -> Maps<R> {
-        Maps { input, line: 1, close: None, word: Vec::new() }
+        Maps { input, line: 1, place: Place::Beginning, word: Vec::new() }
     }
 
     /// Puts the next map into a buffer, as JSON, and returns the line where it begins; `None` at the end of the file.
     pub fn next(&mut self, object: &mut Vec<u8>) -> Result<Option<u64>, FormatError> {
         object.clear();
         loop {
-            match self.start(0)? {
-                Start::Map => {
+            self.place = match (self.start(0)?, self.place) {
+                (Start::Map, Place::Beginning | Place::Sequence | Place::Inside(_)) => {
                     let line = self.line;
                     self.map(object, 1)?;
+                    if self.place == Place::Beginning {
+                        self.place = Place::Sequence;
+                    }
                     return Ok(Some(line));
                 }
-                Start::Array(close) if self.close.is_none() => self.close = Some(close),
-                Start::Close(byte) if self.close == Some(byte) => self.close = None,
-                Start::End if self.close.is_none() => return Ok(None),
-                Start::End => return Err(self.truncated()),
+                (Start::Array(close), Place::Beginning) => Place::Inside(close),
+                (Start::Close(byte), Place::Inside(close)) if byte == close => Place::Closed,
+                (Start::End, Place::Inside(_)) => return Err(self.truncated()),
+                (Start::End, _) => return Ok(None),
+                (_, Place::Closed) => {
+                    return Err(self.error("expected the end of the file after the list of operations"));
+                }
                 _ => return Err(self.error("expected an operation, {:type …}, found something else")),
-            }
+            };
         }
     }
 

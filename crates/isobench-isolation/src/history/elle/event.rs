@@ -38,6 +38,8 @@ pub(super) enum Kind {
     Aborted,
     #[serde(rename = "info")]
     Unknown,
+    /// Not one of Elle's: what rows held before all transactions.
+    Initial,
 }
 
 /// Whose operation it is.

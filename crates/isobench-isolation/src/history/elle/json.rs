@@ -10,6 +10,24 @@ use super::super::{FormatError, TextError};
 pub(super) struct Objects<R> {
     input: R,
     line: u64,
+    place: Place,
+}
+
+/// Where in a file something is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Nothing was found yet.
+    Beginning,
+    /// Between objects that stand one after the other.
+    Sequence,
+    /// Behind the bracket of an array.
+    Opened,
+    /// Behind an object of an array.
+    Element,
+    /// Behind a comma of an array.
+    Comma,
+    /// Behind the array.
+    Closed,
 }
 
 /// What is known of an object while it is read.
@@ -24,7 +42,7 @@ struct Inside {
 
 impl<R: BufRead> Objects<R> {
     pub fn new(input: R) -> Objects<R> {
-        Objects { input, line: 1 }
+        Objects { input, line: 1, place: Place::Beginning }
     }
 
     /// Puts the next object into a buffer, and returns the line where it begins; `None` at the end of the file.
@@ -56,21 +74,47 @@ impl<R: BufRead> Objects<R> {
     fn find(&mut self) -> Result<bool, FormatError> {
         loop {
             let bytes = self.input.fill_buf()?;
-            let Some(first) = bytes.first() else { return Ok(false) };
-            match first {
-                b'{' => return Ok(true),
-                b'\n' => self.line += 1,
-                b' ' | b'\t' | b'\r' | b',' | b'[' | b']' => {}
-                other => {
-                    let problem = format!(
-                        "expected an operation, {{\"type\": …}}, found \"{}\"",
-                        char::from(*other).escape_default()
-                    );
-                    return Err(FormatError::Text(TextError { line: self.line, column: 0, problem }));
+            let Some(&first) = bytes.first() else {
+                return match self.place {
+                    Place::Beginning | Place::Sequence | Place::Closed => Ok(false),
+                    Place::Opened | Place::Element | Place::Comma => Err(FormatError::Truncated(format!(
+                        "it ends in line {}, and the array isn't closed",
+                        self.line
+                    ))),
+                };
+            };
+            self.place = match (first, self.place) {
+                (b'{', Place::Beginning | Place::Sequence) => {
+                    self.place = Place::Sequence;
+                    return Ok(true);
                 }
-            }
+                (b'{', Place::Opened | Place::Comma) => {
+                    self.place = Place::Element;
+                    return Ok(true);
+                }
+                (b' ' | b'\t' | b'\r' | b'\n', place) => {
+                    self.line += u64::from(first == b'\n');
+                    place
+                }
+                (b'[', Place::Beginning) => Place::Opened,
+                (b',', Place::Element) => Place::Comma,
+                (b']', Place::Opened | Place::Element) => Place::Closed,
+                _ => return Err(self.unexpected(first)),
+            };
             self.input.consume(1);
         }
+    }
+
+    fn unexpected(&self, found: u8) -> FormatError {
+        let expected = match self.place {
+            Place::Beginning | Place::Sequence | Place::Opened | Place::Comma => {
+                "an operation, {\"type\": …}"
+            }
+            Place::Element => "\",\" or \"]\"",
+            Place::Closed => "the end of the file after \"]\"",
+        };
+        let problem = format!("expected {expected}, found \"{}\"", char::from(found).escape_default());
+        FormatError::Text(TextError { line: self.line, column: 0, problem })
     }
 }
 

@@ -53,6 +53,6 @@ impl Names {
         while taken(&main) {
             main.push('_');
         }
-        history.tables = std::iter::once(main).chain(self.tables).collect();
+        history.set_tables(std::iter::once(main).chain(self.tables).collect());
     }
 }

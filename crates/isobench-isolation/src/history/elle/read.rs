@@ -1,9 +1,11 @@
 //! From invocations and completions to transactions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
 
-use super::super::{Draft, FormatError, History, Kind, Operation, Outcome, TextError, Transaction, Version};
+use super::super::{
+    Draft, FormatError, History, Initial, Kind, Operation, Outcome, TextError, Transaction, Version,
+};
 use super::Notation;
 use super::edn::Maps;
 use super::event::{self, Event, Process, Step, Steps};
@@ -61,11 +63,14 @@ struct Invocation {
 struct Reading {
     history: History,
     names: Names,
-    invocations: HashMap<u32, Invocation>,
+    /// Without a process an invocation is completed before the next one.
+    invocations: HashMap<Option<u32>, Invocation>,
+    /// The numbers that operations were given.
+    indices: HashSet<u64>,
     clock: Option<Clock>,
     /// How many operations were read.
     place: u64,
-    /// Completions without an invocation, and those without a process.
+    /// Completions, in a history without invocations, and transactions without a process.
     alone: Vec<usize>,
     without_client: Vec<usize>,
     invoked: bool,
@@ -78,6 +83,14 @@ struct Reading {
 impl Reading {
     fn event(&mut self, object: &[u8]) -> Result<(), String> {
         let event = Event::parse(object)?;
+        if event.kind == event::Kind::Initial {
+            return self.initial(&event);
+        }
+        if let Some(index) = event.index
+            && !self.indices.insert(index)
+        {
+            return Err(format!("another operation has the index {index} already"));
+        }
         let process = match event.process()? {
             Process::Client(process) => Some(process),
             Process::Missing => None,
@@ -102,7 +115,30 @@ impl Reading {
         if outcome == Outcome::Committed && !event.has_value() {
             return Err("a committed transaction has no value".to_owned());
         }
-        self.complete(process, instant, id, outcome);
+        self.complete(process, instant, id, outcome)
+    }
+
+    /// What rows held before all transactions.
+    fn initial(&mut self, event: &Event<'_>) -> Result<(), String> {
+        event.steps(&mut self.names, &mut self.steps)?;
+        self.note_model()?;
+        let mut elements = self.steps.elements.as_slice();
+        for step in &self.steps.steps {
+            let (key, initial) = match *step {
+                Step::ReadValue { key, value } => (key, Initial::Version(Version::valued(value))),
+                Step::ReadList { key, length } => {
+                    let (list, rest) = elements.split_at(length);
+                    elements = rest;
+                    (key, Initial::List(list.to_vec()))
+                }
+                Step::Append { .. } | Step::Write { .. } | Step::ReadNil { .. } => {
+                    return Err("what rows held initially is stated by [\"r\", key, value]".to_owned());
+                }
+            };
+            if !self.history.set_initial(key, initial) {
+                return Err("what a row held initially was stated before".to_owned());
+            }
+        }
         Ok(())
     }
 
@@ -142,14 +178,15 @@ impl Reading {
     }
 
     fn invoke(&mut self, process: Option<u32>, begin: u64, id: u64) -> Result<(), String> {
-        let Some(process) = process else {
-            return Err("an invocation without process can't be completed".to_owned());
-        };
+        if !self.alone.is_empty() {
+            return Err(format!(
+                "{} is invoked after transactions were completed that were never invoked",
+                whose(process)
+            ));
+        }
         let invocation = self.invocations.entry(process).or_default();
         if invocation.open {
-            return Err(format!(
-                "process {process} invokes a transaction before another one of its is completed"
-            ));
+            return Err(format!("{} is invoked before another one of its is completed", whose(process)));
         }
         invocation.open = true;
         invocation.begin = begin;
@@ -160,11 +197,16 @@ impl Reading {
         Ok(())
     }
 
-    fn complete(&mut self, process: Option<u32>, end: u64, id: u64, outcome: Outcome) {
+    fn complete(&mut self, process: Option<u32>, end: u64, id: u64, outcome: Outcome) -> Result<(), String> {
         let index = self.history.transactions().len();
-        let invocation = process.and_then(|process| self.invocations.get_mut(&process));
-        let invocation = invocation.filter(|invocation| invocation.open);
-        let begin = invocation.as_ref().map(|invocation| invocation.begin);
+        let invocation = self.invocations.get_mut(&process).filter(|invocation| invocation.open);
+        if self.invoked && invocation.is_none() {
+            return Err(format!("{} is completed, and none was invoked", whose(process)));
+        }
+        let begin = invocation.as_ref().map_or(0, |invocation| invocation.begin);
+        if end < begin {
+            return Err(format!("{} ends at {end}, before it begins at {begin}", whose(process)));
+        }
         self.draft.clear();
         if outcome == Outcome::Committed {
             push_all(&self.steps, &mut self.draft);
@@ -184,24 +226,26 @@ impl Reading {
             self.without_client.push(index);
         }
         let end = if outcome == Outcome::Unknown { u64::MAX } else { end };
-        let (client, begin) = (process.unwrap_or(0), begin.unwrap_or(0));
+        let client = process.unwrap_or(0);
         self.history.push(Transaction { id, client, begin, end, outcome }, &self.draft);
+        Ok(())
     }
 
     fn finish(mut self) -> Result<History, String> {
-        let mut open: Vec<(u32, Invocation)> =
+        let mut open: Vec<(Option<u32>, Invocation)> =
             self.invocations.drain().filter(|(_, invocation)| invocation.open).collect();
-        open.sort_by_key(|(client, invocation)| (invocation.begin, *client));
-        for (client, Invocation { begin, id, writes, .. }) in open {
+        open.sort_by_key(|(process, invocation)| (invocation.begin, *process));
+        for (process, Invocation { begin, id, writes, .. }) in open {
             self.draft.clear();
             push_writes(&writes, &mut self.draft);
-            let outcome = Outcome::Unknown;
+            if process.is_none() {
+                self.without_client.push(self.history.transactions().len());
+            }
+            let (client, outcome) = (process.unwrap_or(0), Outcome::Unknown);
             self.history.push(Transaction { id, client, begin, end: u64::MAX, outcome }, &self.draft);
         }
         for index in self.alone {
-            let transaction = &mut self.history.transactions[index];
-            transaction.begin = 0;
-            transaction.end = if self.invoked { u64::MAX } else { 0 };
+            self.history.transactions[index].end = 0;
         }
         if !self.history.give_clients(&self.without_client) {
             return Err("there are too many clients".to_owned());
@@ -217,6 +261,14 @@ impl Reading {
         self.names.name_tables(self.lists, &mut self.history);
         Ok(self.history)
     }
+}
+
+/// A transaction in errors, by its process.
+fn whose(process: Option<u32>) -> String {
+    process.map_or_else(
+        || "a transaction without process".to_owned(),
+        |process| format!("a transaction of process {process}"),
+    )
 }
 
 fn is_write(step: &Step) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::{History, Key, Operation, Version};
+use super::super::{History, Initial, Key, Operation, Version};
 use super::{LISTS, Notation, REGISTERS};
 
 /// A key.
@@ -60,6 +60,10 @@ impl<'h> Shown<'h> {
                 }
             }
         }
+        for key in history.initial().keys() {
+            used[usize::from(key.table)] = true;
+            many_rows[usize::from(key.table)] |= key.id != 0;
+        }
         let written = match (values, counters) {
             (true, _) => Written::Values,
             (false, true) if counters_differ(history) => Written::Counters,
@@ -85,9 +89,23 @@ impl<'h> Shown<'h> {
 
     /// What stands for a version that was read; nothing for the one before all writes.
     pub fn read(&self, key: Key, version: Version) -> Result<Option<i64>, &'static str> {
+        if self.stated(key) && self.written == Written::Values {
+            return Ok(version.value);
+        }
         let Some(lowest) = self.lowest.get(&key) else { return Ok(None) };
         let initial = version == Version::INITIAL || version.counter.is_some_and(|counter| counter < *lowest);
         if initial { Ok(None) } else { self.written(version).map(Some) }
+    }
+
+    /// True if the history states which value the row held before all transactions.
+    fn stated(&self, key: Key) -> bool {
+        let initial = self.history.initial().get(&key);
+        matches!(initial, Some(Initial::Version(Version { value: Some(_), .. })))
+    }
+
+    /// True if versions are shown by their values, initial ones among them.
+    pub fn by_value(&self) -> bool {
+        self.written == Written::Values
     }
 
     /// What stands for a version that was written.

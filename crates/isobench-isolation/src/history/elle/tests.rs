@@ -83,16 +83,53 @@ fn completions_alone_have_no_instants_and_a_client_each() {
         "{\"type\":\"ok\",\"process\":7,\"value\":[[\"r\",\"x\",null]]}\n{\"type\":\"info\",\"value\":[]}",
     );
     assert_eq!(text::print(&history), "T0 client=7: r x = init\nT1 client=8 unknown:\n");
-    let history = edn("{:type :ok, :value [[:w 1 1]]} {:type :invoke, :process 3, :value [[:w 1 2]]}");
+}
+
+/// As in the examples of Elle's paper: the one transaction that is under way is the one that is completed.
+#[test]
+fn invocations_without_processes_are_completed_one_by_one() {
+    let history = edn("{:type :invoke, :value [[:append 1 1]]} {:type :ok, :value [[:append 1 1]]}
+        {:type :invoke, :value [[:append 1 2]]} {:type :info, :value [[:append 1 2]]}
+        {:type :invoke, :process 3, :value [[:r 1 nil]]} {:type :invoke, :value [[:append 1 3]]}
+        {:type :ok, :process 3, :value [[:r 1 [1]]]}");
     assert_eq!(
         text::print(&history),
-        "T0 client=4 0..: w registers 1 = 1\nT1 client=3 1.. unknown: w registers 1 = 2\n"
+        "T1 client=4 0..1: a lists 1 += 1
+T3 client=5 2.. unknown: a lists 1 += 2
+T6 client=3 4..6: l lists 1 = [1]
+T5 client=6 5.. unknown: a lists 1 += 3
+"
     );
 }
 
 #[test]
+fn initial_values_are_stated() {
+    let stated = edn("[{:type :initial, :value [[:r :x 100] [:r :y 7]]} {:type :ok, :value [[:r :x 100]]}]");
+    let text = "initial x = 100\ninitial y = 7\nT0 client=0: r x = 100\n";
+    assert_eq!(text::print(&stated), text);
+    let lists = json(
+        "{\"type\":\"initial\",\"value\":[[\"r\",\"x\",[1,2]]]}\n{\"type\":\"ok\",\"value\":[[\"r\",\"x\",[1,2]]]}",
+    );
+    assert_eq!(text::print(&lists), "initial x = [1 2]\nT0 client=0: l x = [1 2]\n");
+    for history in [stated, lists] {
+        for notation in [Notation::Edn, Notation::Json] {
+            let again = read(notation, written(notation, &history).as_bytes()).expect("reads");
+            assert_eq!(text::print(&again), text::print(&history));
+        }
+    }
+}
+
+/// Each text is refused with a message that has this in it.
+fn refused(cases: &[(Notation, &str, &str)]) {
+    for (notation, text, message) in cases {
+        let error = read(*notation, text.as_bytes()).expect_err(text).to_string();
+        assert!(error.contains(message), "{text}\n{error}\n{message}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_said_with_its_line() {
-    let cases: [(Notation, &str, &str); 19] = [
+    refused(&[
         (Notation::Edn, "\n{:type :ok, :value [[:cas 1 2]]}", "line 2: unknown variant `cas`"),
         (
             Notation::Edn,
@@ -129,22 +166,80 @@ fn what_is_wrong_is_said_with_its_line() {
             "{\"type\":\"invoke\",\"process\":1}{\"type\":\"invoke\",\"process\":1}",
             "before another one",
         ),
-        (Notation::Json, "{\"type\":\"invoke\"}", "without process"),
         (Notation::Json, "{\"type\":\"ok\",\"value\":[[\"w\",1,1],[\"append\",1,1]]}", "both lists"),
         (
             Notation::Json,
             "{\"type\":\"ok\",\"process\":-1,\"value\":[[\"w\",1,1]]}",
             "-1 is no process number",
         ),
-    ];
-    for (notation, text, message) in cases {
-        let error = read(notation, text.as_bytes()).expect_err(text).to_string();
-        assert!(error.contains(message), "{text}\n{error}\n{message}");
-    }
+    ]);
     let deep = "#_".repeat(100_000);
     assert!(read(Notation::Edn, deep.as_bytes()).expect_err("deep").to_string().contains("nested"));
     let deep = format!("{{:a {}", "[".repeat(100_000));
     assert!(read(Notation::Edn, deep.as_bytes()).expect_err("deep").to_string().contains("nested"));
+}
+
+/// Files that are cut, repeat themselves, or run backwards.
+#[test]
+fn what_is_no_whole_history_is_refused() {
+    refused(&[
+        (
+            Notation::Json,
+            "{\"type\":\"invoke\"}{\"type\":\"invoke\"}",
+            "a transaction without process is invoked before",
+        ),
+        (
+            Notation::Json,
+            "[{\"type\":\"fail\"}\n",
+            "truncated: it ends in line 2, and the array isn't closed",
+        ),
+        (Notation::Json, "[{\"type\":\"fail\"},\n\n", "truncated: it ends in line 3"),
+        (Notation::Json, "[", "truncated: it ends in line 1"),
+        (
+            Notation::Json,
+            "[{\"type\":\"fail\"}]\n]",
+            "line 2: expected the end of the file after \"]\", found \"]\"",
+        ),
+        (
+            Notation::Json,
+            "[{\"type\":\"fail\"}]\n{\"type\":\"fail\"}",
+            "line 2: expected the end of the file",
+        ),
+        (Notation::Json, "[]\n[]", "line 2: expected the end of the file"),
+        (Notation::Json, "[{\"type\":\"fail\"},]", "line 1: expected an operation"),
+        (
+            Notation::Json,
+            "[{\"type\":\"fail\"} {\"type\":\"fail\"}]",
+            "line 1: expected \",\" or \"]\", found \"{\"",
+        ),
+        (Notation::Json, "{\"type\":\"fail\"}\n[{\"type\":\"fail\"}]", "line 2: expected an operation"),
+        (Notation::Edn, "[{:type :fail}]\n]", "line 2: expected the end of the file"),
+        (Notation::Edn, "[{:type :fail}]\n{:type :fail}", "line 2: expected the end of the file"),
+        (Notation::Edn, "{:type :fail}\n[{:type :fail}]", "line 2: expected an operation"),
+        (
+            Notation::Edn,
+            "{:type :invoke, :process 1}\n{:type :ok, :process 1, :value []}\n{:type :ok, :process 1, :value []}",
+            "line 3: a transaction of process 1 is completed, and none was invoked",
+        ),
+        (
+            Notation::Edn,
+            "{:type :ok, :process 1, :value []}\n{:type :invoke, :process 1}",
+            "line 2: a transaction of process 1 is invoked after transactions were completed that were never invoked",
+        ),
+        (
+            Notation::Edn,
+            "{:type :invoke, :process 1, :time 7}\n{:type :fail, :process 1, :time 5}",
+            "line 2: a transaction of process 1 ends at 5, before it begins at 7",
+        ),
+        (
+            Notation::Edn,
+            "{:type :fail, :index 7}\n{:type :fail, :index 7}",
+            "line 2: another operation has the index 7",
+        ),
+        (Notation::Edn, "{:type :initial, :value [[:r 1 nil]]}", "is stated by [\"r\", key, value]"),
+        (Notation::Edn, "{:type :initial, :value [[:r 1 2] [:r 1 2]]}", "was stated before"),
+        (Notation::Edn, "{:type :initial, :value [[:r 1 2] [:append 1 2]]}", "both lists"),
+    ]);
 }
 
 #[test]

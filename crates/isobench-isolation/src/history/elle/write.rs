@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::super::{History, Key, Operation, Outcome, Transaction};
+use super::super::{History, Initial, Key, Operation, Outcome, Transaction};
 use super::Notation;
 use super::shown::{Shown, spell};
 
@@ -12,6 +12,9 @@ pub enum Unwritable {
     /// The output can't be written.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// What rows held before all transactions can't be stated.
+    #[error("a recording can't state what rows held initially; text, EDN and JSON can")]
+    Initial,
     /// A transaction has something that these formats can't say.
     #[error("Elle's formats can't say what T{transaction} has: {what}")]
     Inexpressible {
@@ -29,6 +32,9 @@ pub enum Unwritable {
 pub fn write(notation: Notation, history: &History, output: impl Write) -> Result<(), Unwritable> {
     let shown = Shown::of(history);
     let mut writer = Writer { notation, history, shown, output, place: 0, lists: None };
+    for (key, initial) in history.initial() {
+        writer.initial(*key, initial)?;
+    }
     for event in events(history) {
         writer.event(event)?;
     }
@@ -110,6 +116,37 @@ struct Writer<'h, W> {
 }
 
 impl<W: Write> Writer<'_, W> {
+    /// What a row held before all transactions; of a version nothing, if it isn't known by its value.
+    fn initial(&mut self, key: Key, initial: &Initial) -> Result<(), Unwritable> {
+        if let Initial::Version(version) = initial
+            && (version.value.is_none() || !self.shown.by_value())
+        {
+            return Ok(());
+        }
+        self.output.write_all(match self.notation {
+            Notation::Edn => b"{:type :initial, :value [",
+            Notation::Json => b"{\"type\":\"initial\",\"value\":[",
+        })?;
+        self.begin("r", key)?;
+        match initial {
+            Initial::Version(version) => write!(self.output, "{}", version.value.unwrap_or_default())?,
+            Initial::List(elements) => self.list(elements)?,
+        }
+        writeln!(self.output, "]]}}")?;
+        Ok(())
+    }
+
+    fn list(&mut self, elements: &[i64]) -> io::Result<()> {
+        self.output.write_all(b"[")?;
+        for (place, element) in elements.iter().enumerate() {
+            if place > 0 {
+                self.separate()?;
+            }
+            write!(self.output, "{element}")?;
+        }
+        self.output.write_all(b"]")
+    }
+
     fn event(&mut self, event: Event) -> Result<(), Unwritable> {
         let facts = self.history.transactions()[event.transaction];
         let kind = match facts.outcome {
@@ -184,14 +221,7 @@ impl<W: Write> Writer<'_, W> {
                 }
             }
             Operation::ReadList { elements, .. } if reads => {
-                self.output.write_all(b"[")?;
-                for (place, element) in elements.iter().enumerate() {
-                    if place > 0 {
-                        self.separate()?;
-                    }
-                    write!(self.output, "{element}")?;
-                }
-                self.output.write_all(b"]")?;
+                self.list(elements)?;
             }
             _ => self.nothing()?,
         }

@@ -19,6 +19,11 @@ impl<'l> Cursor<'l> {
         Cursor { line, at: 0, number }
     }
 
+    /// The line's number.
+    pub fn line_number(&self) -> u64 {
+        self.number
+    }
+
     fn rest(&self) -> &'l str {
         &self.line[self.at..]
     }
@@ -67,6 +72,12 @@ impl<'l> Cursor<'l> {
     pub fn at_number(&mut self) -> bool {
         self.blanks();
         self.rest().starts_with(|letter: char| letter.is_ascii_digit() || letter == '-')
+    }
+
+    /// True if a list begins here, after blanks.
+    pub fn at_list(&mut self) -> bool {
+        self.blanks();
+        self.rest().starts_with('[')
     }
 
     /// A whole number, after blanks.

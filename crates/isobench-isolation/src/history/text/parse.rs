@@ -2,7 +2,11 @@
 
 use std::io::BufRead;
 
-use super::super::{Draft, FormatError, History, Key, Operation, Outcome, TextError, Transaction, Version};
+use rustc_hash::FxHashMap;
+
+use super::super::{
+    Draft, FormatError, History, Initial, Key, Operation, Outcome, TextError, Transaction, Version,
+};
 use super::cursor::Cursor;
 
 /// Reads a history from a text.
@@ -43,6 +47,8 @@ struct Reading {
     /// The transactions whose client, or instants, weren't given.
     without_client: Vec<usize>,
     without_instants: Vec<usize>,
+    /// The line of each transaction, by its number.
+    lines: FxHashMap<u64, u64>,
     draft: Draft,
     name: String,
     list: Vec<i64>,
@@ -57,10 +63,15 @@ impl Reading {
             cursor.pass("dropped")?;
             let more: u64 = cursor.number("a number of transactions")?;
             self.history.set_dropped(self.history.dropped().saturating_add(more));
+        } else if cursor.word() == "initial" {
+            cursor.pass("initial")?;
+            self.initial(cursor)?;
         } else if cursor.eat("T") {
             self.transaction(cursor)?;
         } else {
-            return Err(cursor.expected("a transaction (T1: …), \"dropped N\" or a comment"));
+            return Err(
+                cursor.expected("a transaction (T1: …), \"initial ROW = …\", \"dropped N\" or a comment")
+            );
         }
         if cursor.at_end() { Ok(()) } else { Err(cursor.expected("the end of the line")) }
     }
@@ -68,14 +79,15 @@ impl Reading {
     fn transaction(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
         let index = self.history.transactions().len();
         let id = cursor.number("the transaction's number")?;
+        if let Some(before) = self.lines.insert(id, cursor.line_number()) {
+            return Err(cursor.error(format!("T{id} stands in line {before} already")));
+        }
         let mut transaction = Transaction { id, client: 0, begin: 0, end: 0, outcome: Outcome::Committed };
         let (mut client, mut instants, mut outcome) = (false, false, false);
         while !cursor.eat(":") {
             if cursor.at_number() && !instants {
                 instants = true;
-                transaction.begin = cursor.number("an instant")?;
-                cursor.pass("..")?;
-                transaction.end = if cursor.at_number() { cursor.number("an instant")? } else { u64::MAX };
+                (transaction.begin, transaction.end) = between(cursor, id)?;
                 continue;
             }
             let word = cursor.word();
@@ -116,6 +128,26 @@ impl Reading {
             self.operation(cursor)?;
         }
         if cursor.at_end() { Ok(()) } else { Err(cursor.expected("\",\" or the end of the line")) }
+    }
+
+    /// What rows held before all transactions: `ROW = VERSION` or `ROW = LIST`, with `,` between them.
+    fn initial(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
+        loop {
+            let key = self.row(cursor)?;
+            cursor.pass("=")?;
+            let initial = if cursor.at_list() {
+                self.numbers(cursor)?;
+                Initial::List(self.list.clone())
+            } else {
+                Initial::Version(version(cursor)?)
+            };
+            if !self.history.set_initial(key, initial) {
+                return Err(cursor.error("what this row held initially was stated before".to_owned()));
+            }
+            if !cursor.eat(",") {
+                return Ok(());
+            }
+        }
     }
 
     fn operation(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
@@ -186,6 +218,17 @@ impl Reading {
         }
         Ok(self.history)
     }
+}
+
+/// When a transaction began and ended: `BEGIN..END` or `BEGIN..`.
+fn between(cursor: &mut Cursor<'_>, id: u64) -> Result<(u64, u64), TextError> {
+    let begin = cursor.number("an instant")?;
+    cursor.pass("..")?;
+    let end = if cursor.at_number() { cursor.number("an instant")? } else { u64::MAX };
+    if end < begin {
+        return Err(cursor.error(format!("T{id} ends at {end}, before it begins at {begin}")));
+    }
+    Ok((begin, end))
 }
 
 /// The error of a word that stands before the colon, by what may still stand there.

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
 
-use super::super::{History, Key, Operation, Outcome, Transaction, Version};
+use super::super::{History, Initial, Key, Operation, Outcome, Transaction, Version};
 use super::is_bare;
 
 /// Writes a history as text.
@@ -14,6 +14,9 @@ pub fn write(history: &History, mut output: impl Write) -> io::Result<()> {
     let names = Names::of(history);
     if history.dropped() > 0 {
         writeln!(output, "dropped {}", history.dropped())?;
+    }
+    for (key, initial) in history.initial() {
+        writeln!(output, "initial {}", Stated { names: &names, key: *key, initial })?;
     }
     for (index, transaction) in history.transactions().iter().enumerate() {
         names.head(*transaction, &mut output)?;
@@ -50,6 +53,11 @@ impl Names {
             if record.id != 0
                 && let Some(table) = tables.get_mut(usize::from(record.table))
             {
+                table.1 = false;
+            }
+        }
+        for key in history.initial().keys().filter(|key| key.id != 0) {
+            if let Some(table) = tables.get_mut(usize::from(key.table)) {
                 table.1 = false;
             }
         }
@@ -136,6 +144,23 @@ impl Display for Shown<'_> {
                 kind("g", Key { table, id: group })?;
                 list(rows, f)
             }
+        }
+    }
+}
+
+/// What a row held before all transactions, as it stands in the text.
+struct Stated<'a> {
+    names: &'a Names,
+    key: Key,
+    initial: &'a Initial,
+}
+
+impl Display for Stated<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.names.row(self.key, f)?;
+        match self.initial {
+            Initial::Version(version) => write!(f, " = {}", Text(*version)),
+            Initial::List(elements) => list(elements, f),
         }
     }
 }

@@ -67,11 +67,35 @@ fn without_instants_there_are_none() {
 }
 
 #[test]
+fn initial_values_are_stated() {
+    let text = "initial x = 100\ninitial y 1 = v3/7\ninitial y 2 = [1 2]\nT1 client=0: r x = 100\n";
+    let history = parse("T1: r x = 100\ninitial y 1 = v3/7, y 2 = [1, 2], x = 100 # before").expect("parses");
+    let names = ["x", "y"];
+    assert_eq!(history.tables(), names);
+    assert_eq!(print(&history), text);
+    assert_eq!(print(&parse(text).expect("parses")), text);
+}
+
+/// Looked for one by one, as many names take minutes.
+#[test]
+fn many_tables_are_found_by_name() {
+    let lines: Vec<String> = (0..65_537).map(|number| format!("T{number}: w t{number} = 1")).collect();
+    let text = lines.join("\n");
+    let error = parse(&text).expect_err("one too many").to_string();
+    assert!(
+        error.starts_with("line 65537, ") && error.ends_with("there are more than 65,536 tables"),
+        "{error}"
+    );
+    let (most, _) = text.rsplit_once('\n').expect("lines");
+    assert_eq!(parse(most).expect("parses").tables().len(), 65_536);
+}
+
+#[test]
 fn errors_name_the_place_and_what_was_expected() {
     for (text, message) in [
         (
             "hello",
-            "line 1, column 1: expected a transaction (T1: …), \"dropped N\" or a comment, found \"hello\"",
+            "line 1, column 1: expected a transaction (T1: …), \"initial ROW = …\", \"dropped N\" or a comment, found \"hello\"",
         ),
         ("\n\nT", "line 3, column 2: expected the transaction's number, found the end of the line"),
         (
@@ -104,6 +128,10 @@ fn errors_name_the_place_and_what_was_expected() {
         ("dropped some", "line 1, column 9: expected a number of transactions, found \"some\""),
         ("T1: # fine\ndropped 1 2", "line 2, column 11: expected the end of the line, found \"2\""),
         ("T1 client=4294967295:\nT2:", "there are too many clients"),
+        ("T1 10..5:", "line 1, column 9: T1 ends at 5, before it begins at 10"),
+        ("T1:\n\nT1: w x = 1", "line 3, column 3: T1 stands in line 1 already"),
+        ("initial x = 1, x 0 = 2", "line 1, column 23: what this row held initially was stated before"),
+        ("initial x", "line 1, column 10: expected \"=\", found the end of the line"),
     ] {
         let error = parse(text).expect_err(text).to_string();
         assert!(error.contains(message), "{text:?}\n{error}\n{message}");

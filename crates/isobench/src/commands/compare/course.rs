@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use isobench_report::{Cell, CellLevel, Document, Server, resolution, summarise};
+use isobench_report::{Cell, CellLevel, Document, Round, Server, resolution, summarise};
 use isobench_runner::Urgency;
 
 use super::Judgements;
@@ -181,6 +181,7 @@ impl<'a> Course<'a> {
         for note in notes {
             self.warn(&note);
         }
+        self.warn_of_withheld(index, &round);
         round.order = Some(count(place + 1));
         let reason = (!round.complete).then(|| {
             round.errors.first().cloned().unwrap_or_else(|| "clients ended before their time".to_owned())
@@ -193,6 +194,16 @@ impl<'a> Course<'a> {
         entry.level.effective = sessions::agree(&known.into_iter().chain([effective]).collect::<Vec<_>>());
         entry.rounds.push(round);
         reason
+    }
+
+    /// Says that a cell's verdict is withheld, once.
+    fn warn_of_withheld(&self, index: usize, round: &Round) {
+        let withheld = |round: &Round| round.verdict.as_ref()?.withheld.first().cloned();
+        let told = self.document.cells[index].rounds.iter().any(|round| withheld(round).is_some());
+        if let Some(withheld) = withheld(round).filter(|_| !told) {
+            let name = name(self.bench.plan, &self.cells[index]);
+            self.display.say(&format!("warning: {name}: the verdict is withheld: {}", withheld.reason));
+        }
     }
 
     /// Tells something that concerns more than a round, once.
