@@ -41,6 +41,7 @@ mod script;
 mod shell;
 mod sql;
 mod symbols;
+mod trial;
 mod value;
 mod variables;
 

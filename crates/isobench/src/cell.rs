@@ -44,6 +44,8 @@ pub struct Bench<'a> {
     pub loaded: Vec<Option<Loaded>>,
     /// The servers and works whose tables have been made before, so that it is known how long that takes.
     pub made: BTreeSet<(usize, usize)>,
+    /// Tables on which scripts were tried, and which the only cell takes as they are.
+    pub kept: Option<Ready>,
 }
 
 /// A measured round of a cell, and the level its sessions really had.
@@ -64,6 +66,9 @@ impl Bench<'_> {
     /// # Errors
     /// The server refuses or is gone.
     pub fn prepare(&mut self, cell: &CellPlan) -> Outcome<Ready> {
+        if let Some(ready) = self.kept.take() {
+            return Ok(ready);
+        }
         let (target, work) = (&self.targets[cell.server], &self.plan.works[cell.work]);
         let builtin = work.sources.writes().is_some();
         let known = !self.made.insert((cell.server, cell.work));

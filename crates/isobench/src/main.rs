@@ -26,6 +26,7 @@ mod setup;
 mod summary;
 mod tables;
 mod target;
+mod trial;
 mod workload;
 
 use std::ffi::OsString;

@@ -301,6 +301,23 @@ impl Sources {
         Ok(Workload { mix, symbols, variables })
     }
 
+    /// Each script alone, as it is tried before anything is measured; without those that can't be tried.
+    ///
+    /// # Errors
+    /// A variable's name is invalid.
+    pub fn tried(&self, scale: u32, seed: u64, defined: &[(String, String)]) -> Outcome<Vec<Workload>> {
+        let alone = |source: &Source| {
+            let sources = Sources { scripts: vec![source.clone()], checked: self.checked.clone() };
+            let mut workload = sources.workload(scale, seed, defined)?;
+            let script = workload.mix.scripts().first().map(|weighted| weighted.script.clone());
+            let tried = script.and_then(|script| script.in_rolled_back_transaction(&mut workload.symbols));
+            let Some(script) = tried else { return Ok(None) };
+            workload.mix = Mix::new(vec![Weighted { script, weight: 1 }]).map_err(Failure::setup)?;
+            Ok(Some(workload))
+        };
+        self.scripts.iter().filter_map(|source| alone(source).transpose()).collect()
+    }
+
     /// Checks what depends on the protocol.
     ///
     /// # Errors

@@ -142,9 +142,18 @@ fn measure(
     let observers: Vec<Observer> =
         if options.no_observe { Vec::new() } else { targets.iter().map(observer).collect() };
     let loaded = targets.iter().map(|_| None).collect();
-    let bench =
-        Bench { plan, targets, judging, observers: &observers, control, loaded, made: BTreeSet::new() };
+    let bench = Bench {
+        plan,
+        targets,
+        judging,
+        observers: &observers,
+        control,
+        loaded,
+        made: BTreeSet::new(),
+        kept: None,
+    };
     let mut course = Course::begin(bench, servers, cells, files, options.live)?;
+    course.try_scripts()?;
     course.rounds()?;
     course.sweep();
     Ok(course.end())

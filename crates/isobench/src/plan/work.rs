@@ -188,15 +188,26 @@ impl Work {
     /// # Errors
     /// A variable's name is invalid.
     pub fn workload(&self, seed: u64, database: &Database) -> Outcome<Workload> {
+        let scale = self.script_scale.unwrap_or(self.scale);
+        self.placed(database).workload(scale, seed, &self.defined)
+    }
+
+    /// Its scripts, each alone, as they are tried before anything is measured.
+    ///
+    /// # Errors
+    /// A variable's name is invalid.
+    pub fn tried(&self, seed: u64, database: &Database) -> Outcome<Vec<Workload>> {
+        let scale = self.script_scale.unwrap_or(self.scale);
+        self.placed(database).tried(scale, seed, &self.defined)
+    }
+
+    /// Its scripts as they are on this server.
+    fn placed(&self, database: &Database) -> Sources {
         let functions = match &self.tables {
             Tables::Pgbench { functions, .. } => functions.as_slice(),
             Tables::Checked(_) | Tables::Own(_) | Tables::Found => &[],
         };
-        self.sources.placed(database, functions).workload(
-            self.script_scale.unwrap_or(self.scale),
-            seed,
-            &self.defined,
-        )
+        self.sources.placed(database, functions)
     }
 
     /// The row of its strategy, if it is one that is known in general.

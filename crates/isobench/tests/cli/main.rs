@@ -33,5 +33,6 @@ mod server_side;
 mod standby;
 mod strategies;
 mod support;
+mod trial;
 mod usage;
 mod workloads_command;

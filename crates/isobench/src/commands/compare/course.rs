@@ -23,6 +23,8 @@ pub struct Course<'a> {
     pub(super) bench: Bench<'a>,
     files: &'a Files,
     pub(super) cells: Vec<CellPlan>,
+    /// Why cells can't be measured, for those that can't.
+    unusable: Vec<Option<String>>,
     pub(super) document: Document,
     judgements: Judgements,
     pub(super) display: Display,
@@ -67,6 +69,7 @@ impl<'a> Course<'a> {
         }
         Ok(Course {
             judgements: vec![None; cells.len()],
+            unusable: vec![None; cells.len()],
             display: Display::new(plan, live),
             began: Instant::now(),
             longest: Duration::ZERO,
@@ -75,6 +78,53 @@ impl<'a> Course<'a> {
             cells,
             document,
         })
+    }
+
+    /// Tries the scripts of every cell, once for each that differ. A cell that fails is left out; the others are measured.
+    ///
+    /// # Errors
+    /// The server is gone, or no cell is left.
+    pub fn try_scripts(&mut self) -> Outcome {
+        let plan = self.bench.plan;
+        let alike = |cell: &CellPlan| {
+            let work = &plan.works[cell.work];
+            let mut varied = plan.varied(cell);
+            // More rows change nothing of what a script is.
+            varied.remove("scale");
+            (cell.server, cell.level, work.sources.name(), work.strategy.clone(), varied)
+        };
+        let mut tried = Vec::new();
+        for index in 0..self.cells.len() {
+            let cell = self.cells[index];
+            let problem = match tried.iter().position(|one| *one == alike(&cell)) {
+                Some(first) => self.unusable[first].clone(),
+                None if self.interrupted() => return Ok(()),
+                None => self.bench.try_scripts(&cell)?,
+            };
+            tried.push(alike(&cell));
+            if let Some(problem) = problem {
+                self.leave_out(index, problem)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves a cell out from now on, and says so.
+    ///
+    /// # Errors
+    /// No cell is left, and nothing was measured.
+    fn leave_out(&mut self, index: usize, problem: String) -> Outcome {
+        let name = name(self.bench.plan, &self.cells[index]);
+        let reason = format!("{name} can't be measured: {problem}");
+        self.unusable[index] = Some(problem);
+        let measured = self.document.cells.iter().any(|cell| !cell.rounds.is_empty());
+        if !measured && self.unusable.iter().all(Option::is_some) {
+            self.display.close();
+            return Err(Failure::setup(reason));
+        }
+        self.warn(&reason);
+        self.document.incomplete_reason.get_or_insert(reason);
+        Ok(())
     }
 
     /// Measures every cell in every round. Ends early, with what there is, if that is asked for or the server is lost.
@@ -124,6 +174,9 @@ impl<'a> Course<'a> {
             if self.interrupted() {
                 return Ok(Goes::NoFurther);
             }
+            if self.unusable[index].is_some() {
+                continue;
+            }
             let cell = self.cells[index];
             match self.measure(&cell, number) {
                 Ok(mut measured) => {
@@ -131,11 +184,15 @@ impl<'a> Course<'a> {
                     let (tps, conflicts) = (measured.round.tps, measured.round.ledger().conflict_ratio());
                     let reason = self.add(index, place, measured);
                     self.display.finished(self.bench.plan, &cell, number, tps, conflicts);
-                    if reason.is_some() && self.bench.control.urgency() == Urgency::None {
-                        self.document.incomplete_reason = reason;
-                        return Ok(Goes::NoFurther);
+                    if let Some(reason) = reason.filter(|_| self.bench.control.urgency() == Urgency::None) {
+                        if !self.bench.answers(&cell) {
+                            self.document.incomplete_reason = Some(reason);
+                            return Ok(Goes::NoFurther);
+                        }
+                        self.leave_out(index, reason)?;
                     }
                 }
+                Err(failure) if self.bench.answers(&cell) => self.leave_out(index, failure.to_string())?,
                 // Without a single result there is nothing to report but the error.
                 Err(failure) if self.document.cells.iter().all(|cell| cell.rounds.is_empty()) => {
                     self.display.close();
