@@ -237,7 +237,7 @@ fn rows_that_are_put_back_are_the_rows_of_the_start() {
         pgbench(&bin, &server, "ours", &["-n", "-c", "2", "-t", "100"]);
         assert_ne!(logical(&mut conn), fresh[expected]);
         assert!(put_back(&mut conn, &db, made, wanted).unwrap().notes.is_empty());
-        assert_eq!(logical(&mut conn), fresh[expected], "{}", expected);
+        assert_eq!(logical(&mut conn), fresh[expected], "{expected}");
     }
 }
 

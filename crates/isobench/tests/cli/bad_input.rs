@@ -244,6 +244,7 @@ fn a_full_disk() {
         scene.folder(),
         r#"
         == connect
+        ! parameter in_hot_standby=off
         > SELECT version()
         < row PostgreSQL 15.18 on x86_64-pc-linux-gnu, compiled by gcc, 64-bit
         > drop table if exists *
