@@ -19,7 +19,7 @@ use self::stage::{COMMANDS, Command, Ended};
 use crate::support::has_postgresql;
 
 /// Faults that are tried at the same time; most of the time they wait.
-const AT_ONCE: usize = 6;
+const AT_ONCE: usize = 10;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/faults.md");
 
