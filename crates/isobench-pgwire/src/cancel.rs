@@ -64,7 +64,7 @@ impl CancelToken {
         }
         // Whoever cancels is in a hurry already.
         let deadline = Deadline::after(Some(limit), &Patience::default());
-        let mut socket = self.endpoint.open(&deadline)?;
+        let mut socket = self.endpoint.open(&deadline, None)?;
         if let Some(client) = &self.encryption {
             socket = encryption::secure_again(socket, client, &deadline)
                 .map_err(|problem| io::Error::other(problem.to_string()))?;

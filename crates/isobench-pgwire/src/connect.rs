@@ -11,7 +11,7 @@ pub use self::error::{ConnectError, ConnectProblem, FailedAttempt};
 use crate::cancel::CancelToken;
 use crate::config::{Host, TargetSessionAttrs};
 use crate::connection::Connection;
-use crate::endpoint::{Endpoint, watch_peer};
+use crate::endpoint::Endpoint;
 use crate::frame::FrameBuffer;
 use crate::patience::Patience;
 use crate::socket::{Deadline, Socket};
@@ -155,13 +155,11 @@ fn connect_in_one_way(
     way: Way,
 ) -> Result<Established, Failure> {
     let deadline = &Deadline::after(limit(options), &options.patience);
-    let lost = |error| Failure::lasting(ConnectProblem::Lost(error));
-    let socket = endpoint.open(deadline).map_err(|error| {
+    let socket = endpoint.open(deadline, Some(options)).map_err(|error| {
         // Of itself the system gives up with the same word.
         let over = deadline.left().err().map(|over| not_in_time(over, options));
         Failure::lasting(over.unwrap_or(ConnectProblem::Unreachable(error)))
     })?;
-    watch_peer(&socket, options.keepalives, options.tcp_user_timeout).map_err(lost)?;
     let Secured { mut socket, protection, client } =
         encryption::secure(socket, way, options, host, deadline)?;
     let differs = way == Way::Plain || protection != Protection::None;

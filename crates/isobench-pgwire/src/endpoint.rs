@@ -13,7 +13,7 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
-use crate::config::{Host, Keepalives};
+use crate::config::{ConnectOptions, Host, Keepalives};
 use crate::socket::{Deadline, Socket};
 
 /// One place to connect to.
@@ -64,12 +64,12 @@ impl Endpoint {
         }
     }
 
-    /// Opens a blocking socket to it.
-    pub(crate) fn open(&self, deadline: &Deadline) -> io::Result<Socket> {
+    /// Opens a blocking socket to it. `options` say how a dead peer is noticed; Unix sockets need nothing for that.
+    pub(crate) fn open(&self, deadline: &Deadline, options: Option<&ConnectOptions>) -> io::Result<Socket> {
         match self {
             Self::Unix(path) => open_unix(path, deadline).map(Socket::Unix),
             Self::Tcp { address, .. } => {
-                let stream = open_tcp(address, deadline)?;
+                let stream = open_tcp(address, deadline, options)?;
                 stream.set_nodelay(true)?;
                 Ok(Socket::Tcp(stream))
             }
@@ -102,10 +102,18 @@ impl fmt::Display for Endpoint {
 }
 
 /// Opens a TCP connection; unlike std it can stop waiting at any time.
-fn open_tcp(address: &SocketAddr, deadline: &Deadline) -> io::Result<TcpStream> {
+fn open_tcp(
+    address: &SocketAddr,
+    deadline: &Deadline,
+    options: Option<&ConnectOptions>,
+) -> io::Result<TcpStream> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    if let Some(options) = options {
+        // Before it connects, as libpq does: the limit for unacknowledged bytes holds for the first packet, too.
+        watch_peer(&socket, options.keepalives, options.tcp_user_timeout)?;
+    }
     match rustix::net::connect(&socket, address) {
         Ok(()) => {}
         Err(Errno::INPROGRESS | Errno::INTR) => finish(&socket, deadline)?,
@@ -154,15 +162,8 @@ fn open_unix(path: &Path, deadline: &Deadline) -> io::Result<UnixStream> {
     Ok(socket.into())
 }
 
-/// Sets the options of a TCP socket that concern dead peers; Unix sockets need none.
-pub(crate) fn watch_peer(
-    socket: &Socket,
-    keepalives: Keepalives,
-    user_timeout: Option<Duration>,
-) -> io::Result<()> {
-    let Socket::Tcp(stream) = socket else {
-        return Ok(());
-    };
+/// Sets the options of a TCP socket that concern dead peers.
+fn watch_peer(stream: &OwnedFd, keepalives: Keepalives, user_timeout: Option<Duration>) -> io::Result<()> {
     if keepalives.enabled {
         sockopt::set_socket_keepalive(stream, true)?;
         if let Some(idle) = keepalives.idle {

@@ -215,6 +215,22 @@ fn show_progress(
     }
 }
 
+/// The stack of a worker's thread, bytes.
+const STACK: usize = 2 << 20;
+
+/// What must be left for everything else, bytes.
+const ROOM: usize = 16 << 20;
+
+/// Fails if there is no memory for one more worker. Where a thread gets its stack and nothing is left, whoever needs a byte next
+/// ends the program.
+fn room() -> std::io::Result<()> {
+    let mut trial = Vec::<u8>::new();
+    let outcome = trial.try_reserve_exact(STACK + ROOM);
+    // Or the compiler would find that nobody needs the memory.
+    std::hint::black_box(&mut trial);
+    outcome.map_err(|_| std::io::ErrorKind::OutOfMemory.into())
+}
+
 /// Runs each of these in a thread of its own. They begin together, with what `begin` returns when all threads are there, or
 /// not at all; `meanwhile` runs in this one.
 fn together<T: Send, B: Copy + Send + Sync>(
@@ -227,9 +243,17 @@ fn together<T: Send, B: Copy + Send + Sync>(
     let gate = OnceLock::<Option<B>>::new();
     thread::scope(|scope| {
         let gate = &gate;
+        // One after the other, so that each finds the room that was looked for.
         let start = |work: _| {
-            let thread = thread::Builder::new().name("worker".to_owned());
-            thread.spawn_scoped(scope, move || gate.wait().map(work))
+            room()?;
+            let (started, has_started) = channel::<()>();
+            let thread = thread::Builder::new().name("worker".to_owned()).stack_size(STACK);
+            let thread = thread.spawn_scoped(scope, move || {
+                drop(started);
+                gate.wait().map(work)
+            })?;
+            let (Ok(()) | Err(_)) = has_started.recv();
+            Ok(thread)
         };
         let threads = works.into_iter().map(start).collect::<std::io::Result<Vec<_>>>();
         let opened = *gate.get_or_init(|| threads.is_ok().then(begin));

@@ -200,6 +200,7 @@ fn observe(observer: Option<&Observer>, step: fn(&Observer)) {
 }
 
 /// There are no threads for the workers.
+#[expect(clippy::needless_pass_by_value, reason = "so that it can be handed to map_err")]
 pub fn no_threads(error: NoThreads) -> Failure {
     Failure::setup(format!("{error}{}", sessions::FEWER_THREADS))
 }

@@ -246,7 +246,7 @@ fn nothing_committed(outcome: &Run) -> Option<String> {
         (transactions.swallowed, "were acknowledged with their work undone"),
     ];
     let also = also.iter().filter(|(count, _)| *count > 0);
-    let also: String = also.map(|(count, what)| format!(", {count} {what}")).collect();
+    let also = also.fold(String::new(), |text, (count, what)| format!("{text}, {count} {what}"));
     Some(format!(
         "No transaction committed: {failed} failed{also}; the above results measure no work that was done."
     ))

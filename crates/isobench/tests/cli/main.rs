@@ -8,6 +8,7 @@ mod checked;
 mod compare;
 mod crashes;
 mod encrypted;
+mod faults;
 mod hostile_texts;
 mod interrupted;
 mod levels;

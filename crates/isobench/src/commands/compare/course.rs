@@ -31,6 +31,8 @@ pub struct Course<'a> {
     began: Instant,
     /// How long the longest round took.
     longest: Duration,
+    /// It was said that the result can't be saved.
+    unsaved: bool,
 }
 
 /// Whether a course goes on.
@@ -73,6 +75,7 @@ impl<'a> Course<'a> {
             display: Display::new(plan, live),
             began: Instant::now(),
             longest: Duration::ZERO,
+            unsaved: false,
             bench,
             files,
             cells,
@@ -274,7 +277,9 @@ impl<'a> Course<'a> {
     /// Saves what there is after every cell, so that nothing that happens later can lose it.
     pub(super) fn save(&mut self) {
         summarise(&mut self.document);
-        if let Err(failure) = self.files.save_result(&self.document) {
+        if let Err(failure) = self.files.save_result(&self.document)
+            && !std::mem::replace(&mut self.unsaved, true)
+        {
             self.display.say(&format!("warning: {failure}"));
         }
     }

@@ -1,0 +1,89 @@
+//! Whatever goes wrong, every command ends and says what it has: each fault × each command, on a real server.
+//!
+//! `ISOBENCH_BLESS=1` writes what was observed into `docs/reference/faults.md`; else it is compared with that.
+//! Not here: how a fault is made (`faults/`).
+
+#[path = "faults/fault.rs"]
+mod fault;
+#[path = "faults/stage.rs"]
+mod stage;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use self::fault::{FAULTS, Fault};
+use self::stage::{COMMANDS, Command, Ended};
+use crate::support::has_postgresql;
+
+/// Faults that are tried at the same time; most of the time they wait.
+const AT_ONCE: usize = 10;
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/faults.md");
+
+/// What stands above the tables.
+const HEAD: &str = "# What happens when something breaks
+
+Generated from the tests (`ISOBENCH_BLESS=1 cargo test -p isobench --test cli faults`), each line from a run of the command into which
+the fault was brought. *Ends* is how long after the fault the command takes at most; *status* is the
+[exit status](exit-status.md); *result* is what the file that `--json` names holds then.
+";
+
+#[test]
+fn every_fault_ends_every_command() {
+    if !has_postgresql("every_fault_ends_every_command") {
+        return;
+    }
+    let cases: Vec<(&Fault, Command)> = FAULTS
+        .iter()
+        .flat_map(|fault| COMMANDS.into_iter().map(move |command| (fault, command)))
+        .filter(|(fault, command)| fault.ends(*command).is_some())
+        .collect();
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(vec![None; cases.len()]));
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some((index, (fault, command))) = {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    cases.get(index).map(|case| (index, *case))
+                } {
+                    let ended = stage::play(fault, command);
+                    found.lock().expect("no panic")[index] = Some(ended);
+                }
+            });
+        }
+    });
+    let found = found.into_inner().expect("no panic");
+    let page = page(&cases, &found);
+    if std::env::var_os("ISOBENCH_BLESS").is_some_and(|value| value == "1") {
+        fs::write(PAGE, page).expect("the page");
+        return;
+    }
+    let known = fs::read_to_string(PAGE).expect("the page");
+    let differs = page.lines().zip(known.lines()).find(|(found, known)| found != known);
+    assert!(
+        page == known,
+        "docs/reference/faults.md says something else; if this is right, run ISOBENCH_BLESS=1 cargo test -p isobench \
+         --test cli faults: {differs:?}"
+    );
+}
+
+fn page(cases: &[(&Fault, Command)], found: &[Option<Ended>]) -> String {
+    let mut page = HEAD.to_owned();
+    for fault in FAULTS {
+        // Writing to a String can't fail.
+        let _ = write!(
+            page,
+            "\n## {}\n\n{}\n\n| command | ends | status | result |\n|---|---|---|---|\n",
+            fault.title, fault.text
+        );
+        for ((_, command), ended) in cases.iter().zip(found).filter(|((of, _), _)| of.title == fault.title) {
+            let Some(ended) = ended else { continue };
+            let ends = fault.ends(*command).unwrap_or_default();
+            let _ = writeln!(page, "| `{}` | {ends} | {} | {} |", command.name(), ended.status, ended.result);
+        }
+    }
+    page
+}

@@ -1,0 +1,176 @@
+//! The faults, as data.
+
+use super::stage::Command;
+
+/// Something that goes wrong.
+pub struct Fault {
+    pub title: &'static str,
+    /// What was done.
+    pub text: &'static str,
+    pub what: What,
+    /// How long each command takes to end; commands that aren't named aren't tried.
+    ends: &'static [(Command, &'static str)],
+}
+
+impl Fault {
+    /// How long the command takes to end after the fault, in words.
+    pub fn ends(&self, command: Command) -> Option<&'static str> {
+        self.ends.iter().find(|(of, _)| *of == command).map(|(_, ends)| *ends)
+    }
+}
+
+/// How a fault is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// SIGSTOP to all processes of the server while clients work.
+    Stop,
+    /// The same, and then so many Ctrl-C.
+    StopAndInterrupt(u32),
+    /// SIGKILL to all processes of the server while clients work.
+    Kill,
+    /// A proxy in front of the server forwards nothing any more and accepts nobody.
+    Cut,
+    /// A script whose statement sends notices without end.
+    Notices,
+    /// The result goes to a device that is full.
+    FullDisk,
+    /// The result may not be larger than this many blocks of the shell.
+    FileLimit,
+    /// Ctrl-C while clients work.
+    Interrupt,
+    /// SIGHUP while clients work.
+    HangUp,
+    /// The same, with SIGHUP ignored from the start.
+    NoHangUp,
+    /// Fewer file descriptors than clients.
+    NoDescriptors,
+    /// No memory for the stacks of threads.
+    NoThreads,
+}
+
+use Command::{Audit, Compare, Init, Pgbench, Run, RunConnect};
+
+const CHECKED: &str = "the time given + 60 s";
+
+pub const FAULTS: &[Fault] = &[
+    Fault {
+        title: "The server stops answering",
+        text: "SIGSTOP to all processes of the server. Statements of clients are cancelled ten seconds after the end of the time given, \
+               and left two seconds later; checking and tidying up have ten seconds for each step.",
+        what: What::Stop,
+        ends: &[(Run, CHECKED), (RunConnect, CHECKED), (Compare, CHECKED), (Audit, CHECKED)],
+    },
+    Fault {
+        title: "The server stops answering, and Ctrl-C once",
+        text: "As before, and then one SIGINT.",
+        what: What::StopAndInterrupt(1),
+        ends: &[
+            (Run, "40 s"),
+            (RunConnect, "40 s"),
+            (Compare, "60 s"),
+            (Audit, "60 s"),
+            (Init, "at once"),
+            (Pgbench, "5 s"),
+        ],
+    },
+    Fault {
+        title: "The server stops answering, and Ctrl-C twice",
+        text: "As before, and a second SIGINT.",
+        what: What::StopAndInterrupt(2),
+        ends: &[
+            (Run, "15 s"),
+            (RunConnect, "15 s"),
+            (Compare, "15 s"),
+            (Audit, "15 s"),
+            (Pgbench, "at once"),
+        ],
+    },
+    Fault {
+        title: "The server is killed",
+        text: "SIGKILL to all processes of the server. A server that may restart gets ten seconds for it, so that its tables can be checked.",
+        what: What::Kill,
+        ends: &[
+            (Run, "15 s"),
+            (RunConnect, "15 s"),
+            (Compare, "15 s"),
+            (Audit, "15 s"),
+            (Init, "at once"),
+            (Pgbench, "at once"),
+        ],
+    },
+    Fault {
+        title: "The network is cut",
+        text: "A proxy between isobench and the server forwards nothing any more and answers nobody.",
+        what: What::Cut,
+        ends: &[(Run, CHECKED), (RunConnect, CHECKED), (Compare, CHECKED), (Audit, CHECKED)],
+    },
+    Fault {
+        title: "A statement sends notices without end",
+        text: "A script whose statement raises notices in a loop. It is cancelled ten seconds after the end of the time given.",
+        what: What::Notices,
+        ends: &[
+            (Run, "the time given + 15 s"),
+            (RunConnect, "the time given + 15 s"),
+            (Compare, "the time given + 15 s"),
+        ],
+    },
+    Fault {
+        title: "The disk is full",
+        text: "`--json` names a device that takes nothing. What was measured is printed.",
+        what: What::FullDisk,
+        ends: &[
+            (Run, "as planned"),
+            (RunConnect, "as planned"),
+            (Compare, "as planned"),
+            (Audit, "as planned"),
+        ],
+    },
+    Fault {
+        title: "Files may not grow",
+        text: "`ulimit -f 1`. What was measured is printed.",
+        what: What::FileLimit,
+        ends: &[(Run, "as planned"), (RunConnect, "as planned"), (Compare, "as planned")],
+    },
+    Fault {
+        title: "Ctrl-C",
+        text: "One SIGINT. Clients finish what they are doing, for up to ten seconds; what was measured is reported.",
+        what: What::Interrupt,
+        ends: &[
+            (Run, "15 s"),
+            (RunConnect, "15 s"),
+            (Compare, "15 s"),
+            (Audit, "15 s"),
+            (Init, "at once"),
+            (Pgbench, "5 s"),
+        ],
+    },
+    Fault {
+        title: "The terminal is closed",
+        text: "SIGHUP. The same as Ctrl-C.",
+        what: What::HangUp,
+        ends: &[(Run, "15 s"), (RunConnect, "15 s"), (Compare, "15 s"), (Audit, "15 s"), (Init, "at once")],
+    },
+    Fault {
+        title: "The terminal is closed, under nohup",
+        text: "SIGHUP to a command that was started with SIGHUP ignored.",
+        what: What::NoHangUp,
+        ends: &[
+            (Run, "as planned"),
+            (RunConnect, "as planned"),
+            (Compare, "as planned"),
+            (Audit, "as planned"),
+        ],
+    },
+    Fault {
+        title: "Too few file descriptors",
+        text: "`ulimit -n` below the number of clients.",
+        what: What::NoDescriptors,
+        ends: &[(Run, "at once"), (Compare, "at once"), (Audit, "at once"), (Pgbench, "at once")],
+    },
+    Fault {
+        title: "No threads",
+        text: "Memory (`ulimit -v`) for fewer threads than `--jobs` asks for.",
+        what: What::NoThreads,
+        ends: &[(Run, "at once"), (Compare, "at once"), (Audit, "at once"), (Pgbench, "at once")],
+    },
+];

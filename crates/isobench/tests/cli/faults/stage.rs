@@ -1,0 +1,321 @@
+//! Plays a fault: a server, a command at work on it, the fault, and what is left.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use isobench_pgserver::{Server, ServerOptions};
+use isobench_pgwire::{ConnectOptions, Connection, Host};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::fault::{Fault, What};
+use crate::compare::words;
+use crate::support::document;
+use crate::support::program::Running;
+use crate::support::scene::Scene;
+use crate::support::wait_for;
+
+/// A command that works on a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    Run,
+    RunConnect,
+    Compare,
+    Audit,
+    Init,
+    Pgbench,
+}
+
+pub const COMMANDS: [Command; 6] =
+    [Command::Run, Command::RunConnect, Command::Compare, Command::Audit, Command::Init, Command::Pgbench];
+
+/// How a command ended, as the table says it.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    pub status: String,
+    pub result: &'static str,
+}
+
+/// Seconds of a run into which a fault is brought that doesn't end it: enough for the fault to come in time.
+const SOME: u32 = 10;
+
+/// Seconds of a run that something else ends.
+const LONG: u32 = 600;
+
+impl Command {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Command::Run => "run",
+            Command::RunConnect => "run -C",
+            Command::Compare => "compare",
+            Command::Audit => "audit",
+            Command::Init => "init",
+            Command::Pgbench => "pgbench",
+        }
+    }
+
+    /// The command line, without the server, for a fault.
+    fn words(self, what: What) -> String {
+        let time = match what {
+            What::Stop | What::Cut => SOME,
+            What::Notices | What::FullDisk | What::FileLimit => 1,
+            What::NoHangUp => 3,
+            _ => LONG,
+        };
+        let crowd = match what {
+            What::NoDescriptors => "20",
+            What::NoThreads => "64",
+            _ => "4",
+        };
+        let json = if what == What::FullDisk { "/dev/full" } else { "out.json" };
+        let script = if what == What::Notices { "-f notices.sql" } else { "" };
+        match self {
+            Command::Run => format!("run -n {script} -c {crowd} -j {crowd} -T {time} --json {json}"),
+            Command::RunConnect => format!("run -C -n {script} -c {crowd} -j 2 -T {time} --json {json}"),
+            Command::Compare => {
+                let workload = if script.is_empty() { "" } else { "--workload notices.sql" };
+                format!(
+                    "compare {workload} --levels rc,rr --clients {crowd} --jobs {crowd} --time {time} --warmup 0 --rounds 1 \
+                     --json {json}"
+                )
+            }
+            Command::Audit => {
+                format!("audit --levels rc --clients {crowd} --jobs {crowd} --time {time} --json {json}")
+            }
+            Command::Init => "init -s 200".to_owned(),
+            Command::Pgbench => format!("pgbench -n -c {crowd} -j {crowd} -T {time}"),
+        }
+    }
+
+    /// A query that is true once the command's clients work.
+    const fn at_work(self) -> &'static str {
+        match self {
+            Command::Run | Command::RunConnect | Command::Pgbench => {
+                "select count(*) > 10 from pgbench_history"
+            }
+            Command::Compare => "select count(*) > 10 from isobench.pgbench_history",
+            Command::Audit => "select sum(version) > 10 from isobench.registers",
+            Command::Init => {
+                "select count(*) > 0 from pg_stat_activity where query ~* '^copy pgbench_accounts' and state = 'active'"
+            }
+        }
+    }
+}
+
+/// Makes the fault while the command works, and waits for its end.
+pub fn play(fault: &Fault, command: Command) -> Ended {
+    let (scene, server) = (Scene::new(), start());
+    let what = fault.what;
+    if !matches!(command, Command::Init) {
+        let options = server_options(&server);
+        let mut init = scene.isobench(&["init", "-q"]);
+        Running::start(init.args(options)).finish().expect(0);
+    }
+    scene.write("notices.sql", "do $$ begin loop raise notice '%', repeat('x', 8000); end loop; end $$;\n");
+    let proxy = (what == What::Cut).then(|| Proxy::start(&server));
+    let address = proxy.as_ref().map_or_else(|| server_options(&server), Proxy::options);
+    let line = command.words(what);
+    let limit = match what {
+        What::FileLimit => "ulimit -f 1;",
+        What::NoHangUp => "trap '' HUP;",
+        What::NoDescriptors => "ulimit -n 16;",
+        What::NoThreads => "ulimit -v 600000;",
+        _ => "",
+    };
+    let shell = format!("{limit} exec \"$0\" \"$@\"");
+    let arguments = [&["-c", &shell, env!("CARGO_BIN_EXE_isobench")], &words(&line)[..]].concat();
+    let mut program = scene.program(Path::new("/bin/sh"), &arguments);
+    program.args(address).env("PGDATABASE", server.database());
+    if let Some(proxy) = &proxy {
+        program.env("PGPASSWORD", &proxy.password);
+    }
+    // Nobody wants to read notices without end.
+    let stderr = if what == What::Notices { Stdio::null() } else { Stdio::piped() };
+    let running = Running::start_on(&mut program, stderr);
+    let struck = strike(what, command, &running, &server, proxy.as_ref());
+    let finished = running.finish();
+    if let Some(postmaster) = struck {
+        // Lets a server that was stopped go on, so that it can be stopped in order.
+        signal_all(&postmaster, Signal::CONT);
+    }
+    assert!(!finished.stderr.contains("panicked"), "{}, {line}: {}", fault.title, finished.stderr);
+    let status = match (finished.code(), std::os::unix::process::ExitStatusExt::signal(&finished.status)) {
+        (Some(code), _) => code.to_string(),
+        (None, signal) => format!("dies of signal {}", signal.unwrap_or_default()),
+    };
+    let result = result(&scene, command);
+    if std::env::var_os("FAULTS_SHOWN").is_some() {
+        println!("== {}, {}: {status}, {result}\n{}", fault.title, command.name(), finished.stderr);
+    }
+    Ended { status, result }
+}
+
+/// What the file of the result holds.
+fn result(scene: &Scene, command: Command) -> &'static str {
+    if matches!(command, Command::Init | Command::Pgbench) {
+        return "–";
+    }
+    if !scene.file("out.json").exists() {
+        return "none";
+    }
+    let document = document::read(scene, "out.json");
+    if document["complete"] == true {
+        return "complete";
+    }
+    let reason = document["incomplete_reason"].as_str().unwrap_or_default();
+    assert!(!reason.is_empty(), "{}: an incomplete document says why", command.name());
+    let measured = document::rounds(&document).any(|round| document::count(round, "/attempts/started") > 0);
+    if measured { "incomplete, with what was measured and the reason" } else { "incomplete, with the reason" }
+}
+
+/// Makes the fault. Returns the server's main process.
+fn strike(
+    what: What,
+    command: Command,
+    running: &Running,
+    server: &Server,
+    proxy: Option<&Proxy>,
+) -> Option<String> {
+    let meanwhile = !matches!(
+        what,
+        What::Notices | What::FullDisk | What::FileLimit | What::NoDescriptors | What::NoThreads
+    );
+    if !meanwhile {
+        return None;
+    }
+    let mut connection = connect(server);
+    wait_for("clients at work", || {
+        // The tables may not be there yet.
+        (connection.value(command.at_work()).ok()??.as_str() == "t").then_some(())
+    });
+    let postmaster = parent(&connection.value("select pg_backend_pid()").expect("an answer").expect("a pid"));
+    drop(connection);
+    match what {
+        What::Stop => signal_all(&postmaster, Signal::STOP),
+        What::StopAndInterrupt(times) => {
+            signal_all(&postmaster, Signal::STOP);
+            running.signal(Signal::INT);
+            if times > 1 {
+                if command != Command::Pgbench {
+                    running.wait_for_stderr("once more to stop at once");
+                }
+                running.signal(Signal::INT);
+            }
+        }
+        What::Kill => signal_all(&postmaster, Signal::KILL),
+        What::Cut => proxy.expect("a proxy").cut(),
+        What::Interrupt => running.signal(Signal::INT),
+        What::HangUp | What::NoHangUp => running.signal(Signal::HUP),
+        _ => {}
+    }
+    Some(postmaster)
+}
+
+/// A main process first, so that it starts no others, then those that it has started.
+fn signal_all(postmaster: &str, wanted: Signal) {
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    let pids = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let pids: Vec<String> = pids.filter(|pid| pid.parse::<u32>().is_ok()).collect();
+    signal(postmaster, wanted);
+    pids.iter().filter(|pid| parent(pid) == postmaster).for_each(|pid| signal(pid, wanted));
+}
+
+fn signal(pid: &str, signal: Signal) {
+    let pid = pid.parse().ok().and_then(Pid::from_raw).expect("a process id");
+    // It may have ended meanwhile.
+    let _ = kill_process(pid, signal);
+}
+
+/// The process that started this one; empty if it is gone.
+fn parent(pid: &str) -> String {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+    line.unwrap_or_default().trim().to_owned()
+}
+
+fn start() -> Server {
+    let settings = [("listen_addresses", "127.0.0.1"), ("fsync", "off")];
+    let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    Server::start(&ServerOptions { settings, ..ServerOptions::default() }, &mut |_| {}).expect("a server")
+}
+
+fn connect(server: &Server) -> Connection {
+    let host = Host::unix(server.socket_dir(), server.port());
+    Connection::open(&ConnectOptions::new(host, server.user(), server.database())).expect("a connection")
+}
+
+fn server_options(server: &Server) -> Vec<String> {
+    let host = server.socket_dir().to_string_lossy().into_owned();
+    let (port, user) = (server.port().to_string(), server.user().to_owned());
+    vec!["-h".to_owned(), host, "-p".to_owned(), port, "-U".to_owned(), user]
+}
+
+/// Forwards connections to a server until it is cut.
+struct Proxy {
+    port: u16,
+    user: String,
+    password: String,
+    cut: Arc<AtomicBool>,
+}
+
+impl Proxy {
+    fn start(server: &Server) -> Proxy {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let (to, cut) = (server.port(), Arc::new(AtomicBool::new(false)));
+        let is_cut = Arc::clone(&cut);
+        thread::spawn(move || {
+            // Connections that are held, so that nobody sees them closed.
+            let mut held = Vec::new();
+            for client in listener.incoming().flatten() {
+                if !is_cut.load(Ordering::Relaxed)
+                    && let Ok(server) = TcpStream::connect(("127.0.0.1", to))
+                {
+                    for (from, to) in [(&client, &server), (&server, &client)] {
+                        let (from, to) =
+                            (from.try_clone().expect("a socket"), to.try_clone().expect("a socket"));
+                        let is_cut = Arc::clone(&is_cut);
+                        thread::spawn(move || forward(from, to, &is_cut));
+                    }
+                }
+                held.push(client);
+            }
+        });
+        Proxy {
+            port,
+            user: server.user().to_owned(),
+            password: server.password().expect("a password").to_owned(),
+            cut,
+        }
+    }
+
+    fn options(&self) -> Vec<String> {
+        ["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", &self.user].map(str::to_owned).to_vec()
+    }
+
+    fn cut(&self) {
+        self.cut.store(true, Ordering::Relaxed);
+    }
+}
+
+fn forward(mut from: TcpStream, mut to: TcpStream, is_cut: &AtomicBool) {
+    let mut buffer = vec![0; 64 * 1024];
+    // Whichever side goes, the other one hears of it.
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
+        while is_cut.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_secs(1));
+        }
+        if to.write_all(&buffer[..count]).is_err() {
+            return;
+        }
+    }
+    if !is_cut.load(Ordering::Relaxed) {
+        let _ = to.shutdown(std::net::Shutdown::Write);
+    }
+}
