@@ -12,14 +12,15 @@ use super::wait_for;
 /// Connects to the embedded server of the only program in the scene, once it is there.
 pub fn connect(scene: &Scene) -> Connection {
     wait_for("the embedded server", || {
-        let folder = folder(scene)?;
-        Connection::open(&ConnectOptions::new(Host::unix(&folder, 5432), "postgres", "postgres")).ok()
+        let data = data(scene)?;
+        Connection::open(&ConnectOptions::new(Host::unix(&data, 5432), "postgres", "postgres")).ok()
     })
 }
 
-/// The folder of the embedded server.
-fn folder(scene: &Scene) -> Option<PathBuf> {
-    scene.leftovers().into_iter().find(|path| path.join(".s.PGSQL.5432").exists())
+/// The data folder of the embedded server, with its socket.
+fn data(scene: &Scene) -> Option<PathBuf> {
+    let mut folders = scene.leftovers().into_iter().map(|folder| folder.join("data"));
+    folders.find(|data| data.join(".s.PGSQL.5432").exists())
 }
 
 /// Waits until transactions have been committed, and returns a connection to the server.
@@ -40,7 +41,7 @@ pub fn wait_for_rows(connection: &mut Connection, table: &str) {
 
 /// Kills the server's main process, as the system does when memory runs out.
 pub fn kill_server(scene: &Scene) {
-    let pidfile = folder(scene).expect("the server runs").join("data/postmaster.pid");
+    let pidfile = data(scene).expect("the server runs").join("postmaster.pid");
     let pidfile = fs::read_to_string(pidfile).expect("the server's pid file");
     kill(pidfile.lines().next().expect("a line"));
 }
