@@ -13,6 +13,7 @@ use crate::support::document::{self, cells, count, rounds};
 use crate::support::named::Database;
 use crate::support::program::Running;
 use crate::support::scene::Scene;
+use crate::support::skip;
 
 /// The names of the anomalies of a round.
 fn anomalies(round: &Value) -> Vec<&str> {
@@ -214,8 +215,7 @@ fn a_history_that_cant_be_written_proves_nothing() {
     let test = "a_history_that_cant_be_written_proves_nothing";
     let Some(scene) = Scene::with_server(test) else { return };
     if !may_mount() {
-        eprintln!("skipped: {test}: a small file system takes root, unshare and mount");
-        return;
+        return skip(test, "to mount a small file system takes root, unshare and mount");
     }
     fs::create_dir(scene.file("small")).expect("a folder");
     let program = env!("CARGO_BIN_EXE_isobench");
