@@ -5,7 +5,7 @@
 
 mod store;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use isobench_isolation::History;
 use isobench_isolation::history::binary::{Encoder, header, read, trailer};
 use isobench_isolation::history::{Draft, FormatError, Transaction};
-use isobench_script::Mix;
+use isobench_script::{Mix, Script};
 
 use store::Store;
 
@@ -52,6 +52,8 @@ pub enum RecordingError {
 #[derive(Debug)]
 pub struct Recording {
     tables: Vec<String>,
+    /// The numbers of the tables, by name.
+    numbers: HashMap<String, u16>,
     sink: Mutex<Sink>,
 }
 
@@ -78,14 +80,10 @@ impl Recording {
     /// # Errors
     /// The file can't be made, or there are too many tables.
     pub(crate) fn new(mix: &Mix, storage: Storage) -> Result<Recording, RecordingError> {
-        let mut tables: Vec<String> = Vec::new();
-        for weighted in mix.scripts() {
-            for table in weighted.script.observations().filter_map(|line| line.what.table()) {
-                if !tables.iter().any(|known| known == table) {
-                    tables.push(table.to_owned());
-                }
-            }
-        }
+        let scripts = mix.scripts().iter().map(|weighted| &weighted.script);
+        let named = scripts.flat_map(Script::observations).filter_map(|line| line.what.table());
+        let mut known = HashSet::new();
+        let tables: Vec<String> = named.filter(|table| known.insert(*table)).map(str::to_owned).collect();
         if tables.len() > 1 << 16 {
             return Err(RecordingError::Tables(tables.len()));
         }
@@ -109,7 +107,8 @@ impl Recording {
             dropped: 0,
             problem: None,
         };
-        Recording { tables, sink: Mutex::new(sink) }
+        let numbers = (0..=u16::MAX).zip(&tables).map(|(number, name)| (name.clone(), number)).collect();
+        Recording { tables, numbers, sink: Mutex::new(sink) }
     }
 
     fn sink(&self) -> MutexGuard<'_, Sink> {
@@ -118,8 +117,7 @@ impl Recording {
 
     /// The number of a table.
     pub(crate) fn table(&self, name: &str) -> u16 {
-        let place = self.tables.iter().position(|known| known == name);
-        place.and_then(|place| u16::try_from(place).ok()).unwrap_or(u16::MAX)
+        self.numbers.get(name).copied().unwrap_or(u16::MAX)
     }
 
     /// Attempts that were recorded, committed or not. Complete between two runs.

@@ -17,7 +17,7 @@ use crate::anomaly::Anomaly;
 pub enum DoubtKind {
     /// No committed transaction did anything, so nothing was checked.
     NothingChecked,
-    /// Transactions are missing, because the history couldn't be kept.
+    /// Transactions are missing, because the history couldn't be kept; others are there.
     Cut,
     /// Several transactions wrote the same value into one row, or appended the same element, so that nobody knows whose was read.
     NotUnique,
@@ -51,6 +51,7 @@ impl fmt::Display for Doubt {
     /// A sentence without its full stop.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.kind {
+            DoubtKind::NothingChecked if !self.example.is_empty() => "nothing was checked",
             DoubtKind::NothingChecked => {
                 return f.write_str(
                     "nothing was checked: the history has no committed transaction that read or wrote anything",
@@ -136,11 +137,16 @@ pub(crate) fn nothing_checked(examined: &Examined) -> Option<Doubt> {
 impl Report {
     /// Withholds the verdict because transactions are missing, for this reason. What the rest shows of a broken promise stands.
     pub fn cut(&mut self, why: String) {
-        if self.verdict.kept != Some(false) {
-            let mut doubts = std::mem::take(&mut self.verdict.withheld);
-            doubts.push(Doubt { kind: DoubtKind::Cut, count: 1, example: why });
-            self.verdict = self.verdict.clone().withheld(doubts);
+        if self.verdict.kept == Some(false) {
+            return;
         }
+        let doubts = &mut self.verdict.withheld;
+        match doubts.iter_mut().find(|doubt| doubt.kind == DoubtKind::NothingChecked) {
+            Some(nothing) => nothing.example = why,
+            None => doubts.insert(0, Doubt { kind: DoubtKind::Cut, count: 1, example: why }),
+        }
+        let doubts = std::mem::take(doubts);
+        self.verdict = self.verdict.clone().withheld(doubts);
     }
 }
 

@@ -5,6 +5,7 @@
 //! | `oracle` | all small random histories against brute force: `naive` (the definitions) and `search` (orders of execution) |
 //! | `simulated` | a simulated database that implements each level is never accused; with a planted defect it is caught |
 //! | `golden` | each anomaly in a history, and one that differs a little without it; the examples of the literature |
+//! | `doubts` | what makes it likelier that the history is wrong than that the database is withholds the verdict |
 //! | `mutated` | histories of which something was left out or written down wrongly accuse nobody |
 //! | `blind` | what can't be seen is said |
 //! | `counts` | how often an anomaly occurs is counted again |
@@ -15,6 +16,7 @@
 
 mod blind;
 mod counts;
+mod doubts;
 mod golden;
 mod mutated;
 mod naive;

@@ -143,6 +143,22 @@ fn a_chunk_that_doesnt_fit_leaves_nothing_behind() {
     assert_eq!(chunks, [vec![1; 3000], vec![3; 2000]].concat());
 }
 
+/// Looked for one by one, as many tables take seconds.
+#[test]
+fn there_are_no_more_tables_than_a_history_can_have() {
+    let recorded = |tables: u32| {
+        let lines: Vec<String> =
+            (0..tables).map(|number| format!("--@ write t{number} key=1 value=2\n")).collect();
+        let script = parse("x.sql", &(lines.concat() + "SELECT 1;"), &mut Symbols::new()).expect("a script");
+        let mix = Mix::new(vec![Weighted { script, weight: 1 }]).expect("a mix");
+        Recording::new(&mix, Storage::default())
+    };
+    let refused = recorded(65_537).expect_err("one too many").to_string();
+    assert!(refused.contains("65537 tables"), "{refused}");
+    let recording = recorded(65_536).expect("as many as there can be");
+    assert_eq!((recording.table("t0"), recording.table("t65535")), (0, 65_535));
+}
+
 #[test]
 fn a_file_that_cant_be_made_is_told_before_anything_runs() {
     let text = "--@ write t key=1 value=2\nSELECT 1;";

@@ -3,6 +3,7 @@
 //! Not here: `isobench check` (`check.rs`), and what the checker finds in which history (crate `isobench-isolation`).
 
 use std::fs;
+use std::process::Command;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -12,6 +13,7 @@ use crate::support::document::{self, cells, count, rounds};
 use crate::support::named::Database;
 use crate::support::program::Running;
 use crate::support::scene::Scene;
+use crate::support::skip;
 
 /// The names of the anomalies of a round.
 fn anomalies(round: &Value) -> Vec<&str> {
@@ -97,25 +99,146 @@ fn tables_on_a_named_server_are_made_by_init() {
     database.run(&scene, &words(run)).expect(0).prints(&["total-unchanged: held", "serializable"]);
 }
 
-/// A script whose annotation tells of a version that nobody wrote, as a server with a defect would return it.
-const IMPOSSIBLE: &str = "BEGIN;\n--@ read t key=1 version=1000000 value=999999999\nSELECT v FROM t;\n\
-                          --@ write t key=1 version=$1 value=:attempt_id\nUPDATE t SET v = v + 1 RETURNING v;\nEND;\n";
+const TABLE: &str = "DROP TABLE IF EXISTS t;\nCREATE TABLE t (id int PRIMARY KEY, version bigint, value bigint);\n\
+                     INSERT INTO t VALUES (1, 0, -5), (2, 0, -5);\n";
+
+/// What compares scripts by one client in a moment.
+const SHORTLY: &str =
+    "--setup tables.sql --levels ser --clients 1 --rounds 1 --transactions 20 --warmup 0 --json out.json";
+
+/// Lines `--@` that tell of an aborted attempt's value being read, as a server with a defect would return it.
+const ABORTED: &str = "BEGIN;\n--@ write t key=1 value=5\nUPDATE t SET value = 5 WHERE id = 1;\nROLLBACK;\n";
+const READS_IT: &str = "BEGIN;\n--@ read t key=1 value=5\nSELECT value FROM t WHERE id = 1;\nEND;\n";
 
 #[test]
 fn a_broken_promise_is_branded_and_is_status_3() {
     let Some(scene) = Scene::with_server("a_broken_promise_is_branded_and_is_status_3") else { return };
-    scene.write("impossible.sql", IMPOSSIBLE);
-    scene
-        .write("tables.sql", "DROP TABLE IF EXISTS t;\nCREATE TABLE t (v int);\nINSERT INTO t VALUES (0);\n");
-    let options = "compare --workload impossible.sql --setup tables.sql --levels ser --clients 1 --rounds 1 --time 0.1 --warmup 0 --json out.json";
-    let finished = scene.run(&words(options)).expect(3).says(&["did not give what it promises"]);
-    finished.prints(&["PROMISE BROKEN", "promise BROKEN", "garbage read"]);
+    scene.write("aborted.sql", ABORTED);
+    scene.write("reads.sql", READS_IT);
+    scene.write("tables.sql", TABLE);
+    let options = format!("compare --workload aborted.sql --workload reads.sql {SHORTLY}");
+    let finished = scene.run(&words(&options)).expect(3).says(&["did not give what it promises"]);
+    finished.prints(&["PROMISE BROKEN", "promise BROKEN", "aborted read"]);
     let document = document::read(&scene, "out.json");
     let round = rounds(&document).next().expect("a round");
     assert_eq!(round["verdict"]["kept"], false);
     // Not asked to judge, it is an unproved row like any other.
     let finished = scene.run(&words(&format!("{options} --no-verdict"))).expect(0);
     finished.prints(&["unproved"]);
+}
+
+/// Scripts with a wrong line `--@`, or none, what is said about them, and the statement that is named.
+const WRONG: [(&str, &str, &str, &str); 4] = [
+    (
+        "forgotten.sql",
+        "BEGIN;\n--@ read t key=1 version=$1\nSELECT version FROM t WHERE id = 1;\n\
+         UPDATE t SET version = version + 1 WHERE id = 1;\nEND;\n",
+        "which nobody wrote",
+        "has no line --@ write, insert or append: forgotten.sql:4 (UPDATE t SET version",
+    ),
+    (
+        "not-raised.sql",
+        "BEGIN;\n--@ read t key=1 version=$1 value=$2\nSELECT version, value FROM t WHERE id = 1;\n\
+         --@ write t key=1 version=$1 value=:attempt_id\n\
+         UPDATE t SET value = :attempt_id WHERE id = 1 RETURNING version;\nEND;\n",
+        "of t 1",
+        "check whether these statements raise the version with every write, and whether their values are unique: not-raised.sql:5",
+    ),
+    (
+        "impossible.sql",
+        "BEGIN;\n--@ read t key=1 version=1000000 value=999999999\nSELECT value FROM t WHERE id = 1;\n\
+         --@ write t key=1 version=$1 value=:attempt_id\n\
+         UPDATE t SET version = version + 1 WHERE id = 1 RETURNING version;\nEND;\n",
+        "read version 1000000 (value 999999999) of t 1, which nobody wrote",
+        "impossible.sql:5 (UPDATE t",
+    ),
+    (
+        "same.sql",
+        "BEGIN;\n--@ write t key=1 value=7\nUPDATE t SET value = 7 WHERE id = 1;\nEND;\n",
+        "the values that tell who wrote a version are not unique",
+        "same.sql:3 (UPDATE t",
+    ),
+];
+
+#[test]
+fn a_wrong_annotation_accuses_nobody() {
+    let Some(scene) = Scene::with_server("a_wrong_annotation_accuses_nobody") else { return };
+    scene.write("tables.sql", TABLE);
+    for (name, script, what, place) in WRONG {
+        scene.write(name, script);
+        let finished = scene.run(&words(&format!("compare --workload {name} {SHORTLY}"))).expect(1);
+        assert!(!finished.stdout.contains("BROKEN"), "{name}: {}", finished.stdout);
+        finished.prints(&["withheld"]).says(&[
+            "warning: serializable, 1 clients: the verdict is withheld",
+            "isobench: error: the verdict is withheld",
+            what,
+            place,
+        ]);
+        let document = document::read(&scene, "out.json");
+        for cell in cells(&document) {
+            let verdict = &cell["summary"]["verdict"];
+            assert_eq!(
+                (&verdict["kept"], &verdict["models"]),
+                (&Value::Null, &serde_json::json!([])),
+                "{verdict}"
+            );
+        }
+    }
+    // So in a single run.
+    let run = "run -f same.sql -n -c 1 -t 5 --isolation ser";
+    let Some(database) = Database::new("a_wrong_annotation_accuses_nobody") else { return };
+    database.connect().execute(TABLE).expect("tables");
+    database.run(&scene, &words(run)).expect(1).prints(&["VERDICT WITHHELD", "Where to look: "]);
+}
+
+#[test]
+fn an_initial_value_that_nobody_wrote_accuses_nobody() {
+    let Some(scene) = Scene::with_server("an_initial_value_that_nobody_wrote_accuses_nobody") else { return };
+    scene.write("tables.sql", TABLE);
+    scene.write(
+        "values.sql",
+        "BEGIN;\n--@ read t key=1 value=$1\nSELECT value FROM t WHERE id = 1;\n\
+         --@ write t key=1 value=:attempt_id\nUPDATE t SET value = :attempt_id WHERE id = 1;\nEND;\n",
+    );
+    scene.run(&words(&format!("compare --workload values.sql {SHORTLY}"))).expect(0);
+    let document = document::read(&scene, "out.json");
+    for round in rounds(&document) {
+        let blind = round["verdict"]["blind"].to_string();
+        assert_eq!(round["verdict"]["kept"], true, "{round}");
+        assert!(blind.contains("read value -5 of t 1"), "{blind}");
+    }
+}
+
+/// A disk with room for the head of a recording and nothing else.
+#[test]
+fn a_history_that_cant_be_written_proves_nothing() {
+    let test = "a_history_that_cant_be_written_proves_nothing";
+    let Some(scene) = Scene::with_server(test) else { return };
+    if !may_mount() {
+        return skip(test, "to mount a small file system takes root, unshare and mount");
+    }
+    fs::create_dir(scene.file("small")).expect("a folder");
+    let program = env!("CARGO_BIN_EXE_isobench");
+    let options = "compare --workload registers:keys=16 --levels ser --clients 4 --rounds 1 --transactions 500 --warmup 0 --history small --json out.json";
+    let command = format!("mount -t tmpfs -o size=8k none small && exec {program} {options}");
+    let mut shell = scene.program("unshare".as_ref(), &["--mount", "/bin/sh", "-c", &command]);
+    let finished = Running::start(&mut shell).finish().expect(1);
+    let missing = [
+        "warning: serializable, 4 clients: the verdict is withheld: nothing was checked: ",
+        "the recording ends here, because it can't be written",
+    ];
+    finished.prints(&["withheld"]).says(&missing);
+    let document = document::read(&scene, "out.json");
+    let verdict = &cells(&document)[0]["summary"]["verdict"];
+    assert_eq!((&verdict["kept"], &verdict["models"]), (&Value::Null, &serde_json::json!([])), "{verdict}");
+    let reasons = verdict["withheld"].to_string();
+    assert!(reasons.contains("nothing was checked") && reasons.contains("attempts are missing"), "{reasons}");
+}
+
+/// True if a file system can be mounted where nobody else sees it.
+fn may_mount() -> bool {
+    let tried = Command::new("unshare").args(["--mount", "mount", "-t", "tmpfs", "none", "/mnt"]).output();
+    tried.is_ok_and(|output| output.status.success())
 }
 
 #[test]

@@ -1,0 +1,128 @@
+//! What withholds a verdict: each doubt in a history that has it, and in one that differs a little and has none.
+
+use std::convert::Infallible;
+
+use isobench_isolation::Guarantee;
+use isobench_isolation::check::{Blind, DoubtKind, Options, Report, check};
+use isobench_isolation::history::{text, windows};
+use isobench_isolation::windows::check_windows;
+
+fn asked(vouched: bool) -> Options {
+    Options {
+        promised: Some(Guarantee::of(isobench_isolation::Model::Serializable)),
+        vouched,
+        ..Options::default()
+    }
+}
+
+fn checked(history: &str, vouched: bool) -> Report {
+    check(&text::parse(history).unwrap_or_else(|error| panic!("{history}: {error}")), &asked(vouched))
+}
+
+fn kinds(report: &Report) -> Vec<DoubtKind> {
+    report.verdict.withheld.iter().map(|doubt| doubt.kind).collect()
+}
+
+use DoubtKind::{Assumed, Counter, NotUnique, NothingChecked, Unexplained};
+
+/// A history, what withholds its verdict if nobody vouches for it, and whether it then keeps the promise of serializability.
+const ROWS: [(&str, &[DoubtKind], Option<bool>); 31] = [
+    ("", &[NothingChecked], None),
+    ("T1: ", &[NothingChecked], None),
+    ("T1 unknown: w x = 1", &[NothingChecked], None),
+    ("T1: w x = 1", &[], Some(true)),
+    // Values that several wrote; after a rollback the same value is written again.
+    ("T1: w x = 1\nT2: w x = 1", &[NotUnique], None),
+    ("T1 unknown: w x = 1\nT2: w x = 1", &[NotUnique], None),
+    ("T1 unknown: w x = 1\nT2 unknown: w x = 1\nT3: r x = 1", &[NotUnique], None),
+    ("T1 aborted: w x = 1\nT2: w x = 1\nT3: r x = 1", &[], Some(true)),
+    ("T1: w x = v1/1\nT2: r x = v1/1, w x = v2/1", &[], Some(true)),
+    ("T1 unknown: a x += 1\nT2: a x += 1", &[NotUnique], None),
+    ("T1 unknown: i x 1 in 1\nT2: i x 1 in 1", &[NotUnique], None),
+    ("initial x = 1\nT1: w x = 1", &[NotUnique], None),
+    // What nobody wrote.
+    ("T1: w x = v1/1\nT2: r x = v2/2", &[Unexplained], None),
+    ("T1: r x = v1\nT2: r x = v2", &[Unexplained], None),
+    ("T1: r x = v1\nT2: r x = v1", &[], Some(true)),
+    ("T1: r x = init\nT2: r x = 1", &[Unexplained], None),
+    ("T1: r x = v0\nT2: r x = v1\nT3: w x = v2", &[Unexplained], None),
+    ("T1: w x = v1, r x = v2", &[Unexplained], None),
+    ("T1 aborted: w x = v1\nT2: r x = v1", &[Unexplained], None),
+    ("T1 aborted: w x = v1\nT2: w x = v2", &[Unexplained], None),
+    ("T1 aborted: w x = v1/1\nT2: r x = v1/1", &[], Some(false)),
+    // What was there initially.
+    ("initial x = 1\nT1: r x = 1, w x = 2", &[], Some(true)),
+    ("initial x = 1\nT1: r x = 1, w x = 2\nT2: r x = 1, w x = 3", &[], Some(false)),
+    ("T1: r x = 1, w x = 2\nT2: r x = 1, w x = 3", &[Assumed], None),
+    ("initial l = [1 2]\nT1: l l = [1 2], a l += 3\nT2: l l = [1 2 3]", &[], Some(true)),
+    ("initial l = [1 2]\nT1: l l = [1 9]\nT2: a l += 3", &[Unexplained], None),
+    ("T1: l l = [1 2], a l += 3\nT2: l l = []", &[Unexplained], None),
+    // Counters that don't rise accuse nobody.
+    ("T1: r x = v1, w x = v1\nT2: r x = v1, w x = v1", &[Unexplained], None),
+    ("T1 client=0: r x = v1, w x = v2/1\nT2 client=0: r x = v1, w x = v2/2", &[Counter], None),
+    ("T1: w x = v1/1\nT2: r x = v0/0, w x = v1/2\nT3: r x = v0/0", &[Counter], None),
+    ("T1 client=0: r x = v1, w x = v2/1\nT2 client=1: r x = v1, w x = v2/2", &[], Some(false)),
+];
+
+#[test]
+fn doubts_withhold_the_verdict() {
+    for (history, expected, kept) in ROWS {
+        let report = checked(history, false);
+        assert_eq!((kinds(&report).as_slice(), report.verdict.kept), (expected, kept), "{history}");
+        assert_eq!(report.verdict.not_contradicted.is_empty(), !expected.is_empty(), "{history}");
+        for doubt in &report.verdict.withheld {
+            assert_eq!(doubt.is_contradiction(), doubt.kind != NothingChecked);
+            assert!(doubt.kind == NothingChecked || doubt.example.contains('T'), "{history}: {doubt}");
+        }
+    }
+}
+
+/// Who vouches for a history accuses by it, but not of values that aren't unique.
+#[test]
+fn what_is_vouched_for_has_fewer_doubts() {
+    for (history, expected, _) in ROWS {
+        let report = checked(history, true);
+        let left: Vec<DoubtKind> =
+            expected.iter().copied().filter(|kind| matches!(kind, NotUnique | NothingChecked)).collect();
+        assert_eq!(kinds(&report), left, "{history}");
+    }
+}
+
+#[test]
+fn an_assumption_is_said() {
+    let assumed = |history: &str| {
+        checked(history, false).blind.into_iter().find_map(|blind| match blind {
+            Blind::AssumedInitial { rows, example } => Some((rows, example)),
+            _ => None,
+        })
+    };
+    let said = |rows, example: &str| Some((rows, example.to_owned()));
+    let both = "T1: r x = 7, w x = 1, r y = 8, w y = 1\nT2: r x = 1";
+    assert_eq!(assumed(both), said(2, "T1 (client 0) read value 7 of x 0"));
+    assert_eq!(assumed("initial x = 7, y = 8\nT1: r x = 7, w x = 1, r y = 8, w y = 1"), None);
+    let list = "T1: l l = [7], a l += 8\nT2: l l = [7 8]";
+    assert_eq!(assumed(list), said(1, "T1 (client 0) read l 0 as [7], of which nobody appended [7]"));
+    // Somebody wrote before, by the order in the file or by time.
+    for history in ["T1: w x = 1\nT2: r x = 7", "T1 5..6: r x = 7\nT2 1..2: w x = 1"] {
+        assert_eq!(assumed(history), None);
+        assert_eq!(kinds(&checked(history, false)), [Unexplained]);
+    }
+    assert!(assumed("T1 1..2: r x = 7\nT2 5..6: w x = 1").is_some());
+}
+
+/// What another window has, isn't missing; what contradicts itself does so in any window.
+#[test]
+fn windows_doubt_what_they_see() {
+    let report = |history: &str, size: usize| {
+        let history = text::parse(history).expect("parses");
+        let windows = windows(&history, size).map(Ok::<_, Infallible>);
+        let Ok((_, report)) = check_windows(windows, history.dropped(), &asked(false));
+        report
+    };
+    let across = "T1 1..2: w x = v1\nT2 3..4: r x = v1\nT3 5..6: r x = v1\nT4 7..8 aborted: w x = v2";
+    assert_eq!((kinds(&report(across, 1)), report(across, 1).verdict.kept), (vec![], Some(true)));
+    assert_eq!(kinds(&report("T1: w x = 1\nT2: w x = 1\nT3: r x = 1", 2)), [NotUnique]);
+    assert_eq!(kinds(&report("T1 aborted: w x = 1\nT2 aborted: w x = 2", 1)), [NothingChecked]);
+    assert_eq!(kinds(&report("", 1)), [NothingChecked]);
+    assert_eq!(kinds(&report("T1: w x = 1\nT2: r x = 2", 9)), [Unexplained]);
+}
