@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use isobench_database::Database;
+use isobench_database::{Database, Names};
 use isobench_isolation::{EffectiveLevel, Level};
 
 use crate::anomalies::{PROBES, Probe};
@@ -78,6 +78,10 @@ pub fn probe(
         complete: false,
         incomplete_reason: None,
     };
+    let interleavings = match interleavings(database) {
+        Ok(interleavings) => interleavings,
+        Err(error) => return (matrix, Err(error.into())),
+    };
     let mut tester = Tester {
         open: Opener::clone(open),
         product: database.product,
@@ -88,7 +92,7 @@ pub fn probe(
     };
     for &level in levels {
         tester.level = Some(level);
-        let (row, outcome) = probe_level(&mut tester, level, tell);
+        let (row, outcome) = probe_level(&mut tester, &interleavings, level, tell);
         matrix.levels.extend(row);
         if let Err(error) = outcome {
             matrix.incomplete_reason = Some(error.to_string());
@@ -101,6 +105,7 @@ pub fn probe(
 
 fn probe_level(
     tester: &mut Tester<'_>,
+    interleavings: &[Interleaving],
     level: Level,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> (Option<LevelRow>, Result<(), ProbeError>) {
@@ -112,13 +117,17 @@ fn probe_level(
         Err(source) => return (None, Err(ProbeError::Level { level, source })),
     };
     let asked = Asked { product: tester.product, level, effective };
-    let planned = || PROBES.iter().filter(|probe| !probe.repeats || level == Level::Serializable);
+    let planned = || {
+        let wanted = |probe: &Probe| !probe.repeats || level == Level::Serializable;
+        interleavings.iter().filter(move |interleaving| wanted(interleaving.probe))
+    };
     let mut cells = Vec::new();
     let mut outcome = Ok(());
-    for probe in planned() {
+    for interleaving in planned() {
+        let probe = interleaving.probe;
         let after = probe.repeats.then_some(transactions);
         tell(Progress::Begin(level, probe, after));
-        match run(tester, level, probe, transactions, tell) {
+        match run(tester, level, interleaving, transactions, tell) {
             Ok(outcome) => {
                 let cell = judge::cell(probe, &asked, outcome, after);
                 tell(Progress::End(level, &cell));
@@ -150,16 +159,33 @@ fn ask(tester: &Tester<'_>, level: Level) -> Result<(EffectiveLevel, u64), RunEr
 fn run(
     tester: &mut Tester<'_>,
     level: Level,
-    probe: &'static Probe,
+    interleaving: &Interleaving,
     transactions: u64,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Outcome, ProbeError> {
-    let ran = run_once(tester, level, probe, transactions, tell)?;
+    let ran = run_once(tester, level, interleaving, transactions, tell)?;
     if !ran.took_too_long || tester.who_waits == WhoWaits::Time {
         return Ok(ran.outcome);
     }
     tester.who_waits = WhoWaits::Time;
-    Ok(run_once(tester, level, probe, transactions, tell)?.outcome)
+    Ok(run_once(tester, level, interleaving, transactions, tell)?.outcome)
+}
+
+/// An anomaly and its interleaving, in the words of a server.
+struct Interleaving {
+    probe: &'static Probe,
+    spec: Spec,
+}
+
+/// All interleavings; where tables lie in a schema of our own, their SQL names it.
+fn interleavings(database: &Database) -> Result<Vec<Interleaving>, SpecError> {
+    let interleaving = |probe: &'static Probe| {
+        let spec = Spec::parse(probe.file, probe.spec)?;
+        let names = Names::made_by(spec.setup.iter().map(String::as_str));
+        let spec = spec.with_sql(|sql| database.place(sql, &names).into_owned());
+        Ok(Interleaving { probe, spec })
+    };
+    PROBES.iter().map(interleaving).collect()
 }
 
 /// What one run of an interleaving says.
@@ -173,17 +199,17 @@ struct Ran {
 fn run_once(
     tester: &Tester<'_>,
     level: Level,
-    probe: &'static Probe,
+    interleaving: &Interleaving,
     transactions: u64,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Ran, ProbeError> {
-    let text = Spec::parse(probe.file, probe.spec)?;
-    let spec = if probe.repeats { repeated(&text, transactions) } else { Cow::Borrowed(&text) };
+    let Interleaving { probe, spec: text } = interleaving;
+    let spec = if probe.repeats { repeated(text, transactions) } else { Cow::Borrowed(text) };
     let mut record = Record::default();
     let ran = tester.run(&spec, &mut |event| {
         record.take(&event);
         // The many transactions are one step of the interleaving, and are shown as they stand there.
-        let event = if probe.repeats { with_written_sql(event, &text) } else { event };
+        let event = if probe.repeats { with_written_sql(event, text) } else { event };
         tell(Progress::Event(&event));
     });
     let outcome = match ran {

@@ -77,6 +77,20 @@ pub enum Marker {
 }
 
 impl Spec {
+    /// The same with other SQL: set-up, teardown and steps are what `change` makes of them.
+    #[must_use]
+    pub fn with_sql(mut self, change: impl Fn(&str) -> String) -> Spec {
+        let sessions = self.sessions.iter_mut();
+        let of_sessions = sessions.flat_map(|session| {
+            let steps = session.steps.iter_mut().map(|step| &mut step.sql);
+            session.setup.iter_mut().chain(&mut session.teardown).chain(steps)
+        });
+        for sql in self.setup.iter_mut().chain(&mut self.teardown).chain(of_sessions) {
+            *sql = change(sql);
+        }
+        self
+    }
+
     /// Reads a specification; `file` is the name for messages.
     ///
     /// # Errors

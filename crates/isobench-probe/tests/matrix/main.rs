@@ -7,6 +7,7 @@ mod limitations;
 #[path = "../support/mod.rs"]
 mod support;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use isobench_database::products::POSTGRESQL;
@@ -15,8 +16,8 @@ use isobench_isolation::Level;
 use isobench_pgwire::Connection;
 use isobench_probe::anomalies::PROBES;
 use isobench_probe::{
-    Event, Matrix, Options, Outcome, Progress, Record, Spec, Standing, StepRecord, Tester, WhoWaits, probe,
-    render,
+    Event, Matrix, Opener, Options, Outcome, Progress, Record, Spec, Standing, StepRecord, Tester, WhoWaits,
+    probe, render,
 };
 use isobench_testkit::h2::H2;
 use isobench_testkit::installed::{pgbenches, skip};
@@ -37,9 +38,17 @@ fn all(test: &str) -> Vec<Place> {
     found
 }
 
+/// Probes in a schema that no search path leads to: every statement has to name it.
 fn probed(place: &Place) -> Matrix {
-    let (matrix, outcome) =
-        probe(&place.opener(), &place.database, &Level::ALL, Options::default(), &|| false, &mut |_| {});
+    let anywhere = place.opener();
+    anywhere().and_then(|mut session| Ok(session.execute("CREATE SCHEMA isobench")?)).expect("a schema");
+    let lost: Opener = Arc::new(move || {
+        let mut session = anywhere()?;
+        session.execute("SET search_path = pg_catalog")?;
+        Ok(session)
+    });
+    let database = Database { schema: Some("isobench".to_owned()), ..place.database.clone() };
+    let (matrix, outcome) = probe(&lost, &database, &Level::ALL, Options::default(), &|| false, &mut |_| {});
     outcome.unwrap_or_else(|error| panic!("{}: {error}", place.database.version));
     matrix
 }

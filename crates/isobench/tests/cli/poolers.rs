@@ -11,10 +11,10 @@ const USERS_TABLES: &str = "
     create table registers as select 1 as precious;
     create table pgbench_accounts as select 2 as precious;
     create table pgbench_history as select 3 as precious;
-    create table test as select 4 as precious";
+    create table items as select 4 as precious";
 const USERS_SUMS: &str = "select concat_ws(' ', (select string_agg(t::text || xmin, ' ') from registers t),
     (select string_agg(t::text || xmin, ' ') from pgbench_accounts t),
-    (select string_agg(t::text || xmin, ' ') from pgbench_history t), (select string_agg(t::text || xmin, ' ') from test t))";
+    (select string_agg(t::text || xmin, ' ') from pgbench_history t), (select string_agg(t::text || xmin, ' ') from items t))";
 
 const REGISTERS: &str = "compare --workload registers --levels rc,ser --clients 4 --time 0.3 --warmup 0.1 --rounds 1 --json out.json";
 const PGBENCH: &str = "compare --levels rr --clients 4 --time 0.2 --warmup 0 --rounds 1 --json out.json";
