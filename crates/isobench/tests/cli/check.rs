@@ -174,7 +174,7 @@ fn what_is_left_of_a_recording_can_be_checked() {
         {
             let found = name != "half a chunk";
             // Of nothing nothing follows.
-            let finished = scene.run(&arguments).expect(if found { 0 } else { 1 });
+            let finished = scene.run(&arguments).expect(i32::from(!found));
             let finished = finished.says(&["warning: \"part\": the history is truncated"]);
             assert_eq!(finished.stdout.contains("lost update"), found, "{name}: {}", finished.stdout);
         }
