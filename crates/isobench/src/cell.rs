@@ -58,6 +58,15 @@ pub struct Measured {
     pub notes: Vec<String>,
     /// What the history shows, in full, for people.
     pub judgement: Option<String>,
+    /// A client lost its connection: the server may have, too, whatever it had in memory.
+    pub lost: bool,
+}
+
+/// What came out of the clients' work.
+struct Ran {
+    round: Round,
+    effective: EffectiveLevel,
+    lost: bool,
 }
 
 impl Bench<'_> {
@@ -101,7 +110,7 @@ impl Bench<'_> {
             .flatten();
         let job = self.job(cell)?.asking_level(target.database.product.level_question());
         let job = if self.judging.is_some() { Judging::recording(job, file.as_deref())? } else { job };
-        let (mut round, effective) = self.run(&job, cell, number, watch)?;
+        let Ran { mut round, effective, lost } = self.run(&job, cell, number, watch)?;
         round.starting_state = ready.state;
         let promised = target.database.product.promises_effective(&effective);
         let mut judgement = None;
@@ -110,7 +119,7 @@ impl Bench<'_> {
             round.verdict = Some(verdict);
             judgement = Some(text);
         }
-        Ok(Measured { round, effective, notes, judgement })
+        Ok(Measured { round, effective, notes, judgement, lost })
     }
 
     fn job(&self, cell: &CellPlan) -> Outcome<Job> {
@@ -136,7 +145,7 @@ impl Bench<'_> {
         cell: &CellPlan,
         number: u32,
         watch: &mut dyn FnMut(Duration, Progress),
-    ) -> Outcome<(Round, EffectiveLevel)> {
+    ) -> Outcome<Ran> {
         let (plan, target, observer) = (self.plan, self.target(cell), self.observer(cell));
         let work = &plan.works[cell.work];
         let connector = target.connector();
@@ -176,6 +185,7 @@ impl Bench<'_> {
             sessions::leave(fleet.into_sessions(connector.options()), target.database.product);
         own.admin(0, transactions);
         let observed = observer.map(Observer::after_sessions);
+        let lost = messages.has_lost_connections();
         let mut round = round(job, &run, number, messages.into_errors(), cpu);
         round.connect_s = Some(connecting.as_secs_f64());
         round.complete &= warmup.as_ref().is_none_or(|warmup| warmup.complete);
@@ -189,7 +199,7 @@ impl Bench<'_> {
         }
         let promised = target.database.product.promises_effective(&effective);
         round.invariants = books.close(&connector, &target.database, &run, promised);
-        Ok((round, effective))
+        Ok(Ran { round, effective, lost })
     }
 }
 

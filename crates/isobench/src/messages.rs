@@ -1,5 +1,6 @@
 //! What clients say while they run: shown to the user, and kept for the result document.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use isobench_pgbench::{Version, wording};
@@ -15,18 +16,20 @@ const MOST_ERRORS: usize = 20;
 pub struct Messages {
     aloud: bool,
     errors: Mutex<Vec<String>>,
+    /// A client ended because its connection was lost, or couldn't be made.
+    lost: AtomicBool,
 }
 
 impl Messages {
     /// Keeps errors silently, for a result that shows them; shows only what a script asks for with `debug()`. Notices of a
     /// benchmark script are the user's own doing and would drown the rest.
     pub fn kept() -> Messages {
-        Messages { aloud: false, errors: Mutex::default() }
+        Messages { aloud: false, errors: Mutex::default(), lost: AtomicBool::new(false) }
     }
 
     /// Shows everything at once, as pgbench does.
     pub fn aloud() -> Messages {
-        Messages { aloud: true, errors: Mutex::default() }
+        Messages { aloud: true, errors: Mutex::default(), lost: AtomicBool::new(false) }
     }
 
     /// Takes one event.
@@ -34,6 +37,9 @@ impl Messages {
         let text = texts(event, job).join("\n");
         match event {
             Event::Aborted(place, cause) => {
+                if matches!(cause, Cause::Lost(..) | Cause::Connect(_)) {
+                    self.lost.store(true, Ordering::Relaxed);
+                }
                 let at = job.place(place.script, place.command);
                 let at = if at.is_empty() { at } else { format!("\n  at {at}") };
                 let text = format!("{text}{at}{}", advice(code(cause)));
@@ -49,6 +55,11 @@ impl Messages {
             _ if self.aloud => eprintln!("{text}"),
             _ => {}
         }
+    }
+
+    /// True if a client's connection was lost, or couldn't be made.
+    pub fn has_lost_connections(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
     }
 
     /// The errors, the first ones first.

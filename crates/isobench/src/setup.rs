@@ -52,12 +52,20 @@ impl Setup {
             connection.execute(statement).map_err(|error| {
                 let report =
                     error.server().map_or_else(|| error.to_string(), |server| server.report(Some(statement)));
-                Failure::setup(format!("--setup: {}:{line}: {report}", self.file))
+                let hint = error.code().filter(|code| EXISTS.contains(&code.as_str())).map_or("", |_| AGAIN);
+                Failure::setup(format!("--setup: {}:{line}: {report}{hint}", self.file))
             })?;
         }
         Ok(())
     }
 }
+
+/// What says that something exists already: a table, a function, any other object, a schema (PostgreSQL manual, "Error Codes").
+const EXISTS: [&str; 4] = ["42P07", "42723", "42710", "42P06"];
+
+/// What to do about it.
+const AGAIN: &str =
+    "\n  the set-up runs anew before each cell: let it begin with DROP … IF EXISTS for whatever it makes";
 
 /// The statement's text; what looks like a variable is none here.
 fn as_written(sql: &Sql) -> String {

@@ -6,7 +6,7 @@ use std::path::Path;
 use isobench_testkit::scripted::ScriptedServer;
 
 use crate::compare::words;
-use crate::support::document::{self, cells, count, rounds};
+use crate::support::document::{self, count, rounds};
 use crate::support::named::Database;
 use crate::support::program::Running;
 use crate::support::scene::Scene;
@@ -126,20 +126,24 @@ fn a_script_that_fails_names_its_line() {
 }
 
 #[test]
-fn a_comparison_that_fails_shows_what_there_is() {
-    let Some(scene) = Scene::with_server("a_comparison_that_fails_shows_what_there_is") else { return };
+fn a_comparison_that_cant_be_measured_says_why_once() {
+    let Some(scene) = Scene::with_server("a_comparison_that_cant_be_measured_says_why_once") else { return };
     let (name, text, texts) = FAILING[0];
     scene.write(name, text);
     let options = [
         "compare", "--rounds", "1", "--time", "0.3", "--warmup", "0", "-c", "2", "-w", name, "--json",
         "out.json",
     ];
-    let finished = scene.run(&options).expect(2).says(texts).says(&["the comparison is incomplete: "]);
-    finished.prints(&["INCOMPLETE", "\nread committed", "relation \"nowhere\" does not exist"]);
+    let finished =
+        scene.run(&options).expect(1).says(texts).says(&["read committed, 2 clients can't be measured: "]);
+    assert_eq!(
+        finished.stderr.matches("relation \"nowhere\" does not exist").count(),
+        1,
+        "{}",
+        finished.stderr
+    );
+    assert!(!scene.file("out.json").exists());
     scene.assert_clean();
-    let document = document::read(&scene, "out.json");
-    assert_eq!(document["complete"], false);
-    assert_eq!(rounds(&document).count(), 1, "the other levels would fail in the same way");
 }
 
 #[test]
@@ -287,19 +291,14 @@ fn a_full_disk() {
 }
 
 /// The first cell's result is safe when the second can't be measured.
+/// It runs before each cell, so it has to drop what it makes.
 #[test]
-fn a_later_failure_keeps_the_earlier_results() {
-    let Some(scene) = Scene::with_server("a_later_failure_keeps_the_earlier_results") else { return };
+fn a_set_up_that_works_only_once_is_refused() {
+    let Some(scene) = Scene::with_server("a_set_up_that_works_only_once_is_refused") else { return };
     scene.write("once.sql", "create table once (id int);\n");
     scene.write("good.sql", "insert into once values (1);\n");
     let options = "compare --levels rc,rr --setup once.sql -w good.sql -c 1 --time 0.1 --warmup 0 --rounds 1 --json out.json";
-    let finished = scene.run(&words(options)).expect(2);
-    finished
-        .says(&["the comparison is incomplete", "--setup", "relation \"once\" already exists"])
-        .prints(&["INCOMPLETE"]);
+    let finished = scene.run(&words(options)).expect(1);
+    finished.says(&["--setup", "once.sql:1", "relation \"once\" already exists", "DROP … IF EXISTS"]);
     scene.assert_clean();
-    let document = document::read(&scene, "out.json");
-    assert_eq!(rounds(&document).count(), 1);
-    assert_eq!(cells(&document).len(), 2);
-    assert_eq!(document["complete"], false);
 }

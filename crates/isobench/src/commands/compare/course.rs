@@ -105,10 +105,11 @@ impl<'a> Course<'a> {
                 None => self.bench.try_scripts(&cell)?,
             };
             tried.push(alike(&cell));
-            if let Some(problem) = problem {
-                self.leave_out(index, problem)?;
-            }
+            self.unusable[index] = problem;
         }
+        // If none is left, one reason is enough.
+        self.require_cells()?;
+        (0..self.cells.len()).for_each(|index| self.tell_unusable(index));
         Ok(())
     }
 
@@ -117,17 +118,35 @@ impl<'a> Course<'a> {
     /// # Errors
     /// No cell is left, and nothing was measured.
     fn leave_out(&mut self, index: usize, problem: String) -> Outcome {
-        let name = name(self.bench.plan, &self.cells[index]);
-        let reason = format!("{name} can't be measured: {problem}");
         self.unusable[index] = Some(problem);
-        let measured = self.document.cells.iter().any(|cell| !cell.rounds.is_empty());
-        if !measured && self.unusable.iter().all(Option::is_some) {
-            self.display.close();
-            return Err(Failure::setup(reason));
-        }
-        self.warn(&reason);
-        self.document.incomplete_reason.get_or_insert(reason);
+        self.require_cells()?;
+        self.tell_unusable(index);
         Ok(())
+    }
+
+    /// # Errors
+    /// No cell can be measured, and none was.
+    fn require_cells(&self) -> Outcome {
+        let measured = self.document.cells.iter().any(|cell| !cell.rounds.is_empty());
+        if measured || self.unusable.iter().any(Option::is_none) {
+            return Ok(());
+        }
+        self.display.close();
+        Err(Failure::setup(self.why_unusable(0).unwrap_or_default()))
+    }
+
+    /// Why a cell can't be measured, in a sentence; `None` if it can.
+    fn why_unusable(&self, index: usize) -> Option<String> {
+        let problem = self.unusable[index].as_ref()?;
+        Some(format!("{} can't be measured: {problem}", name(self.bench.plan, &self.cells[index])))
+    }
+
+    /// Says of a cell that it can't be measured, if it can't.
+    fn tell_unusable(&mut self, index: usize) {
+        if let Some(reason) = self.why_unusable(index) {
+            self.warn(&reason);
+            self.document.incomplete_reason.get_or_insert(reason);
+        }
     }
 
     /// Measures every cell in every round. Ends early, with what there is, if that is asked for or the server is lost.
@@ -185,10 +204,11 @@ impl<'a> Course<'a> {
                 Ok(mut measured) => {
                     self.judgements[index] = measured.judgement.take();
                     let (tps, conflicts) = (measured.round.tps, measured.round.ledger().conflict_ratio());
+                    let lost = measured.lost;
                     let reason = self.add(index, place, measured);
                     self.display.finished(self.bench.plan, &cell, number, tps, conflicts);
                     if let Some(reason) = reason.filter(|_| self.bench.control.urgency() == Urgency::None) {
-                        if !self.bench.answers(&cell) {
+                        if lost || !self.bench.answers(&cell) {
                             self.document.incomplete_reason = Some(reason);
                             return Ok(Goes::NoFurther);
                         }

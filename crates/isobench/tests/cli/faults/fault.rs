@@ -48,7 +48,7 @@ pub enum What {
     NoThreads,
 }
 
-use Command::{Audit, Compare, Init, Pgbench, Run, RunConnect};
+use Command::{Audit, Compare, Init, Pgbench, Probe, Run, RunConnect};
 
 const CHECKED: &str = "the time given + 60 s";
 
@@ -69,6 +69,7 @@ pub const FAULTS: &[Fault] = &[
             (RunConnect, "40 s"),
             (Compare, "60 s"),
             (Audit, "60 s"),
+            (Probe, "60 s"),
             (Init, "at once"),
             (Pgbench, "5 s"),
         ],
@@ -82,6 +83,7 @@ pub const FAULTS: &[Fault] = &[
             (RunConnect, "15 s"),
             (Compare, "15 s"),
             (Audit, "15 s"),
+            (Probe, "15 s"),
             (Pgbench, "at once"),
         ],
     },
@@ -94,6 +96,7 @@ pub const FAULTS: &[Fault] = &[
             (RunConnect, "15 s"),
             (Compare, "15 s"),
             (Audit, "15 s"),
+            (Probe, "at once"),
             (Init, "at once"),
             (Pgbench, "at once"),
         ],
@@ -111,7 +114,7 @@ pub const FAULTS: &[Fault] = &[
         ends: &[
             (Run, "the time given + 15 s"),
             (RunConnect, "the time given + 15 s"),
-            (Compare, "the time given + 15 s"),
+            (Compare, "the time given + 30 s"),
         ],
     },
     Fault {
@@ -123,6 +126,7 @@ pub const FAULTS: &[Fault] = &[
             (RunConnect, "as planned"),
             (Compare, "as planned"),
             (Audit, "as planned"),
+            (Probe, "as planned"),
         ],
     },
     Fault {
@@ -140,6 +144,7 @@ pub const FAULTS: &[Fault] = &[
             (RunConnect, "15 s"),
             (Compare, "15 s"),
             (Audit, "15 s"),
+            (Probe, "15 s"),
             (Init, "at once"),
             (Pgbench, "5 s"),
         ],
@@ -148,7 +153,14 @@ pub const FAULTS: &[Fault] = &[
         title: "The terminal is closed",
         text: "SIGHUP. The same as Ctrl-C.",
         what: What::HangUp,
-        ends: &[(Run, "15 s"), (RunConnect, "15 s"), (Compare, "15 s"), (Audit, "15 s"), (Init, "at once")],
+        ends: &[
+            (Run, "15 s"),
+            (RunConnect, "15 s"),
+            (Compare, "15 s"),
+            (Audit, "15 s"),
+            (Probe, "15 s"),
+            (Init, "at once"),
+        ],
     },
     Fault {
         title: "The terminal is closed, under nohup",
@@ -159,6 +171,7 @@ pub const FAULTS: &[Fault] = &[
             (RunConnect, "as planned"),
             (Compare, "as planned"),
             (Audit, "as planned"),
+            (Probe, "as planned"),
         ],
     },
     Fault {

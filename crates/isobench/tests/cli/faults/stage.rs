@@ -28,12 +28,20 @@ pub enum Command {
     RunConnect,
     Compare,
     Audit,
+    Probe,
     Init,
     Pgbench,
 }
 
-pub const COMMANDS: [Command; 6] =
-    [Command::Run, Command::RunConnect, Command::Compare, Command::Audit, Command::Init, Command::Pgbench];
+pub const COMMANDS: [Command; 7] = [
+    Command::Run,
+    Command::RunConnect,
+    Command::Compare,
+    Command::Audit,
+    Command::Probe,
+    Command::Init,
+    Command::Pgbench,
+];
 
 /// How a command ended, as the table says it.
 #[derive(Debug, Clone)]
@@ -55,6 +63,7 @@ impl Command {
             Command::RunConnect => "run -C",
             Command::Compare => "compare",
             Command::Audit => "audit",
+            Command::Probe => "probe",
             Command::Init => "init",
             Command::Pgbench => "pgbench",
         }
@@ -88,6 +97,7 @@ impl Command {
             Command::Audit => {
                 format!("audit --levels rc --clients {crowd} --jobs {crowd} --time {time} --json {json}")
             }
+            Command::Probe => format!("probe --json {json}"),
             Command::Init => "init -s 200".to_owned(),
             Command::Pgbench => format!("pgbench -n -c {crowd} -j {crowd} -T {time}"),
         }
@@ -101,6 +111,7 @@ impl Command {
             }
             Command::Compare => "select count(*) > 10 from isobench.pgbench_history",
             Command::Audit => "select sum(version) > 10 from isobench.registers",
+            Command::Probe => "select count(*) > 0 from pg_tables where schemaname = 'isobench'",
             Command::Init => {
                 "select count(*) > 0 from pg_stat_activity where query ~* '^copy pgbench_accounts' and state = 'active'"
             }
@@ -164,6 +175,9 @@ fn result(scene: &Scene, command: Command) -> &'static str {
     if !scene.file("out.json").exists() {
         return "none";
     }
+    if command == Command::Probe {
+        return of_matrix(&scene.read("out.json"));
+    }
     let document = document::read(scene, "out.json");
     if document["complete"] == true {
         return "complete";
@@ -172,6 +186,16 @@ fn result(scene: &Scene, command: Command) -> &'static str {
     assert!(!reason.is_empty(), "{}: an incomplete document says why", command.name());
     let measured = document::rounds(&document).any(|round| document::count(round, "/attempts/started") > 0);
     if measured { "incomplete, with what was measured and the reason" } else { "incomplete, with the reason" }
+}
+
+/// What the file of a probe's matrix holds.
+fn of_matrix(text: &str) -> &'static str {
+    let matrix: serde_json::Value = serde_json::from_str(text).expect("JSON");
+    if matrix["complete"] == true {
+        return "complete";
+    }
+    assert!(matrix["incomplete_reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{matrix:#}");
+    "incomplete, with the reason"
 }
 
 /// Makes the fault. Returns the server's main process.
