@@ -17,7 +17,7 @@ use crate::plan::CellPlan;
 use crate::sessions::{self, advice};
 
 /// A script that takes longer isn't waited for: it works, as far as it has come.
-const LONGEST: Duration = Duration::from_secs(10);
+const LONGEST: Duration = Duration::from_secs(3);
 
 /// How often it is looked whether somebody asks for the end.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

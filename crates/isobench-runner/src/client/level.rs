@@ -19,9 +19,9 @@ const MOST: usize = 8;
 const LONGEST: usize = 64;
 
 impl Client {
-    /// True for most attempts: the transaction isn't one of those that are asked, or isn't at its first attempt.
+    /// True for the attempts of most transactions, which aren't asked.
     pub(super) fn is_not_to_be_asked(&self, ctx: &Context<'_>) -> bool {
-        ctx.job.level_question.is_none() || self.tries > 1 || self.done % ONE_IN != 1
+        ctx.job.level_question.is_none() || self.done % ONE_IN != 1
     }
 
     /// True if the command that comes next ends the block of an attempt that is to be asked.

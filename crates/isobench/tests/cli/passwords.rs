@@ -10,8 +10,8 @@ use crate::support::program::{Finished, Running};
 use crate::support::scene::Scene;
 
 /// The password, and the pieces of it that tell that a part has slipped through.
-const PASSWORD: &str = "Geheim4711";
-const PIECES: [&str; 3] = ["Geheim", "4711", "geheim"];
+const PASSWORD: &str = "GeheimQQXX";
+const PIECES: [&str; 3] = ["Geheim", "QQXX", "geheim"];
 
 /// The place that stands in each spelling for host, port, database and role.
 const PLACE: &str = "host=127.0.0.1 port=@PORT dbname=@DB user=@ROLE";
@@ -21,49 +21,49 @@ type Spelling = (&'static str, &'static [&'static str], &'static [(&'static str,
 
 /// Spellings that lead to the server.
 const LEGAL: [Spelling; 37] = [
-    ("plain", &["-d", "@PLACE password=Geheim4711"], &[]),
-    ("blanks around the sign", &["-d", "@PLACE password = Geheim4711"], &[]),
-    ("a blank after the sign", &["-d", "@PLACE password= Geheim4711"], &[]),
-    ("quoted", &["-d", "password='Geheim4711' @PLACE"], &[]),
-    ("quoted, blanks", &["-d", "password = 'Geheim4711'@PLACE"], &[]),
-    ("other white space", &["-d", "@PLACE\tpassword\n=\tGeheim4711"], &[]),
-    ("escaped", &["-d", r"@PLACE password=\G\e\heim4711"], &[]),
-    ("escaped and quoted", &["-d", r"password='Geh\eim4711' @PLACE"], &[]),
+    ("plain", &["-d", "@PLACE password=GeheimQQXX"], &[]),
+    ("blanks around the sign", &["-d", "@PLACE password = GeheimQQXX"], &[]),
+    ("a blank after the sign", &["-d", "@PLACE password= GeheimQQXX"], &[]),
+    ("quoted", &["-d", "password='GeheimQQXX' @PLACE"], &[]),
+    ("quoted, blanks", &["-d", "password = 'GeheimQQXX'@PLACE"], &[]),
+    ("other white space", &["-d", "@PLACE\tpassword\n=\tGeheimQQXX"], &[]),
+    ("escaped", &["-d", r"@PLACE password=\G\e\heimQQXX"], &[]),
+    ("escaped and quoted", &["-d", r"password='Geh\eimQQXX' @PLACE"], &[]),
     (
         "after an escaped quote",
-        &["-d", r"application_name='it\'s password=x' password=Geheim4711 @PLACE"],
+        &["-d", r"application_name='it\'s password=x' password=GeheimQQXX @PLACE"],
         &[],
     ),
-    ("two", &["-d", "password=Geheim4712 password=Geheim4711 @PLACE"], &[]),
-    ("two, quoted", &["-d", "password='x Geheim4712' password='Geheim4711' @PLACE"], &[]),
-    ("sslpassword first", &["-d", "sslpassword=Geheim4712 password=Geheim4711 @PLACE"], &[]),
-    ("sslpassword last", &["-d", "@PLACE password=Geheim4711 sslpassword='Geheim 4712'"], &[]),
-    ("another secret", &["-d", "@PLACE oauth_client_secret=Geheim4712 password=Geheim4711"], &[]),
-    ("the long option", &["--dbname", "@PLACE password=Geheim4711"], &[]),
-    ("the long option, a sign", &["--dbname=@PLACE password=Geheim4711"], &[]),
-    ("the long option, short", &["--dbn=@PLACE password=Geheim4711"], &[]),
-    ("joined", &["-d@PLACE password=Geheim4711"], &[]),
-    ("joined URI", &["-dpostgresql://@ROLE:Geheim4711@127.0.0.1:@PORT/@DB"], &[]),
-    ("joined by a sign", &["-d=postgresql://@ROLE:Geheim4711@127.0.0.1:@PORT/@DB"], &[]),
-    ("URI", &["-d", "postgresql://@ROLE:Geheim4711@127.0.0.1:@PORT/@DB"], &[]),
-    ("URI, the short scheme", &["--dbname=postgres://@ROLE:Geheim4711@127.0.0.1:@PORT/@DB"], &[]),
-    ("URI, encoded", &["-d", "postgresql://@ROLE:%47eheim471%31@127.0.0.1:@PORT/@DB"], &[]),
-    ("URI, parameter", &["-d", "postgresql://@ROLE@127.0.0.1:@PORT/@DB?password=Geheim4711"], &[]),
-    ("URI, encoded name", &["-d", "postgresql://@ROLE@127.0.0.1:@PORT/@DB?pass%77ord=Geheim4711"], &[]),
+    ("two", &["-d", "password=Geheim4712 password=GeheimQQXX @PLACE"], &[]),
+    ("two, quoted", &["-d", "password='x Geheim4712' password='GeheimQQXX' @PLACE"], &[]),
+    ("sslpassword first", &["-d", "sslpassword=Geheim4712 password=GeheimQQXX @PLACE"], &[]),
+    ("sslpassword last", &["-d", "@PLACE password=GeheimQQXX sslpassword='Geheim 4712'"], &[]),
+    ("another secret", &["-d", "@PLACE oauth_client_secret=Geheim4712 password=GeheimQQXX"], &[]),
+    ("the long option", &["--dbname", "@PLACE password=GeheimQQXX"], &[]),
+    ("the long option, a sign", &["--dbname=@PLACE password=GeheimQQXX"], &[]),
+    ("the long option, short", &["--dbn=@PLACE password=GeheimQQXX"], &[]),
+    ("joined", &["-d@PLACE password=GeheimQQXX"], &[]),
+    ("joined URI", &["-dpostgresql://@ROLE:GeheimQQXX@127.0.0.1:@PORT/@DB"], &[]),
+    ("joined by a sign", &["-d=postgresql://@ROLE:GeheimQQXX@127.0.0.1:@PORT/@DB"], &[]),
+    ("URI", &["-d", "postgresql://@ROLE:GeheimQQXX@127.0.0.1:@PORT/@DB"], &[]),
+    ("URI, the short scheme", &["--dbname=postgres://@ROLE:GeheimQQXX@127.0.0.1:@PORT/@DB"], &[]),
+    ("URI, encoded", &["-d", "postgresql://@ROLE:%47eheimQQX%58@127.0.0.1:@PORT/@DB"], &[]),
+    ("URI, parameter", &["-d", "postgresql://@ROLE@127.0.0.1:@PORT/@DB?password=GeheimQQXX"], &[]),
+    ("URI, encoded name", &["-d", "postgresql://@ROLE@127.0.0.1:@PORT/@DB?pass%77ord=GeheimQQXX"], &[]),
     (
         "URI, all encoded",
-        &["-d", "postgresql://127.0.0.1:@PORT/@DB?user=@ROLE&%70%61ssword=%47%65%68%65%69%6d%34711"],
+        &["-d", "postgresql://127.0.0.1:@PORT/@DB?user=@ROLE&%70%61ssword=%47%65%68%65%69%6d%51QXX"],
         &[],
     ),
-    ("URI, two", &["-d", "postgresql://@ROLE:Geheim4712@127.0.0.1:@PORT/@DB?password=Geheim4711"], &[]),
+    ("URI, two", &["-d", "postgresql://@ROLE:Geheim4712@127.0.0.1:@PORT/@DB?password=GeheimQQXX"], &[]),
     (
         "URI, sslpassword",
-        &["-d", "postgresql://@ROLE:Geheim4711@127.0.0.1:@PORT/@DB?sslpassword=Geheim4712"],
+        &["-d", "postgresql://@ROLE:GeheimQQXX@127.0.0.1:@PORT/@DB?sslpassword=Geheim4712"],
         &[],
     ),
-    ("URI, two hosts", &["-d", "postgresql://@ROLE:Geheim4711@127.0.0.1:1,127.0.0.1:@PORT/@DB"], &[]),
-    ("PGDATABASE", &[], &[("PGDATABASE", "@PLACE password=Geheim4711")]),
-    ("PGDATABASE, URI", &[], &[("PGDATABASE", "postgresql://@ROLE:Geheim4711@127.0.0.1:@PORT/@DB")]),
+    ("URI, two hosts", &["-d", "postgresql://@ROLE:GeheimQQXX@127.0.0.1:1,127.0.0.1:@PORT/@DB"], &[]),
+    ("PGDATABASE", &[], &[("PGDATABASE", "@PLACE password=GeheimQQXX")]),
+    ("PGDATABASE, URI", &[], &[("PGDATABASE", "postgresql://@ROLE:GeheimQQXX@127.0.0.1:@PORT/@DB")]),
     (
         "PGPASSWORD",
         &["-h", "127.0.0.1", "-p", "@PORT", "-U", "@ROLE", "-d", "@DB"],
@@ -78,37 +78,37 @@ const LEGAL: [Spelling; 37] = [
 
 /// Spellings that lead nowhere, with the connection string that is wrong.
 const WRONG: [(&str, &str); 31] = [
-    ("another word", "@PLACE password=Geheim4711 x"),
-    ("a blank in it", "@PLACE password=my Geheim4711"),
-    ("blanks and signs in it", "@PLACE password=my Geheim=4711"),
-    ("no end", "@PLACE password='Geheim4711"),
-    ("a misspelt name", "@PLACE passwd=Geheim4711"),
-    ("a capital name", "@PLACE PASSWORD=Geheim4711"),
-    ("an unknown option after it", "@PLACE password=Geheim4711 nosuch=1"),
-    ("an unsupported secret", "@PLACE scram_client_key=Geheim4711"),
-    ("a value out of range after it", "@PLACE password=Geheim4711 connect_timeout=x"),
-    ("no host", "host= password=Geheim4711"),
-    ("no mode", "@PLACE sslmode= password=Geheim4711"),
-    ("no port", "host=127.0.0.1 port= password=Geheim4711"),
-    ("no user", "host=127.0.0.1 user= password=Geheim4711"),
-    ("inside the name of the database", "host=127.0.0.1 port=@PORT dbname='password=Geheim4711'"),
-    ("inside the name, URI", "host=127.0.0.1 port=@PORT dbname=postgres://me:Geheim4711@db"),
+    ("another word", "@PLACE password=GeheimQQXX x"),
+    ("a blank in it", "@PLACE password=my GeheimQQXX"),
+    ("blanks and signs in it", "@PLACE password=my Geheim=QQXX"),
+    ("no end", "@PLACE password='GeheimQQXX"),
+    ("a misspelt name", "@PLACE passwd=GeheimQQXX"),
+    ("a capital name", "@PLACE PASSWORD=GeheimQQXX"),
+    ("an unknown option after it", "@PLACE password=GeheimQQXX nosuch=1"),
+    ("an unsupported secret", "@PLACE scram_client_key=GeheimQQXX"),
+    ("a value out of range after it", "@PLACE password=GeheimQQXX connect_timeout=x"),
+    ("no host", "host= password=GeheimQQXX"),
+    ("no mode", "@PLACE sslmode= password=GeheimQQXX"),
+    ("no port", "host=127.0.0.1 port= password=GeheimQQXX"),
+    ("no user", "host=127.0.0.1 user= password=GeheimQQXX"),
+    ("inside the name of the database", "host=127.0.0.1 port=@PORT dbname='password=GeheimQQXX'"),
+    ("inside the name, URI", "host=127.0.0.1 port=@PORT dbname=postgres://me:GeheimQQXX@db"),
     ("a wrong one", "@PLACE password=Geheim4712"),
-    ("nobody there", "host=127.0.0.1 port=1 password=Geheim4711"),
-    ("no such database", "host=127.0.0.1 port=@PORT dbname=nosuch user=@ROLE password=Geheim4711"),
-    ("no such host", "host=nosuch.invalid password=Geheim4711"),
-    ("URI, not encoded", "postgresql://me:Gehei%mm4711@127.0.0.1/Geheim4711%"),
-    ("URI, a zero byte", "postgresql://me:Geheim4711%00@127.0.0.1/db"),
-    ("URI, an @", "postgresql://me:a@Geheim4711@127.0.0.1/db"),
-    ("URI, a slash", "postgresql://me:a/Geheim4711@127.0.0.1/db"),
-    ("URI, a slash after digits", "postgresql://me:1/Geheim4711@127.0.0.1/db"),
-    ("URI, an ampersand", "postgresql://127.0.0.1/db?password=a&Geheim4711"),
-    ("URI, an ampersand and a sign", "postgresql://127.0.0.1/db?password=a&Geheim4711=b"),
-    ("URI, a sign", "postgresql://127.0.0.1/db?password=a=Geheim4711"),
-    ("URI, an unknown parameter", "postgresql://me:Geheim4711@127.0.0.1/db?nosuch=1"),
-    ("URI, no end of an address", "postgresql://me:Geheim4711@[::1/db"),
-    ("URI, no address", "postgresql://me:Geheim4711@[]/db"),
-    ("URI, a wrong port", "postgresql://me:Geheim4711@127.0.0.1:x/db"),
+    ("nobody there", "host=127.0.0.1 port=1 password=GeheimQQXX"),
+    ("no such database", "host=127.0.0.1 port=@PORT dbname=nosuch user=@ROLE password=GeheimQQXX"),
+    ("no such host", "host=nosuch.invalid password=GeheimQQXX"),
+    ("URI, not encoded", "postgresql://me:Gehei%mmQQXX@127.0.0.1/GeheimQQXX%"),
+    ("URI, a zero byte", "postgresql://me:GeheimQQXX%00@127.0.0.1/db"),
+    ("URI, an @", "postgresql://me:a@GeheimQQXX@127.0.0.1/db"),
+    ("URI, a slash", "postgresql://me:a/GeheimQQXX@127.0.0.1/db"),
+    ("URI, a slash after digits", "postgresql://me:1/GeheimQQXX@127.0.0.1/db"),
+    ("URI, an ampersand", "postgresql://127.0.0.1/db?password=a&GeheimQQXX"),
+    ("URI, an ampersand and a sign", "postgresql://127.0.0.1/db?password=a&GeheimQQXX=b"),
+    ("URI, a sign", "postgresql://127.0.0.1/db?password=a=GeheimQQXX"),
+    ("URI, an unknown parameter", "postgresql://me:GeheimQQXX@127.0.0.1/db?nosuch=1"),
+    ("URI, no end of an address", "postgresql://me:GeheimQQXX@[::1/db"),
+    ("URI, no address", "postgresql://me:GeheimQQXX@[]/db"),
+    ("URI, a wrong port", "postgresql://me:GeheimQQXX@127.0.0.1:x/db"),
 ];
 
 /// Command lines that get a connection string where none belongs; it stands for `@`.
@@ -251,7 +251,7 @@ fn measure_with(spellings: &[Spelling]) {
 #[test]
 fn no_command_shows_a_password() {
     let Some(server) = Server::new("no_command_shows_a_password") else { return };
-    let uri = "postgresql://@ROLE:Geheim4711@127.0.0.1:@PORT/@DB?sslpassword=Geheim4712";
+    let uri = "postgresql://@ROLE:GeheimQQXX@127.0.0.1:@PORT/@DB?sslpassword=Geheim4712";
     for command in [
         "init --quiet",
         "run -t 1 -n --json run.json",
@@ -267,7 +267,7 @@ fn no_command_shows_a_password() {
         // As the name of the database, the only word that is no option.
         let finished = server.run(&words, &[uri], &[]);
         server.assert_silent(command, &finished);
-        let finished = server.run(&words, &["@PLACE password = 'Geheim4711'"], &[]);
+        let finished = server.run(&words, &["@PLACE password = 'GeheimQQXX'"], &[]);
         server.assert_silent(command, &finished);
     }
     let probe = "probe --levels rc --json probe.json";
@@ -303,7 +303,7 @@ fn no_spelling_of_a_password_is_shown_when_it_is_wrong() {
 #[test]
 fn a_connection_string_in_the_wrong_place_is_not_quoted() {
     let scene = Scene::new();
-    for string in ["password=Geheim4711", "postgresql://me:Geheim4711@db/x", "host=x password=my Geheim4711"]
+    for string in ["password=GeheimQQXX", "postgresql://me:GeheimQQXX@db/x", "host=x password=my GeheimQQXX"]
     {
         for line in MISPLACED {
             let words: Vec<String> = line.iter().map(|word| word.replace('@', string)).collect();

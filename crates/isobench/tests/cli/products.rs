@@ -10,7 +10,8 @@ use crate::support::scene::Scene;
 use crate::support::skip;
 
 fn on_scripted(scene: &Scene, script: &str, arguments: &[&str]) -> Finished {
-    let server = ScriptedServer::start_unix(scene.folder(), script);
+    let server =
+        ScriptedServer::start_unix(scene.folder(), &entering(&script.replace("{pooler}", NO_POOLER)));
     let folder = scene.folder().display().to_string();
     let named = ["-h", &folder, "-p", "5432", "-U", "test", "-d", "test"];
     let finished = scene.run(&[arguments, &named[..]].concat());
@@ -18,11 +19,69 @@ fn on_scripted(scene: &Scene, script: &str, arguments: &[&str]) -> Finished {
     finished
 }
 
+/// What every session in the database of our own is asked first.
+const ENTERED: &str = "> SELECT current_database()
+< row isobench
+> SELECT coalesce(comment, '') FROM [SHOW DATABASES WITH COMMENT] WHERE database_name = 'isobench'
+< columns comment
+< row made by isobench; safe to drop
+";
+
+/// The script, with that in each of those sessions.
+fn entering(script: &str) -> String {
+    let mut entering = String::new();
+    let mut lines = script.lines().map(str::trim).peekable();
+    while let Some(line) = lines.next() {
+        entering.extend([line, "\n"]);
+        if line == "== connect database=isobench" {
+            if let Some(flag) = lines.next_if(|next| next.starts_with('!')) {
+                entering.extend([flag, "\n"]);
+            }
+            entering += ENTERED;
+        }
+    }
+    entering
+}
+
+/// Two sessions that are asked whether a pooler shares them out.
+const NO_POOLER: &str = "
+    == connect database=test
+    ! no key
+    > SHOW session_id
+    < row 18ea4dff8379b9ce0000000000000001
+    > SHOW session_id
+    < row 18ea4dff8379b9ce0000000000000001
+    > SHOW session_id
+    < row 18ea4dff8379b9ce0000000000000001
+    > SHOW session_id
+    < row 18ea4dff8379b9ce0000000000000001
+    == connect database=test
+    > BEGIN
+    < tag BEGIN
+    > SHOW session_id
+    < row 18ea4dff8379b9ce0000000000000002
+    > ROLLBACK
+    < tag ROLLBACK
+    > BEGIN
+    < tag BEGIN
+    > SHOW session_id
+    < row 18ea4dff8379b9ce0000000000000002
+    > ROLLBACK
+    < tag ROLLBACK
+    > BEGIN
+    < tag BEGIN
+    > SHOW session_id
+    < row 18ea4dff8379b9ce0000000000000002
+    > ROLLBACK
+    < tag ROLLBACK
+";
+
 /// `CockroachDB` v20.1 runs everything at serializable: a database of our own is made, looked at, and removed.
 const REFUSAL: &str = r#"
     == connect database=test
     > SELECT version()
     < row CockroachDB OSS v20.1.5 (x86_64-linux-gnu, built …)
+    {pooler}
     == connect database=test
     > SELECT coalesce(comment, '') FROM [SHOW DATABASES WITH COMMENT] WHERE database_name = 'isobench'
     < columns comment
@@ -88,36 +147,51 @@ const CELL: &str = r"
     > COMMIT
     < tag COMMIT
     {client}
+    > BEGIN
+    < tag BEGIN
+    > SHOW transaction_isolation
+    < row serializable
+    > COMMIT
+    < tag COMMIT
     == connect database=isobench
-    > select (select count(*) from pgbench_history), *
+    > select (select count(*) from isobench.public.pgbench_history), *
     < row 0 | 0 | 0 | 0 | 0
     == connect database=isobench
-    > select (select count(*) from pgbench_history), *
+    > select (select count(*) from isobench.public.pgbench_history), *
     < row {sums}
 ";
+
+/// A script that is tried: the names of tables, and a session whose transaction is rolled back.
+fn trial(work: &str) -> String {
+    let (session, _) = CELL.split_once("{client}").expect("a client");
+    format!("{session}\n> BEGIN;\n< tag BEGIN\n{work}\n> ROLLBACK;\n< tag ROLLBACK\n")
+}
 
 /// The tables are looked at after a cell.
 const LOOKED: &str = "== connect database=isobench\n";
 
 /// The tables at scale 1, with statistics by a statement that v20.1 knows.
 fn load() -> String {
-    let table = |name: &str| format!("> create table {name}(*\n< tag CREATE TABLE\n");
+    let table = |name: &str| format!("> create table isobench.public.{name}(*\n< tag CREATE TABLE\n");
     let copy = |what: &str| {
         let batch = format!("> copy {what} from stdin\n< copy\n< tag COPY 1\n");
         format!("> begin\n< tag BEGIN\n{batch}> commit\n< tag COMMIT\n")
     };
-    let statistics =
-        |name: &str| format!("> create statistics isobench from {name}\n< tag CREATE STATISTICS\n");
+    let statistics = |name: &str| {
+        format!("> create statistics isobench from isobench.public.{name}\n< tag CREATE STATISTICS\n")
+    };
     let (made, analyzed) = (
         ["pgbench_history", "pgbench_tellers", "pgbench_accounts", "pgbench_branches"].map(table),
         ["pgbench_branches", "pgbench_tellers", "pgbench_accounts", "pgbench_history"].map(statistics),
     );
-    let accounts = copy("pgbench_accounts(aid,bid,abalance,filler)").repeat(10);
-    let (branches, tellers) =
-        (copy("pgbench_branches(bid,bbalance)"), copy("pgbench_tellers(tid,bid,tbalance)"));
+    let accounts = copy("isobench.public.pgbench_accounts(aid,bid,abalance,filler)").repeat(10);
+    let (branches, tellers) = (
+        copy("isobench.public.pgbench_branches(bid,bbalance)"),
+        copy("isobench.public.pgbench_tellers(tid,bid,tbalance)"),
+    );
     format!(
-        "== connect database=isobench\n> drop table if exists pgbench_history, *\n< tag DROP TABLE\n{}\
-         > truncate table pgbench_accounts, *\n< tag TRUNCATE\n{branches}{tellers}{accounts}{}",
+        "== connect database=isobench\n> drop table if exists isobench.public.pgbench_history, *\n< tag DROP TABLE\n{}\
+         > truncate table isobench.public.pgbench_accounts, *\n< tag TRUNCATE\n{branches}{tellers}{accounts}{}",
         made.concat(),
         analyzed.concat()
     )
@@ -126,13 +200,13 @@ fn load() -> String {
 /// The rows put back, before the second round.
 const PUT_BACK: &str = "
     == connect database=isobench
-    > truncate table pgbench_history
+    > truncate table isobench.public.pgbench_history
     < tag TRUNCATE
-    > update pgbench_branches set bbalance = 0 where bbalance <> 0
+    > update isobench.public.pgbench_branches set bbalance = 0 where bbalance <> 0
     < tag UPDATE 1
-    > update pgbench_tellers set tbalance = 0 where tbalance <> 0
+    > update isobench.public.pgbench_tellers set tbalance = 0 where tbalance <> 0
     < tag UPDATE 1
-    > update pgbench_accounts set abalance = 0 where abalance <> 0 and aid between 1 and 100000
+    > update isobench.public.pgbench_accounts set abalance = 0 where abalance <> 0 and aid between 1 and 100000
     < tag UPDATE 1
 ";
 
@@ -141,9 +215,11 @@ const PUT_BACK: &str = "
 fn tables_of_cockroachdb_are_loaded_once_and_put_back() {
     let scene = Scene::new();
     let (head, _) = REFUSAL.split_once(SECOND_LEVEL).expect("two levels");
-    let statement = "> WITH u_accounts AS (UPDATE pgbench_accounts *\n< columns abalance\n< row 5";
+    let statement =
+        "> WITH u_accounts AS (UPDATE isobench.public.pgbench_accounts *\n< columns abalance\n< row 5";
     let cell = cell(statement, "1 | 5 | 5 | 5 | 5");
-    let script = format!("{head}\n{}{cell}{LOOKED}{PUT_BACK}{cell}{LOOKED}", load());
+    let (load, trial) = (load(), trial(statement));
+    let script = format!("{head}\n{load}{trial}{PUT_BACK}{cell}{LOOKED}{PUT_BACK}{cell}{LOOKED}");
     let options = "compare --levels ser --strategies single-statement --clients 1 --transactions 1 --warmup 0 --rounds 2 --no-observe \
                    --json out.json";
     let finished = on_scripted(&scene, &script, &words(options)).expect(0);
@@ -152,7 +228,7 @@ fn tables_of_cockroachdb_are_loaded_once_and_put_back() {
     finished.prints(&["loaded once for each scale"]);
     let document = document::read(&scene, "out.json");
     let states: Vec<_> = rounds(&document).map(|round| round["starting_state"].clone()).collect();
-    assert_eq!(states, [serde_json::Value::Null, "put-back".into()]);
+    assert_eq!(states, ["put-back", "put-back"]);
     assert_invariants_held(&document);
 }
 
@@ -162,11 +238,13 @@ const SAVEPOINTS: &str = r#"
     < tag BEGIN
     > SAVEPOINT cockroach_restart;
     < tag SAVEPOINT
-    > UPDATE pgbench_accounts *
+    > UPDATE isobench.public.pgbench_accounts *
     < error 40001 "restart transaction: TransactionRetryWithProtoRefreshError: WriteTooOldError: write at timestamp 1795331977.157103772,0 too old; wrote at 1795331977.222327290,1"
     > ROLLBACK TO SAVEPOINT cockroach_restart
     < tag ROLLBACK
     {work}
+    > SHOW transaction_isolation
+    < row serializable
     > RELEASE SAVEPOINT cockroach_restart;
     < tag COMMIT
     > END;
@@ -188,15 +266,15 @@ const SAVEPOINTS: &str = r#"
 "#;
 
 /// What follows the savepoint.
-const WORK: &str = "> UPDATE pgbench_accounts *
+const WORK: &str = "> UPDATE isobench.public.pgbench_accounts *
     < tag UPDATE 1
     > SELECT abalance *
     < row 5
-    > UPDATE pgbench_tellers *
+    > UPDATE isobench.public.pgbench_tellers *
     < tag UPDATE 1
-    > UPDATE pgbench_branches *
+    > UPDATE isobench.public.pgbench_branches *
     < tag UPDATE 1
-    > INSERT INTO pgbench_history *
+    > INSERT INTO isobench.public.pgbench_history *
     < tag INSERT 0 1";
 
 #[test]
@@ -204,7 +282,10 @@ fn a_savepoint_of_cockroachdb_is_gone_back_to() {
     let scene = Scene::new();
     let (head, _) = REFUSAL.split_once(SECOND_LEVEL).expect("two levels");
     let cell = cell(&SAVEPOINTS.replace("{work}", WORK), "2 | 10 | 10 | 10 | 10");
-    let script = format!("{head}\n{}{cell}{LOOKED}", load());
+    let tried = format!(
+        "> SAVEPOINT cockroach_restart;\n< tag SAVEPOINT\n{WORK}\n> RELEASE SAVEPOINT cockroach_restart;\n< tag COMMIT"
+    );
+    let script = format!("{head}\n{}{}{cell}{LOOKED}", load(), trial(&tried));
     let options = "compare --levels ser --strategies savepoint --clients 1 --transactions 2 --warmup 0 --rounds 1 --no-observe \
                    --json out.json";
     on_scripted(&scene, &script, &words(options)).expect(0);
@@ -222,6 +303,7 @@ const RETRIES: &str = r#"
     == connect database=test
     > SELECT version()
     < row CockroachDB OSS v20.1.5 (x86_64-linux-gnu, built …)
+    {pooler}
     == connect database=test
     > SHOW CLUSTER SETTING sql.txn.read_committed_isolation.enabled
     < error XXUUU "unknown setting: \"sql.txn.read_committed_isolation.enabled\""
@@ -245,6 +327,8 @@ const RETRIES: &str = r#"
     < tag BEGIN
     > update t set v = v + 1 where k = 1;
     < tag UPDATE 1
+    > SHOW transaction_isolation
+    < row serializable
     > commit;
     < error 40001 "restart transaction: TransactionRetryWithProtoRefreshError: TransactionRetryError: retry txn (RETRY_SERIALIZABLE): \"sql txn\""
     > begin;
@@ -257,6 +341,8 @@ const RETRIES: &str = r#"
     < tag BEGIN
     > update t set v = v + 1 where k = 1;
     < tag UPDATE 1
+    > SHOW transaction_isolation
+    < row serializable
     > commit;
     < tag COMMIT
     > begin;
@@ -265,6 +351,12 @@ const RETRIES: &str = r#"
     < tag UPDATE 1
     > commit;
     < error 40003 "result is ambiguous (removing async checkpoint: context deadline exceeded)"
+    > BEGIN
+    < tag BEGIN
+    > SHOW transaction_isolation
+    < row serializable
+    > COMMIT
+    < tag COMMIT
 "#;
 
 #[test]

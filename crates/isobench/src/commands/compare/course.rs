@@ -94,7 +94,7 @@ impl<'a> Course<'a> {
             let mut varied = plan.varied(cell);
             // More rows change nothing of what a script is.
             varied.remove("scale");
-            (cell.server, cell.level, work.sources.name(), work.strategy.clone(), varied)
+            (cell.server, work.sources.name(), work.strategy.clone(), varied)
         };
         let mut tried = Vec::new();
         for index in 0..self.cells.len() {
