@@ -3,6 +3,7 @@
 //!
 //! Not here: the sentences about each level (`text/sentences`), the table.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::document::{Cell, Document, RatioToFirst, WaitShare};
@@ -484,9 +485,18 @@ fn failed(document: &Document, cell: &Cell) -> Option<String> {
 }
 
 /// Why a comparison ended early.
-fn incomplete_reason(document: &Document) -> &str {
-    document.incomplete_reason.as_deref().unwrap_or("it ended before its time")
+fn incomplete_reason(document: &Document) -> Cow<'_, str> {
+    let reason = document.incomplete_reason.as_deref().unwrap_or("it ended before its time");
+    // The whole of it stands above the answer.
+    let line = reason.lines().next().unwrap_or_default();
+    match line.char_indices().nth(LONGEST_REASON) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &line[..end])),
+        None => Cow::Borrowed(line),
+    }
 }
+
+/// The most characters of a reason in a headline.
+const LONGEST_REASON: usize = 300;
 
 /// What the answer doesn't know.
 fn caveats(document: &Document) -> Vec<String> {

@@ -16,7 +16,7 @@ const SECRETS: [&str; 5] =
 const HIDDEN: &str = "***";
 
 /// Letters that a name of such an option has, be it misspelt.
-const HINTS: [&str; 5] = ["pass", "pwd", "secret", "_key", "://"];
+const HINTS: [&str; 4] = ["pass", "pwd", "secret", "_key"];
 
 /// The most letters of a word that may stand before a connection string (`--dbname=`).
 const LONGEST_PREFIX: usize = 64;
@@ -46,7 +46,10 @@ fn may_hold_secret(text: &str) -> bool {
     }
     let mentions_one = || {
         let text = text.to_ascii_lowercase();
-        HINTS.iter().any(|hint| text.contains(hint))
+        // In a URI a password stands before an @; an address in brackets has none before it.
+        let before_host =
+            text.split_once("://").is_some_and(|(_, rest)| rest.contains('@') || !rest.starts_with('['));
+        before_host || HINTS.iter().any(|hint| text.contains(hint))
     };
     uri::misplaced(text).is_some() || resolve::parse(text).is_err() && mentions_one()
 }
