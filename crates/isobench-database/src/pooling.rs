@@ -4,7 +4,7 @@
 //! pooler in transaction mode, setting one of them changes somebody else's transactions and not ours. So it is recognised
 //! first, by questions that change nothing.
 //!
-//! Sources: PgBouncer, "Features", table "SQL feature map for pooling modes"; PostgreSQL: Protocol, Message Formats, `BackendKeyData`.
+//! Sources: `PgBouncer`, "Features", table "SQL feature map for pooling modes"; PostgreSQL: Protocol, Message Formats, `BackendKeyData`.
 
 use std::time::Duration;
 

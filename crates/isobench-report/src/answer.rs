@@ -159,7 +159,7 @@ fn of_group(document: &Document, group: &[&Cell]) -> Answer {
 /// Why there is no level to name: what is said of all levels holds for each.
 fn no_level(group: &[&Cell]) -> String {
     let all = |property: fn(&Cell) -> bool| group.iter().all(|cell| property(cell));
-    if all(|cell| breaks_promise(cell)) {
+    if all(breaks_promise) {
         "No level kept its promise.".to_owned()
     } else if all(|cell| cell.level.differs()) {
         "No level can be named: none ran as it was asked for.".to_owned()

@@ -31,6 +31,7 @@ use crate::spec::{Pacing, Stop};
 use crate::time::{Clock, Nanos, nanos};
 use inside::Inside;
 pub use inside::RETRIED_INSIDE;
+use level::Question;
 use pipeline::Pipeline;
 use savepoint::Point;
 use tape::Tape;
@@ -189,8 +190,8 @@ pub(crate) struct Client {
     saved: (Variables, Prng),
     /// The same at a savepoint, if retries begin there.
     point: Option<Box<Point>>,
-    /// The attempt has been asked for its level, or isn't to be.
-    asked: bool,
+    /// Whether the attempt is to be asked for its level.
+    question: Question,
     /// Transactions begun or skipped in this run.
     done: u64,
     /// A request was sent or a pause made since the transaction began.
@@ -252,7 +253,7 @@ impl Client {
             attempt_began: Nanos(0),
             saved: (variables.clone(), functions.clone()),
             point: None,
-            asked: true,
+            question: Question::Settled,
             variables,
             functions,
             done: 0,
@@ -494,7 +495,7 @@ impl Client {
         self.command = self.first_command();
         self.attempt_began = ctx.now;
         self.failure = None;
-        self.asked = self.is_not_to_be_asked(ctx);
+        self.question = self.question(ctx);
         self.kept = 0;
         self.attempts += 1;
         if let Some(slot) = ctx.job.attempt_id {

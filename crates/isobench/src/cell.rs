@@ -159,14 +159,13 @@ impl Bench<'_> {
         let messages = Messages::kept();
         let report = |event: Event| messages.take(&event, job);
         let warmup = self.warm_up(&mut fleet, job, &report, watch, &mut own)?;
-        let books = match work.tables {
-            Tables::Found => Books::Closed(
+        let books = if matches!(work.tables, Tables::Found) {
+            Books::Closed(
                 "nothing is written on a standby, and its tables change as it follows its primary".to_owned(),
-            ),
-            _ => {
-                let own_tables = matches!(work.tables, Tables::Own(_));
-                Books::open(&connector, &target.database, &work.sources, own_tables)
-            }
+            )
+        } else {
+            let own_tables = matches!(work.tables, Tables::Own(_));
+            Books::open(&connector, &target.database, &work.sources, own_tables)
         };
         own.admin(books.sessions(), books.transactions());
         observe(observer, Observer::begin);

@@ -213,9 +213,9 @@ impl Sources {
             None => Names::made_by(functions.iter().map(String::as_str)),
         };
         let own = |source: &Source| self.checked.is_some() || source.writes.is_some();
-        let placed = |source: &Source| match own(source) {
-            true => Source { text: database.place(&source.text, &names).into_owned(), ..source.clone() },
-            false => source.clone(),
+        let placed = |source: &Source| {
+            let text = if own(source) { database.place(&source.text, &names) } else { (&source.text).into() };
+            Source { text: text.into_owned(), ..source.clone() }
         };
         Sources { scripts: self.scripts.iter().map(placed).collect(), checked: self.checked.clone() }
     }

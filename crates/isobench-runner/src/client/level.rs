@@ -18,15 +18,25 @@ const MOST: usize = 8;
 /// Longer answers are no names of levels.
 const LONGEST: usize = 64;
 
+/// Whether an attempt is to be asked for its level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Question {
+    /// It is, and hasn't been yet.
+    Open,
+    /// It has been, or isn't to be.
+    Settled,
+}
+
 impl Client {
-    /// True for the attempts of most transactions, which aren't asked.
-    pub(super) fn is_not_to_be_asked(&self, ctx: &Context<'_>) -> bool {
-        ctx.job.level_question.is_none() || self.done % ONE_IN != 1
+    /// Whether an attempt that begins is to be asked.
+    pub(super) fn question(&self, ctx: &Context<'_>) -> Question {
+        let sampled = self.done % ONE_IN == 1 && ctx.job.level_question.is_some();
+        if sampled { Question::Open } else { Question::Settled }
     }
 
     /// True if the command that comes next ends the block of an attempt that is to be asked.
     pub(super) fn is_to_be_asked(&self, request: &Request) -> bool {
-        !self.asked
+        self.question == Question::Open
             && self.pipeline.is_none()
             && self.status == TransactionStatus::InTransaction
             && request.is_commit()
@@ -34,7 +44,7 @@ impl Client {
 
     /// Asks, in the simple protocol, which needs no preparation.
     pub(super) fn ask_level(&mut self, ctx: &mut Context<'_>) -> Action {
-        self.asked = true;
+        self.question = Question::Settled;
         let question = ctx.job.level_question.as_deref().unwrap_or_default();
         frontend::query(ctx.out, question.as_bytes());
         self.answered = 0;
@@ -44,7 +54,7 @@ impl Client {
     }
 
     /// Counts an answer.
-    pub(super) fn note_level(&self, ctx: &mut Context<'_>, frame: Frame<'_>) -> Result<(), String> {
+    pub(super) fn note_level(ctx: &mut Context<'_>, frame: Frame<'_>) -> Result<(), String> {
         let Message::DataRow(row) = backend::parse(frame).map_err(|error| error.to_string())? else {
             return Ok(());
         };

@@ -1,4 +1,4 @@
-//! Behind PgBouncer: a user's tables are safe, levels are right or refused, and nothing is left in the pool.
+//! Behind `PgBouncer`: a user's tables are safe, levels are right or refused, and nothing is left in the pool.
 
 use crate::compare::words;
 use crate::support::document::{self, cells, rounds};

@@ -215,7 +215,10 @@ impl<'a> Course<'a> {
                         self.leave_out(index, reason)?;
                     }
                 }
-                Err(failure) if self.bench.answers(&cell) => self.leave_out(index, failure.to_string())?,
+                Err(failure) if self.bench.answers(&cell) => {
+                    self.leave_out(index, failure.to_string())?;
+                    continue;
+                }
                 // Without a single result there is nothing to report but the error.
                 Err(failure) if self.document.cells.iter().all(|cell| cell.rounds.is_empty()) => {
                     self.display.close();

@@ -1,4 +1,4 @@
-//! PgBouncer between a test and its server, where it is installed.
+//! `PgBouncer` between a test and its server, where it is installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
