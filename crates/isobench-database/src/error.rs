@@ -55,11 +55,19 @@ pub enum Error {
     },
     /// Sessions of ours aren't sessions of the server's.
     #[error(
-        "the server is reached through a pooler that gives each transaction to another session of the server (transaction pooling). An \
-         isolation level, a schema and the tables' safety belong to a session, so nothing is done there. Connect to the server itself, \
+        "the server is reached through a pooler or proxy that shares its sessions out, so that one of ours isn't one of the server's \
+         (transaction pooling). An isolation level, a schema and the tables' safety belong to a session, so nothing is done there. Connect to the server itself, \
          or to a pool that keeps sessions (PgBouncer: pool_mode = session, and a pool_size above the number of clients)"
     )]
     Pooled,
+    /// Beside the first session there is no second one.
+    #[error(
+        "a second session beside the first one was refused, and isobench needs one for each client and two of its own: {source}"
+    )]
+    Alone {
+        /// Why.
+        source: isobench_pgwire::Error,
+    },
     /// A pooler gives sessions on as they are.
     #[error(
         "the server is reached through a pooler that doesn't clean a session before somebody else gets it (PgBouncer: server_reset_query is \
@@ -111,6 +119,7 @@ impl Error {
     pub fn code(&self) -> Option<SqlState> {
         match self {
             Error::MayNotCreate { source, .. } => Some(source.code),
+            Error::Alone { source } => source.code(),
             Error::Connection(error) => error.code(),
             other => other.refusal().map(|source| source.code),
         }

@@ -16,7 +16,7 @@ use crate::product::Product;
 /// What stands between us and the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pooling {
-    /// Nothing that changes sessions: the process that the server named at start-up is the one that answers.
+    /// Nothing that changes sessions: two sessions are two processes, those that the server named at start-up.
     None,
     /// A pooler, perhaps, which keeps a session of the server's for each of ours as long as it lasts.
     Sessions,
@@ -35,31 +35,38 @@ const ROUNDS: usize = 3;
 /// never gives it one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Recognises it, with up to two sessions at once. Whether transactions are shared out is asked without changing anything; only where
+/// Recognises it, with two sessions at once. Whether transactions are shared out is asked without changing anything; only where
 /// they aren't, a setting that nobody else knows is set and taken back.
 ///
 /// # Errors
-/// A connection can't be made or is lost.
+/// [`Error::Alone`]; a connection can't be made or is lost.
 pub fn pooling(options: &ConnectOptions, product: &Product) -> Result<Pooling, Error> {
     let Some(question) = product.session_name else { return Ok(Pooling::Unknown) };
     let mut first = Connection::open(options)?;
-    let Some(name) = name(&mut first, question)? else { return Ok(Pooling::Unknown) };
-    let key = first.cancel_token().pid();
-    if name == key.to_string() {
-        first.close();
-        return Ok(Pooling::None);
-    }
-    let mut second = Connection::open(options)?;
+    let Some(known) = name(&mut first, question)? else { return Ok(Pooling::Unknown) };
+    let mut second = Connection::open(options).map_err(|source| Error::Alone { source })?;
     second.set_timeout(Some(PATIENCE));
-    let found = compare(&mut first, &mut second, question, &name);
+    let found = match name(&mut second, question) {
+        // A proxy may lead everybody into the same session of the server's, and say so in its keys.
+        Ok(Some(other)) if other == known => Ok(Pooling::Transactions),
+        Ok(Some(other)) if is_key(&first, &known) && is_key(&second, &other) => Ok(Pooling::None),
+        Ok(_) => compare(&mut first, &mut second, question, &known),
+        Err(Error::Connection(isobench_pgwire::Error::Timeout(_))) => Ok(Pooling::Sessions),
+        Err(error) => Err(error),
+    };
+    // Without a key there is no pooler of the usual kind, but a product that has none.
+    let has_key = first.cancel_token().pid() != 0;
     first.close();
     second.close();
-    // Without a key there is no pooler of the usual kind, but a product that has none.
-    if found? == Pooling::Transactions {
-        return Ok(Pooling::Transactions);
+    match found? {
+        Pooling::Sessions if has_key && leaks(options, question)? => Ok(Pooling::Leaky),
+        found => Ok(found),
     }
-    let leaks = key != 0 && leaks(options, question)?;
-    Ok(if leaks { Pooling::Leaky } else { Pooling::Sessions })
+}
+
+/// True if the server named this process at start-up, too.
+fn is_key(session: &Connection, name: &str) -> bool {
+    name == session.cancel_token().pid().to_string()
 }
 
 /// Makes sure that what is set in a session stays there.

@@ -2,7 +2,10 @@
 
 mod support;
 
-use isobench_database::{Database, InitOptions, Namespace, Progress, detect, init, reset, settings};
+use isobench_database::products::POSTGRESQL;
+use isobench_database::{
+    Database, Error, InitOptions, Namespace, Pooling, Progress, detect, init, pooling, reset, settings,
+};
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_pgwire::{Connection, Error as WireError};
 use isobench_testkit::scripted::ScriptedServer;
@@ -107,5 +110,19 @@ fn yugabytedb_tells_its_effective_level() {
     let note = reset(&mut conn, &db, &InitOptions::default()).unwrap();
     assert_eq!(note.notes, ["the statistics could not be refreshed: ANALYZE is not supported here"]);
     conn.close();
+    server.finish();
+}
+
+/// As `PGlite`'s socket server does: each of its clients is told the process that answers all of them.
+#[test]
+fn a_proxy_with_one_session_for_all_is_recognised() {
+    let session = "== connect database=test\n> SELECT pg_catalog.pg_backend_pid()\n< row 42\n";
+    let server = ScriptedServer::start(&session.repeat(2));
+    assert_eq!(pooling(&server.options(), &POSTGRESQL).unwrap(), Pooling::Transactions);
+    server.finish();
+    let server = ScriptedServer::start(&session.repeat(2));
+    let db = Database::from_version_text("PostgreSQL 18.6 (PGlite 0.5.14) on wasm32-unknown-emscripten");
+    let error = Namespace::claim(&server.options(), &db).unwrap_err();
+    assert!(matches!(error, Error::Pooled), "{error}");
     server.finish();
 }

@@ -56,6 +56,8 @@ const NO_POOLER: &str = "
     > SHOW session_id
     < row 18ea4dff8379b9ce0000000000000001
     == connect database=test
+    > SHOW session_id
+    < row 18ea4dff8379b9ce0000000000000002
     > BEGIN
     < tag BEGIN
     > SHOW session_id
