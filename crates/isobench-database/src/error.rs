@@ -75,6 +75,19 @@ pub enum Error {
          the server itself, or to a pool with server_reset_query = DISCARD ALL"
     )]
     Leaky,
+    /// Something of somebody else's depends on what is to be removed.
+    #[error(
+        "{what} \"{name}\" isn't removed, because something outside of it depends on it and would go along: {object}. Drop that, or the \
+         {what}, yourself"
+    )]
+    Depends {
+        /// `schema` or `database`.
+        what: &'static str,
+        /// Its name.
+        name: &'static str,
+        /// What depends on it, as the server calls it.
+        object: String,
+    },
     /// A session isn't in the place of our own: whatever is sent there would meet somebody else's tables.
     #[error(
         "a session that was to work in {what} \"{name}\" is in \"{found}\", or the {what} doesn't bear isobench's mark; nothing was \

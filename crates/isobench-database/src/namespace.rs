@@ -8,7 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-use isobench_pgwire::{ConnectOptions, Connection, Patience, SqlState};
+use isobench_pgwire::{ConnectOptions, Connection, Patience, ServerError, SqlState};
 
 use crate::error::Error;
 use crate::pooling::require_sessions;
@@ -36,6 +36,8 @@ pub struct Home {
     pub enter: &'static str,
     /// The query for the schema in which a session would make a table.
     pub current: &'static str,
+    /// Whether DROP can be tried in a transaction, and tells in notices what it takes along.
+    pub tells_cascade: bool,
     /// Whether `pg_try_advisory_lock` works.
     pub advisory_lock: bool,
 }
@@ -48,11 +50,13 @@ impl Home {
                  FROM pg_catalog.pg_namespace WHERE nspname = 'isobench'",
         enter: "SET search_path = isobench",
         current: "SELECT current_schema()",
+        tells_cascade: true,
         advisory_lock: true,
     };
 
     /// A database in every version.
-    pub const DATABASE: Home = Home { schema_since: (u32::MAX, 0), advisory_lock: false, ..Home::SCHEMA };
+    pub const DATABASE: Home =
+        Home { schema_since: (u32::MAX, 0), tells_cascade: false, advisory_lock: false, ..Home::SCHEMA };
 
     fn kind(&self, db: &Database) -> Kind {
         let (major, minor) = self.schema_since;
@@ -208,9 +212,13 @@ impl Namespace {
             }
             other => other,
         })?;
-        // From here on it has to be removed, even if marking fails.
+        if let Err(error) = self.run(&comment) {
+            // Without the mark nobody would dare to remove it; it is still empty.
+            let _ = self.run(&format!("DROP {what} {NAME}"));
+            return Err(error);
+        }
         self.made = true;
-        self.run(&comment)
+        Ok(())
     }
 
     fn run(&mut self, sql: &str) -> Result<(), Error> {
@@ -276,18 +284,18 @@ impl Namespace {
         }
     }
 
+    /// Removes what bears our mark, and nothing that depends on it from outside.
     fn remove(&mut self) -> Result<(), Error> {
-        let limit = REMOVAL_LIMIT;
-        if let Some(conn) = &mut self.admin {
-            conn.set_timeout(Some(limit));
-        }
-        let drop = format!("DROP {} IF EXISTS {NAME} CASCADE", self.kind.word());
-        let removed = self.run(&drop);
-        if let Some(conn) = &mut self.admin {
-            conn.set_timeout(None);
-            // "drop cascades to table …" is no news.
-            conn.take_notices();
-        }
+        let (home, kind, options) = (self.home, self.kind, &self.options);
+        let conn = match &mut self.admin {
+            Some(conn) => conn,
+            none => none.insert(Connection::open(options)?),
+        };
+        conn.set_timeout(Some(REMOVAL_LIMIT));
+        let removed = remove(conn, home, kind);
+        conn.set_timeout(None);
+        // "drop cascades to table …" is no news.
+        conn.take_notices();
         removed
     }
 
@@ -310,6 +318,39 @@ impl Drop for Namespace {
             let _ = self.remove_again();
         }
     }
+}
+
+/// Removes the place over this connection, if it is there and bears our mark.
+fn remove(conn: &mut Connection, home: &Home, kind: Kind) -> Result<(), Error> {
+    let (what, marked) = (kind.word(), kind.marked(home));
+    match conn.value(marked).map_err(|error| Error::of(error, marked))?.as_deref() {
+        None => return Ok(()),
+        Some(MARK) => {}
+        Some(_) => return Err(Error::NotOurs { what, name: NAME }),
+    }
+    let drop = format!("DROP {what} IF EXISTS {NAME} CASCADE");
+    let mut run =
+        |sql: &str| conn.execute(sql).map_err(|error| Error::of(error, sql)).map(|_| conn.take_notices());
+    if !home.tells_cascade {
+        return run(&drop).map(|_| ());
+    }
+    // With an empty search path, each object that goes along is told with its schema.
+    for sql in ["BEGIN", "SET LOCAL search_path = ''"] {
+        run(sql)?;
+    }
+    let notices = run(&drop)?;
+    if let Some(object) = notices.iter().find_map(outsider) {
+        run("ROLLBACK")?;
+        return Err(Error::Depends { what, name: NAME, object });
+    }
+    run("COMMIT").map(|_| ())
+}
+
+/// What a DROP takes along that doesn't lie in the place, as the server calls it. Its words may be in any language, names aren't.
+fn outsider(notice: &ServerError) -> Option<String> {
+    let told = notice.detail.as_deref().unwrap_or(&notice.message);
+    let ours = |line: &&str| line.contains(&format!(" {NAME}."));
+    told.lines().find(|line| !ours(line)).map(str::to_owned)
 }
 
 /// Takes the lock: true if we have it, false if this server has none.

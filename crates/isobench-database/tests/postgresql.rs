@@ -363,6 +363,43 @@ fn leftovers_are_replaced_and_strangers_left_alone() {
     assert!(conn.execute("select * from isobench.precious").is_ok());
 }
 
+/// DROP … CASCADE would take along what a user has made of tables that a kept run left behind.
+#[test]
+fn what_depends_on_leftovers_stays() {
+    let Some((server, _)) = support::postgresql("what_depends_on_leftovers_stays") else { return };
+    let (mut conn, db) = database(&server, "somebodys");
+    let options = support::options(&server, "somebodys");
+    let kept = Namespace::claim(&options, &db).unwrap();
+    kept.connector()
+        .open()
+        .unwrap()
+        .execute("create table t(k int primary key); create view own as table t")
+        .unwrap();
+    kept.keep();
+    let claim = || loop {
+        match Namespace::claim(&options, &db) {
+            Err(Error::InUse { .. }) => std::thread::yield_now(),
+            other => break other,
+        }
+    };
+    for (make, drop, named) in [
+        ("create view precious as select k from isobench.t", "drop view precious", "view public.precious"),
+        (
+            "create table precious (k int references isobench.t); insert into isobench.t values (1); insert into precious values (1)",
+            "drop table precious",
+            "constraint precious_k_fkey on table public.precious",
+        ),
+    ] {
+        conn.execute(make).unwrap();
+        let error = claim().unwrap_err();
+        assert!(matches!(error, Error::Depends { .. }) && error.to_string().contains(named), "{error}");
+        assert!(conn.execute("select * from precious").is_ok() && schemas(&mut conn).is_some());
+        conn.execute(drop).unwrap();
+    }
+    claim().unwrap().release().unwrap();
+    assert_eq!(schemas(&mut conn), None);
+}
+
 #[test]
 fn the_environment_is_read() {
     let Some((server, _)) = support::postgresql("the_environment_is_read") else { return };

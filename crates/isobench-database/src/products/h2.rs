@@ -54,6 +54,7 @@ pub static H2: Product = Product {
         marked: "SELECT coalesce(remarks, '') FROM information_schema.schemata WHERE schema_name = 'isobench'",
         enter: "SET SCHEMA isobench",
         current: "SELECT current_schema()",
+        tells_cascade: false,
         advisory_lock: false,
         ..Home::SCHEMA
     },

@@ -27,6 +27,6 @@ pub static UNKNOWN: Product = Product {
     relations: None,
     dialect: CAUTIOUS,
     abilities: NOTHING_KNOWN,
-    home: Home { advisory_lock: false, ..Home::SCHEMA },
+    home: Home { tells_cascade: false, advisory_lock: false, ..Home::SCHEMA },
     settings: SettingsSource::None,
 };

@@ -60,7 +60,8 @@ pub static YUGABYTEDB: Product = Product {
         advisory_locks: Ability::Since((2, 25), "its advisory locks came with version 2.25.1 (issue 3642)"),
         restart_savepoint: SAVEPOINTS_KEEP_THE_SNAPSHOT,
     },
-    home: Home::SCHEMA,
+    // Its DDL commits by itself.
+    home: Home { tells_cascade: false, ..Home::SCHEMA },
     settings: SettingsSource::PgSettings,
 };
 

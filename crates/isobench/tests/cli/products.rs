@@ -91,6 +91,9 @@ const REFUSAL: &str = r#"
     < tag CREATE DATABASE
     > COMMENT ON database isobench IS 'made by isobench; safe to drop'
     < tag COMMENT ON DATABASE
+    > SELECT coalesce(comment, '') FROM [SHOW DATABASES WITH COMMENT] WHERE database_name = 'isobench'
+    < columns comment
+    < row made by isobench; safe to drop
     > DROP database IF EXISTS isobench CASCADE
     < tag DROP DATABASE
     == connect database=isobench
