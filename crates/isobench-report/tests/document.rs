@@ -10,6 +10,7 @@ use isobench_report::{
     Cell, CellLevel, Client, Document, DocumentError, Invariant, Plan, Server, json_schema, render,
     summarise, to_csv,
 };
+use isobench_testkit::schema::violations;
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -20,13 +21,9 @@ fn example(name: &str) -> Document {
 #[test]
 fn every_example_obeys_the_schema() {
     let schema: Value = serde_json::from_str(&json_schema()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
     for (name, document) in examples::all() {
         let value: Value = serde_json::from_str(&document.to_json()).unwrap();
-        let errors: Vec<String> = validator
-            .iter_errors(&value)
-            .map(|error| format!("{}: {error}", error.instance_path()))
-            .collect();
+        let errors = violations(&schema, &value);
         assert!(errors.is_empty(), "{name}: {errors:#?}");
     }
 }
@@ -34,7 +31,6 @@ fn every_example_obeys_the_schema() {
 #[test]
 fn the_schema_refuses_what_is_wrong() {
     let schema: Value = serde_json::from_str(&json_schema()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
     let good: Value = serde_json::from_str(&example("three-levels").to_json()).unwrap();
     for (pointer, wrong) in [
         ("/format", Value::from("other")),
@@ -45,7 +41,7 @@ fn the_schema_refuses_what_is_wrong() {
     ] {
         let mut bad = good.clone();
         *bad.pointer_mut(pointer).unwrap() = wrong;
-        assert!(!validator.is_valid(&bad), "{pointer}");
+        assert!(!violations(&schema, &bad).is_empty(), "{pointer}");
     }
 }
 

@@ -62,11 +62,13 @@ impl Session {
 
     fn post(&self, path: &str, body: &Value) -> Result<Value, String> {
         let address = format!("{}{path}", self.address);
-        let mut reply = self.agent.post(&address).send_json(body).map_err(|error| error.to_string())?;
+        let request = self.agent.post(&address).content_type("application/json");
+        let mut reply = request.send(body.to_string()).map_err(|error| error.to_string())?;
         let status = reply.status();
         // A printed page is large.
         let body = reply.body_mut().with_config().limit(100 << 20);
-        let answer: Value = body.read_json().map_err(|error| error.to_string())?;
+        let answer = body.read_to_vec().map_err(|error| error.to_string())?;
+        let answer: Value = serde_json::from_slice(&answer).map_err(|error| error.to_string())?;
         if status.is_success() {
             Ok(answer["value"].clone())
         } else {
