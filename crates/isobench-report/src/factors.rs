@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::document::{Cell, Document};
 use crate::numbers::{count, counted, optional, short};
+use crate::view::Heading;
 
 /// A factor besides the level.
 #[derive(Clone)]
@@ -130,6 +131,11 @@ impl Factor {
             Factor::Known(known) => known.right,
             Factor::Varied { numeric, .. } => *numeric,
         }
+    }
+
+    /// The heading of its column.
+    pub fn heading(&self) -> Heading {
+        Heading::new(self.title(), self.unit(), self.right())
     }
 
     /// What it is, without a full stop.

@@ -2,13 +2,13 @@
 //!
 //! Not here: the table.
 
-use super::columns::{errored, is_incomplete};
 use super::layout::wrap;
 use super::{judgement, precision};
 use crate::document::{Cell, CellLevel, Document, PlannedStrategy, RatioToFirst, Round};
 use crate::factors::{STRATEGY, strategies_vary, varying};
 use crate::numbers::{count, counted, percent, short};
 use crate::summarise::{counted_ledger, kept_share};
+use crate::view::{errored, is_incomplete};
 use isobench_isolation::EffectiveLevel;
 
 /// The paragraphs below the table, wrapped.
