@@ -38,7 +38,7 @@ pub fn body(document: &Document) -> Option<Markup> {
             div class="level" {
                 h3 { "Unproved" }
                 @let why = crate::text::unproved(document).unwrap_or_default();
-                p { (capital(why.trim_start_matches("Unproved: "))) }
+                p { (capital(&why)) }
                 @if unproved.len() < cells.len() { p { "This concerns " (unproved.join("; ")) "." } }
             }
         }

@@ -25,7 +25,7 @@ pub fn lines(document: &Document, width: usize) -> Vec<String> {
     }
     paragraphs.extend(round_trips(document));
     paragraphs.extend(precision::paragraphs(document));
-    paragraphs.extend(judgement::unproved(document));
+    paragraphs.extend(judgement::unproved(document).map(|why| format!("Unproved: {why}")));
     paragraphs.iter().flat_map(|paragraph| wrap(paragraph, width, 2)).collect()
 }
 
