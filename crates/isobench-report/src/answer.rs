@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::document::{Cell, Document, RatioToFirst, WaitShare};
-use crate::factors::{STRATEGY, strategies_vary, varying};
+use crate::factors::{FactorId, strategies_vary, varying};
 use crate::numbers::{counted, percent, short};
 use crate::summarise::{choices, counted_ledger, counted_rounds, kept_share};
 use crate::view::Line;
@@ -116,7 +116,10 @@ fn of_several(document: &Document, groups: &[Vec<&Cell>]) -> Answer {
 /// The factors of a cell that vary in the document, besides those among which the answer chooses: 8 clients, backoff none.
 pub fn factors(document: &Document, cell: &Cell) -> String {
     let varying = varying(document);
-    let said = varying.iter().filter(|factor| factor.title() != STRATEGY).map(|factor| factor.said(cell));
+    let said = varying
+        .iter()
+        .filter(|factor| factor.id() != Some(FactorId::Strategy))
+        .map(|factor| factor.said(cell));
     said.collect::<Vec<_>>().join(", ")
 }
 
