@@ -7,9 +7,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::document::{Cell, Document, RatioToFirst, WaitShare};
-use crate::factors::{STRATEGY, strategies_vary, varying};
+use crate::factors::{FactorId, strategies_vary, varying};
 use crate::numbers::{counted, percent, short};
 use crate::summarise::{choices, counted_ledger, counted_rounds, kept_share};
+use crate::view::Line;
 
 /// What a reader wants to know first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub struct Answer {
     /// One or two sentences.
     pub headline: String,
     /// Why, a sentence each: what the other levels cost and what they spend it on, and what isn't known.
-    pub reasons: Vec<String>,
+    pub reasons: Vec<Line>,
 }
 
 /// Answers from a summarised document. Where several numbers of clients (or other factors) were compared, there is an answer
@@ -100,11 +101,12 @@ fn of_several(document: &Document, groups: &[Vec<&Cell>]) -> Answer {
     };
     for group in groups.iter().take(MOST) {
         let part = of_group(document, group);
-        answer.reasons.push(format!("{}: {}", capital(&factors(document, group[0])), part.headline));
+        let factors = capital(&factors(document, group[0]));
+        answer.reasons.push(Line::plain(format!("{factors}: {}", part.headline)));
     }
     if groups.len() > MOST {
         let more = counted((groups.len() - MOST) as u64, "more combination");
-        answer.reasons.push(format!("The table has {more}."));
+        answer.reasons.push(Line::plain(format!("The table has {more}.")));
     }
     answer.reasons.extend(lost(document, &groups.concat()));
     answer.reasons.extend(caveats(document));
@@ -114,7 +116,10 @@ fn of_several(document: &Document, groups: &[Vec<&Cell>]) -> Answer {
 /// The factors of a cell that vary in the document, besides those among which the answer chooses: 8 clients, backoff none.
 pub fn factors(document: &Document, cell: &Cell) -> String {
     let varying = varying(document);
-    let said = varying.iter().filter(|factor| factor.title() != STRATEGY).map(|factor| factor.said(cell));
+    let said = varying
+        .iter()
+        .filter(|factor| factor.id() != Some(FactorId::Strategy))
+        .map(|factor| factor.said(cell));
     said.collect::<Vec<_>>().join(", ")
 }
 
@@ -144,10 +149,10 @@ fn of_group(document: &Document, group: &[&Cell]) -> Answer {
         // Of many cells only the levels with the first strategy; what strategies do is said below.
         let compared = cell.summary.strategy_ratio.as_ref();
         if compared.is_none_or(|ratio| ratio.to == cell.strategy()) {
-            reasons.extend(cost(document, cell, reference));
+            reasons.extend(cost(document, cell, reference).map(Line::plain));
         }
     }
-    reasons.extend(strategies(group));
+    reasons.extend(strategies(group).into_iter().map(Line::plain));
     reasons.extend(lost(document, group));
     reasons.extend(group.iter().filter_map(|cell| failed(document, cell)));
     if choices(document).len() <= 2 {
@@ -181,7 +186,7 @@ fn alone(document: &Document, cell: &Cell) -> String {
 }
 
 /// The headline of several levels.
-fn among(document: &Document, best: &Cell, group: &[&Cell], reasons: &mut Vec<String>) -> String {
+fn among(document: &Document, best: &Cell, group: &[&Cell], reasons: &mut Vec<Line>) -> String {
     let mut text = format!(
         "{} is the cheapest {} that kept {}: {} committed transactions per second{}.",
         capital(&name(document, best)),
@@ -209,7 +214,8 @@ fn among(document: &Document, best: &Cell, group: &[&Cell], reasons: &mut Vec<St
             );
         }
         None if every_level_let_through(best, group) => {
-            reasons.push("Every level let anomalies through that it doesn't promise to prevent.".to_owned());
+            reasons
+                .push(Line::plain("Every level let anomalies through that it doesn't promise to prevent."));
         }
         _ => {}
     }
@@ -358,16 +364,16 @@ fn strategies(group: &[&Cell]) -> Vec<String> {
 }
 
 /// How much of what looked like throughput was none.
-fn lost(document: &Document, cells: &[&Cell]) -> Vec<String> {
+fn lost(document: &Document, cells: &[&Cell]) -> Vec<Line> {
     let said = |cell: &&Cell| {
         let kept = kept_share(cell).filter(|kept| *kept < 1.0)?;
-        Some(format!(
+        Some(Line::grave(format!(
             "{} LOST WORK, so it doesn't count: of {} transactions per second that the server acknowledged {} committed work; \
              the others swallowed their error.",
             capital(&name(document, cell)),
             short(cell.summary.acknowledged_tps?.mean?),
             percent(kept)
-        ))
+        )))
     };
     cells.iter().filter_map(said).collect()
 }
@@ -467,21 +473,22 @@ fn main_wait(cell: &Cell, best: Option<&Cell>) -> Option<String> {
 }
 
 /// Why a level isn't eligible.
-fn failed(document: &Document, cell: &Cell) -> Option<String> {
+fn failed(document: &Document, cell: &Cell) -> Option<Line> {
     let name = capital(&name(document, cell));
     if cell.level.differs() {
-        return Some(format!("{name} doesn't count: the server runs {} instead.", cell.level.effective));
+        let instead = format!("{name} doesn't count: the server runs {} instead.", cell.level.effective);
+        return Some(Line::plain(instead));
     }
     if cell.summary.verdict.as_ref().is_some_and(|verdict| verdict.kept == Some(false)) {
-        return Some(format!("{name} BROKE its promise."));
+        return Some(Line::grave(format!("{name} BROKE its promise.")));
     }
     if let Some(reason) = withheld(cell) {
-        return Some(format!("The verdict on {} is withheld: {reason}.", cell.level.name()));
+        return Some(Line::plain(format!("The verdict on {} is withheld: {reason}.", cell.level.name())));
     }
     if cell.summary.invariants_held == Some(false) {
-        return Some(format!("{name} doesn't count: the database was WRONG afterwards."));
+        return Some(Line::grave(format!("{name} doesn't count: the database was WRONG afterwards.")));
     }
-    (rate(cell) <= 0.0 && !cell.rounds.is_empty()).then(|| format!("{name} committed nothing."))
+    (rate(cell) <= 0.0 && !cell.rounds.is_empty()).then(|| Line::plain(format!("{name} committed nothing.")))
 }
 
 /// Why a comparison ended early.
@@ -499,20 +506,20 @@ fn incomplete_reason(document: &Document) -> Cow<'_, str> {
 const LONGEST_REASON: usize = 300;
 
 /// What the answer doesn't know.
-fn caveats(document: &Document) -> Vec<String> {
+fn caveats(document: &Document) -> Vec<Line> {
     let mut caveats = Vec::new();
     let measured = || document.cells.iter().filter(|cell| !cell.rounds.is_empty());
     if measured().all(|cell| cell.summary.verdict.is_none()) {
-        caveats.push(
+        caveats.push(Line::plain(
             "Unproved: no history was recorded, so nothing is known about anomalies; a checked workload tells more \
-             (isobench workloads)."
-                .to_owned(),
-        );
+             (isobench workloads).",
+        ));
     }
     let flagged: Vec<String> =
         measured().filter(|cell| !cell.summary.flags.is_empty()).map(|cell| name(document, cell)).collect();
     if !flagged.is_empty() {
-        caveats.push(format!("Read the flags of {} before trusting the numbers.", list(&flagged)));
+        let names = list(&flagged);
+        caveats.push(Line::plain(format!("Read the flags of {names} before trusting the numbers.")));
     }
     caveats
 }

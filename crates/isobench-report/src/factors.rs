@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::document::{Cell, Document};
 use crate::numbers::{count, counted, optional, short};
+use crate::view::Heading;
 
 /// A factor besides the level.
 #[derive(Clone)]
@@ -22,8 +23,30 @@ pub enum Factor {
     },
 }
 
+/// Which factor it is, of those that every plan has. A parameter may have the same title.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FactorId {
+    /// The scripts.
+    Workload,
+    /// The size of the tables.
+    Scale,
+    /// The number of clients.
+    Clients,
+    /// The number of workers.
+    Jobs,
+    /// The query protocol.
+    Protocol,
+    /// The retry policy.
+    Backoff,
+    /// The rate that was asked for.
+    Rate,
+    /// The strategy.
+    Strategy,
+}
+
 /// A factor that every plan has.
 pub struct Known {
+    id: FactorId,
     title: &'static str,
     unit: &'static str,
     right: bool,
@@ -34,11 +57,9 @@ pub struct Known {
     said: fn(&Cell) -> String,
 }
 
-/// The title of the strategy's factor.
-pub const STRATEGY: &str = "strategy";
-
 static KNOWN: [Known; 8] = [
     Known {
+        id: FactorId::Workload,
         title: "workload",
         unit: "",
         right: false,
@@ -47,6 +68,7 @@ static KNOWN: [Known; 8] = [
         said: |cell| format!("workload {}", cell.workload),
     },
     Known {
+        id: FactorId::Scale,
         title: "scale",
         unit: "",
         right: true,
@@ -55,6 +77,7 @@ static KNOWN: [Known; 8] = [
         said: |cell| format!("scale {}", count(cell.scale.into())),
     },
     Known {
+        id: FactorId::Clients,
         title: "clients",
         unit: "",
         right: true,
@@ -63,6 +86,7 @@ static KNOWN: [Known; 8] = [
         said: |cell| counted(cell.clients.into(), "client"),
     },
     Known {
+        id: FactorId::Jobs,
         title: "jobs",
         unit: "",
         right: true,
@@ -71,6 +95,7 @@ static KNOWN: [Known; 8] = [
         said: |cell| counted(cell.jobs.into(), "worker"),
     },
     Known {
+        id: FactorId::Protocol,
         title: "protocol",
         unit: "",
         right: false,
@@ -79,6 +104,7 @@ static KNOWN: [Known; 8] = [
         said: |cell| format!("{} protocol", cell.protocol),
     },
     Known {
+        id: FactorId::Backoff,
         title: "backoff",
         unit: "",
         right: false,
@@ -87,6 +113,7 @@ static KNOWN: [Known; 8] = [
         said: |cell| format!("backoff {}", cell.backoff),
     },
     Known {
+        id: FactorId::Rate,
         title: "rate",
         unit: "per s",
         right: true,
@@ -98,7 +125,8 @@ static KNOWN: [Known; 8] = [
         },
     },
     Known {
-        title: STRATEGY,
+        id: FactorId::Strategy,
+        title: "strategy",
         unit: "",
         right: false,
         meaning: "how the application copes with conflicts",
@@ -108,6 +136,14 @@ static KNOWN: [Known; 8] = [
 ];
 
 impl Factor {
+    /// Which it is; `None` for a parameter.
+    pub fn id(&self) -> Option<FactorId> {
+        match self {
+            Factor::Known(known) => Some(known.id),
+            Factor::Varied { .. } => None,
+        }
+    }
+
     /// Its name, as it stands above a column and before a value.
     pub fn title(&self) -> &str {
         match self {
@@ -130,6 +166,11 @@ impl Factor {
             Factor::Known(known) => known.right,
             Factor::Varied { numeric, .. } => *numeric,
         }
+    }
+
+    /// The heading of its column.
+    pub fn heading(&self) -> Heading {
+        Heading::new(self.title(), self.unit(), self.right())
     }
 
     /// What it is, without a full stop.
@@ -238,5 +279,23 @@ mod tests {
         assert!(!strategies_vary(&document), "retry is what no strategy means");
         document.cells[0].strategy = Some("for-update".to_owned());
         assert!(strategies_vary(&document));
+    }
+
+    #[test]
+    fn a_parameter_is_no_other_factor_of_the_same_name() {
+        let plan = Plan {
+            vary: vec![VariedParameter { name: "strategy".to_owned(), values: Vec::new() }],
+            ..Plan::default()
+        };
+        let mut document = Document::new(Server::default(), Client::default(), plan);
+        for value in ["a", "b"] {
+            let mut cell = Cell::new("w", CellLevel::new(None, EffectiveLevel::Unknown));
+            cell.varied = [("strategy".to_owned(), value.to_owned())].into();
+            document.cells.push(cell);
+        }
+        let varying = varying(&document);
+        assert_eq!(varying.iter().map(Factor::title).collect::<Vec<_>>(), ["strategy"]);
+        assert_eq!(varying[0].id(), None);
+        assert_eq!(crate::answer::factors(&document, &document.cells[1]), "strategy b");
     }
 }

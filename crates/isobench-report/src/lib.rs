@@ -11,6 +11,7 @@
 //! | `summarise` | a cell's summary from its rounds, its ratio to the first level |
 //! | `shape` | a published experiment beside ours, and what came out again |
 //! | `overhead` | what each level costs, by the parameters that vary |
+//! | `view` | tables whose entries say what they are: between the summary and every rendering that people read |
 //! | `text` | the table of `isobench compare` and the sentences below it |
 //! | `csv` | one line per round |
 //! | `markdown` | the answer and the table for a comment on a pull request |
@@ -58,6 +59,7 @@ mod rescue;
 mod shape;
 mod summarise;
 mod text;
+mod view;
 
 pub use answer::{Answer, answer};
 pub use csv::{titles as csv_titles, to_csv};
@@ -81,3 +83,4 @@ pub use rescue::rescue;
 pub use summarise::{resolution, summarise};
 pub use text::layout::wrap;
 pub use text::render;
+pub use view::{Emphasis, Line};

@@ -1,6 +1,6 @@
 //! The report as GitHub-flavoured Markdown, short enough for a comment on a pull request.
 //!
-//! The table's columns are the terminal's. Not here: what they show (`text/columns`), the answer in words (`answer`).
+//! The table's columns are the terminal's. Not here: what they show (`view/columns`), the answer in words (`answer`).
 
 mod table;
 
@@ -8,7 +8,7 @@ use crate::answer::answer;
 use crate::document::Document;
 use crate::overhead;
 use crate::summarise::summarise;
-use crate::text::experiment::told;
+use crate::text::experiment::{ToldShape, told};
 use crate::text::{Shown, header, sentences};
 pub use table::{escape, table};
 
@@ -24,7 +24,7 @@ pub fn to_markdown(document: &Document) -> String {
     let answer = answer(&document);
     let mut blocks = Vec::new();
     blocks.push(format!("**{}**", escape(&answer.headline)));
-    blocks.extend(list(&answer.reasons));
+    blocks.extend(list(answer.reasons.iter().map(|reason| reason.text.as_str())));
     if !document.cells.is_empty() {
         blocks.push(table(&Shown::choose(&document, UNLIMITED).table));
     }
@@ -32,7 +32,7 @@ pub fn to_markdown(document: &Document) -> String {
     blocks.extend(experiment(&document));
     let warnings = document.warnings.iter().map(|warning| format!("⚠ {warning}"));
     let unsure: Vec<String> = flags(&document).into_iter().chain(warnings).collect();
-    blocks.extend(list(&unsure));
+    blocks.extend(list(unsure.iter().map(String::as_str)));
     blocks.push(folded("How it was measured", &header::lines(&document, UNLIMITED)));
     if !document.cells.is_empty() {
         blocks.push(folded("What each level did", &sentences::lines(&document, UNLIMITED)));
@@ -61,21 +61,21 @@ fn experiment(document: &Document) -> Option<String> {
     let shapes: Vec<String> = told
         .shapes
         .iter()
-        .map(|[verdict, says, figures]| {
-            format!("- **{}**: {}. {}", escape(verdict), escape(says), escape(figures))
+        .map(|ToldShape { verdict, says, figures }| {
+            format!("- **{}**: {}. {}", escape(&verdict.text), escape(says), escape(figures))
         })
         .collect();
     blocks.push(shapes.join("\n"));
     if !told.missed.is_empty() {
         blocks.push("What the original missed:".to_owned());
-        blocks.extend(list(&told.missed));
+        blocks.extend(list(told.missed.iter().map(String::as_str)));
     }
     blocks.retain(|block| !block.is_empty());
     Some(blocks.join("\n\n"))
 }
 
-fn list(items: &[String]) -> Option<String> {
-    let lines: Vec<String> = items.iter().map(|item| format!("- {}", escape(item))).collect();
+fn list<'a>(items: impl Iterator<Item = &'a str>) -> Option<String> {
+    let lines: Vec<String> = items.map(|item| format!("- {}", escape(item))).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 

@@ -5,9 +5,8 @@
 
 use crate::document::{Cell, Document, PredicateLocks, RatioToFirst};
 use crate::factors::{Factor, strategies_vary, varying};
-use crate::numbers::{MISSING, count, percent, short};
 use crate::summarise::counted_rounds;
-use crate::text::layout::{Row, Table, title};
+use crate::view::{Entry, Estimate, Heading, Table};
 
 /// What the table's columns count, a sentence each.
 pub const LEGEND: [&str; 2] = [
@@ -38,29 +37,28 @@ pub fn table(document: &Document) -> Option<Table> {
     let (first, _) = compared.first()?;
     let several = compared.iter().any(|(cell, _)| cell.level != first.level);
     let locks = compared.iter().any(|(cell, _)| cell.summary.predicate_locks.is_some_and(|locks| locks > 0));
-    let mut titles: Vec<_> =
-        factors.iter().map(|factor| title(factor.title(), factor.unit(), factor.right())).collect();
+    let mut columns: Vec<Heading> = factors.iter().map(Factor::heading).collect();
     if several {
-        titles.push(title("level", "", false));
+        columns.push(Heading::new("level", "", false));
     }
-    titles.push(title("× first", "level", true));
-    titles.push(title("overhead", "", true));
+    columns.push(Heading::new("× first", "level", true));
+    columns.push(Heading::new("overhead", "", true));
     if locks {
-        titles.extend(GRAINS.iter().map(|(name, _)| title(*name, "locked", true)));
+        columns.extend(GRAINS.iter().map(|(name, _)| Heading::new(*name, "locked", true)));
     }
     let row = |(cell, ratio): &(&Cell, &RatioToFirst)| {
-        let mut cells: Vec<Vec<String>> = factors.iter().map(|factor| vec![factor.value(cell)]).collect();
+        let mut entries: Vec<Entry> = factors.iter().map(|factor| factor.value(cell).into()).collect();
         if several {
-            cells.push(vec![cell.level.name()]);
+            entries.push(cell.level.name().into());
         }
-        cells.push(times(ratio));
-        cells.push(overhead(ratio));
+        entries.push(Entry::Estimate((*ratio).into()));
+        entries.push(Entry::Change(overhead(ratio)));
         if locks {
-            cells.extend(GRAINS.iter().map(|grain| vec![most(cell, grain)]));
+            entries.extend(GRAINS.iter().map(|grain| Entry::Count(most(cell, grain))));
         }
-        Row::Cells(cells)
+        entries
     };
-    Some(Table { titles, rows: compared.iter().map(row).collect() })
+    Some(Table::new(columns, compared.iter().map(row)))
 }
 
 /// The ratio of a cell to another one than itself, of a level that is measured for its own sake and not paced.
@@ -70,33 +68,23 @@ pub fn compared(cell: &Cell) -> Option<&RatioToFirst> {
     (own && ratio.mean > 0.0).then_some(ratio)
 }
 
-fn times(ratio: &RatioToFirst) -> Vec<String> {
-    let mut lines = vec![short(ratio.mean)];
-    lines.extend(ratio.low.zip(ratio.high).map(|(low, high)| format!("{}–{}", short(low), short(high))));
-    lines
-}
-
 /// A rate that is half as high takes twice the time: an overhead of 100 %.
-fn overhead(ratio: &RatioToFirst) -> Vec<String> {
-    let further = |rate: f64| {
-        let share = 1.0 / rate - 1.0;
-        if share < 0.0 { format!("−{}", percent(-share)) } else { format!("+{}", percent(share)) }
-    };
-    let mut lines = vec![further(ratio.mean)];
+fn overhead(ratio: &RatioToFirst) -> Estimate {
+    let further = |rate: f64| 1.0 / rate - 1.0;
     let ends = ratio.low.zip(ratio.high).filter(|(low, _)| *low > 0.0);
-    lines.extend(ends.map(|(low, high)| format!("{} to {}", further(high), further(low))));
-    lines
+    Estimate { value: Some(further(ratio.mean)), ends: ends.map(|(low, high)| (further(high), further(low))) }
 }
 
-fn most(cell: &Cell, grain: &Grain) -> String {
+fn most(cell: &Cell, grain: &Grain) -> Option<u64> {
     let rounds = counted_rounds(cell);
     let held = rounds.iter().filter_map(|round| round.server.as_ref()?.predicate_locks.as_ref());
-    held.flat_map(|locks| grain.1(locks)).max().map_or_else(|| MISSING.to_owned(), |most| count(*most))
+    held.flat_map(|locks| grain.1(locks)).max().copied()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::view::Medium;
 
     #[test]
     fn half_the_rate_is_twice_the_time() {
@@ -105,6 +93,10 @@ mod tests {
             low: Some(low),
             high: Some(high),
             ..RatioToFirst::default()
+        };
+        let overhead = |ratio: &RatioToFirst| -> Vec<String> {
+            let lines = Entry::Change(overhead(ratio)).lines(Medium::Text);
+            lines.into_iter().map(|line| line.text).collect()
         };
         assert_eq!(overhead(&ratio(0.5, 0.4, 0.625)), ["+100.0 %", "+60.0 % to +150.0 %"]);
         assert_eq!(overhead(&ratio(1.25, 1.0, 1.6)), ["−20.0 %", "−37.5 % to +0.0 %"]);

@@ -10,6 +10,7 @@ use crate::document::{
 };
 use crate::numbers::{finite, optional, percent, short};
 use crate::summarise::{counted_ledger, counted_rounds, kept_share, pairs_of, planned, rate};
+use crate::view::Line;
 
 /// A published experiment with what came out here. The document's summaries must have been computed.
 pub struct Compared<'a> {
@@ -217,13 +218,13 @@ pub fn shown(metric: Metric, value: f64) -> String {
 
 impl JudgedShape<'_> {
     /// What came out, in two or three words.
-    pub fn verdict(&self) -> &'static str {
+    pub fn verdict(&self) -> Line {
         match self.outcome {
-            Outcome::Same(_) => "same shape",
+            Outcome::Same(_) => Line::plain("same shape"),
             // A difference that the rounds' own scatter can explain is none, as everywhere in a report.
-            Outcome::Differs { near: true, .. } => "can't tell",
-            Outcome::Differs { near: false, .. } => "DIFFERS",
-            Outcome::NotMeasured(_) => "not measured",
+            Outcome::Differs { near: true, .. } => Line::plain("can't tell"),
+            Outcome::Differs { near: false, .. } => Line::grave("DIFFERS"),
+            Outcome::NotMeasured(_) => Line::plain("not measured"),
         }
     }
 

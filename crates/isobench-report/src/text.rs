@@ -2,7 +2,6 @@
 //!
 //! Readable without colour. Not here: the computation of what is shown.
 
-pub mod columns;
 pub mod experiment;
 pub mod header;
 mod judgement;
@@ -18,8 +17,9 @@ use crate::document::Document;
 use crate::factors::{Factor, varying};
 use crate::overhead;
 use crate::summarise::{groups, summarise};
-use columns::{Column, LEVEL};
-use layout::{Row, Table, title, wrap};
+use crate::view::columns::{Column, LEVEL, figures};
+use crate::view::{Entry, Row, Table};
+use layout::wrap;
 
 /// Narrower than this no table is readable; the lines then run over.
 const LEAST_WIDTH: usize = 60;
@@ -43,7 +43,7 @@ pub fn render(document: &Document, width: usize) -> String {
         lines.push(String::new());
         lines.extend(wrap(&answer(&document).headline, width, 2));
         lines.push(String::new());
-        lines.extend(shown.table.lines(width));
+        lines.extend(layout::lines(&shown.table, width));
         lines.push(String::new());
         lines.extend(overhead(&document, width));
         lines.extend(experiment::lines(&document, width));
@@ -59,7 +59,7 @@ pub fn render(document: &Document, width: usize) -> String {
 
 fn overhead(document: &Document, width: usize) -> Vec<String> {
     let Some(table) = overhead::table(document) else { return Vec::new() };
-    let mut lines = table.lines(width);
+    let mut lines = layout::lines(&table, width);
     lines.extend(overhead::LEGEND.iter().flat_map(|sentence| wrap(sentence, width, 2)));
     lines.push(String::new());
     lines
@@ -95,7 +95,7 @@ impl Shown {
             .into_iter()
             .map(|(factors, headings, spared)| Shown::new(document, factors, headings, spared))
             .collect::<Vec<_>>();
-        let fits = |shown: &Shown| shown.table.least_width() <= width;
+        let fits = |shown: &Shown| layout::least_width(&shown.table) <= width;
         let chosen = shown.iter().position(fits).unwrap_or(shown.len() - 1);
         shown.swap_remove(chosen)
     }
@@ -103,8 +103,7 @@ impl Shown {
     /// The table with these factors as columns and these as headings, without columns that are spared up to a degree.
     fn new(document: &Document, factors: &[Factor], headings: &[Factor], spared: u8) -> Shown {
         let mut columns = vec![&LEVEL];
-        columns
-            .extend(columns::figures(document).filter(|column| column.spare == 0 || column.spare > spared));
+        columns.extend(figures(document).filter(|column| column.spare == 0 || column.spare > spared));
         let mut rows = Vec::new();
         for group in groups(document) {
             if !headings.is_empty() {
@@ -112,15 +111,15 @@ impl Shown {
                 rows.push(Row::Heading(names.join(", ")));
             }
             rows.extend(group.iter().map(|cell| {
-                let factors = factors.iter().map(|factor| vec![factor.value(cell)]);
-                Row::Cells(
+                let factors = factors.iter().map(|factor| Entry::from(factor.value(cell)));
+                Row::Entries(
                     factors.chain(columns.iter().map(|column| (column.show)(document, cell))).collect(),
                 )
             }));
         }
-        let names = factors.iter().map(|factor| title(factor.title(), factor.unit(), factor.right()));
-        let figures = columns.iter().map(|column| title(column.title, column.unit, column.right));
-        let table = Table { titles: names.chain(figures).collect(), rows };
+        let names = factors.iter().map(Factor::heading);
+        let headings = names.chain(columns.iter().map(|column| column.heading())).collect();
+        let table = Table { columns: headings, rows };
         Shown { factors: factors.to_vec(), columns, table }
     }
 }

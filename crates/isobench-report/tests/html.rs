@@ -151,6 +151,45 @@ fn a_grave_result_says_so_first() {
     }
 }
 
+/// What stands out on a page: the classes of what is bad, and the flags.
+fn emphasised(page: &str) -> [usize; 3] {
+    ["brand\"", "grave\"", "class=\"flag\""].map(|class| page.matches(class).count())
+}
+
+#[test]
+fn a_users_words_are_never_emphasised() {
+    for (name, document) in examples::all() {
+        let before = to_html(&document);
+        for word in ["BROKEN", "! drifts", "DIFFERS: LOST", "verdict"] {
+            let mut document = document.clone();
+            for script in &mut document.plan.workload {
+                word.clone_into(&mut script.name);
+            }
+            for server in std::iter::once(&mut document.server).chain(&mut document.other_servers) {
+                server.settings.values_mut().for_each(|value| word.clone_into(value));
+                server.settings.insert(word.to_owned(), word.to_owned());
+            }
+            for cell in &mut document.cells {
+                cell.workload = format!("{} {word}", cell.workload);
+                for round in &mut cell.rounds {
+                    round.errors.push(word.to_owned());
+                    for conflict in &mut round.conflicts {
+                        conflict.reason += word;
+                        conflict.command += word;
+                        conflict.object = Some(word.to_owned());
+                    }
+                    for invariant in &mut round.invariants {
+                        invariant.name = format!("{} {word}", invariant.name);
+                        invariant.detail = format!("{} {word}", invariant.detail);
+                    }
+                }
+            }
+            let page = to_html(&document);
+            assert_eq!(emphasised(&page), emphasised(&before), "{name}: {word}");
+        }
+    }
+}
+
 #[test]
 fn flags_stand_at_the_row_and_their_sentences_below() {
     let mut document = example("observed");

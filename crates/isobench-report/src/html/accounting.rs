@@ -6,8 +6,9 @@ use maud::{Markup, html};
 
 use super::part::{cell_name, measured, table};
 use crate::document::{Cell, Document, Round, TimeSpent};
-use crate::numbers::{MISSING, count, optional, percent, short};
+use crate::numbers::{count, percent, short};
 use crate::summarise::{counted_ledger, counted_rounds};
+use crate::view::{Entry, Heading, Table};
 
 /// The section's body.
 pub fn body(document: &Document) -> Option<Markup> {
@@ -39,18 +40,18 @@ fn buckets(
     names: &[(&str, bool)],
     values: impl Fn(&Cell) -> (u64, Vec<u64>),
 ) -> Markup {
-    let rows: Vec<Vec<String>> = cells
-        .iter()
-        .map(|cell| {
-            let (all, parts) = values(cell);
-            let sum = parts.iter().fold(0_u64, |sum, part| sum.saturating_add(*part));
-            let sum =
-                if sum == all { format!("= {}", count(sum)) } else { format!("DIFFERS: {}", count(sum)) };
-            let counts = std::iter::once(&all).chain(&parts).map(|number| count(*number));
-            std::iter::once(cell_name(document, cell)).chain(counts).chain([sum]).collect()
-        })
-        .collect();
-    table(caption, names, &rows)
+    let rows = cells.iter().map(|cell| {
+        let (all, parts) = values(cell);
+        let sum = parts.iter().fold(0_u64, |sum, part| sum.saturating_add(*part));
+        let sum = if sum == all {
+            format!("= {}", count(sum)).into()
+        } else {
+            Entry::grave(format!("DIFFERS: {}", count(sum)))
+        };
+        let counts = std::iter::once(all).chain(parts).map(Entry::from);
+        std::iter::once(cell_name(document, cell).into()).chain(counts).chain([sum]).collect()
+    });
+    table(caption, &Table::new(Heading::all(names), rows))
 }
 
 fn attempts(document: &Document, cells: &[&Cell]) -> Markup {
@@ -110,7 +111,7 @@ fn transactions(document: &Document, cells: &[&Cell]) -> Markup {
 }
 
 fn time(document: &Document, cells: &[&Cell]) -> Markup {
-    let rows: Vec<Vec<String>> = cells
+    let rows: Vec<Vec<Entry>> = cells
         .iter()
         .map(|cell| {
             let TimeSpent { useful, wasted, backoff, waiting } = cell.summary.time_s;
@@ -119,10 +120,11 @@ fn time(document: &Document, cells: &[&Cell]) -> Markup {
             let other = (all - useful - wasted - backoff - waiting).max(0.0);
             let part = |part: f64| {
                 if all > 0.0 { format!("{} ({})", short(part), percent(part / all)) } else { short(part) }
+                    .into()
             };
             vec![
-                cell_name(document, cell),
-                short(all),
+                cell_name(document, cell).into(),
+                Entry::Number(Some(all)),
                 part(useful),
                 part(wasted),
                 part(backoff),
@@ -131,39 +133,38 @@ fn time(document: &Document, cells: &[&Cell]) -> Markup {
             ]
         })
         .collect();
+    let columns = Heading::all(&[
+        ("level", false),
+        ("in all", true),
+        ("useful", true),
+        ("wasted", true),
+        ("backoff", true),
+        ("waiting", true),
+        ("other", true),
+    ]);
     table(
         "Time of the clients in seconds: clients × measured time, by what they did; other: of no attempt, such as starting and finishing",
-        &[
-            ("level", false),
-            ("in all", true),
-            ("useful", true),
-            ("wasted", true),
-            ("backoff", true),
-            ("waiting", true),
-            ("other", true),
-        ],
-        &rows,
+        &Table::new(columns, rows),
     )
 }
 
 /// What the measuring program itself needed.
 fn client(document: &Document, cells: &[&Cell]) -> Markup {
-    let rows: Vec<Vec<String>> = cells
+    let rows: Vec<Vec<Entry>> = cells
         .iter()
         .filter_map(|cell| {
             let loads: Vec<_> = cell.rounds.iter().filter_map(|round| round.client).collect();
             let most = |get: fn(&crate::document::ClientLoad) -> Option<f64>| {
                 loads.iter().filter_map(get).reduce(f64::max)
             };
-            let share = |value: Option<f64>| value.map_or_else(|| MISSING.to_owned(), percent);
             (!loads.is_empty()).then(|| {
                 vec![
-                    cell_name(document, cell),
-                    share(most(|load| Some(load.busiest))),
-                    share(most(|load| Some(load.share_of_cores))),
-                    optional(most(|load| load.lag_mean_ms)),
-                    optional(most(|load| load.lag_p99_ms)),
-                    optional(most(|load| load.lag_max_ms)),
+                    cell_name(document, cell).into(),
+                    Entry::Share(most(|load| Some(load.busiest))),
+                    Entry::Share(most(|load| Some(load.share_of_cores))),
+                    Entry::Number(most(|load| load.lag_mean_ms)),
+                    Entry::Number(most(|load| load.lag_p99_ms)),
+                    Entry::Number(most(|load| load.lag_max_ms)),
                 ]
             })
         })
@@ -171,42 +172,37 @@ fn client(document: &Document, cells: &[&Cell]) -> Markup {
     if rows.is_empty() {
         return Markup::default();
     }
-    table(
-        "The measuring program itself, in the round in which each was highest",
-        &[
-            ("level", false),
-            ("busiest worker", true),
-            ("share of the cores", true),
-            ("lag, mean ms", true),
-            ("lag, p99 ms", true),
-            ("lag, longest ms", true),
-        ],
-        &rows,
-    )
+    let columns = Heading::all(&[
+        ("level", false),
+        ("busiest worker", true),
+        ("share of the cores", true),
+        ("lag, mean ms", true),
+        ("lag, p99 ms", true),
+        ("lag, longest ms", true),
+    ]);
+    table("The measuring program itself, in the round in which each was highest", &Table::new(columns, rows))
 }
 
 fn rounds(document: &Document, cells: &[&Cell]) -> Markup {
-    let row = |cell: &Cell, round: &Round| {
-        let warmup = round.warmup.map_or_else(|| MISSING.to_owned(), |warmup| short(warmup.seconds));
+    let row = |cell: &Cell, round: &Round| -> Vec<Entry> {
         vec![
-            cell_name(document, cell),
-            count(round.round.into()),
-            round.order.map_or_else(|| MISSING.to_owned(), |order| count(order.into())),
-            if round.complete { "yes" } else { "INCOMPLETE" }.to_owned(),
-            warmup,
-            short(round.seconds),
-            optional(round.tps),
-            count(round.attempts.started),
-            count(round.transactions.committed),
-            count(round.ledger().conflicts),
-            optional(round.latency_ms.mean),
-            optional(round.latency_ms.p99),
-            round.errors.join("; "),
+            cell_name(document, cell).into(),
+            u64::from(round.round).into(),
+            Entry::Count(round.order.map(u64::from)),
+            if round.complete { "yes".into() } else { Entry::grave("INCOMPLETE") },
+            Entry::Number(round.warmup.map(|warmup| warmup.seconds)),
+            Entry::Number(Some(round.seconds)),
+            Entry::Number(round.tps),
+            round.attempts.started.into(),
+            round.transactions.committed.into(),
+            round.ledger().conflicts.into(),
+            Entry::Number(round.latency_ms.mean),
+            Entry::Number(round.latency_ms.p99),
+            round.errors.join("; ").into(),
         ]
     };
-    let rows: Vec<Vec<String>> =
-        cells.iter().flat_map(|cell| cell.rounds.iter().map(|round| row(cell, round))).collect();
-    let titles = [
+    let rows = cells.iter().flat_map(|cell| cell.rounds.iter().map(|round| row(cell, round)));
+    let columns = Heading::all(&[
         ("level", false),
         ("round", true),
         ("place in it", true),
@@ -220,11 +216,11 @@ fn rounds(document: &Document, cells: &[&Cell]) -> Markup {
         ("mean ms", true),
         ("p99 ms", true),
         ("errors", false),
-    ];
+    ]);
     html! {
         details {
             summary { "Every round" }
-            (table("Every round of every level", &titles, &rows))
+            (table("Every round of every level", &Table::new(columns, rows)))
         }
     }
 }

@@ -4,11 +4,12 @@
 
 use maud::{Markup, html};
 
-use super::part::{cell_name, is_brand, scrolling};
+use super::part::{cell_name, scrolling};
 use super::table;
 use crate::answer::answer;
 use crate::document::Document;
 use crate::text::precision;
+use crate::view::Line;
 
 /// The section's body.
 #[expect(clippy::unnecessary_wraps, reason = "sections stand in one table, and others may be left out")]
@@ -22,7 +23,7 @@ pub fn body(document: &Document) -> Option<Markup> {
         @if !answer.reasons.is_empty() {
             ul class="reasons" {
                 @for reason in &answer.reasons {
-                    li class=[is_brand(reason).then_some("brand")] { (reason) }
+                    li class=[reason.is_grave().then_some("brand")] { (reason.text) }
                 }
             }
         }
@@ -45,33 +46,32 @@ fn sentences(text: &str) -> (&str, &str) {
 
 /// What makes the whole result less than it looks, above everything else.
 fn brands(document: &Document) -> Markup {
-    let mut brands: Vec<(&str, String)> = Vec::new();
+    let mut brands: Vec<(Line, String)> = Vec::new();
     if !document.complete {
         let why = document.incomplete_reason.as_deref().unwrap_or("it ended before everything was measured");
-        brands.push(("INCOMPLETE", why.to_owned()));
+        brands.push((Line::grave("INCOMPLETE"), why.to_owned()));
     }
     if document.has_broken_promise() {
-        brands.push(("PROMISE BROKEN", "a recorded history contradicts what its level promises".to_owned()));
+        let why = "a recorded history contradicts what its level promises";
+        brands.push((Line::grave("PROMISE BROKEN"), why.to_owned()));
     }
     if let Some(reason) = document.withheld() {
-        brands.push(("VERDICT WITHHELD", reason.to_owned()));
+        brands.push((Line::plain("VERDICT WITHHELD"), reason.to_owned()));
     }
     if document.has_violations() {
-        brands.push((
-            "WRONG DATA",
-            "what the level promises about the tables didn't hold after a round".to_owned(),
-        ));
+        let why = "what the level promises about the tables didn't hold after a round";
+        brands.push((Line::grave("WRONG DATA"), why.to_owned()));
     }
     if document.has_level_mismatch() {
-        brands
-            .push(("OTHER LEVEL", "the server says it runs another level than the one asked for".to_owned()));
+        let why = "the server says it runs another level than the one asked for";
+        brands.push((Line::plain("OTHER LEVEL"), why.to_owned()));
     }
-    brands.extend(document.warnings.iter().map(|warning| ("Warning", warning.clone())));
+    brands.extend(document.warnings.iter().map(|warning| (Line::plain("Warning"), warning.clone())));
     html! {
         @if !brands.is_empty() {
             ul class="banners" role="list" aria-label="Before you read on" {
                 @for (name, text) in &brands {
-                    li class=[is_brand(name).then_some("grave")] { strong { (name) } ": " (text.trim_end_matches('.')) "." }
+                    li class=[name.is_grave().then_some("grave")] { strong { (name.text) } ": " (text.trim_end_matches('.')) "." }
                 }
             }
         }

@@ -8,8 +8,8 @@ use maud::{Markup, html};
 
 use super::part::{cell_name, measured, table};
 use crate::document::{Cell, Conflict, Document};
-use crate::numbers::{MISSING, count, percent};
 use crate::summarise::{counted_ledger, counted_rounds};
+use crate::view::{Entry, Heading, Table};
 
 /// More kinds than this of one cell are added up in one row.
 const KINDS: usize = 12;
@@ -20,7 +20,7 @@ pub fn body(document: &Document) -> Option<Markup> {
     if cells.is_empty() {
         return None;
     }
-    let rows: Vec<Vec<String>> = cells.iter().flat_map(|cell| rows(document, cell)).collect();
+    let rows: Vec<Vec<Entry>> = cells.iter().flat_map(|cell| rows(document, cell)).collect();
     let without: Vec<String> = cells
         .iter()
         .filter(|cell| counted_ledger(cell).conflicts == 0)
@@ -29,8 +29,8 @@ pub fn body(document: &Document) -> Option<Markup> {
     // Most servers don't name what it was about.
     let mut conflicts = cells.iter().flat_map(|cell| counted_rounds(cell)).flat_map(|round| &round.conflicts);
     let width = if conflicts.any(|conflict| conflict.object.is_some()) { 7 } else { 6 };
-    let rows: Vec<Vec<String>> = rows.into_iter().map(|row| row.into_iter().take(width).collect()).collect();
-    let titles = [
+    let rows: Vec<Vec<Entry>> = rows.into_iter().map(|row| row.into_iter().take(width).collect()).collect();
+    let mut columns = Heading::all(&[
         ("level", false),
         ("attempts", true),
         ("of all", true),
@@ -38,11 +38,13 @@ pub fn body(document: &Document) -> Option<Markup> {
         ("code", false),
         ("command", false),
         ("on", false),
-    ];
-    let titles = &titles[..width];
+    ]);
+    columns.truncate(width);
+    let some = !rows.is_empty();
+    let kinds = Table::new(columns, rows);
     Some(html! {
-        @if !rows.is_empty() {
-            (table("Attempts that ended in a conflict, the most frequent kind first", titles, &rows))
+        @if some {
+            (table("Attempts that ended in a conflict, the most frequent kind first", &kinds))
         }
         @if !without.is_empty() {
             p { "No attempt ended in a conflict at " (without.join("; ")) "." }
@@ -50,7 +52,7 @@ pub fn body(document: &Document) -> Option<Markup> {
     })
 }
 
-fn rows(document: &Document, cell: &Cell) -> Vec<Vec<String>> {
+fn rows(document: &Document, cell: &Cell) -> Vec<Vec<Entry>> {
     let mut kinds: BTreeMap<(&str, &str, &str, Option<&str>), u64> = BTreeMap::new();
     for conflict in counted_rounds(cell).into_iter().flat_map(|round| &round.conflicts) {
         let Conflict { sqlstate, command, reason, object, count } = conflict;
@@ -60,30 +62,22 @@ fn rows(document: &Document, cell: &Cell) -> Vec<Vec<String>> {
     let mut kinds: Vec<_> = kinds.into_iter().collect();
     kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let started = counted_ledger(cell).attempts.started;
-    let share = |count: u64| {
-        if started == 0 { MISSING.to_owned() } else { percent(count as f64 / started as f64) }
-    };
+    let share = |count: u64| Entry::Share((started > 0).then(|| count as f64 / started as f64));
     let name = cell_name(document, cell);
     let rest = kinds.split_off(kinds.len().min(KINDS));
-    let mut rows: Vec<Vec<String>> = kinds
+    let mut rows: Vec<Vec<Entry>> = kinds
         .into_iter()
         .map(|((reason, code, command, object), number)| {
-            let texts = [reason, code, command, object.unwrap_or(MISSING)].map(str::to_owned);
-            [name.clone(), count(number), share(number)].into_iter().chain(texts).collect()
+            let numbers = [name.as_str().into(), number.into(), share(number)];
+            let object = object.map_or(Entry::Number(None), Entry::from);
+            numbers.into_iter().chain([reason.into(), code.into(), command.into(), object]).collect()
         })
         .collect();
     if !rest.is_empty() {
         let number = rest.iter().fold(0, |sum: u64, (_, number)| sum.saturating_add(*number));
         let others = format!("{} other kinds", rest.len());
-        rows.push(vec![
-            name,
-            count(number),
-            share(number),
-            others,
-            String::new(),
-            String::new(),
-            String::new(),
-        ]);
+        let numbers = [name.into(), number.into(), share(number)];
+        rows.push(numbers.into_iter().chain([others.into(), "".into(), "".into(), "".into()]).collect());
     }
     rows
 }

@@ -8,7 +8,8 @@ use maud::{Markup, html};
 
 use super::part::{pairs, server_name, table};
 use crate::document::{Client, Document, Server};
-use crate::numbers::{MISSING, count, counted, short};
+use crate::numbers::{count, counted, short};
+use crate::view::{Entry, Heading, Table};
 
 /// The section's body.
 #[expect(clippy::unnecessary_wraps, reason = "sections stand in one table, and others may be left out")]
@@ -86,25 +87,22 @@ fn settings(caption: &str, settings: &BTreeMap<String, String>) -> Markup {
     if settings.is_empty() {
         return Markup::default();
     }
-    let rows: Vec<Vec<String>> =
-        settings.iter().map(|(name, value)| vec![name.clone(), value.clone()]).collect();
-    table(caption, &[("name", false), ("value", false)], &rows)
+    let columns = Heading::all(&[("name", false), ("value", false)]);
+    let rows = settings.iter().map(|(name, value)| vec![name.as_str().into(), value.as_str().into()]);
+    table(caption, &Table::new(columns, rows))
 }
 
 fn relations(server: &Server) -> Markup {
     if server.relations.is_empty() {
         return Markup::default();
     }
-    let rows: Vec<Vec<String>> = server
-        .relations
-        .iter()
-        .map(|relation| {
-            let rows = relation.rows.map_or_else(|| MISSING.to_owned(), count);
-            vec![relation.name.clone(), relation.kind.clone(), bytes(relation.bytes), rows]
-        })
-        .collect();
-    let titles = [("name", false), ("kind", false), ("size", true), ("rows, estimated", true)];
-    table("Tables and indexes after the first set-up", &titles, &rows)
+    let rows = server.relations.iter().map(|relation| {
+        let (name, kind) = (relation.name.as_str().into(), relation.kind.as_str().into());
+        vec![name, kind, bytes(relation.bytes).into(), Entry::Count(relation.rows)]
+    });
+    let columns =
+        Heading::all(&[("name", false), ("kind", false), ("size", true), ("rows, estimated", true)]);
+    table("Tables and indexes after the first set-up", &Table::new(columns, rows))
 }
 
 /// A size in bytes as people read it.

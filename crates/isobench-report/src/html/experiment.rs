@@ -4,9 +4,9 @@
 
 use maud::{Markup, html};
 
-use super::part::{is_brand, of_table};
+use super::part::table;
 use crate::document::Document;
-use crate::text::experiment::told;
+use crate::text::experiment::{ToldShape, told};
 
 /// The section's body.
 pub fn body(document: &Document) -> Option<Markup> {
@@ -14,13 +14,13 @@ pub fn body(document: &Document) -> Option<Markup> {
     Some(html! {
         p class="headline more" { (told.title) }
         @for line in &told.source { p { (line) } }
-        @if let Some(table) = &told.table { (of_table("The published figures, and ours below them", table)) }
+        @if let Some(published) = &told.table { (table("The published figures, and ours below them", published)) }
         @if let Some(verdict) = &told.verdict {
             h3 { "What came out again" }
             p { (verdict) }
             dl class="methods" {
-                @for [verdict, says, figures] in &told.shapes {
-                    dt { strong class=[is_brand(verdict).then_some("brand")] { (verdict) } ": " (says) }
+                @for ToldShape { verdict, says, figures } in &told.shapes {
+                    dt { strong class=[verdict.is_grave().then_some("brand")] { (verdict.text) } ": " (says) }
                     dd { (figures) }
                 }
             }

@@ -4,15 +4,15 @@
 
 use maud::{Markup, html};
 
-use super::part::of_table;
+use super::part::table;
 use crate::document::Document;
-use crate::overhead::{LEGEND, table};
+use crate::overhead::{self, LEGEND};
 
 /// The section's body.
 pub fn body(document: &Document) -> Option<Markup> {
-    let table = table(document)?;
+    let costs = overhead::table(document)?;
     Some(html! {
-        (of_table("What a level costs beside the first one, by the parameters that vary", &table))
+        (table("What a level costs beside the first one, by the parameters that vary", &costs))
         @for sentence in LEGEND { p { (sentence) } }
     })
 }

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use crate::document::{Cell, Document, Plan, Server};
 use crate::factors::varying;
 use crate::numbers::{MISSING, counted};
-use crate::text::layout::{Row, Table};
+use crate::view::{Entry, Line, Medium, Table};
 
 /// Product and version.
 pub fn server_name(server: &Server) -> String {
@@ -49,30 +49,19 @@ pub fn measured(document: &Document) -> impl Iterator<Item = &Cell> {
     document.cells.iter().filter(|cell| !cell.rounds.is_empty())
 }
 
-/// A heading of a table's column, and whether numbers stand in it.
-pub type Title<'a> = (&'a str, bool);
-
-/// A table whose first column names its rows; rows of one name stand together under it. A cell's first line is its value,
-/// the others explain it. It scrolls within itself where the
-/// page is narrow.
-pub fn table(caption: &str, titles: &[Title], rows: &[Vec<String>]) -> Markup {
-    let class = |index: usize, cell: &str| {
-        let number = titles.get(index).is_some_and(|title| title.1);
-        match (number, is_brand(cell)) {
-            (true, true) => Some("number brand"),
-            (true, false) => Some("number"),
-            (false, true) => Some("brand"),
-            (false, false) => None,
-        }
-    };
-    let groups: Vec<&[Vec<String>]> = rows.chunk_by(|one, next| one.first() == next.first()).collect();
-    let table = html! {
+/// A table whose first column names its rows; rows of one name stand together under it. An entry's first line is its value,
+/// the others explain it. It scrolls within itself where the page is narrow.
+pub fn table(caption: &str, table: &Table) -> Markup {
+    let rows: Vec<Vec<Shown>> = table.entries().map(|row| row.iter().map(Shown::of).collect()).collect();
+    let groups: Vec<&[Vec<Shown>]> = rows.chunk_by(|one, next| one.first() == next.first()).collect();
+    let right = |index: usize| table.columns.get(index).is_some_and(|column| column.right);
+    let markup = html! {
         table {
             caption { (caption) }
             thead {
                 tr {
-                    @for (title, number) in titles {
-                        th scope="col" class=[number.then_some("number")] { (title) }
+                    @for column in &table.columns {
+                        th scope="col" class=[column.right.then_some("number")] { (column.name()) }
                     }
                 }
             }
@@ -81,8 +70,8 @@ pub fn table(caption: &str, titles: &[Title], rows: &[Vec<String>]) -> Markup {
                     @for (place, row) in group.iter().enumerate() {
                         tr {
                             @if place == 0 { (row_name(group)) }
-                            @for (index, cell) in row.iter().enumerate().skip(1) {
-                                td class=[class(index, cell)] { (stacked(cell)) }
+                            @for (index, shown) in row.iter().enumerate().skip(1) {
+                                td class=[shown.class(right(index))] { (shown.stacked()) }
                             }
                         }
                     }
@@ -90,39 +79,49 @@ pub fn table(caption: &str, titles: &[Title], rows: &[Vec<String>]) -> Markup {
             }
         }
     };
-    scrolling(caption, &table)
+    scrolling(caption, &markup)
 }
 
-/// A table that was laid out for a terminal, with the lines of its cells below one another.
-pub fn of_table(caption: &str, laid_out: &Table) -> Markup {
-    let names: Vec<String> =
-        laid_out.titles.iter().map(|(title, unit, _)| format!("{title} {unit}").trim().to_owned()).collect();
-    let titles: Vec<Title> =
-        names.iter().zip(&laid_out.titles).map(|(name, (_, _, right))| (name.as_str(), *right)).collect();
-    let cells = laid_out.rows.iter().filter_map(|row| match row {
-        Row::Cells(cells) => Some(cells.iter().map(|lines| lines.join("\n")).collect()),
-        Row::Heading(_) => None,
-    });
-    let rows: Vec<Vec<String>> = cells.collect();
-    table(caption, &titles, &rows)
+/// An entry's lines, and whether any of them is grave.
+#[derive(PartialEq)]
+struct Shown {
+    text: String,
+    grave: bool,
 }
 
-/// The lines of a cell: the first, and smaller ones below it.
-fn stacked(text: &str) -> Markup {
-    match text.split_once('\n') {
-        None => html! { (text) },
-        Some((first, rest)) => {
-            html! { (first) " " @for line in rest.lines() { span class="below" { (line) } " " } }
+impl Shown {
+    fn of(entry: &Entry) -> Shown {
+        let lines = entry.lines(Medium::Page);
+        let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+        Shown { text: texts.join("\n"), grave: lines.iter().any(Line::is_grave) }
+    }
+
+    fn class(&self, number: bool) -> Option<&'static str> {
+        match (number, self.grave) {
+            (true, true) => Some("number brand"),
+            (true, false) => Some("number"),
+            (false, true) => Some("brand"),
+            (false, false) => None,
+        }
+    }
+
+    /// The first line, and smaller ones below it; words of others may have several lines, too.
+    fn stacked(&self) -> Markup {
+        match self.text.split_once('\n') {
+            None => html! { (self.text) },
+            Some((first, rest)) => {
+                html! { (first) " " @for line in rest.lines() { span class="below" { (line) } " " } }
+            }
         }
     }
 }
 
 /// The heading of rows of one name.
-fn row_name(group: &[Vec<String>]) -> Markup {
-    let name = group.first().and_then(|row| row.first()).map_or("", String::as_str);
+fn row_name(group: &[Vec<Shown>]) -> Markup {
+    let name = group.first().and_then(|row| row.first()).map(Shown::stacked).unwrap_or_default();
     match group.len() {
-        0 | 1 => html! { th scope="row" { (stacked(name)) } },
-        rows => html! { th scope="rowgroup" rowspan=(rows) { (stacked(name)) } },
+        0 | 1 => html! { th scope="row" { (name) } },
+        rows => html! { th scope="rowgroup" rowspan=(rows) { (name) } },
     }
 }
 
@@ -157,15 +156,6 @@ pub fn code(id: &str, label: &str, file: &str, text: &str) -> Markup {
     }
 }
 
-/// The words that say: don't trust this, or what it says is bad.
-const BRANDS: [&str; 10] =
-    ["INCOMPLETE", "BROKEN", "BROKE", "BREAKS", "VIOLATED", "WRONG", "ERRORED", "LOST", "DIFFERS", "DIFFER"];
-
-/// True if a line brands what it stands at.
-pub fn is_brand(line: &str) -> bool {
-    line.split(|letter: char| !letter.is_ascii_alphabetic()).any(|word| BRANDS.contains(&word))
-}
-
 /// A number of seconds or milliseconds from a plan, with no more digits than it was given.
 pub fn given(number: f64) -> String {
     if number.is_finite() { number.to_string() } else { MISSING.to_owned() }
@@ -174,17 +164,24 @@ pub fn given(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::view::Heading;
 
     #[test]
-    fn words_in_capitals_brand() {
-        assert!(is_brand("promise BROKEN") && is_brand("INCOMPLETE 2/3") && is_brand("VIOLATED 12"));
-        assert!(!is_brand("promise unbroken") && !is_brand("G-single") && !is_brand("→ serializable"));
-        assert!(!is_brand("a conflict at command UPDATE t"));
+    fn emphasis_follows_from_the_meaning_and_not_from_the_words() {
+        let columns = Heading::all(&[("level", false), ("count", true), ("verdict", false)]);
+        let rows = [
+            vec!["a".into(), 1.into(), "BROKEN".into()],
+            vec!["b".into(), Entry::grave("= 2"), "! drifts".into()],
+        ];
+        let page = table("", &Table::new(columns, rows)).into_string();
+        assert!(page.contains("<td class=\"number brand\">= 2</td>"), "{page}");
+        assert_eq!(page.matches("brand").count(), 1, "{page}");
     }
 
     #[test]
     fn a_text_is_never_markup() {
-        let page = table("<b>", &[("<i>", false)], &[vec!["\"<script>&".to_owned()]]).into_string();
+        let page = table("<b>", &Table::new(Heading::all(&[("<i>", false)]), [vec!["\"<script>&".into()]]));
+        let page = page.into_string();
         assert!(!page.contains("<b>") && !page.contains("<i>") && !page.contains("<script>"), "{page}");
     }
 }

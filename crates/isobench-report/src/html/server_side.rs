@@ -6,8 +6,9 @@ use maud::{Markup, html};
 
 use super::part::{cell_name, measured, table};
 use crate::document::{Cell, CountComparison, Counter, Document, LockWait, ServerSide};
-use crate::numbers::{MISSING, count, counted, optional, percent, short};
+use crate::numbers::{counted, short};
 use crate::summarise::counted_rounds;
+use crate::view::{Entry, Heading, Table};
 
 /// The section's body.
 pub fn body(document: &Document) -> Option<Markup> {
@@ -34,8 +35,10 @@ fn committed(cell: &Cell) -> u64 {
     rounds.fold(0, |sum, round| sum.saturating_add(round.transactions.committed))
 }
 
-fn titles<'a>(first: &'a str, names: &'a [String]) -> Vec<(&'a str, bool)> {
-    std::iter::once((first, false)).chain(names.iter().map(|name| (name.as_str(), true))).collect()
+/// Headings of counters: what they count, and the cells.
+fn headings(names: Vec<String>) -> Vec<Heading> {
+    let cells = names.into_iter().map(|name| Heading::new(name, "", true));
+    std::iter::once(Heading::new("counter", "", false)).chain(cells).collect()
 }
 
 fn counters(document: &Document, cells: &[&Cell]) -> Markup {
@@ -52,15 +55,15 @@ fn counters(document: &Document, cells: &[&Cell]) -> Markup {
     let (rose, stood): (Vec<&Counter>, Vec<&Counter>) =
         known.into_iter().partition(|counter| cells.iter().any(|cell| rise(cell, counter) != Some(0.0)));
     let row = |counter: &&Counter| {
-        let name = format!("{}\n{}", counter.meaning, counter.name);
+        let name = Entry::Stack(vec![counter.meaning.as_str().into(), counter.name.as_str().into()]);
         std::iter::once(name).chain(cells.iter().map(|cell| shown(cell, counter))).collect::<Vec<_>>()
     };
-    let rows: Vec<Vec<String>> = rose.iter().map(row).collect();
+    let risen = Table::new(headings(names), rose.iter().map(row));
     let stood: Vec<&str> = stood.iter().map(|counter| counter.name.as_str()).collect();
     let caption = "Rise of the server's counters in the measured time, per committed transaction and in all";
     html! {
         h3 { "Counters" }
-        @if !rows.is_empty() { (table(caption, &titles("counter", &names), &rows)) }
+        @if !rose.is_empty() { (table(caption, &risen)) }
         @if !stood.is_empty() { p class="muted" { "Counters that didn't move: " (stood.join(", ")) "." } }
     }
 }
@@ -71,12 +74,11 @@ fn rise(cell: &Cell, counter: &Counter) -> Option<f64> {
     same.map(|own| own.change).reduce(|sum, change| sum + change).filter(|sum| sum.is_finite())
 }
 
-fn shown(cell: &Cell, counter: &Counter) -> String {
-    match (rise(cell, counter), committed(cell)) {
-        (None, _) => MISSING.to_owned(),
-        (Some(sum), 0) => format!("{MISSING}\n{} in all", whole(sum)),
-        (Some(sum), committed) => format!("{}\n{} in all", short(sum / committed as f64), whole(sum)),
-    }
+fn shown(cell: &Cell, counter: &Counter) -> Entry {
+    let Some(sum) = rise(cell, counter) else { return Entry::Number(None) };
+    let committed = committed(cell);
+    let each = (committed > 0).then(|| sum / committed as f64);
+    Entry::Stack(vec![Entry::Number(each), format!("{} in all", whole(sum)).into()])
 }
 
 /// A sum of counts has no decimals, however small; one of milliseconds has.
@@ -88,7 +90,7 @@ fn processes(document: &Document, cells: &[&Cell]) -> Markup {
     if !cells.iter().flat_map(|cell| sides(cell)).any(|side| side.processes.is_some()) {
         return Markup::default();
     }
-    let rows: Vec<Vec<String>> = cells
+    let rows: Vec<Vec<Entry>> = cells
         .iter()
         .map(|cell| {
             let memory = sides(cell).filter_map(|side| side.processes?.memory_bytes).max();
@@ -96,29 +98,31 @@ fn processes(document: &Document, cells: &[&Cell]) -> Markup {
             let measured = counted_rounds(cell).into_iter().filter(|round| round.server.is_some());
             let seconds: f64 = measured.map(|round| round.seconds).sum();
             vec![
-                cell_name(document, cell),
-                optional(cell.summary.server_cpu_us),
-                optional(cell.summary.client_cpu_us),
-                memory.map_or_else(|| MISSING.to_owned(), super::environment::bytes),
-                percent(sampling / seconds),
+                cell_name(document, cell).into(),
+                Entry::Number(cell.summary.server_cpu_us),
+                Entry::Number(cell.summary.client_cpu_us),
+                memory.map_or(Entry::Number(None), |memory| super::environment::bytes(memory).into()),
+                Entry::Share(Some(sampling / seconds)),
             ]
         })
         .collect();
-    let titles = [
+    let columns = Heading::all(&[
         ("level", false),
         ("server CPU, µs per committed", true),
         ("client CPU, µs per committed", true),
         ("server memory, most", true),
         ("sampled, share of the time", true),
-    ];
+    ]);
+    let caption =
+        "Processor time and memory, and the part of the time in which the server answered the sampler";
     html! {
         h3 { "Processes" }
-        (table("Processor time and memory, and the part of the time in which the server answered the sampler", &titles, &rows))
+        (table(caption, &Table::new(columns, rows)))
     }
 }
 
 fn lock_waits(document: &Document, cells: &[&Cell]) -> Markup {
-    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut rows: Vec<Vec<Entry>> = Vec::new();
     for cell in cells {
         let mut sums: Vec<LockWait> = Vec::new();
         for wait in sides(cell).flat_map(|side| &side.lock_waits).filter(|wait| wait.seen > 0) {
@@ -132,28 +136,34 @@ fn lock_waits(document: &Document, cells: &[&Cell]) -> Markup {
         }
         sums.sort_by_key(|sum| std::cmp::Reverse(sum.seen));
         rows.extend(sums.into_iter().map(|sum| {
-            let table = sum.table.unwrap_or_else(|| MISSING.to_owned());
-            vec![cell_name(document, cell), sum.locktype, sum.mode, table, count(sum.seen)]
+            let table = sum.table.map_or(Entry::Number(None), Entry::from);
+            vec![
+                cell_name(document, cell).into(),
+                sum.locktype.into(),
+                sum.mode.into(),
+                table,
+                sum.seen.into(),
+            ]
         }));
     }
     if rows.is_empty() {
         return Markup::default();
     }
-    let titles = [
+    let columns = Heading::all(&[
         ("level", false),
         ("lock on", false),
         ("mode", false),
         ("table", false),
         ("sessions seen waiting", true),
-    ];
+    ]);
     html! {
         h3 { "Locks waited for" }
-        (table("Sessions that waited for a lock, added up over the samples", &titles, &rows))
+        (table("Sessions that waited for a lock, added up over the samples", &Table::new(columns, rows)))
     }
 }
 
 fn comparison(document: &Document, cells: &[&Cell]) -> Markup {
-    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut rows: Vec<Vec<Entry>> = Vec::new();
     for cell in cells {
         let mut whats: Vec<&str> = Vec::new();
         for one in sides(cell).flat_map(|side| &side.comparison) {
@@ -166,40 +176,42 @@ fn comparison(document: &Document, cells: &[&Cell]) -> Markup {
     if rows.is_empty() {
         return Markup::default();
     }
-    let titles = [
+    let columns = Heading::all(&[
         ("level", false),
         ("counted", false),
         ("by isobench", true),
         ("by the server", true),
         ("agree", false),
         ("why they may differ", false),
-    ];
+    ]);
+    let caption = "What both counted, from before the clients connected until after they left";
     html! {
         h3 { "The server's counts beside ours" }
-        (table("What both counted, from before the clients connected until after they left", &titles, &rows))
+        (table(caption, &Table::new(columns, rows)))
     }
 }
 
-fn compared(document: &Document, cell: &Cell, what: &str) -> Vec<String> {
+fn compared(document: &Document, cell: &Cell, what: &str) -> Vec<Entry> {
     let all: Vec<&CountComparison> =
         sides(cell).flat_map(|side| &side.comparison).filter(|one| one.what == what).collect();
     let sum =
-        |get: fn(&CountComparison) -> u64| count(all.iter().map(|one| get(one)).fold(0, u64::saturating_add));
+        |get: fn(&CountComparison) -> u64| all.iter().map(|one| get(one)).fold(0, u64::saturating_add).into();
     let agree = all.iter().filter(|one| one.agrees).count();
+    let rounds = counted(all.len() as u64, "round");
     let agree = if agree == all.len() {
-        format!("in {}", counted(all.len() as u64, "round"))
+        format!("in {rounds}").into()
     } else {
-        format!("DIFFER in {} of {}", all.len() - agree, counted(all.len() as u64, "round"))
+        Entry::grave(format!("DIFFER in {} of {rounds}", all.len() - agree))
     };
     let disagreeing = all.iter().filter(|one| !one.agrees).chain(all.iter().filter(|one| one.agrees));
     let why = disagreeing.map(|one| one.explanation.clone()).find(|why| !why.is_empty());
     vec![
-        cell_name(document, cell),
-        what.to_owned(),
+        cell_name(document, cell).into(),
+        what.into(),
         sum(|one| one.ours),
         sum(|one| one.servers),
         agree,
-        why.unwrap_or_default(),
+        why.unwrap_or_default().into(),
     ]
 }
 

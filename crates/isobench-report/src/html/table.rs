@@ -1,48 +1,26 @@
 //! The table of results: a row for each cell, the interval below each number.
 //!
 //! The columns and their words are those of the table in the terminal, with the percentiles' intervals and the flags in
-//! addition, in another order: the answer's columns first. Not here: what a column counts (`text/columns`).
+//! addition, in another order: the answer's columns first. Not here: what a column counts (`view/columns`).
 
 use maud::{Markup, html};
 
-use super::part::is_brand;
 use crate::answer::{cheapest, is_unbroken};
 use crate::document::{Cell, Document};
 use crate::factors::varying;
-use crate::numbers::{optional, short};
 use crate::summarise::{choices, groups};
-use crate::text::columns::{COMMITTED_TITLE, Column, LEVEL, RATIO_TITLE, figures};
+use crate::view::columns::{Column, ColumnId, LEVEL, figures};
+use crate::view::{Line, Medium};
 
-/// The title of the column that stands behind the answer's numbers, so that it is seen without scrolling.
-const VERDICT_TITLE: &str = "verdict";
-
-/// The columns that a document fills.
+/// The columns that a document fills: the verdict stands behind the answer's numbers, so that it is seen without scrolling.
 fn columns(document: &Document) -> Vec<&'static Column> {
     let mut columns: Vec<&'static Column> = std::iter::once(&LEVEL).chain(figures(document)).collect();
-    let place = |title: &str| columns.iter().rposition(|column| column.title == title);
-    if let (Some(first), Some(verdict)) = (place(COMMITTED_TITLE), place(VERDICT_TITLE)) {
-        let to = place(RATIO_TITLE).unwrap_or(first) + 1;
-        columns[to..=verdict].rotate_right(1);
+    let place = |id: ColumnId| columns.iter().position(|column| column.id == id);
+    let answers = [ColumnId::ToFirstStrategy, ColumnId::ToFirstLevel, ColumnId::Committed];
+    if let (Some(last), Some(verdict)) = (answers.into_iter().find_map(place), place(ColumnId::Verdict)) {
+        columns[last + 1..=verdict].rotate_right(1);
     }
     columns
-}
-
-/// The lines of a cell of the table: the value, and below it its interval.
-fn lines(document: &Document, cell: &Cell, column: &Column) -> Vec<String> {
-    let percent = column.title.strip_prefix('p').and_then(|digits| digits.parse::<f64>().ok());
-    match percent {
-        Some(percent) => percentile(cell, percent, column, document),
-        // Flags are shown as links to their sentences.
-        None => (column.show)(document, cell).into_iter().filter(|line| !line.starts_with("! ")).collect(),
-    }
-}
-
-fn percentile(cell: &Cell, percent: f64, column: &Column, document: &Document) -> Vec<String> {
-    let known = cell.summary.percentiles.iter().find(|known| (known.percent - percent).abs() < 1e-9);
-    let Some(known) = known else { return (column.show)(document, cell) };
-    let mut lines = vec![optional(Some(known.ms))];
-    lines.extend(known.low.zip(known.high).map(|(low, high)| format!("{}–{}", short(low), short(high))));
-    lines
 }
 
 /// The table.
@@ -99,7 +77,7 @@ fn row(document: &Document, cell: &Cell, columns: &[&'static Column], best: bool
     html! {
         tr class=[best.then_some("best")] {
             @for (index, column) in columns.iter().enumerate() {
-                @let lines = lines(document, cell, column);
+                @let lines = (column.show)(document, cell).lines(Medium::Page);
                 @if index == 0 {
                     th scope="row" {
                         (stacked(&lines))
@@ -116,15 +94,15 @@ fn row(document: &Document, cell: &Cell, columns: &[&'static Column], best: bool
     }
 }
 
-fn stacked(lines: &[String]) -> Markup {
+fn stacked(lines: &[Line]) -> Markup {
     html! {
         @for (index, line) in lines.iter().enumerate() {
-            @let class = match (index, is_brand(line)) {
+            @let class = match (index, line.is_grave()) {
                 (_, true) => "line brand",
                 (0, _) => "line",
                 _ => "line below",
             };
-            span class=(class) { (line) } " "
+            span class=(class) { (line.text) } " "
         }
     }
 }

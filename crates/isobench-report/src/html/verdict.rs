@@ -8,6 +8,7 @@ use maud::{Markup, PreEscaped, html};
 use super::part::{capital, cell_name, measured, scrolling, table};
 use crate::document::{AnomalyFound, Cell, Document, Verdict, VerdictSummary};
 use crate::numbers::{count, counted, optional};
+use crate::view::{Entry, Heading, Table};
 
 /// The section's body.
 pub fn body(document: &Document) -> Option<Markup> {
@@ -37,7 +38,7 @@ pub fn body(document: &Document) -> Option<Markup> {
             div class="level" {
                 h3 { "Unproved" }
                 @let why = crate::text::unproved(document).unwrap_or_default();
-                p { (capital(why.trim_start_matches("Unproved: "))) }
+                p { (capital(&why)) }
                 @if unproved.len() < cells.len() { p { "This concerns " (unproved.join("; ")) "." } }
             }
         }
@@ -151,36 +152,29 @@ fn kinds<'a>(verdicts: &[&'a Verdict]) -> Vec<(AnomalyFound, &'a AnomalyFound)> 
 }
 
 fn anomalies(kinds: &[(AnomalyFound, &AnomalyFound)], withheld: bool) -> Markup {
-    let rows: Vec<Vec<String>> = kinds
-        .iter()
-        .map(|(kind, _)| {
-            vec![
-                kind.known_as.clone(),
-                kind.name.clone(),
-                format!("{}{}", if kind.at_least { "≥" } else { "" }, count(kind.count)),
-                kind.order.clone(),
-                match (withheld, kind.breaks_promise) {
-                    (true, _) => "not accused",
-                    (false, true) => "BREAKS IT",
-                    (false, false) => "permits it",
-                }
-                .to_owned(),
-                meaning(kind),
-            ]
-        })
-        .collect();
-    table(
-        "Anomalies found",
-        &[
-            ("anomaly", false),
-            ("in the literature", false),
-            ("count", true),
-            ("shown by", false),
-            ("the promise", false),
-            ("what it is", false),
-        ],
-        &rows,
-    )
+    let rows = kinds.iter().map(|(kind, _)| {
+        vec![
+            kind.known_as.as_str().into(),
+            kind.name.as_str().into(),
+            format!("{}{}", if kind.at_least { "≥" } else { "" }, count(kind.count)).into(),
+            kind.order.as_str().into(),
+            match (withheld, kind.breaks_promise) {
+                (true, _) => "not accused".into(),
+                (false, true) => Entry::grave("BREAKS IT"),
+                (false, false) => "permits it".into(),
+            },
+            meaning(kind).into(),
+        ]
+    });
+    let columns = Heading::all(&[
+        ("anomaly", false),
+        ("in the literature", false),
+        ("count", true),
+        ("shown by", false),
+        ("the promise", false),
+        ("what it is", false),
+    ]);
+    table("Anomalies found", &Table::new(columns, rows))
 }
 
 fn meaning(found: &AnomalyFound) -> String {
@@ -225,7 +219,7 @@ fn blind<'a>(cells: &[&'a Cell]) -> Vec<&'a str> {
 
 /// What was looked up in the tables after each round.
 fn invariants(document: &Document, cells: &[&Cell]) -> Markup {
-    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut rows: Vec<Vec<Entry>> = Vec::new();
     for cell in cells {
         let mut names: Vec<&str> = Vec::new();
         for invariant in cell.rounds.iter().flat_map(|round| &round.invariants) {
@@ -238,23 +232,23 @@ fn invariants(document: &Document, cells: &[&Cell]) -> Markup {
     if rows.is_empty() {
         return Markup::default();
     }
-    let titles = [
+    let columns = Heading::all(&[
         ("level", false),
         ("what must be true", false),
         ("held after", false),
         ("violations", true),
         ("promised", false),
         ("found", false),
-    ];
+    ]);
     html! {
         div class="level" {
             h3 { "The tables after each round" }
-            (table("What must be true of the tables, and whether it was", &titles, &rows))
+            (table("What must be true of the tables, and whether it was", &Table::new(columns, rows)))
         }
     }
 }
 
-fn invariant(document: &Document, cell: &Cell, name: &str) -> Vec<String> {
+fn invariant(document: &Document, cell: &Cell, name: &str) -> Vec<Entry> {
     let all: Vec<_> = cell
         .rounds
         .iter()
@@ -267,15 +261,15 @@ fn invariant(document: &Document, cell: &Cell, name: &str) -> Vec<String> {
     let violations = all.iter().filter_map(|invariant| invariant.violations).reduce(u64::saturating_add);
     let shown = broken.or(unchecked).or(all.last());
     vec![
-        cell_name(document, cell),
-        name.to_owned(),
-        format!("{held} of {}", counted(all.len() as u64, "round")),
-        violations.map_or_else(|| crate::numbers::MISSING.to_owned(), count),
+        cell_name(document, cell).into(),
+        name.into(),
+        format!("{held} of {}", counted(all.len() as u64, "round")).into(),
+        Entry::Count(violations),
         match (broken, shown.is_none_or(|invariant| invariant.promised)) {
-            (Some(_), true) => "yes: VIOLATED".to_owned(),
-            (_, true) => "yes".to_owned(),
-            (_, false) => "no".to_owned(),
+            (Some(_), true) => Entry::grave("yes: VIOLATED"),
+            (_, true) => "yes".into(),
+            (_, false) => "no".into(),
         },
-        shown.map(|invariant| invariant.detail.clone()).unwrap_or_default(),
+        shown.map(|invariant| invariant.detail.as_str()).unwrap_or_default().into(),
     ]
 }

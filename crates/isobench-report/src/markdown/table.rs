@@ -4,18 +4,14 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::text::layout::{Row, Table};
+use crate::view::{Entry, Medium, Table};
 
-/// The lines of a table, without a newline at the end. Lines of a cell are parted by breaks; headings are left out.
+/// The lines of a table, without a newline at the end. Lines of an entry are parted by breaks; headings of rows are left out.
 pub fn table(table: &Table) -> String {
-    let right: Vec<bool> = table.titles.iter().map(|(_, _, right)| *right).collect();
-    let titles = table.titles.iter().map(|(title, unit, _)| escape(format!("{title} {unit}").trim_end()));
-    let titles: Vec<String> = titles.collect();
-    let cells = table.rows.iter().filter_map(|row| match row {
-        Row::Cells(cells) => Some(cells.iter().map(|lines| cell(lines)).collect()),
-        Row::Heading(_) => None,
-    });
-    let rows: Vec<Vec<String>> = cells.collect();
+    let right: Vec<bool> = table.columns.iter().map(|column| column.right).collect();
+    let titles: Vec<String> = table.columns.iter().map(|column| escape(&column.name())).collect();
+    let rows: Vec<Vec<String>> =
+        table.entries().map(|entries| entries.iter().map(broken).collect()).collect();
     let widths: Vec<usize> = (0..titles.len())
         .map(|column| {
             let cells = rows.iter().filter_map(|row| row.get(column)).chain([&titles[column]]);
@@ -41,8 +37,8 @@ fn line(cells: &[String], widths: &[usize], right: &[bool]) -> String {
     format!("| {} |", padded.collect::<Vec<_>>().join(" | "))
 }
 
-fn cell(lines: &[String]) -> String {
-    let lines: Vec<String> = lines.iter().map(|line| escape(line)).collect();
+fn broken(entry: &Entry) -> String {
+    let lines: Vec<String> = entry.lines(Medium::Text).iter().map(|line| escape(&line.text)).collect();
     lines.join("<br>")
 }
 
@@ -64,17 +60,17 @@ pub fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::layout::title;
+    use crate::view::Heading;
 
     #[test]
     fn columns_are_aligned_in_the_source() {
-        let example = Table {
-            titles: vec![title("level", "", false), title("n", "", true)],
-            rows: vec![
-                Row::Cells(vec![vec!["a|b".to_owned(), "→ c".to_owned()], vec!["12".to_owned()]]),
-                Row::Cells(vec![vec!["é".to_owned()], vec!["<1".to_owned()]]),
+        let example = Table::new(
+            vec![Heading::new("level", "", false), Heading::new("n", "", true)],
+            [
+                vec![Entry::Stack(vec!["a|b".into(), "→ c".into()]), "12".into()],
+                vec!["é".into(), "<1".into()],
             ],
-        };
+        );
         assert_eq!(
             table(&example).lines().collect::<Vec<_>>(),
             [

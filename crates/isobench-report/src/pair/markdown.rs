@@ -1,8 +1,9 @@
 //! A pair for a pull request comment: the table, what differs, what must be known.
 
 use super::Pair;
-use crate::markdown::{escape, table};
-use crate::text::layout::{Row, Table, title};
+use super::table::table;
+use crate::markdown::{self, escape};
+use crate::view::{Entry, Heading, Table};
 
 impl Pair {
     /// Renders the pair as GitHub-flavoured Markdown.
@@ -12,7 +13,7 @@ impl Pair {
             if self.cells.is_empty() {
                 "No cell of A has its like in B, so there is nothing to compare.".to_owned()
             } else {
-                table(&self.table())
+                markdown::table(&table(&self.cells))
             },
         ];
         for (letter, names) in [('A', &self.only_in_a), ('B', &self.only_in_b)] {
@@ -27,11 +28,12 @@ impl Pair {
         }
         if !self.differences.is_empty() {
             let rows = self.differences.iter().map(|difference| {
-                let texts = [&difference.what, &difference.a, &difference.b];
-                Row::Cells(texts.map(|text| vec![text.clone()]).to_vec())
+                [&difference.what, &difference.a, &difference.b]
+                    .map(|text| Entry::from(text.as_str()))
+                    .to_vec()
             });
-            let titles = ["what differs", "A", "B"].map(|name| title(name, "", false)).to_vec();
-            blocks.push(table(&Table { titles, rows: rows.collect() }));
+            let columns = Heading::all(&[("what differs", false), ("A", false), ("B", false)]);
+            blocks.push(markdown::table(&Table::new(columns, rows)));
         }
         blocks.push(
             "less, more: significant at 5 % for all rows together; noise: not. The rounds of A and B weren't interleaved: \

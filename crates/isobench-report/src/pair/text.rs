@@ -1,8 +1,8 @@
 //! A pair for a terminal: the two results, the table, what differs.
 
 use super::Pair;
-use super::table::columns;
-use crate::text::layout::{Row, Table, title, wrap};
+use super::table::table;
+use crate::text::layout::{self, wrap};
 
 /// What the table can't say of itself.
 const LEGEND: [&str; 3] = [
@@ -24,7 +24,7 @@ impl Pair {
         if self.cells.is_empty() {
             paragraph(&mut lines, "No cell of A has its like in B, so there is nothing to compare.");
         } else {
-            lines.extend(self.table().lines(width));
+            lines.extend(layout::lines(&table(&self.cells), width));
         }
         lines.push(String::new());
         for (letter, names) in [('A', &self.only_in_a), ('B', &self.only_in_b)] {
@@ -51,17 +51,5 @@ impl Pair {
         }
         let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
         lines.join("\n") + "\n"
-    }
-
-    /// The table, for any rendering that people read.
-    pub(super) fn table(&self) -> Table {
-        let columns = columns(&self.cells);
-        let cells = self.cells.iter();
-        Table {
-            titles: columns.iter().map(|column| title(column.title, column.unit, column.right)).collect(),
-            rows: cells
-                .map(|cell| Row::Cells(columns.iter().map(|column| (column.show)(cell)).collect()))
-                .collect(),
-        }
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! Not here: how it is judged (`crate::shape`).
 
-use super::layout::{Row, Table, title, wrap};
+use super::layout::{self, wrap};
 use crate::document::{Document, Experiment};
 use crate::factors::varying;
-use crate::numbers::MISSING;
 use crate::shape::{Compared, ComparedRow, JudgedShape, compare, is_same_product, selected};
+use crate::view::{Entry, Heading, Line, Table};
 
 /// An experiment in words, for any rendering.
 pub struct Told {
@@ -18,22 +18,30 @@ pub struct Told {
     pub table: Option<Table>,
     /// How many shapes came out again.
     pub verdict: Option<String>,
-    /// Each shape: the verdict, what it says, the figures.
-    pub shapes: Vec<[String; 3]>,
+    /// The shapes.
+    pub shapes: Vec<ToldShape>,
     /// What the original missed.
     pub missed: Vec<String>,
+}
+
+/// A shape in words.
+pub struct ToldShape {
+    /// What came out.
+    pub verdict: Line,
+    /// What it says.
+    pub says: String,
+    /// The figures.
+    pub figures: String,
 }
 
 /// Tells of the experiment that a document repeats; `None` if it repeats none.
 pub fn told(document: &Document) -> Option<Told> {
     let experiment = document.experiment.as_ref()?;
     let compared = compare(document)?;
-    let shape = |judged: &JudgedShape| {
-        [
-            judged.verdict().to_owned(),
-            capital(judged.shape.says.trim_end_matches('.')),
-            capital(&judged.figures()),
-        ]
+    let shape = |judged: &JudgedShape| ToldShape {
+        verdict: judged.verdict(),
+        says: capital(judged.shape.says.trim_end_matches('.')),
+        figures: capital(&judged.figures()),
     };
     let name = if experiment.name.is_empty() { "Published".to_owned() } else { experiment.name.clone() };
     Some(Told {
@@ -88,40 +96,42 @@ fn table(document: &Document, compared: &Compared) -> Option<Table> {
     if names.is_empty() {
         return None;
     }
-    let mut titles = vec![title("cell", "", false), title("", "", false)];
-    titles.extend(names.iter().map(|name| {
+    let mut columns = vec![Heading::new("cell", "", false), Heading::new("", "", false)];
+    columns.extend(names.iter().map(|name| {
         // A long name has two lines.
         let (first, second) = name.rsplit_once(' ').unwrap_or((name, ""));
-        title(first, second, true)
+        Heading::new(first, second, true)
     }));
     let row = |row: &ComparedRow| {
-        let mut cells = vec![cell_name(document, row), vec!["published".to_owned(), "ours".to_owned()]];
-        cells.extend(names.iter().map(
-            |name| match row.figures.iter().find(|(figure, _)| figure.name == *name) {
-                None => Vec::new(),
-                Some((figure, Some(ours))) => vec![figure.value.clone(), ours.clone()],
-                Some((figure, None)) if figure.metric.is_some() => {
-                    vec![figure.value.clone(), MISSING.to_owned()]
-                }
-                Some((figure, None)) => vec![figure.value.clone()],
-            },
-        ));
-        Row::Cells(cells)
+        let sides = Entry::Stack(vec!["published".into(), "ours".into()]);
+        let mut entries = vec![cell_name(document, row), sides];
+        entries.extend(names.iter().map(|name| {
+            let found = row.figures.iter().find(|(figure, _)| figure.name == *name);
+            let Some((figure, ours)) = found else { return Entry::Stack(Vec::new()) };
+            let mut lines = vec![figure.value.as_str().into()];
+            match ours {
+                Some(ours) => lines.push(ours.as_str().into()),
+                None if figure.metric.is_some() => lines.push(Entry::Number(None)),
+                None => {}
+            }
+            Entry::Stack(lines)
+        }));
+        entries
     };
-    Some(Table { titles, rows: compared.rows.iter().map(row).collect() })
+    Some(Table::new(columns, compared.rows.iter().map(row)))
 }
 
 /// The level, and below it what else the cell is named by.
-fn cell_name(document: &Document, row: &ComparedRow) -> Vec<String> {
+fn cell_name(document: &Document, row: &ComparedRow) -> Entry {
     let Some(cell) = row.cell else {
         let words = selected(row.selector);
         let (first, rest) = words.split_once(", ").unwrap_or((&words, ""));
         let missing =
             if rest.is_empty() { "not measured".to_owned() } else { format!("{rest}: not measured") };
-        return vec![first.to_owned(), missing];
+        return Entry::Stack(vec![first.into(), missing.into()]);
     };
     let factors: Vec<String> = varying(document).iter().map(|factor| factor.said(cell)).collect();
-    vec![cell.level.name(), factors.join(", ")]
+    Entry::Stack(vec![cell.level.name().into(), factors.join(", ").into()])
 }
 
 /// The experiment's lines in a terminal; none if the document repeats none.
@@ -131,12 +141,13 @@ pub fn lines(document: &Document, width: usize) -> Vec<String> {
     lines.extend(told.source.iter().flat_map(|line| wrap(line, width, 2)));
     if let Some(table) = &told.table {
         lines.push(String::new());
-        lines.extend(table.lines(width));
+        lines.extend(layout::lines(table, width));
     }
     lines.push(String::new());
     lines.extend(told.verdict.iter().flat_map(|verdict| wrap(verdict, width, 2)));
-    let longest = told.shapes.iter().map(|shape| shape[0].chars().count()).max().unwrap_or(0);
-    for [verdict, says, figures] in &told.shapes {
+    let longest = told.shapes.iter().map(|shape| shape.verdict.text.chars().count()).max().unwrap_or(0);
+    for ToldShape { verdict, says, figures } in &told.shapes {
+        let verdict = &verdict.text;
         lines.extend(wrap(&format!("  {verdict:longest$}  {says}. {figures}"), width, longest + 4));
     }
     if !told.missed.is_empty() {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::layout::wrap;
 use crate::document::{Document, Plan, Server};
-use crate::factors::{self, varying};
+use crate::factors::{self, FactorId, varying};
 use crate::numbers::{counted, short};
 
 /// The lines above the table.
@@ -57,11 +57,11 @@ fn plan(document: &Document) -> String {
     if let Some(first) = document.cells.first() {
         let vary: Vec<String> = varying(document).iter().map(|factor| factor.title().to_owned()).collect();
         for factor in factors::all(document) {
-            let plain = match factor.title() {
+            let plain = match factor.id() {
                 // No strategy and no rate are nothing to speak of; rates have words of their own.
-                factors::STRATEGY if first.strategy.is_none() => continue,
-                "rate" => continue,
-                "workload" => Some(first.workload.clone()),
+                Some(FactorId::Strategy) if first.strategy.is_none() => continue,
+                Some(FactorId::Rate) => continue,
+                Some(FactorId::Workload) => Some(first.workload.clone()),
                 _ => None,
             };
             if !vary.iter().any(|title| title == factor.title()) {

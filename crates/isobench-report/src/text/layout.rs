@@ -1,84 +1,93 @@
-//! Lines and columns: a table of cells with several lines, and wrapped text.
+//! Lines and columns: a table whose entries have several lines, and wrapped text.
 //!
 //! Knows widths of characters and nothing about benchmarks.
 
 use unicode_width::UnicodeWidthStr;
 
-/// One line of titles and rows below.
-pub struct Table {
-    /// For each column the two lines of its heading, and whether it is aligned to the right.
-    pub titles: Vec<(String, String, bool)>,
-    /// What stands below.
-    pub rows: Vec<Row>,
+use crate::view::{self, Entry, Heading, Medium, Table};
+
+/// A table whose entries are lines of text.
+struct Texts<'a> {
+    columns: &'a [Heading],
+    rows: Vec<Row<'a>>,
+    /// The width of each column.
+    widths: Vec<usize>,
 }
 
-/// The heading of a column: its two lines, and whether it is aligned to the right.
-pub fn title(title: impl Into<String>, unit: impl Into<String>, right: bool) -> (String, String, bool) {
-    (title.into(), unit.into(), right)
+enum Row<'a> {
+    Heading(&'a str),
+    /// For each column the lines of its entry.
+    Lines(Vec<Vec<String>>),
 }
 
-/// A row of a table.
-pub enum Row {
-    /// A line across all columns, above the rows that it describes.
-    Heading(String),
-    /// For each column the lines of its cell.
-    Cells(Vec<Vec<String>>),
+/// The width of a table with a single blank between columns.
+pub fn least_width(table: &Table) -> usize {
+    Texts::of(table).least_width()
 }
 
-impl Table {
-    /// The width with a single blank between columns.
-    pub fn least_width(&self) -> usize {
-        let widths = self.widths();
-        widths.iter().sum::<usize>() + widths.len().saturating_sub(1)
-    }
-
-    /// The lines of the table, with wider gaps where `width` allows.
-    pub fn lines(&self, width: usize) -> Vec<String> {
-        let widths = self.widths();
-        let roomy = self.least_width() + widths.len().saturating_sub(1) <= width;
-        let gap = if roomy { "  " } else { " " };
-        let first: Vec<Vec<String>> =
-            self.titles.iter().map(|(title, unit, _)| vec![title.clone(), unit.clone()]).collect();
-        let mut lines = self.row_lines(&first, &widths, gap);
-        let rule = "─".repeat(widths.iter().sum::<usize>() + gap.len() * widths.len().saturating_sub(1));
-        lines.push(rule);
-        for (index, row) in self.rows.iter().enumerate() {
-            match row {
-                Row::Heading(text) => {
-                    if index > 0 {
-                        lines.push(String::new());
-                    }
-                    lines.extend(wrap(text, width, 2));
+/// The lines of a table, with wider gaps where `width` allows.
+pub fn lines(table: &Table, width: usize) -> Vec<String> {
+    let texts = Texts::of(table);
+    let roomy = texts.least_width() + texts.widths.len().saturating_sub(1) <= width;
+    let gap = if roomy { "  " } else { " " };
+    let first: Vec<Vec<String>> =
+        texts.columns.iter().map(|column| vec![column.title.clone(), column.unit.clone()]).collect();
+    let mut lines = texts.row_lines(&first, gap);
+    let gaps = gap.len() * texts.widths.len().saturating_sub(1);
+    lines.push("─".repeat(texts.widths.iter().sum::<usize>() + gaps));
+    for (index, row) in texts.rows.iter().enumerate() {
+        match row {
+            Row::Heading(text) => {
+                if index > 0 {
+                    lines.push(String::new());
                 }
-                Row::Cells(cells) => lines.extend(self.row_lines(cells, &widths, gap)),
+                lines.extend(wrap(text, width, 2));
+            }
+            Row::Lines(entries) => lines.extend(texts.row_lines(entries, gap)),
+        }
+    }
+    lines
+}
+
+impl Texts<'_> {
+    fn of(table: &Table) -> Texts<'_> {
+        let texts = |entry: &Entry| -> Vec<String> {
+            entry.lines(Medium::Text).into_iter().map(|line| line.text).collect()
+        };
+        let rows: Vec<Row> = table
+            .rows
+            .iter()
+            .map(|row| match row {
+                view::Row::Heading(text) => Row::Heading(text),
+                view::Row::Entries(entries) => Row::Lines(entries.iter().map(texts).collect()),
+            })
+            .collect();
+        let mut widths: Vec<usize> =
+            table.columns.iter().map(|column| column.title.width().max(column.unit.width())).collect();
+        for row in &rows {
+            let Row::Lines(entries) = row else { continue };
+            for (width, lines) in widths.iter_mut().zip(entries) {
+                *width = lines.iter().map(|line| line.width()).fold(*width, usize::max);
             }
         }
-        lines
+        Texts { columns: &table.columns, rows, widths }
     }
 
-    fn row_lines(&self, cells: &[Vec<String>], widths: &[usize], gap: &str) -> Vec<String> {
-        let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+    fn least_width(&self) -> usize {
+        self.widths.iter().sum::<usize>() + self.widths.len().saturating_sub(1)
+    }
+
+    fn row_lines(&self, entries: &[Vec<String>], gap: &str) -> Vec<String> {
+        let height = entries.iter().map(Vec::len).max().unwrap_or(0);
         (0..height)
             .map(|line| {
                 let texts =
-                    cells.iter().zip(widths).zip(&self.titles).map(|((cell, width), (_, _, right))| {
-                        pad(cell.get(line).map_or("", String::as_str), *width, *right)
+                    entries.iter().zip(&self.widths).zip(self.columns).map(|((lines, width), column)| {
+                        pad(lines.get(line).map_or("", String::as_str), *width, column.right)
                     });
                 texts.collect::<Vec<_>>().join(gap).trim_end().to_owned()
             })
             .collect()
-    }
-
-    fn widths(&self) -> Vec<usize> {
-        let mut widths: Vec<usize> =
-            self.titles.iter().map(|(title, unit, _)| title.width().max(unit.width())).collect();
-        for row in &self.rows {
-            let Row::Cells(cells) = row else { continue };
-            for (width, cell) in widths.iter_mut().zip(cells) {
-                *width = cell.iter().map(|line| line.width()).fold(*width, usize::max);
-            }
-        }
-        widths
     }
 }
 
@@ -134,14 +143,17 @@ mod tests {
     #[test]
     fn columns_are_as_wide_as_their_widest_line() {
         let table = Table {
-            titles: vec![title("name", "", false), title("n", "per s", true)],
+            columns: vec![Heading::new("name", "", false), Heading::new("n", "per s", true)],
             rows: vec![
-                Row::Heading("first".to_owned()),
-                Row::Cells(vec![vec!["é".to_owned(), "→ x".to_owned()], vec!["12".to_owned()]]),
+                view::Row::Heading("first".to_owned()),
+                view::Row::Entries(vec![Entry::Stack(vec!["é".into(), "→ x".into()]), "12".into()]),
             ],
         };
-        assert_eq!(table.least_width(), 10);
-        assert_eq!(table.lines(10), ["name     n", "     per s", "──────────", "first", "é       12", "→ x"]);
-        assert_eq!(table.lines(11)[0], "name      n");
+        assert_eq!(least_width(&table), 10);
+        assert_eq!(
+            lines(&table, 10),
+            ["name     n", "     per s", "──────────", "first", "é       12", "→ x"]
+        );
+        assert_eq!(lines(&table, 11)[0], "name      n");
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! Not here: the table.
 
-use super::columns::{errored, is_incomplete};
 use super::layout::wrap;
 use super::{judgement, precision};
 use crate::document::{Cell, CellLevel, Document, PlannedStrategy, RatioToFirst, Round};
-use crate::factors::{STRATEGY, strategies_vary, varying};
+use crate::factors::{FactorId, strategies_vary, varying};
 use crate::numbers::{count, counted, percent, short};
 use crate::summarise::{counted_ledger, kept_share};
+use crate::view::{errored, is_incomplete};
 use isobench_isolation::EffectiveLevel;
 
 /// The paragraphs below the table, wrapped.
@@ -25,7 +25,7 @@ pub fn lines(document: &Document, width: usize) -> Vec<String> {
     }
     paragraphs.extend(round_trips(document));
     paragraphs.extend(precision::paragraphs(document));
-    paragraphs.extend(judgement::unproved(document));
+    paragraphs.extend(judgement::unproved(document).map(|why| format!("Unproved: {why}")));
     paragraphs.iter().flat_map(|paragraph| wrap(paragraph, width, 2)).collect()
 }
 
@@ -219,7 +219,7 @@ fn lost_work(document: &Document, cell: &Cell) -> Option<String> {
     let acknowledged = cell.summary.acknowledged_tps?.mean?;
     let factors: Vec<String> = varying(document)
         .iter()
-        .filter(|factor| factor.title() != STRATEGY)
+        .filter(|factor| factor.id() != Some(FactorId::Strategy))
         .map(|factor| factor.said(cell))
         .collect();
     let place = if factors.is_empty() { String::new() } else { format!(" with {}", factors.join(", ")) };

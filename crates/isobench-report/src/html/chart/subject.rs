@@ -5,7 +5,7 @@
 use crate::document::{Cell, Document, Round};
 use crate::factors::varying;
 use crate::summarise::{self, counted_rounds};
-use crate::text::columns::LEVEL;
+use crate::view::Mark;
 
 /// So many levels differ in colour, marker and dashes.
 pub const STYLES: usize = 6;
@@ -116,15 +116,17 @@ fn subject<'a>(document: &Document, cell: &'a Cell, levels: &[String]) -> Subjec
     let style = levels.iter().position(|name| *name == level).unwrap_or(0) % STYLES;
     let mut name = level.clone();
     let mut short = level;
-    for (index, line) in (LEVEL.show)(document, cell).into_iter().skip(1).enumerate() {
-        // Flags are many, and have their own place.
-        if line.starts_with('!') {
-            continue;
-        }
-        name += if line.starts_with('→') { " " } else { ", " };
-        name += &line;
-        if cell.calibration && index == 0 {
-            short = line;
+    for mark in Mark::all(document, cell) {
+        let parting = match mark {
+            // Flags are many, and have their own place.
+            Mark::Flag(_) => continue,
+            Mark::Effective(_) => " ",
+            _ => ", ",
+        };
+        let text = mark.line().text;
+        name = name + parting + &text;
+        if mark == Mark::Again {
+            short = text;
         }
     }
     Subject { cell, name, short, style, again: cell.calibration }

@@ -1,13 +1,15 @@
-//! The columns of the table: one row here for each.
+//! The columns of the table of results: one row here for each.
 //!
-//! Not here: the factors (`crate::factors`), widths and alignment (`layout`).
+//! Not here: the factors (`crate::factors`), widths and alignment (`text/layout`).
 
-use crate::document::{Cell, Document, Interval, RatioToFirst};
-use crate::numbers::{MISSING, count, optional, percent, short};
-use crate::summarise::{counted_ledger, groups, kept_share, planned};
+use super::{Entry, Estimate, Heading, Mark, Proof, Tables};
+use crate::document::{Cell, Document, RatioToFirst};
+use crate::summarise::{counted_ledger, groups, planned};
 
 /// One column of the table.
 pub struct Column {
+    /// Which it is.
+    pub id: ColumnId,
     /// The first line of the heading.
     pub title: &'static str,
     /// The second line of the heading.
@@ -20,12 +22,57 @@ pub struct Column {
     pub spare: u8,
     /// The name in the legend, and what the column counts; empty where the column before says it.
     pub legend: (&'static str, &'static str),
-    /// The lines of a cell.
-    pub show: fn(&Document, &Cell) -> Vec<String>,
+    /// What it says of a cell.
+    pub show: fn(&Document, &Cell) -> Entry,
+}
+
+/// Which column it is, whatever it is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnId {
+    /// The level.
+    Level,
+    /// Acknowledged transactions per second.
+    Acknowledged,
+    /// Committed transactions per second.
+    Committed,
+    /// The ratio to the first level.
+    ToFirstLevel,
+    /// The ratio to the first strategy.
+    ToFirstStrategy,
+    /// Committed transactions, of those that were planned.
+    Done,
+    /// Attempts per second.
+    Attempts,
+    /// The share of attempts that ended in a conflict.
+    Conflicts,
+    /// Retries per transaction.
+    Retries,
+    /// The share of time in attempts that didn't commit.
+    Wasted,
+    /// The most predicate locks.
+    PredicateLocks,
+    /// The median latency.
+    P50,
+    /// The 95th percentile of the latency.
+    P95,
+    /// The 99th percentile of the latency.
+    P99,
+    /// Anomalies per million committed attempts.
+    Anomalies,
+    /// The verdict.
+    Verdict,
+}
+
+impl Column {
+    /// Its heading.
+    pub fn heading(&self) -> Heading {
+        Heading::new(self.title, self.unit, self.right)
+    }
 }
 
 /// The isolation level, with whatever brands the row.
 pub static LEVEL: Column = Column {
+    id: ColumnId::Level,
     title: "level",
     unit: "",
     right: false,
@@ -39,15 +86,10 @@ pub static LEVEL: Column = Column {
     show: level,
 };
 
-/// The title of the column that compares levels.
-pub const RATIO_TITLE: &str = "× first";
-
-/// The title of the column with the answer's first number.
-pub const COMMITTED_TITLE: &str = "committed";
-
 /// What was measured.
 pub static FIGURES: [Column; 15] = [
     Column {
+        id: ColumnId::Acknowledged,
         title: "acknowl.",
         unit: "per s",
         right: true,
@@ -61,7 +103,8 @@ pub static FIGURES: [Column; 15] = [
         show: acknowledged,
     },
     Column {
-        title: COMMITTED_TITLE,
+        id: ColumnId::Committed,
+        title: "committed",
         unit: "per s",
         right: true,
         when: always,
@@ -70,10 +113,11 @@ pub static FIGURES: [Column; 15] = [
             "committed per s",
             "transactions whose COMMIT was acknowledged, per second; mean of the rounds, below it its 95 % interval",
         ),
-        show: |_, cell| interval_lines(cell.summary.tps),
+        show: |_, cell| Entry::Estimate(cell.summary.tps.into()),
     },
     Column {
-        title: RATIO_TITLE,
+        id: ColumnId::ToFirstLevel,
+        title: "× first",
         unit: "level",
         right: true,
         when: compares,
@@ -86,6 +130,7 @@ pub static FIGURES: [Column; 15] = [
         show: ratio,
     },
     Column {
+        id: ColumnId::ToFirstStrategy,
         title: "× first",
         unit: "strategy",
         right: true,
@@ -98,6 +143,7 @@ pub static FIGURES: [Column; 15] = [
         show: strategy_ratio,
     },
     Column {
+        id: ColumnId::Done,
         title: "done",
         unit: "of planned",
         right: true,
@@ -110,33 +156,37 @@ pub static FIGURES: [Column; 15] = [
         show: done,
     },
     Column {
+        id: ColumnId::Attempts,
         title: "attempts",
         unit: "per s",
         right: true,
         when: always,
         spare: 1,
         legend: ("attempts per s", "executions begun, first attempts and retries together"),
-        show: |_, cell| vec![optional(cell.summary.attempts_per_s)],
+        show: |_, cell| Entry::Number(cell.summary.attempts_per_s),
     },
     Column {
+        id: ColumnId::Conflicts,
         title: "conflict",
         unit: "ratio",
         right: true,
         when: always,
         spare: 0,
         legend: ("conflict ratio", "attempts ended by a serialization failure or a deadlock ÷ attempts"),
-        show: |_, cell| vec![if_started(cell, percent(cell.summary.conflict_ratio))],
+        show: |_, cell| Entry::Share(if_started(cell, cell.summary.conflict_ratio)),
     },
     Column {
+        id: ColumnId::Retries,
         title: "retries",
         unit: "per tx",
         right: true,
         when: always,
         spare: 1,
         legend: ("retries per tx", "further attempts ÷ transactions begun"),
-        show: |_, cell| vec![if_started(cell, short(cell.summary.retries_per_transaction))],
+        show: |_, cell| Entry::Number(if_started(cell, cell.summary.retries_per_transaction)),
     },
     Column {
+        id: ColumnId::Wasted,
         title: "wasted",
         unit: "time",
         right: true,
@@ -146,9 +196,10 @@ pub static FIGURES: [Column; 15] = [
             "wasted time",
             "time in attempts that didn't commit ÷ time in all attempts; without backoff and waiting",
         ),
-        show: |_, cell| vec![if_started(cell, percent(cell.summary.wasted_share))],
+        show: |_, cell| Entry::Share(if_started(cell, cell.summary.wasted_share)),
     },
     Column {
+        id: ColumnId::PredicateLocks,
         title: "predicate",
         unit: "locks",
         right: true,
@@ -158,27 +209,30 @@ pub static FIGURES: [Column; 15] = [
             "predicate locks",
             "the most predicate locks (SIReadLock: tuples, pages and relations together) that any sample found on the server",
         ),
-        show: |_, cell| vec![cell.summary.predicate_locks.map_or_else(|| MISSING.to_owned(), count)],
+        show: |_, cell| Entry::Count(cell.summary.predicate_locks),
     },
     Column {
+        id: ColumnId::P50,
         title: "p50",
         unit: "ms",
         right: true,
         when: always,
         spare: 2,
         legend: ("", ""),
-        show: |_, cell| vec![optional(cell.summary.latency_ms.p50)],
+        show: |_, cell| percentile(cell, 50.0, cell.summary.latency_ms.p50),
     },
     Column {
+        id: ColumnId::P95,
         title: "p95",
         unit: "ms",
         right: true,
         when: always,
         spare: 2,
         legend: ("", ""),
-        show: |_, cell| vec![optional(cell.summary.latency_ms.p95)],
+        show: |_, cell| percentile(cell, 95.0, cell.summary.latency_ms.p95),
     },
     Column {
+        id: ColumnId::P99,
         title: "p99",
         unit: "ms",
         right: true,
@@ -188,9 +242,10 @@ pub static FIGURES: [Column; 15] = [
             "p50, p95, p99",
             "latency that this percentage of the committed transactions didn't exceed, retries included",
         ),
-        show: |_, cell| vec![optional(cell.summary.latency_ms.p99)],
+        show: |_, cell| percentile(cell, 99.0, cell.summary.latency_ms.p99),
     },
     Column {
+        id: ColumnId::Anomalies,
         title: "anomalies",
         unit: "per mill.",
         right: true,
@@ -204,6 +259,7 @@ pub static FIGURES: [Column; 15] = [
         show: anomalies,
     },
     Column {
+        id: ColumnId::Verdict,
         title: "verdict",
         unit: "",
         right: false,
@@ -254,136 +310,56 @@ fn locks_predicates(document: &Document) -> bool {
     document.cells.iter().any(|cell| cell.summary.predicate_locks.is_some_and(|locks| locks > 0))
 }
 
-/// True if the cell lacks rounds that were planned.
-pub fn is_incomplete(document: &Document, cell: &Cell) -> bool {
-    cell.summary.rounds < document.plan.rounds || cell.rounds.iter().any(|round| !round.complete)
+fn level(document: &Document, cell: &Cell) -> Entry {
+    Entry::Level(cell.level.name(), Mark::all(document, cell))
 }
 
-/// Transactions of all rounds that ended with an error.
-pub fn errored(cell: &Cell) -> u64 {
-    cell.rounds.iter().fold(0, |sum, round| sum.saturating_add(round.transactions.errored))
+fn ratio(_: &Document, cell: &Cell) -> Entry {
+    compared(cell, cell.summary.ratio.as_ref(), &cell.level.name())
 }
 
-fn level(document: &Document, cell: &Cell) -> Vec<String> {
-    let mut lines = vec![cell.level.name()];
-    if cell.calibration {
-        lines.push("once more (A/A)".to_owned());
-    }
-    if cell.level.differs() {
-        lines.push(format!("→ {}", cell.level.effective));
-    }
-    if is_incomplete(document, cell) {
-        let planned = document.plan.rounds.max(u32::try_from(cell.rounds.len()).unwrap_or(u32::MAX));
-        lines.push(format!("INCOMPLETE {}/{planned}", cell.summary.rounds));
-    }
-    if cell.summary.verdict.as_ref().is_some_and(|verdict| verdict.kept == Some(false)) {
-        lines.push("PROMISE BROKEN".to_owned());
-    }
-    if let Some(kept) = kept_share(cell).filter(|kept| *kept < 1.0) {
-        lines.push(format!("LOST WORK {}", percent(1.0 - kept)));
-    }
-    let errored = errored(cell);
-    if errored > 0 {
-        lines.push(format!("ERRORED {}", count(errored)));
-    }
-    lines.extend(cell.summary.flags.iter().map(|flag| format!("! {}", flag.kind.name())));
-    lines
+fn strategy_ratio(_: &Document, cell: &Cell) -> Entry {
+    compared(cell, cell.summary.strategy_ratio.as_ref(), cell.strategy())
 }
 
-/// The mean, and below it the interval.
-fn interval_lines(interval: Interval) -> Vec<String> {
-    let mut lines = vec![optional(interval.mean)];
-    lines.extend(interval.low.zip(interval.high).map(between));
-    lines
-}
-
-fn between((low, high): (f64, f64)) -> String {
-    format!("{}–{}", short(low), short(high))
-}
-
-fn ratio(_: &Document, cell: &Cell) -> Vec<String> {
-    let Some(ratio) = &cell.summary.ratio else {
-        return vec![MISSING.to_owned()];
-    };
-    if ratio.to == cell.level.name() && !cell.calibration {
-        return vec!["first".to_owned()];
-    }
-    ratio_lines(ratio)
-}
-
-/// The mean with a word, and below it the interval.
-fn ratio_lines(ratio: &RatioToFirst) -> Vec<String> {
-    let ends = ratio.low.zip(ratio.high);
-    let word = match (ratio.significant, ends) {
-        (_, None) => "?",
-        (false, _) => "noise",
-        (true, _) if ratio.mean < 1.0 => "less",
-        (true, _) => "more",
-    };
-    let mut lines = vec![format!("{} {word}", short(ratio.mean))];
-    lines.extend(ends.map(between));
-    lines
-}
-
-fn strategy_ratio(_: &Document, cell: &Cell) -> Vec<String> {
-    match &cell.summary.strategy_ratio {
-        None => vec![MISSING.to_owned()],
-        Some(ratio) if ratio.to == cell.strategy() && !cell.calibration => vec!["first".to_owned()],
-        Some(ratio) => ratio_lines(ratio),
+/// The ratio of a cell of this name to the first one.
+fn compared(cell: &Cell, ratio: Option<&RatioToFirst>, name: &str) -> Entry {
+    match ratio {
+        None => Entry::Number(None),
+        Some(ratio) if ratio.to == name && !cell.calibration => Entry::First,
+        Some(ratio) => Entry::ratio(ratio.mean, ratio.low.zip(ratio.high), ratio.significant),
     }
 }
 
-/// The mean, and below it the interval; where nothing was swallowed, it is what committed.
-fn acknowledged(_: &Document, cell: &Cell) -> Vec<String> {
-    interval_lines(cell.summary.acknowledged_tps.unwrap_or(cell.summary.tps))
+/// Where nothing was swallowed, it is what committed.
+fn acknowledged(_: &Document, cell: &Cell) -> Entry {
+    Entry::Estimate(cell.summary.acknowledged_tps.unwrap_or(cell.summary.tps).into())
 }
 
-fn done(document: &Document, cell: &Cell) -> Vec<String> {
-    let committed =
-        cell.rounds.iter().fold(0_u64, |sum, round| sum.saturating_add(round.transactions.committed));
-    let planned = planned(document, cell).map_or_else(|| MISSING.to_owned(), count);
-    vec![format!("{} / {planned}", count(committed))]
+fn done(document: &Document, cell: &Cell) -> Entry {
+    let done = cell.rounds.iter().fold(0_u64, |sum, round| sum.saturating_add(round.transactions.committed));
+    Entry::Progress { done, planned: planned(document, cell) }
 }
 
 /// Shares of nothing aren't zero.
-fn if_started(cell: &Cell, text: String) -> String {
-    if counted_ledger(cell).attempts.started == 0 { MISSING.to_owned() } else { text }
+fn if_started(cell: &Cell, value: f64) -> Option<f64> {
+    (counted_ledger(cell).attempts.started > 0).then_some(value)
 }
 
-fn anomalies(_: &Document, cell: &Cell) -> Vec<String> {
-    let Some(verdict) = &cell.summary.verdict else { return vec![MISSING.to_owned()] };
-    let least = if verdict.at_least { "≥" } else { "" };
-    vec![format!("{least}{}", optional(verdict.anomalies_per_million))]
+fn percentile(cell: &Cell, percent: f64, value: Option<f64>) -> Entry {
+    let known = cell.summary.percentiles.iter().find(|known| (known.percent - percent).abs() < 1e-9);
+    Entry::Percentile { value, estimate: known.map(Estimate::from) }
 }
 
-fn verdict(_: &Document, cell: &Cell) -> Vec<String> {
-    let mut lines = match &cell.summary.verdict {
-        None => vec!["unproved".to_owned()],
-        Some(verdict) if !verdict.withheld.is_empty() && verdict.kept.is_none() => {
-            vec!["withheld".to_owned()]
-        }
-        Some(verdict) if verdict.models.is_empty() => vec!["none".to_owned()],
-        Some(verdict) => verdict.models.clone(),
-    };
-    match cell.summary.verdict.as_ref().and_then(|verdict| verdict.kept) {
-        Some(true) => lines.push("promise unbroken".to_owned()),
-        Some(false) => lines.push("promise BROKEN".to_owned()),
-        None => {}
+fn anomalies(_: &Document, cell: &Cell) -> Entry {
+    let verdict = cell.summary.verdict.as_ref();
+    Entry::Least {
+        value: verdict.and_then(|verdict| verdict.anomalies_per_million),
+        at_least: verdict.is_some_and(|verdict| verdict.at_least),
     }
-    lines.extend(invariants(cell));
-    lines
 }
 
-fn invariants(cell: &Cell) -> Option<String> {
-    let violations = cell.summary.violations;
-    let counted =
-        || format!("{} {}", count(violations), if violations == 1 { "violation" } else { "violations" });
-    match cell.summary.invariants_held {
-        Some(true) => Some("invariants held".to_owned()),
-        Some(false) if violations > 0 => Some(format!("VIOLATED {}", count(violations))),
-        Some(false) => Some("VIOLATED".to_owned()),
-        None if violations > 0 => Some(counted()),
-        None if cell.rounds.iter().all(|round| round.invariants.is_empty()) => None,
-        None => Some("unchecked".to_owned()),
-    }
+fn verdict(_: &Document, cell: &Cell) -> Entry {
+    let kept = cell.summary.verdict.as_ref().and_then(|verdict| verdict.kept);
+    Entry::Verdict(Proof::of(cell), kept, Tables::of(cell))
 }

@@ -1,0 +1,39 @@
+//! A line of words with its emphasis.
+//!
+//! Not here: how emphasis looks.
+
+/// A line of words.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Line {
+    /// The words.
+    pub text: String,
+    /// How much they stand out.
+    pub emphasis: Emphasis,
+}
+
+/// The emphasis of words. It follows from what they mean, never from how they are spelled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Emphasis {
+    /// None.
+    #[default]
+    Plain,
+    /// For what is bad, or mustn't be trusted.
+    Grave,
+}
+
+impl Line {
+    /// Words without emphasis.
+    pub fn plain(text: impl Into<String>) -> Line {
+        Line { text: text.into(), emphasis: Emphasis::Plain }
+    }
+
+    /// Words that say: don't trust this, or what it says is bad.
+    pub fn grave(text: impl Into<String>) -> Line {
+        Line { text: text.into(), emphasis: Emphasis::Grave }
+    }
+
+    /// True if the words are grave.
+    pub fn is_grave(&self) -> bool {
+        self.emphasis == Emphasis::Grave
+    }
+}
