@@ -4,14 +4,13 @@
 
 use std::time::{Duration, Instant};
 
-use isobench_database::{Baseline, Database, Error, Expectation, Writes, baseline, check};
+use isobench_database::{Baseline, Connector, Database, Error, Expectation, Writes, baseline, check};
 use isobench_isolation::{Guarantee, Model};
 use isobench_pgwire::Connection;
 use isobench_report::Invariant;
 use isobench_runner::Outcome as Run;
 use isobench_workloads::{Chosen, Violations};
 
-use crate::target::Connector;
 use crate::workload::Sources;
 
 /// How long a server that was lost may take to come back for the check of the invariants (a crashed backend makes

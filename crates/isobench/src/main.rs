@@ -21,6 +21,7 @@ mod options;
 mod plan;
 mod round;
 mod round_trips;
+mod servers;
 mod sessions;
 mod setup;
 mod summary;

@@ -23,9 +23,10 @@ use crate::interrupt;
 use crate::judgement::Judging;
 use crate::observation::observer;
 use crate::options::CompareOptions;
-use crate::output;
+use crate::output::{self, say};
 use crate::plan::{self, Plan};
-use crate::target::{Target, names_server};
+use crate::servers::{self, names_server};
+use crate::target::Target;
 
 /// Carries out the comparison and prints its table.
 ///
@@ -64,7 +65,7 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Comparison> {
     for note in plan.choose_server(names_server(&options.connection), options.embedded.chooses())? {
         eprintln!("note: {note}");
     }
-    let (mut targets, control) = Target::find_all(
+    let (mut targets, control) = servers::find_all(
         &options.connection,
         &options.embedded.with(&plan.server_settings),
         &plan.versions,
@@ -106,7 +107,7 @@ fn prepare(plan: &mut Plan, targets: &mut [Target]) -> Outcome {
         );
         return Ok(());
     }
-    targets.iter_mut().try_for_each(Target::claim_namespace)
+    targets.iter_mut().try_for_each(|target| target.claim_namespace(&say))
 }
 
 /// How histories are checked, if the scripts make any.
@@ -137,7 +138,7 @@ fn measure(
     files: &Files,
     control: &Control,
 ) -> Outcome<(Document, Judgements)> {
-    let servers = targets.iter().map(Target::describe).collect::<Outcome<Vec<_>>>()?;
+    let servers = targets.iter().map(|target| target.describe(&say)).collect::<Outcome<Vec<_>>>()?;
     let cells = level_check(plan, targets)?;
     let observers: Vec<Observer> =
         if options.no_observe { Vec::new() } else { targets.iter().map(observer).collect() };

@@ -27,9 +27,10 @@ use crate::interrupt;
 use crate::judgement::Judging;
 use crate::messages::Messages;
 use crate::options::RunOptions;
-use crate::output;
+use crate::output::{self, say};
 use crate::plan::{cell_entry, count, no_serializable, pacing_figures, refusal};
 use crate::round::{cpu_seconds, round};
+use crate::servers;
 use crate::sessions::{self, Opened};
 use crate::summary::Account;
 use crate::tables::Tables as WorkloadTables;
@@ -57,7 +58,7 @@ pub fn run(options: &RunOptions) -> Outcome {
         path.iter().try_for_each(|path| check_file(option, path, kind))?;
     }
     let (target, control) =
-        Target::find(&options.connection, options.database.as_deref(), &options.embedded, options.client)?;
+        servers::find(&options.connection, options.database.as_deref(), &options.embedded, options.client)?;
     if settings.level.is_some() {
         target.require_sessions()?;
     }
@@ -76,7 +77,7 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     }
     let tables = prepare_tables(options, settings, target)?;
     // Asked now: afterwards the server may be lost.
-    let server = options.json.as_ref().map(|_| target.describe()).transpose()?;
+    let server = options.json.as_ref().map(|_| target.describe(&say)).transpose()?;
     let started_at = now();
     let scale = u32::try_from(tables.scale).unwrap_or(u32::MAX);
     let workload = settings.sources.workload(scale, settings.spec.seed, &settings.defined)?;
