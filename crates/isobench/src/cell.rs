@@ -38,6 +38,8 @@ pub struct Bench<'a> {
     pub judging: Option<&'a Judging>,
     /// Watch the servers, one each; none if that isn't wanted.
     pub observers: &'a [Observer],
+    /// Shows what scripts ask for with `debug()`.
+    pub say: &'a (dyn Fn(&str) + Sync),
     /// Requests to stop.
     pub control: &'a Control,
     /// What is loaded on each server.
@@ -156,7 +158,7 @@ impl Bench<'_> {
             return Err(Failure::setup(refusal(cell, &effective)));
         }
         let mut own = OwnWork::new(job, transactions);
-        let messages = Messages::kept();
+        let messages = Messages::kept(self.say);
         let report = |event: Event| messages.take(&event, job);
         let warmup = self.warm_up(&mut fleet, job, &report, watch, &mut own)?;
         let books = if matches!(work.tables, Tables::Found) {

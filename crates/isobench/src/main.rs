@@ -8,6 +8,7 @@ mod output;
 mod books;
 mod cell;
 mod commands;
+mod comparison;
 mod destination;
 mod display;
 mod environment;

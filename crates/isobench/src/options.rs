@@ -12,6 +12,7 @@ mod probe;
 mod report;
 mod run;
 mod workloads;
+mod written;
 
 pub use audit::AuditOptions;
 pub use check::{CheckOptions, Conversion, Found};
@@ -23,6 +24,7 @@ pub use probe::ProbeOptions;
 pub use report::{ReportFormat, ReportOptions};
 pub use run::RunOptions;
 pub use workloads::WorkloadsOptions;
+pub use written::command;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 

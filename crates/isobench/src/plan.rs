@@ -137,6 +137,21 @@ pub struct CellPlan {
 }
 
 impl CellPlan {
+    /// Its name for people, by what varies between cells.
+    pub fn name(&self, plan: &Plan) -> String {
+        let backoff =
+            if plan.backoff.len() > 1 { format!(", backoff {}", self.backoff) } else { String::new() };
+        let rate = self.rate.map_or_else(String::new, |rate| format!(", {rate:.0} per s wanted"));
+        let again = if self.calibration { ", once more" } else { "" };
+        let strategy =
+            plan.works[self.work].strategy.as_ref().map_or_else(String::new, |name| format!(", {name}"));
+        let varied = plan
+            .varied(self)
+            .iter()
+            .fold(String::new(), |text, (name, value)| format!("{text}, {name} {value}"));
+        format!("{}{strategy}, {} clients{varied}{backoff}{rate}{again}", self.level, self.clients)
+    }
+
     /// A name for a file of this cell's in one round, without what differs by plan.
     pub fn file_name(&self, plan: &Plan, round: u32) -> String {
         let plain = |text: &str| text.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");

@@ -100,7 +100,7 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
         sessions::open(&job, &connector, &target.database, settings.level)?;
     let books =
         has_books(settings).then(|| Books::open(&connector, &target.database, &settings.sources, false));
-    let messages = Messages::aloud();
+    let messages = Messages::aloud(&say);
     let Measured { outcome, cpu_s, connecting, logged } =
         load(options, settings, &job, &mut fleet, control, &messages)?;
     let (left, _) = sessions::leave(fleet.into_sessions(connector.options()), target.database.product);
@@ -188,7 +188,7 @@ fn load(
     job: &Job,
     fleet: &mut Fleet,
     control: &Control,
-    messages: &Messages,
+    messages: &Messages<'_>,
 ) -> Outcome<Measured> {
     let report = |event: Event| {
         // With every error told where it is met, there is no need to tell again that it ended the transaction.
