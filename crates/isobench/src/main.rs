@@ -20,6 +20,7 @@ mod messages;
 mod observation;
 mod options;
 mod plan;
+mod plan_text;
 mod round;
 mod round_trips;
 mod servers;

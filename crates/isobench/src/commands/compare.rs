@@ -23,7 +23,8 @@ use crate::judgement::Judging;
 use crate::observation::observer;
 use crate::options::{CompareOptions, command};
 use crate::output::{self, say};
-use crate::plan::{self, Plan};
+use crate::plan::Plan;
+use crate::plan_text;
 use crate::servers::{self, names_server};
 use crate::target::Target;
 
@@ -54,7 +55,7 @@ pub struct Results {
 /// # Errors
 /// Nothing could be measured.
 pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
-    let file = options.plan_file.as_deref().map(|name| plan::read(name, options.size())).transpose()?;
+    let file = options.plan_file.as_deref().map(|name| plan_text::read(name, options.size())).transpose()?;
     let mut plan = Plan::resolve(&options.plan, file, &options.defaults, &options.tables.at_scale(1))?;
     let judging = judging(options, &plan)?;
     let files = Files::new(options, &now())?;

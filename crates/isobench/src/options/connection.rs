@@ -6,6 +6,8 @@ use clap::{ArgAction, Args};
 use isobench_pgserver::{MajorVersion, ServerOptions};
 use isobench_pgwire::Given;
 
+use crate::plan_text::setting;
+
 /// libpq's connection options. `-h` is the host, so help is `-?` or `--help`.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Connection options (without any, an embedded PostgreSQL is used)")]
@@ -77,18 +79,5 @@ impl EmbeddedOptions {
     /// True if any of them was given, which makes no sense with a server that is named.
     pub fn any(&self) -> bool {
         self.chooses() || !self.settings.is_empty()
-    }
-}
-
-/// A setting of the server.
-///
-/// # Errors
-/// In words, it has another form.
-pub fn setting(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.trim().is_empty() => {
-            Ok((name.trim().to_owned(), value.trim().to_owned()))
-        }
-        _ => Err("use NAME=VALUE".to_owned()),
     }
 }
