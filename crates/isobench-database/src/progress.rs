@@ -5,7 +5,7 @@ use std::time::Duration;
 use isobench_pgwire::ServerError;
 
 use crate::steps::Step;
-use crate::tables::Table;
+use crate::table::Table;
 
 /// Something that happened while tables are made.
 #[derive(Debug, Clone)]

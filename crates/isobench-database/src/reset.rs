@@ -28,10 +28,11 @@ use std::time::{Duration, Instant};
 
 use isobench_pgwire::{Connection, SqlState};
 
+use crate::database::Database;
 use crate::error::Error;
-use crate::init::{execute, run_actions, run_steps};
+use crate::execute::execute;
+use crate::init::{run_actions, run_steps};
 use crate::options::InitOptions;
-use crate::product::Database;
 use crate::progress::Progress;
 use crate::steps::Step;
 use crate::tables::{self, ForeignKeys};

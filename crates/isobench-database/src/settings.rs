@@ -5,21 +5,9 @@ use std::collections::BTreeMap;
 
 use isobench_pgwire::{Connection, cut};
 
+use crate::database::Database;
 use crate::error::Error;
-use crate::product::Database;
-
-/// Where a product's settings can be read.
-#[derive(Debug, Clone, Copy)]
-pub enum SettingsSource {
-    /// `pg_settings`, with the defaults to compare with.
-    PgSettings,
-    /// One command for each setting: name, command whose first value is its value. An unknown one is left out.
-    Commands(&'static [(&'static str, &'static str)]),
-    /// A query for names and values.
-    Query(&'static str),
-    /// Nowhere.
-    None,
-}
+use crate::facts::settings::SettingsSource;
 
 /// The settings found, and why there are none or not all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

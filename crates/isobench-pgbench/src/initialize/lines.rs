@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
-use isobench_database::tables::Table;
+use isobench_database::Table;
 use isobench_database::{Progress, Step, Timings};
 
 use crate::version::Version;
