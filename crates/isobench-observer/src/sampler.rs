@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::activity;
 use crate::locks::Locks;
 use crate::observed::{Observed, Sample};
-use crate::observer::Settings;
+use crate::options::ObserverOptions;
 use crate::pace::Pace;
 use crate::server::Server;
 use crate::session::{Refusal, Session};
@@ -61,15 +61,15 @@ impl Turn {
 
 impl Sampler {
     /// Looks at the sessions from now on, if they can be seen, without counting it.
-    pub fn look(&mut self, server: &Server, settings: &Settings) {
-        self.sessions = server.sees_sessions.then(|| Turn::new(settings.every, SELDOM, SESSIONS_SHARE));
+    pub fn look(&mut self, server: &Server, options: &ObserverOptions) {
+        self.sessions = server.sees_sessions.then(|| Turn::new(options.every, SELDOM, SESSIONS_SHARE));
     }
 
     /// Counts from now on.
-    pub fn begin(&mut self, server: &Server, settings: &Settings) {
-        *self = Sampler { locks_every: settings.locks_every, ..Sampler::default() };
-        self.look(server, settings);
-        let first = settings.locks_every / LOCKS_FIRST;
+    pub fn begin(&mut self, server: &Server, options: &ObserverOptions) {
+        *self = Sampler { locks_every: options.locks_every, ..Sampler::default() };
+        self.look(server, options);
+        let first = options.locks_every / LOCKS_FIRST;
         self.locks_turn = server.sees_locks.then(|| Turn::new(first, LOCKS_SELDOM, LOCKS_SHARE));
         self.began = Some(Instant::now());
     }

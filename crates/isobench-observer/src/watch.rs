@@ -14,7 +14,7 @@ use crate::compare::ServerCounts;
 use crate::counters::{Reading, Unreadable};
 use crate::leaving;
 use crate::observed::{Observed, Sample, ServerProcesses};
-use crate::observer::{Connect, Settings};
+use crate::options::{Connect, ObserverOptions};
 use crate::processes::{LocalServer, Processes};
 use crate::sampler::Sampler;
 use crate::server::{Server, Sight};
@@ -41,7 +41,7 @@ pub struct Watcher {
     connect: Connect,
     database: Database,
     local: Option<LocalServer>,
-    settings: Settings,
+    options: ObserverOptions,
     latest: Arc<Mutex<Option<Sample>>>,
     session: Session,
     server: Server,
@@ -77,14 +77,14 @@ impl Watcher {
         connect: Connect,
         database: Database,
         local: Option<LocalServer>,
-        settings: Settings,
+        options: ObserverOptions,
         latest: Arc<Mutex<Option<Sample>>>,
     ) -> Self {
         Watcher {
             connect,
             database,
             local,
-            settings,
+            options,
             latest,
             session: Session::none(""),
             server: Server::default(),
@@ -144,7 +144,7 @@ impl Watcher {
         self.session = match (self.connect)() {
             Ok(connection) => Session::new(
                 connection,
-                &Server::session_settings(&self.database, &self.settings.application_name),
+                &Server::session_settings(&self.database, &self.options.application_name),
             ),
             Err(error) => {
                 let text = error.to_string();
@@ -192,7 +192,7 @@ impl Watcher {
         self.part.own_before = (self.session.committed, self.session.rolled_back);
         self.part.since = Some(Instant::now());
         self.part.before = self.read();
-        self.part.sampler.look(&self.server, &self.settings);
+        self.part.sampler.look(&self.server, &self.options);
     }
 
     /// Makes the server count our own transactions so far, the one that does it included.
@@ -211,7 +211,7 @@ impl Watcher {
             self.part = Part { open: true, ..Part::default() };
         }
         self.part.begin = self.read();
-        self.part.sampler.begin(&self.server, &self.settings);
+        self.part.sampler.begin(&self.server, &self.options);
         self.part.cpu = self.processes.and_then(Processes::cpu);
     }
 
