@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use crate::database::Database;
 use crate::facts::dialect::{Dialect, Empty, Load, PrimaryKey};
 use crate::options::{InitOptions, PartitionMethod};
-use crate::steps::Step;
+use crate::steps::InitStep;
 use crate::table::{ACCOUNTS, TELLERS, Table};
 
 /// From this scale on, account numbers are `bigint`, for they would not fit into `int`.
@@ -122,15 +122,15 @@ pub(crate) fn insert_in_batches(table: Table) -> String {
 }
 
 /// What a step does on this server.
-pub fn actions(db: &Database, opts: &InitOptions, step: Step) -> Vec<Action> {
+pub fn actions(db: &Database, opts: &InitOptions, step: InitStep) -> Vec<Action> {
     match step {
-        Step::DropTables => vec![drop_tables(db)],
-        Step::CreateTables => create_tables(db, opts),
-        Step::ClientGenerate => client_generate(db, opts),
-        Step::ServerGenerate => server_generate(db, opts),
-        Step::Vacuum => vacuum(db),
-        Step::PrimaryKeys => primary_keys(db, opts),
-        Step::ForeignKeys => foreign_keys(db),
+        InitStep::DropTables => vec![drop_tables(db)],
+        InitStep::CreateTables => create_tables(db, opts),
+        InitStep::ClientGenerate => client_generate(db, opts),
+        InitStep::ServerGenerate => server_generate(db, opts),
+        InitStep::Vacuum => vacuum(db),
+        InitStep::PrimaryKeys => primary_keys(db, opts),
+        InitStep::ForeignKeys => foreign_keys(db),
     }
 }
 
@@ -438,7 +438,7 @@ mod tests {
         let db = Database::from_version_text("PostgreSQL 15.18 on x");
         let text = |scale| {
             let opts = InitOptions { scale, ..InitOptions::default() };
-            actions(&db, &opts, Step::CreateTables).iter().map(ToString::to_string).collect::<String>()
+            actions(&db, &opts, InitStep::CreateTables).iter().map(ToString::to_string).collect::<String>()
         };
         assert!(!text(19_999).contains("bigint"));
         assert!(text(20_000).contains("aid bigint not null"));

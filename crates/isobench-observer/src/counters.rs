@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use isobench_pgwire::Rows;
 
-use crate::session::{Refusal, Session};
+use crate::session::{ObserverSession, Refusal};
 use crate::views::{Column, View};
 
 /// A counter of the server.
@@ -47,7 +47,7 @@ impl Counters {
     }
 
     /// Reads all. A view that can't be read is told to `note`; if that won't change, it isn't read again.
-    pub fn read(&mut self, session: &mut Session, note: &mut dyn FnMut(Unreadable)) -> Reading {
+    pub fn read(&mut self, session: &mut ObserverSession, note: &mut dyn FnMut(Unreadable)) -> Reading {
         let mut reading = Reading::new();
         for (index, place) in self.views.iter_mut().enumerate() {
             let Some(view) = *place else { continue };

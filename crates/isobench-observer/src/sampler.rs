@@ -10,7 +10,7 @@ use crate::observed::{Observed, Sample};
 use crate::options::ObserverOptions;
 use crate::pace::Pace;
 use crate::server::Server;
-use crate::session::{Refusal, Session};
+use crate::session::{ObserverSession, Refusal};
 
 /// Sessions may be sampled this seldom if they must.
 const SELDOM: Duration = Duration::from_secs(1);
@@ -85,7 +85,12 @@ impl Sampler {
     }
 
     /// Looks at the sessions but for `others`, and at the locks if it is their turn. Returns what the sessions do.
-    pub fn sample(&mut self, session: &mut Session, server: &mut Server, others: &[u32]) -> Option<Sample> {
+    pub fn sample(
+        &mut self,
+        session: &mut ObserverSession,
+        server: &mut Server,
+        others: &[u32],
+    ) -> Option<Sample> {
         let began = Instant::now();
         let looked = activity::look(session, others);
         let took = began.elapsed();
@@ -115,7 +120,7 @@ impl Sampler {
         sample
     }
 
-    fn sample_locks(&mut self, session: &mut Session, server: &mut Server) {
+    fn sample_locks(&mut self, session: &mut ObserverSession, server: &mut Server) {
         let now = Instant::now();
         let (Some(begin), Some(turn)) = (self.began, &mut self.locks_turn) else { return };
         if now < turn.due {

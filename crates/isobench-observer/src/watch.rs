@@ -18,7 +18,7 @@ use crate::options::{Connect, ObserverOptions};
 use crate::processes::{LocalServer, Processes};
 use crate::sampler::Sampler;
 use crate::server::{Server, Sight};
-use crate::session::Session;
+use crate::session::ObserverSession;
 
 /// What the handle asks for, and where the answer goes.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub struct Watcher {
     local: Option<LocalServer>,
     options: ObserverOptions,
     latest: Arc<Mutex<Option<Sample>>>,
-    session: Session,
+    session: ObserverSession,
     server: Server,
     processes: Option<Processes>,
     /// Notes that stay true.
@@ -86,7 +86,7 @@ impl Watcher {
             local,
             options,
             latest,
-            session: Session::none(""),
+            session: ObserverSession::none(""),
             server: Server::default(),
             processes: None,
             standing: Vec::new(),
@@ -138,17 +138,17 @@ impl Watcher {
         self.server = Server::default();
         self.processes = None;
         if let Some(why) = Server::unknown(&self.database) {
-            self.session = Session::none(why);
+            self.session = ObserverSession::none(why);
             return;
         }
         self.session = match (self.connect)() {
-            Ok(connection) => Session::new(
+            Ok(connection) => ObserverSession::new(
                 connection,
                 &Server::session_settings(&self.database, &self.options.application_name),
             ),
             Err(error) => {
                 let text = error.to_string();
-                Session::none(text.split_whitespace().collect::<Vec<_>>().join(" "))
+                ObserverSession::none(text.split_whitespace().collect::<Vec<_>>().join(" "))
             }
         };
         if !self.session.is_open() {

@@ -15,7 +15,7 @@ use crate::endpoint::Endpoint;
 use crate::established::Established;
 use crate::frame::FrameBuffer;
 use crate::socket::{Deadline, Socket};
-use crate::startup::{Session, Startup, StartupError, StartupProgress};
+use crate::startup::{ReadySession, Startup, StartupError, StartupProgress};
 use crate::tls::Protection;
 use crate::{ConnectOptions, Error, SqlState};
 
@@ -184,7 +184,7 @@ fn start(
     host: &Host,
     protection: Protection,
     deadline: &Deadline,
-) -> Result<(Session, Vec<u8>), Failure> {
+) -> Result<(ReadySession, Vec<u8>), Failure> {
     let mut out = Vec::new();
     let mut startup = Startup::for_host(options, host, &mut out).over(protection);
     let mut frames = FrameBuffer::with_limit(STARTUP_LIMIT);

@@ -10,7 +10,7 @@ pub use self::answer::{Completed, Rows};
 use crate::backend::{self, Message};
 use crate::patience::Patience;
 use crate::socket::{Deadline, Socket};
-use crate::startup::{Notices, Session};
+use crate::startup::{Notices, ReadySession};
 use crate::{CancelToken, Error, Established, FrameBuffer, Host, ServerError, TransactionStatus, frontend};
 
 /// The most bytes that are kept of the answer to one query, and the largest message. Administrative queries have answers of
@@ -307,7 +307,7 @@ impl Connection {
                     return Ok(Some(Next::Ready));
                 }
                 Ok(Message::ParameterStatus { name, value }) => {
-                    Session::set_parameter(&mut self.parameters, &name, &value);
+                    ReadySession::set_parameter(&mut self.parameters, &name, &value);
                 }
                 Ok(Message::NoticeResponse(notice)) => self.notices.add(notice, frame.body.len()),
                 Ok(message) => match answer.take(frame, &message) {

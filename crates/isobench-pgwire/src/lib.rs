@@ -60,6 +60,6 @@ pub use protocol_error::ProtocolError;
 pub use server_error::ServerError;
 pub use socket::Socket;
 pub use sqlstate::SqlState;
-pub use startup::{Session, Startup, StartupError, StartupProgress};
+pub use startup::{ReadySession, Startup, StartupError, StartupProgress};
 pub use tls::{Protection, TlsStream};
 pub use visible::{cut, visible};

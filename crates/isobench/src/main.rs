@@ -5,7 +5,6 @@
 #[macro_use]
 mod output;
 
-mod books;
 mod cell;
 mod commands;
 mod comparison;
@@ -15,6 +14,7 @@ mod environment;
 mod evidence;
 mod failure;
 mod interrupt;
+mod invariants;
 mod judgement;
 mod messages;
 mod observation;

@@ -5,7 +5,7 @@
 use isobench_observer as observer;
 use isobench_observer::{Observed, Observer, ObserverOptions, OwnCounts};
 use isobench_report as report;
-use isobench_runner::{Job, Outcome as Run, Protocol, RETRIED_INSIDE, Restart, commit_points};
+use isobench_runner::{Job, Protocol, RETRIED_INSIDE, Restart, RunOutcome, commit_points};
 use isobench_script::{CommandKind, Script, Statement};
 
 use crate::target::Target;
@@ -74,7 +74,7 @@ impl OwnWork {
     }
 
     /// The clients worked.
-    pub fn clients(&mut self, run: &Run) {
+    pub fn clients(&mut self, run: &RunOutcome) {
         let ledger = run.ledger();
         let attempts = ledger.attempts;
         // What a script's own SQL swallowed was committed, with its work undone.
