@@ -1,4 +1,4 @@
-//! The course of a comparison: rounds of shuffled cells, until all are measured, the ratios are known well enough, or the time
+//! A comparison: rounds of shuffled cells, until all are measured, the ratios are known well enough, or the time
 //! is up.
 //!
 //! Not here: how a cell is measured (`cell.rs`), the search for the highest rates (`comparison/sweep.rs`), and what is shown
