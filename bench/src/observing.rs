@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use isobench_database::{Database, InitOptions, detect, init};
-use isobench_observer::{LocalServer, Observer, Processes, Settings};
+use isobench_observer::{LocalServer, Observer, ObserverOptions, Processes};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_runner::{
@@ -156,7 +156,7 @@ pub fn heading() -> String {
 
 /// The process of the observer's session.
 fn own_process(options: &ConnectOptions) -> Result<Process, Failure> {
-    let name = Settings::default().application_name;
+    let name = ObserverOptions::default().application_name;
     let query = format!("select pid from pg_stat_activity where application_name = '{name}'");
     let pid = Connection::open(options)?.value(&query)?.ok_or("the observer has no session")?;
     Ok(Process::new(pid.parse()?)?)
@@ -181,7 +181,8 @@ fn server_options(plan: &ObservingPlan) -> ServerOptions {
 
 fn observer(plan: &ObservingPlan, options: &ConnectOptions, database: &Database) -> Observer {
     let options = options.clone();
-    let settings = Settings { every: plan.every, locks_every: plan.every * 10, ..Settings::default() };
+    let settings =
+        ObserverOptions { every: plan.every, locks_every: plan.every * 10, ..ObserverOptions::default() };
     let connect = Box::new(move || Ok(Connection::open(&options)?));
     Observer::start(connect, database, None, &settings)
 }

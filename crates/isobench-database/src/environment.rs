@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use isobench_pgwire::{Connection, Rows, cut};
 
-use crate::product::Database;
-use crate::settings::{NEVER, SettingsSource};
+use crate::database::Database;
+use crate::facts::settings::SettingsSource;
+use crate::settings::NEVER;
 
 /// The server, as far as it doesn't change while it is measured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

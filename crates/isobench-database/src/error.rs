@@ -2,7 +2,7 @@
 
 use isobench_pgwire::{ServerError, SqlState};
 
-use crate::tables::Table;
+use crate::table::Table;
 
 /// A failure of administrative work on the server.
 #[derive(Debug, thiserror::Error)]

@@ -6,8 +6,8 @@
 
 use isobench_pgwire::Connection;
 
+use crate::database::Database;
 use crate::error::Error;
-use crate::product::Database;
 use crate::schema::Names;
 
 /// What one transaction of a script writes into the TPC-B-like tables.

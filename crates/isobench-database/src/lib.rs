@@ -2,7 +2,7 @@
 //!
 //! Everything here is administrative work over one blocking connection, before or after what is measured; nothing
 //! knows about clients, retries of measured transactions, or time. What differs between products stands as
-//! data in `products/`.
+//! data in `products/`, in the terms of `facts/`, which know neither product nor server.
 //!
 //! ```
 //! use isobench_database::Database;
@@ -17,49 +17,54 @@
 //! );
 //! ```
 
-pub mod abilities;
-pub mod conflict;
-pub mod dialect;
-pub mod environment;
+mod abilities;
+mod conflict;
+mod copy_target;
+mod database;
+mod environment;
 mod error;
+mod execute;
+pub mod facts;
+mod fill;
 mod init;
-pub mod invariants;
-pub mod level;
-mod load;
-pub mod namespace;
-pub mod object;
+mod invariants;
+mod level;
+mod namespace;
+mod object;
 mod options;
 mod pooling;
 pub mod product;
 pub mod products;
 mod progress;
-pub mod promises;
+mod promises;
 mod reset;
 mod schema;
-pub mod settings;
+mod settings;
 mod standby;
 mod steps;
+mod table;
 pub mod tables;
-mod target;
-pub mod waiting;
 
-pub use abilities::{Abilities, Ability};
 pub use conflict::Conflict;
+pub use database::{Database, detect};
 pub use environment::{Environment, RelationSize, environment, relation_sizes};
 pub use error::Error;
-pub use init::{execute, init, query, scale_of};
+pub use execute::{execute, query};
+pub use facts::abilities::{Abilities, Ability};
+pub use facts::level::EffectiveLevelQuery;
+pub use facts::promises::Promises;
+pub use facts::waiting::WaitView;
+pub use init::{init, scale_of};
 pub use invariants::{Baseline, Checked, Expectation, Writes, baseline, check};
-pub use level::EffectiveLevelQuery;
 pub use namespace::{Connector, Namespace};
 pub use object::Relations;
 pub use options::{Habits, InitOptions, PartitionMethod};
 pub use pooling::{Pooling, pooling, require_sessions};
-pub use product::{Database, Product, detect};
+pub use product::Product;
 pub use progress::{Progress, Timings};
-pub use promises::Promises;
 pub use reset::{ResetNote, can_put_back, put_back, reset, tidy};
 pub use schema::Names;
-pub use settings::{Settings, settings};
+pub use settings::{ServerSettings, settings};
 pub use standby::is_standby;
-pub use steps::{Step, Steps, StepsError};
-pub use waiting::WaitView;
+pub use steps::{InitStep, Steps, StepsError};
+pub use table::Table;

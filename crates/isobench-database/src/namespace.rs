@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use isobench_pgwire::{ConnectOptions, Connection, Patience, ServerError, SqlState};
 
+use crate::database::Database;
 use crate::error::Error;
+use crate::facts::home::Home;
 use crate::pooling::require_sessions;
-use crate::product::Database;
 
 /// The name of schema or database.
 const NAME: &str = "isobench";
@@ -23,41 +24,7 @@ const LOCK_KEY: i64 = i64::from_be_bytes(*b"isobench");
 /// How long removing may take: sessions of an interrupted run may hold locks a little longer.
 const REMOVAL_LIMIT: Duration = Duration::from_secs(30);
 
-/// Where isobench works on somebody else's server, as facts of a product.
-#[derive(Debug, Clone, Copy)]
-pub struct Home {
-    /// The first version in which a schema can be made and marked; older ones get a database. (0, 0): any version,
-    /// even an unknown one.
-    pub schema_since: (u32, u32),
-    /// The query for the comment on schema `isobench`: no row if there is no such schema, an empty text if there is no
-    /// comment.
-    pub marked: &'static str,
-    /// What a session sends to work in the schema. Not a start-up parameter: poolers and proxies refuse those, or ignore them.
-    pub enter: &'static str,
-    /// The query for the schema in which a session would make a table.
-    pub current: &'static str,
-    /// Whether DROP can be tried in a transaction, and tells in notices what it takes along.
-    pub tells_cascade: bool,
-    /// Whether `pg_try_advisory_lock` works.
-    pub advisory_lock: bool,
-}
-
 impl Home {
-    /// PostgreSQL's ways.
-    pub const SCHEMA: Home = Home {
-        schema_since: (0, 0),
-        marked: "SELECT coalesce(pg_catalog.obj_description(oid, 'pg_namespace'), '') \
-                 FROM pg_catalog.pg_namespace WHERE nspname = 'isobench'",
-        enter: "SET search_path = isobench",
-        current: "SELECT current_schema()",
-        tells_cascade: true,
-        advisory_lock: true,
-    };
-
-    /// A database in every version.
-    pub const DATABASE: Home =
-        Home { schema_since: (u32::MAX, 0), tells_cascade: false, advisory_lock: false, ..Home::SCHEMA };
-
     fn kind(&self, db: &Database) -> Kind {
         let (major, minor) = self.schema_since;
         if (major, minor) == (0, 0) || db.at_least(major, minor) { Kind::Schema } else { Kind::Database }

@@ -1,6 +1,6 @@
 //! What the tables shall look like: pgbench's initialisation options as values.
 
-use crate::steps::{Step, Steps};
+use crate::steps::{InitStep, Steps};
 
 /// How the TPC-B-like tables are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,14 +78,21 @@ impl InitOptions {
     /// The steps that make the same tables from nothing, vacuumed and with their keys, whatever `steps` leaves out.
     pub(crate) fn complete_steps(&self) -> Steps {
         let wanted = self.effective_steps();
-        let generate = if wanted.contains(Step::ServerGenerate) && !wanted.contains(Step::ClientGenerate) {
-            Step::ServerGenerate
-        } else {
-            Step::ClientGenerate
-        };
-        let mut steps = vec![Step::DropTables, Step::CreateTables, generate, Step::Vacuum, Step::PrimaryKeys];
-        if wanted.contains(Step::ForeignKeys) {
-            steps.push(Step::ForeignKeys);
+        let generate =
+            if wanted.contains(InitStep::ServerGenerate) && !wanted.contains(InitStep::ClientGenerate) {
+                InitStep::ServerGenerate
+            } else {
+                InitStep::ClientGenerate
+            };
+        let mut steps = vec![
+            InitStep::DropTables,
+            InitStep::CreateTables,
+            generate,
+            InitStep::Vacuum,
+            InitStep::PrimaryKeys,
+        ];
+        if wanted.contains(InitStep::ForeignKeys) {
+            steps.push(InitStep::ForeignKeys);
         }
         steps.into()
     }

@@ -1,22 +1,19 @@
-//! A server product as one row of facts, and how the product of a server is recognised.
+//! A server product as one row of facts.
 //!
-//! Adding a product is adding a file to `products/`. What a fact means stands at its type; what is done with it
+//! Adding a product is adding a file to `products/`. What a fact means stands at its type (`facts/`); what is done with it
 //! stands with the doer (`level`, `conflict`, `init`, `reset`, `namespace`, `settings`).
 
 use isobench_isolation::Level;
-use isobench_pgwire::{Connection, SqlState, cut};
 
-use crate::abilities::Abilities;
-use crate::conflict::ConflictRule;
-use crate::dialect::Dialect;
-use crate::error::Error;
-use crate::level::{EffectiveLevelQuery, SetLevel};
-use crate::namespace::Home;
-use crate::object::ObjectMark;
-use crate::products::{PRODUCTS, UNKNOWN};
-use crate::promises::Promises;
-use crate::settings::SettingsSource;
-use crate::waiting::WaitView;
+use crate::facts::abilities::Abilities;
+use crate::facts::conflict::ConflictRule;
+use crate::facts::dialect::Dialect;
+use crate::facts::home::Home;
+use crate::facts::level::{EffectiveLevelQuery, SetLevel};
+use crate::facts::object::ObjectMark;
+use crate::facts::promises::Promises;
+use crate::facts::settings::SettingsSource;
+use crate::facts::waiting::WaitView;
 
 /// What isobench knows about a server product: plain facts, no behaviour.
 #[derive(Debug)]
@@ -64,119 +61,4 @@ pub struct Recognition {
     pub lacks: &'static [&'static str],
     /// The text before the version number.
     pub version_after: &'static str,
-}
-
-/// A server's product and version.
-#[derive(Debug, Clone)]
-pub struct Database {
-    /// The row of the product.
-    pub product: &'static Product,
-    /// The whole answer to `SELECT version()`; empty if the server doesn't answer that.
-    pub version_text: String,
-    /// The version alone, for example `18.3`, `v20.1.5`, `2.25.0.0-b489`; empty if not to be found.
-    pub version: String,
-    /// The schema in which our own tables lie, as [`Database::place`] writes it before their names; `None` where the search path
-    /// decides.
-    pub schema: Option<String>,
-}
-
-impl Database {
-    /// Understands the answer to `SELECT version()`.
-    ///
-    /// `server_version` is not asked: `CockroachDB` calls itself 9.5.0 or 13.0.0 there, `H2` 8.2.23.
-    pub fn from_version_text(text: &str) -> Self {
-        let product = PRODUCTS
-            .iter()
-            .copied()
-            .find(|product| {
-                text.contains(product.recognition.contains)
-                    && !product.recognition.lacks.iter().any(|mark| text.contains(mark))
-            })
-            .unwrap_or(&UNKNOWN);
-        let after = text.split_once(product.recognition.version_after).map_or("", |(_, after)| after);
-        let version = after
-            .split([' ', ',', '(', '\n'])
-            .find(|word| word.strip_prefix('v').unwrap_or(word).starts_with(|c: char| c.is_ascii_digit()))
-            .unwrap_or("");
-        Database {
-            product,
-            version_text: cut(text).into_owned(),
-            version: cut(version).into_owned(),
-            schema: None,
-        }
-    }
-
-    /// True if the version is `major.minor` or later; false if the version is unknown.
-    pub fn at_least(&self, major: u32, minor: u32) -> bool {
-        let mut numbers = self
-            .version
-            .trim_start_matches('v')
-            .split(|c: char| !c.is_ascii_digit())
-            .map(|number| number.parse::<u32>().unwrap_or(0));
-        let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-        !self.version.is_empty() && version >= (major, minor)
-    }
-}
-
-/// Asks the server what it is. A product that isn't in the table works with the generic row.
-///
-/// # Errors
-/// The connection is lost. A server that can't answer is an unknown product.
-pub fn detect(conn: &mut Connection) -> Result<Database, Error> {
-    /// The question whose answer tells products apart.
-    const QUESTION: &str = "SELECT version()";
-    match conn.value(QUESTION) {
-        Ok(text) => {
-            let mut database = Database::from_version_text(&text.unwrap_or_default());
-            if database.version.is_empty() {
-                database.version = cut(conn.parameter("server_version").unwrap_or("")).into_owned();
-            }
-            Ok(database)
-        }
-        Err(isobench_pgwire::Error::Server(_)) => Ok(Database::from_version_text("")),
-        Err(error) => Err(Error::of(error, QUESTION)),
-    }
-}
-
-/// True if the error says that a table doesn't exist, in any product's code (H2 has its own).
-pub(crate) fn is_undefined_table(code: SqlState) -> bool {
-    code == SqlState::UNDEFINED_TABLE || matches!(code.as_str(), "42S02" | "42S04")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn products_are_told_from_version_texts() {
-        #[rustfmt::skip]
-        let table = [
-            ("PostgreSQL 15.18 (Debian 15.18-0+deb12u1) on x86_64-pc-linux-gnu, compiled by gcc", "PostgreSQL", "15.18"),
-            ("PostgreSQL 18beta1 on x86_64-pc-linux-gnu", "PostgreSQL", "18beta1"),
-            ("CockroachDB OSS v20.1.5 (x86_64-linux-gnu, built …)", "CockroachDB", "v20.1.5"),
-            ("CockroachDB CCL v23.2.1 (x86_64-pc-linux-gnu, built 2024/01/18 05:03:31, go1.21.5)", "CockroachDB", "v23.2.1"),
-            ("PostgreSQL 11.2-YB-2.13.0.0-b0 on x86_64-pc-linux-gnu, compiled by clang", "YugabyteDB", "2.13.0.0-b0"),
-            ("PostgreSQL 15.12-YB-2.25.1.0-b381 on aarch64-unknown-linux-gnu", "YugabyteDB", "2.25.1.0-b381"),
-            ("PostgreSQL 8.2.23 server protocol using H2 2.4.240 (2025-09-22)", "H2", "2.4.240"),
-            ("PostgreSQL 8.0.2 on i686-pc-linux-gnu, compiled by GCC gcc, Redshift 1.0.12103", "unknown", "8.0.2"),
-            ("PostgreSQL 9.5-RisingWave-2.0.0 (abc)", "unknown", "9.5-RisingWave-2.0.0"),
-            ("CrateDB 5.8.1 (built 1234)", "unknown", ""),
-            ("", "unknown", ""),
-        ];
-        for (text, product, version) in table {
-            let found = Database::from_version_text(text);
-            assert_eq!((found.product.name, found.version.as_str()), (product, version), "{text}");
-        }
-    }
-
-    #[test]
-    fn versions_are_compared_as_numbers() {
-        let at = |text: &str, major, minor| Database::from_version_text(text).at_least(major, minor);
-        assert!(at("PostgreSQL 14.0 on x", 14, 0));
-        assert!(at("PostgreSQL 18beta1 on x", 14, 0));
-        assert!(!at("PostgreSQL 9.6.24 on x", 14, 0));
-        assert!(at("CockroachDB CCL v23.2.1 (x)", 21, 2));
-        assert!(!at("CockroachDB OSS v20.1.5 (x)", 21, 2));
-        assert!(!at("", 0, 0));
-    }
 }

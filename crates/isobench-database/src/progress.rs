@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use isobench_pgwire::ServerError;
 
-use crate::steps::Step;
-use crate::tables::Table;
+use crate::steps::InitStep;
+use crate::table::Table;
 
 /// Something that happened while tables are made.
 #[derive(Debug, Clone)]
 pub enum Progress {
     /// A step starts.
-    Step(Step),
+    Step(InitStep),
     /// The partitions of the accounts are made now: this many.
     Partitions(u32),
     /// Rows were sent; told every 100 rows of a table.
@@ -35,7 +35,7 @@ pub enum Progress {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Timings {
     /// The steps in the order they ran.
-    pub steps: Vec<(Step, Duration)>,
+    pub steps: Vec<(InitStep, Duration)>,
     /// From the start of the first to the end of the last.
     pub total: Duration,
 }

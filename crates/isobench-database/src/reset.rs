@@ -28,12 +28,13 @@ use std::time::{Duration, Instant};
 
 use isobench_pgwire::{Connection, SqlState};
 
+use crate::database::Database;
 use crate::error::Error;
-use crate::init::{execute, run_actions, run_steps};
+use crate::execute::execute;
+use crate::init::{run_actions, run_steps};
 use crate::options::InitOptions;
-use crate::product::Database;
 use crate::progress::Progress;
-use crate::steps::Step;
+use crate::steps::InitStep;
 use crate::tables::{self, ForeignKeys};
 
 /// What a reset took, and what the reader of a result should know about it.
@@ -81,7 +82,7 @@ pub fn put_back(
 ) -> Result<ResetNote, Error> {
     let started = Instant::now();
     let mut notes = Vec::new();
-    let has = |options: &InitOptions| options.effective_steps().contains(Step::ForeignKeys);
+    let has = |options: &InitOptions| options.effective_steps().contains(InitStep::ForeignKeys);
     let keys = match (has(made), has(wanted)) {
         (true, false) => ForeignKeys::Drop,
         (false, true) => ForeignKeys::Add,

@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::product::Database;
-use crate::tables::Table;
+use crate::database::Database;
+use crate::table::Table;
 
 /// pgbench's tables.
 const PGBENCH: [Table; 4] = [Table::Accounts, Table::Branches, Table::History, Table::Tellers];

@@ -5,25 +5,13 @@ use std::collections::BTreeMap;
 
 use isobench_pgwire::{Connection, cut};
 
+use crate::database::Database;
 use crate::error::Error;
-use crate::product::Database;
-
-/// Where a product's settings can be read.
-#[derive(Debug, Clone, Copy)]
-pub enum SettingsSource {
-    /// `pg_settings`, with the defaults to compare with.
-    PgSettings,
-    /// One command for each setting: name, command whose first value is its value. An unknown one is left out.
-    Commands(&'static [(&'static str, &'static str)]),
-    /// A query for names and values.
-    Query(&'static str),
-    /// Nowhere.
-    None,
-}
+use crate::facts::settings::SettingsSource;
 
 /// The settings found, and why there are none or not all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct ServerSettings {
     /// Name → value with its unit, as `SHOW` prints it.
     pub values: BTreeMap<String, String>,
     /// A sentence for people, if something is missing.
@@ -50,17 +38,17 @@ pub(crate) const NEVER: &str = "'%\\_file', '%\\_directory', '%\\_directories', 
 ///
 /// # Errors
 /// The connection is lost. What the server refuses becomes the note.
-pub fn settings(conn: &mut Connection, db: &Database) -> Result<Settings, Error> {
+pub fn settings(conn: &mut Connection, db: &Database) -> Result<ServerSettings, Error> {
     match db.product.settings {
         SettingsSource::PgSettings => from_query(conn, &pg_settings_query()),
         SettingsSource::Query(query) => from_query(conn, query),
         SettingsSource::Commands(commands) => from_commands(conn, commands),
-        SettingsSource::None => Ok(Settings {
+        SettingsSource::None => Ok(ServerSettings {
             note: Some(format!(
                 "isobench doesn't know how to read the settings of this product ({})",
                 db.product.name
             )),
-            ..Settings::default()
+            ..ServerSettings::default()
         }),
     }
 }
@@ -73,14 +61,14 @@ fn pg_settings_query() -> String {
     )
 }
 
-fn from_query(conn: &mut Connection, query: &str) -> Result<Settings, Error> {
+fn from_query(conn: &mut Connection, query: &str) -> Result<ServerSettings, Error> {
     let rows = match conn.query(query) {
         Ok(rows) => rows.rows,
         Err(error) if error.is_connection_lost() => return Err(Error::of(error, query)),
         Err(error) => {
-            return Ok(Settings {
+            return Ok(ServerSettings {
                 note: Some(format!("the settings can't be read: {error}")),
-                ..Settings::default()
+                ..ServerSettings::default()
             });
         }
     };
@@ -88,11 +76,11 @@ fn from_query(conn: &mut Connection, query: &str) -> Result<Settings, Error> {
         let mut cells = row.into_iter();
         Some((cells.next()??, cut(&cells.next().flatten().unwrap_or_default()).into_owned()))
     };
-    Ok(Settings { values: rows.into_iter().filter_map(pair).collect(), note: None })
+    Ok(ServerSettings { values: rows.into_iter().filter_map(pair).collect(), note: None })
 }
 
-fn from_commands(conn: &mut Connection, commands: &[(&str, &str)]) -> Result<Settings, Error> {
-    let mut settings = Settings::default();
+fn from_commands(conn: &mut Connection, commands: &[(&str, &str)]) -> Result<ServerSettings, Error> {
+    let mut settings = ServerSettings::default();
     for (name, command) in commands {
         match conn.value(command) {
             Ok(value) => {

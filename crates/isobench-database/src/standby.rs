@@ -2,8 +2,8 @@
 
 use isobench_pgwire::Connection;
 
+use crate::database::Database;
 use crate::error::Error;
-use crate::product::Database;
 use crate::products::POSTGRESQL;
 
 /// True if the server only follows a primary (PostgreSQL manual, "Hot Standby"). Since version 14 it says so at start-up, before

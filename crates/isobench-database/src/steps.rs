@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// One step of an initialisation (pgbench: `-I`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum InitStep {
     /// `d`: drops the tables.
     DropTables,
     /// `t`: creates the tables.
@@ -23,17 +23,17 @@ pub enum Step {
 }
 
 /// The steps and their letters, in pgbench's order.
-const STEPS: [(Step, char); 7] = [
-    (Step::DropTables, 'd'),
-    (Step::CreateTables, 't'),
-    (Step::ClientGenerate, 'g'),
-    (Step::ServerGenerate, 'G'),
-    (Step::Vacuum, 'v'),
-    (Step::PrimaryKeys, 'p'),
-    (Step::ForeignKeys, 'f'),
+const STEPS: [(InitStep, char); 7] = [
+    (InitStep::DropTables, 'd'),
+    (InitStep::CreateTables, 't'),
+    (InitStep::ClientGenerate, 'g'),
+    (InitStep::ServerGenerate, 'G'),
+    (InitStep::Vacuum, 'v'),
+    (InitStep::PrimaryKeys, 'p'),
+    (InitStep::ForeignKeys, 'f'),
 ];
 
-impl Step {
+impl InitStep {
     /// The letter in `-I`.
     pub fn letter(self) -> char {
         STEPS.iter().find(|row| row.0 == self).unwrap_or(&STEPS[0]).1
@@ -42,38 +42,38 @@ impl Step {
 
 /// The steps of an initialisation, in order; steps may repeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Steps(Vec<Step>);
+pub struct Steps(Vec<InitStep>);
 
 impl Steps {
     /// The steps in order.
-    pub fn iter(&self) -> impl Iterator<Item = Step> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = InitStep> + '_ {
         self.0.iter().copied()
     }
 
     /// True if the step is among them.
-    pub fn contains(&self, step: Step) -> bool {
+    pub fn contains(&self, step: InitStep) -> bool {
         self.0.contains(&step)
     }
 
     /// The steps without `v` (pgbench: `-n` together with `-i`).
     #[must_use]
     pub fn without_vacuum(mut self) -> Self {
-        self.0.retain(|step| *step != Step::Vacuum);
+        self.0.retain(|step| *step != InitStep::Vacuum);
         self
     }
 
     /// The steps with `f` at the end unless it is there (pgbench: `--foreign-keys`).
     #[must_use]
     pub fn with_foreign_keys(mut self) -> Self {
-        if !self.contains(Step::ForeignKeys) {
-            self.0.push(Step::ForeignKeys);
+        if !self.contains(InitStep::ForeignKeys) {
+            self.0.push(InitStep::ForeignKeys);
         }
         self
     }
 }
 
-impl From<Vec<Step>> for Steps {
-    fn from(steps: Vec<Step>) -> Self {
+impl From<Vec<InitStep>> for Steps {
+    fn from(steps: Vec<InitStep>) -> Self {
         Steps(steps)
     }
 }
@@ -81,14 +81,14 @@ impl From<Vec<Step>> for Steps {
 impl Default for Steps {
     /// pgbench's default, `dtgvp`.
     fn default() -> Self {
-        use Step::{ClientGenerate, CreateTables, DropTables, PrimaryKeys, Vacuum};
+        use InitStep::{ClientGenerate, CreateTables, DropTables, PrimaryKeys, Vacuum};
         Steps(vec![DropTables, CreateTables, ClientGenerate, Vacuum, PrimaryKeys])
     }
 }
 
 impl fmt::Display for Steps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.iter().map(Step::letter).collect::<String>())
+        f.pad(&self.iter().map(InitStep::letter).collect::<String>())
     }
 }
 

@@ -1,35 +1,18 @@
-//! The TPC-B-like tables and, for each product and step, what has to be done: pure, no server needed.
+//! What has to be done to the TPC-B-like tables, for each product and step: pure, no server needed.
 //!
-//! Names, columns, types and data are those that the manual's page of pgbench and the real `pgbench -i` show. Doing it is
-//! `init`'s part, the text of the rows `load`'s.
+//! Not here: the tables themselves (`table.rs`), doing it (`init.rs`), the text of the rows (`fill.rs`).
 
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use crate::dialect::{Dialect, Empty, Load, PrimaryKey};
+use crate::database::Database;
+use crate::facts::dialect::{Dialect, Empty, Load, PrimaryKey};
 use crate::options::{InitOptions, PartitionMethod};
-use crate::product::Database;
-use crate::steps::Step;
+use crate::steps::InitStep;
+use crate::table::{ACCOUNTS, TELLERS, Table};
 
-/// Tellers per branch.
-pub const TELLERS: u64 = 10;
-/// Accounts per branch.
-pub const ACCOUNTS: u64 = 100_000;
 /// From this scale on, account numbers are `bigint`, for they would not fit into `int`.
 const BIG_SCALE: u32 = 20_000;
-
-/// One of the four tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Table {
-    /// `pgbench_history`: one row for each transaction that writes it; starts empty.
-    History,
-    /// `pgbench_tellers`: ten for each branch.
-    Tellers,
-    /// `pgbench_accounts`: 100,000 for each branch.
-    Accounts,
-    /// `pgbench_branches`: as many as the scale.
-    Branches,
-}
 
 /// In the order pgbench creates them.
 const CREATE_ORDER: [Table; 4] = [Table::History, Table::Tellers, Table::Accounts, Table::Branches];
@@ -50,60 +33,6 @@ const FOREIGN_KEYS: [(Table, &str, Table); 5] = [
     (Table::History, "tid", Table::Tellers),
     (Table::History, "aid", Table::Accounts),
 ];
-
-impl Table {
-    /// The table's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Table::History => "pgbench_history",
-            Table::Tellers => "pgbench_tellers",
-            Table::Accounts => "pgbench_accounts",
-            Table::Branches => "pgbench_branches",
-        }
-    }
-
-    /// The primary key's column; the history has none.
-    const fn key(self) -> Option<&'static str> {
-        match self {
-            Table::History => None,
-            Table::Tellers => Some("tid"),
-            Table::Accounts => Some("aid"),
-            Table::Branches => Some("bid"),
-        }
-    }
-
-    /// Rows at the start.
-    pub fn rows(self, scale: u32) -> u64 {
-        u64::from(scale)
-            * match self {
-                Table::History => 0,
-                Table::Tellers => TELLERS,
-                Table::Accounts => ACCOUNTS,
-                Table::Branches => 1,
-            }
-    }
-
-    /// The columns that a load fills where it names them.
-    const fn loaded_columns(self) -> &'static str {
-        match self {
-            Table::History => "tid,bid,aid,delta,mtime",
-            Table::Tellers => "tid,bid,tbalance",
-            Table::Accounts => "aid,bid,abalance,filler",
-            Table::Branches => "bid,bbalance",
-        }
-    }
-
-    fn columns(self, aid: &str) -> String {
-        match self {
-            Table::History => {
-                format!("tid int,bid int,aid {aid},delta int,mtime timestamp,filler char(22)")
-            }
-            Table::Tellers => "tid int not null,bid int,tbalance int,filler char(84)".to_owned(),
-            Table::Accounts => format!("aid {aid} not null,bid int,abalance int,filler char(84)"),
-            Table::Branches => "bid int not null,bbalance int,filler char(88)".to_owned(),
-        }
-    }
-}
 
 fn names(tables: [Table; 4]) -> String {
     tables.map(Table::name).join(", ")
@@ -193,15 +122,15 @@ pub(crate) fn insert_in_batches(table: Table) -> String {
 }
 
 /// What a step does on this server.
-pub fn actions(db: &Database, opts: &InitOptions, step: Step) -> Vec<Action> {
+pub fn actions(db: &Database, opts: &InitOptions, step: InitStep) -> Vec<Action> {
     match step {
-        Step::DropTables => vec![drop_tables(db)],
-        Step::CreateTables => create_tables(db, opts),
-        Step::ClientGenerate => client_generate(db, opts),
-        Step::ServerGenerate => server_generate(db, opts),
-        Step::Vacuum => vacuum(db),
-        Step::PrimaryKeys => primary_keys(db, opts),
-        Step::ForeignKeys => foreign_keys(db),
+        InitStep::DropTables => vec![drop_tables(db)],
+        InitStep::CreateTables => create_tables(db, opts),
+        InitStep::ClientGenerate => client_generate(db, opts),
+        InitStep::ServerGenerate => server_generate(db, opts),
+        InitStep::Vacuum => vacuum(db),
+        InitStep::PrimaryKeys => primary_keys(db, opts),
+        InitStep::ForeignKeys => foreign_keys(db),
     }
 }
 
@@ -509,7 +438,7 @@ mod tests {
         let db = Database::from_version_text("PostgreSQL 15.18 on x");
         let text = |scale| {
             let opts = InitOptions { scale, ..InitOptions::default() };
-            actions(&db, &opts, Step::CreateTables).iter().map(ToString::to_string).collect::<String>()
+            actions(&db, &opts, InitStep::CreateTables).iter().map(ToString::to_string).collect::<String>()
         };
         assert!(!text(19_999).contains("bigint"));
         assert!(text(20_000).contains("aid bigint not null"));

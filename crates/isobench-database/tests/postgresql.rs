@@ -5,7 +5,7 @@ mod support;
 use std::path::Path;
 use std::process::Command;
 
-use isobench_database::tables::Table;
+use isobench_database::Table;
 use isobench_database::{
     Baseline, Database, Error, Expectation, InitOptions, Namespace, PartitionMethod, Progress, Writes,
     baseline, check, detect, init, put_back, reset, scale_of, settings,

@@ -95,7 +95,7 @@ impl Dependency {
 
 /// One step of a witness: an edge of a cycle, or one fact of an anomaly that is no cycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct WitnessStep {
     /// The transaction that comes first, as an index into [`History::transactions`].
     pub from: usize,
     /// The one that must come later; the same one if the fact concerns one transaction only.
@@ -110,7 +110,7 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Witness {
     /// The steps; never empty.
-    pub steps: Vec<Step>,
+    pub steps: Vec<WitnessStep>,
     /// True if no smaller cycle of this kind exists in the history; false if the search ended before that was known.
     pub smallest: bool,
 }

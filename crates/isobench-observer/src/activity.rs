@@ -6,7 +6,7 @@
 use isobench_pgwire::Rows;
 
 use crate::observed::{Sample, Sessions, WaitRow};
-use crate::session::{Refusal, Session};
+use crate::session::{ObserverSession, Refusal};
 
 /// How the statements begin that find the clients' sessions in the database `{database}`, without our own.
 const CLIENTS: &str = "from pg_catalog.pg_stat_activity where datid = {database} and backend_type = 'client backend' \
@@ -16,7 +16,7 @@ const CLIENTS: &str = "from pg_catalog.pg_stat_activity where datid = {database}
 ///
 /// # Errors
 /// [`Refusal`].
-pub fn prepare(session: &mut Session, database: &str) -> Result<(), Refusal> {
+pub fn prepare(session: &mut ObserverSession, database: &str) -> Result<(), Refusal> {
     let clients = CLIENTS.replace("{database}", database);
     // PostgreSQL shows a wait for the client in sessions without a transaction, too; that is no wait of anybody.
     session.query(&format!(
@@ -33,7 +33,7 @@ pub fn prepare(session: &mut Session, database: &str) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// [`Refusal`].
-pub fn look(session: &mut Session, others: &[u32]) -> Result<Sessions, Refusal> {
+pub fn look(session: &mut ObserverSession, others: &[u32]) -> Result<Sessions, Refusal> {
     let rows = session.query(&format!("execute isobench_activity('{{{}}}')", list(others)))?;
     Ok(sessions(&rows))
 }
@@ -42,7 +42,7 @@ pub fn look(session: &mut Session, others: &[u32]) -> Result<Sessions, Refusal> 
 ///
 /// # Errors
 /// [`Refusal`].
-pub fn pids(session: &mut Session) -> Result<Vec<u32>, Refusal> {
+pub fn pids(session: &mut ObserverSession) -> Result<Vec<u32>, Refusal> {
     let rows = session.query("execute isobench_sessions")?.rows;
     let mut pids: Vec<u32> = rows.iter().filter_map(|row| row.first()?.as_ref()?.parse().ok()).collect();
     pids.sort_unstable();

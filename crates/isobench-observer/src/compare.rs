@@ -2,7 +2,7 @@
 //!
 //! Not here: how the counters are read.
 
-use crate::observed::Counter;
+use crate::counters::Counter;
 
 /// What we counted from [`before_sessions`](crate::Observer::before_sessions) to
 /// [`after_sessions`](crate::Observer::after_sessions), warm-up included.

@@ -4,9 +4,20 @@ use std::collections::BTreeMap;
 
 use isobench_pgwire::Rows;
 
-use crate::observed::Counter;
-use crate::session::{Refusal, Session};
+use crate::session::{ObserverSession, Refusal};
 use crate::views::{Column, View};
+
+/// A counter of the server.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Counter {
+    /// View and column, with the row between them where a view has several: "`pg_stat_wal.wal_bytes`",
+    /// "`pg_stat_slru.serializable.blks_hit`".
+    pub name: String,
+    /// What it counts, with its unit.
+    pub meaning: String,
+    /// By how much it rose.
+    pub change: f64,
+}
 
 /// A reading: values by view, row and column.
 pub type Reading = BTreeMap<(usize, String, usize), f64>;
@@ -36,7 +47,7 @@ impl Counters {
     }
 
     /// Reads all. A view that can't be read is told to `note`; if that won't change, it isn't read again.
-    pub fn read(&mut self, session: &mut Session, note: &mut dyn FnMut(Unreadable)) -> Reading {
+    pub fn read(&mut self, session: &mut ObserverSession, note: &mut dyn FnMut(Unreadable)) -> Reading {
         let mut reading = Reading::new();
         for (index, place) in self.views.iter_mut().enumerate() {
             let Some(view) = *place else { continue };

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::activity;
-use crate::session::Session;
+use crate::session::ObserverSession;
 
 /// How long sessions may take to leave, and how often it is looked.
 const LEAVING: Duration = Duration::from_secs(2);
@@ -19,7 +19,7 @@ const UNSEEN: Duration = Duration::from_millis(250);
 const STAYING: Duration = Duration::from_millis(250);
 
 /// The sessions that are there now and stay; none if that can't be seen.
-pub fn settled(session: &mut Session) -> Vec<u32> {
+pub fn settled(session: &mut ObserverSession) -> Vec<u32> {
     let until = Instant::now() + STAYING;
     loop {
         let present = activity::pids(session).unwrap_or_default();
@@ -31,7 +31,7 @@ pub fn settled(session: &mut Session) -> Vec<u32> {
 }
 
 /// Waits until these sessions have left; whether they are known to have. `None` are sessions that can't be seen.
-pub fn left(session: &mut Session, leaving: Option<&[u32]>) -> bool {
+pub fn left(session: &mut ObserverSession, leaving: Option<&[u32]>) -> bool {
     let Some(leaving) = leaving else {
         thread::sleep(UNSEEN);
         return false;

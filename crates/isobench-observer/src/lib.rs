@@ -19,6 +19,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `observed`, `compare` | what comes out; the server's counts beside our own |
+//! | `options` | how to observe |
 //! | `observer` | the handle of the thread |
 //! | `watch` | the thread: commands, and samples between them |
 //! | `session` | the connection, with a limit for everything, and a count of its own transactions |
@@ -37,17 +38,19 @@ mod leaving;
 mod locks;
 mod observed;
 mod observer;
+mod options;
 mod pace;
 mod processes;
 mod sampler;
 mod server;
 mod session;
-
 mod views;
 mod watch;
 
 pub use compare::{CountComparison, OwnCounts};
-pub use observed::{Counter, LockWait, Observed, PredicateLocks, Sample, ServerProcesses, Sessions, WaitRow};
-pub use observer::{Connect, Observer, Settings};
+pub use counters::Counter;
+pub use observed::{LockWait, Observed, PredicateLocks, Sample, ServerProcesses, Sessions, WaitRow};
+pub use observer::Observer;
+pub use options::{Connect, ObserverOptions};
 pub use processes::{LocalServer, Processes};
 pub use views::{COCKROACHDB_VIEWS, Column, POSTGRESQL_VIEWS, Source, View};

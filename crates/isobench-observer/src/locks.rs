@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use isobench_pgwire::Rows;
 
 use crate::observed::{LockWait, PredicateLocks};
-use crate::session::{Refusal, Session};
+use crate::session::{ObserverSession, Refusal};
 
 /// Prepares the samples of a database, given by its OID.
 ///
 /// # Errors
 /// [`Refusal`].
-pub fn prepare(session: &mut Session, database: &str) -> Result<(), Refusal> {
+pub fn prepare(session: &mut ObserverSession, database: &str) -> Result<(), Refusal> {
     // Locks on transactions belong to no database.
     let sql = format!(
         "prepare isobench_locks as select locktype, mode, granted, \
@@ -38,7 +38,7 @@ impl Locks {
     ///
     /// # Errors
     /// [`Refusal`].
-    pub fn look(&mut self, session: &mut Session, at_s: f64) -> Result<(), Refusal> {
+    pub fn look(&mut self, session: &mut ObserverSession, at_s: f64) -> Result<(), Refusal> {
         let rows = session.query("execute isobench_locks")?;
         self.take(&rows, at_s);
         Ok(())

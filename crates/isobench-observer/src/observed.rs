@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::compare::{CountComparison, OwnCounts, ServerCounts, compare};
+use crate::counters::Counter;
 
 /// What was seen of the server around one measured part.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -71,18 +72,6 @@ pub struct LockWait {
     pub table: Option<String>,
     /// Waiting sessions, added up over the samples.
     pub seen: u64,
-}
-
-/// A counter of the server.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Counter {
-    /// View and column, with the row between them where a view has several: "`pg_stat_wal.wal_bytes`",
-    /// "`pg_stat_slru.serializable.blks_hit`".
-    pub name: String,
-    /// What it counts, with its unit.
-    pub meaning: String,
-    /// By how much it rose.
-    pub change: f64,
 }
 
 /// CPU and memory of the server's processes.

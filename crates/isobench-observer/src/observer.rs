@@ -6,45 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use isobench_database::{Database, Error};
-use isobench_pgwire::Connection;
+use isobench_database::Database;
 
 use crate::observed::{Observed, Sample};
+use crate::options::{Connect, ObserverOptions};
 use crate::processes::LocalServer;
 use crate::watch::{Command, Watcher};
-
-/// Opens a session in the database that is measured.
-pub type Connect = Box<dyn Fn() -> Result<Connection, Error> + Send>;
-
-/// How to observe.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// The time between two samples of the sessions; more if they turn out to cost more than a twentieth of it.
-    pub every: Duration,
-    /// The time between two samples of the locks; more if they turn out to cost more than a hundredth of it. The first ones of a
-    /// measured part come after a fifth, two fifths, and four fifths of it.
-    pub locks_every: Duration,
-    /// The name that the observer's session has in `pg_stat_activity`.
-    pub application_name: String,
-    /// The longest that any call of the [`Observer`] waits for the thread. Once it was too short, the observer has given up.
-    pub patience: Duration,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Settings {
-            every: Duration::from_millis(100),
-            locks_every: Duration::from_secs(1),
-            application_name: "isobench observer".to_owned(),
-            patience: Duration::from_secs(10),
-        }
-    }
-}
 
 /// Observes the server from a thread of its own; dropping it ends the thread and closes its session.
 ///
 /// One observer can serve any number of measured parts, one after the other. No method fails or panics, and none waits longer
-/// than [`Settings::patience`], whatever the server does: what couldn't be seen is missing in what was [`Observed`], and has a note there.
+/// than [`ObserverOptions::patience`], whatever the server does: what couldn't be seen is missing in what was [`Observed`], and has a note there.
 #[derive(Debug)]
 pub struct Observer {
     /// `None` only while it is dropped.
@@ -63,12 +35,12 @@ impl Observer {
         connect: Connect,
         database: &Database,
         local: Option<LocalServer>,
-        settings: &Settings,
+        options: &ObserverOptions,
     ) -> Observer {
         let latest = Arc::new(Mutex::new(None));
         let (commands, orders) = channel();
         let (end, ended) = channel::<()>();
-        let watcher = Watcher::new(connect, database.clone(), local, settings.clone(), Arc::clone(&latest));
+        let watcher = Watcher::new(connect, database.clone(), local, options.clone(), Arc::clone(&latest));
         let thread = thread::Builder::new().name("observer".to_owned()).spawn(move || {
             watcher.run(&orders);
             drop(end);
@@ -78,7 +50,7 @@ impl Observer {
             ended: Mutex::new(ended),
             latest,
             given_up: AtomicBool::new(thread.is_err()),
-            patience: settings.patience,
+            patience: options.patience,
         }
     }
 

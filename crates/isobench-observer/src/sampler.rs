@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use crate::activity;
 use crate::locks::Locks;
 use crate::observed::{Observed, Sample};
-use crate::observer::Settings;
+use crate::options::ObserverOptions;
 use crate::pace::Pace;
 use crate::server::Server;
-use crate::session::{Refusal, Session};
+use crate::session::{ObserverSession, Refusal};
 
 /// Sessions may be sampled this seldom if they must.
 const SELDOM: Duration = Duration::from_secs(1);
@@ -61,15 +61,15 @@ impl Turn {
 
 impl Sampler {
     /// Looks at the sessions from now on, if they can be seen, without counting it.
-    pub fn look(&mut self, server: &Server, settings: &Settings) {
-        self.sessions = server.sees_sessions.then(|| Turn::new(settings.every, SELDOM, SESSIONS_SHARE));
+    pub fn look(&mut self, server: &Server, options: &ObserverOptions) {
+        self.sessions = server.sees_sessions.then(|| Turn::new(options.every, SELDOM, SESSIONS_SHARE));
     }
 
     /// Counts from now on.
-    pub fn begin(&mut self, server: &Server, settings: &Settings) {
-        *self = Sampler { locks_every: settings.locks_every, ..Sampler::default() };
-        self.look(server, settings);
-        let first = settings.locks_every / LOCKS_FIRST;
+    pub fn begin(&mut self, server: &Server, options: &ObserverOptions) {
+        *self = Sampler { locks_every: options.locks_every, ..Sampler::default() };
+        self.look(server, options);
+        let first = options.locks_every / LOCKS_FIRST;
         self.locks_turn = server.sees_locks.then(|| Turn::new(first, LOCKS_SELDOM, LOCKS_SHARE));
         self.began = Some(Instant::now());
     }
@@ -85,7 +85,12 @@ impl Sampler {
     }
 
     /// Looks at the sessions but for `others`, and at the locks if it is their turn. Returns what the sessions do.
-    pub fn sample(&mut self, session: &mut Session, server: &mut Server, others: &[u32]) -> Option<Sample> {
+    pub fn sample(
+        &mut self,
+        session: &mut ObserverSession,
+        server: &mut Server,
+        others: &[u32],
+    ) -> Option<Sample> {
         let began = Instant::now();
         let looked = activity::look(session, others);
         let took = began.elapsed();
@@ -115,7 +120,7 @@ impl Sampler {
         sample
     }
 
-    fn sample_locks(&mut self, session: &mut Session, server: &mut Server) {
+    fn sample_locks(&mut self, session: &mut ObserverSession, server: &mut Server) {
         let now = Instant::now();
         let (Some(begin), Some(turn)) = (self.began, &mut self.locks_turn) else { return };
         if now < turn.due {

@@ -6,7 +6,7 @@ use isobench_database::Database;
 use isobench_database::products::{COCKROACHDB, POSTGRESQL, YUGABYTEDB};
 
 use crate::counters::Counters;
-use crate::session::{Refusal, Session};
+use crate::session::{ObserverSession, Refusal};
 use crate::views::{COCKROACHDB_VIEWS, POSTGRESQL_VIEWS};
 use crate::{activity, locks};
 
@@ -74,7 +74,7 @@ impl Server {
 
     /// Statements that make an observer's session harmless.
     pub fn session_settings(database: &Database, application_name: &str) -> Vec<String> {
-        let mut settings = Session::settings(application_name).to_vec();
+        let mut settings = ObserverSession::settings(application_name).to_vec();
         if database.product.name == COCKROACHDB.name {
             // Has no such setting; and newer versions hide their internal tables otherwise.
             settings.retain(|setting| !setting.contains("jit"));
@@ -84,7 +84,7 @@ impl Server {
     }
 
     /// Finds out what can be seen.
-    pub fn explore(session: &mut Session, database: &Database) -> Sight {
+    pub fn explore(session: &mut ObserverSession, database: &Database) -> Sight {
         let mut sight = Sight::default();
         if database.product.name == COCKROACHDB.name {
             sight.cockroachdb(database);
@@ -114,7 +114,7 @@ impl Sight {
         );
     }
 
-    fn postgresql(&mut self, session: &mut Session, yugabytedb: bool) {
+    fn postgresql(&mut self, session: &mut ObserverSession, yugabytedb: bool) {
         // Whatever a relative doesn't know is missing in the answer.
         let identity = session.query(
             "select current_setting('server_version_num')::int / 10000, \
@@ -151,7 +151,7 @@ impl Sight {
         self.server.naptime = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     }
 
-    fn sessions(&mut self, session: &mut Session, database: &str) {
+    fn sessions(&mut self, session: &mut ObserverSession, database: &str) {
         let seen = activity::prepare(session, database).and_then(|()| activity::look(session, &[]));
         match seen {
             Ok(_) => self.server.sees_sessions = true,
@@ -167,7 +167,7 @@ impl Sight {
         }
     }
 
-    fn locks(&mut self, session: &mut Session, database: &str) {
+    fn locks(&mut self, session: &mut ObserverSession, database: &str) {
         let mut unused = locks::Locks::default();
         let seen = locks::prepare(session, database).and_then(|()| unused.look(session, 0.0));
         match seen {

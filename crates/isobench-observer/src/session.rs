@@ -24,7 +24,7 @@ pub enum Refusal {
 }
 
 /// A session on the server.
-pub struct Session {
+pub struct ObserverSession {
     connection: Option<Connection>,
     /// There has been a connection.
     pub opened: bool,
@@ -38,10 +38,10 @@ pub struct Session {
     pub round_trip: Duration,
 }
 
-impl Session {
+impl ObserverSession {
     /// A session that isn't there.
     pub fn none(why: impl Into<String>) -> Self {
-        Session {
+        ObserverSession {
             connection: None,
             opened: false,
             lost: Some(why.into()),
@@ -55,8 +55,12 @@ impl Session {
     /// know don't matter.
     pub fn new(mut connection: Connection, settings: &[String]) -> Self {
         connection.set_timeout(Some(ANSWER_LIMIT));
-        let mut session =
-            Session { connection: Some(connection), opened: true, lost: None, ..Session::none("") };
+        let mut session = ObserverSession {
+            connection: Some(connection),
+            opened: true,
+            lost: None,
+            ..ObserverSession::none("")
+        };
         for setting in settings {
             // What is refused isn't known there; what matters shows at the first question.
             let _ = session.query(setting);

@@ -14,11 +14,11 @@ use crate::compare::ServerCounts;
 use crate::counters::{Reading, Unreadable};
 use crate::leaving;
 use crate::observed::{Observed, Sample, ServerProcesses};
-use crate::observer::{Connect, Settings};
+use crate::options::{Connect, ObserverOptions};
 use crate::processes::{LocalServer, Processes};
 use crate::sampler::Sampler;
 use crate::server::{Server, Sight};
-use crate::session::Session;
+use crate::session::ObserverSession;
 
 /// What the handle asks for, and where the answer goes.
 #[derive(Debug)]
@@ -41,9 +41,9 @@ pub struct Watcher {
     connect: Connect,
     database: Database,
     local: Option<LocalServer>,
-    settings: Settings,
+    options: ObserverOptions,
     latest: Arc<Mutex<Option<Sample>>>,
-    session: Session,
+    session: ObserverSession,
     server: Server,
     processes: Option<Processes>,
     /// Notes that stay true.
@@ -77,16 +77,16 @@ impl Watcher {
         connect: Connect,
         database: Database,
         local: Option<LocalServer>,
-        settings: Settings,
+        options: ObserverOptions,
         latest: Arc<Mutex<Option<Sample>>>,
     ) -> Self {
         Watcher {
             connect,
             database,
             local,
-            settings,
+            options,
             latest,
-            session: Session::none(""),
+            session: ObserverSession::none(""),
             server: Server::default(),
             processes: None,
             standing: Vec::new(),
@@ -138,17 +138,17 @@ impl Watcher {
         self.server = Server::default();
         self.processes = None;
         if let Some(why) = Server::unknown(&self.database) {
-            self.session = Session::none(why);
+            self.session = ObserverSession::none(why);
             return;
         }
         self.session = match (self.connect)() {
-            Ok(connection) => Session::new(
+            Ok(connection) => ObserverSession::new(
                 connection,
-                &Server::session_settings(&self.database, &self.settings.application_name),
+                &Server::session_settings(&self.database, &self.options.application_name),
             ),
             Err(error) => {
                 let text = error.to_string();
-                Session::none(text.split_whitespace().collect::<Vec<_>>().join(" "))
+                ObserverSession::none(text.split_whitespace().collect::<Vec<_>>().join(" "))
             }
         };
         if !self.session.is_open() {
@@ -192,7 +192,7 @@ impl Watcher {
         self.part.own_before = (self.session.committed, self.session.rolled_back);
         self.part.since = Some(Instant::now());
         self.part.before = self.read();
-        self.part.sampler.look(&self.server, &self.settings);
+        self.part.sampler.look(&self.server, &self.options);
     }
 
     /// Makes the server count our own transactions so far, the one that does it included.
@@ -211,7 +211,7 @@ impl Watcher {
             self.part = Part { open: true, ..Part::default() };
         }
         self.part.begin = self.read();
-        self.part.sampler.begin(&self.server, &self.settings);
+        self.part.sampler.begin(&self.server, &self.options);
         self.part.cpu = self.processes.and_then(Processes::cpu);
     }
 

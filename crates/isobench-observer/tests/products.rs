@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use isobench_database::Database;
-use isobench_observer::{Observed, Observer, OwnCounts, Settings};
+use isobench_observer::{Observed, Observer, ObserverOptions, OwnCounts};
 use isobench_pgwire::{ConnectOptions, Host};
 use isobench_testkit::h2::H2;
 use isobench_testkit::installed::skip;
@@ -120,7 +120,7 @@ fn a_server_that_hangs_is_given_up() {
         let _ = held.recv();
         Err(isobench_pgwire::Error::Timeout(Duration::ZERO).into())
     });
-    let settings = Settings { patience: Duration::from_millis(50), ..Settings::default() };
+    let settings = ObserverOptions { patience: Duration::from_millis(50), ..ObserverOptions::default() };
     let observer = Observer::start(connect, &database, None, &settings);
     let observed = once(&observer);
     assert_eq!(

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use isobench_pgwire::{Connection, Host, ServerError, SqlState, process_environment};
 use isobench_runner::{
-    Control, Detail, ErrorClass, Event, Fleet, Job, OnError, OpenError, Outcome, Pacing, RetryPolicy, Rules,
-    RunSpec, Stop, Watch,
+    Control, Detail, ErrorClass, Event, Fleet, Job, OnError, OpenError, Pacing, RetryPolicy, Rules,
+    RunOutcome, RunSpec, Stop, Watch,
 };
 
 use crate::console::{Console, Message, fit};
@@ -145,7 +145,7 @@ impl Prepared {
     }
 
     /// Prints what the run brought, and returns the exit status.
-    fn conclude(&self, outcome: &Outcome, connecting: Duration) -> u8 {
+    fn conclude(&self, outcome: &RunOutcome, connecting: Duration) -> u8 {
         let options = &self.options;
         if options.exit_on_abort && outcome.aborted > 0 {
             let thread = outcome.aborted_in.unwrap_or(0);

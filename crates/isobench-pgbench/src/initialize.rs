@@ -7,7 +7,7 @@ mod lines;
 
 use std::time::Duration;
 
-use isobench_database::tables::Table;
+use isobench_database::Table;
 use isobench_database::{Error, InitOptions, Progress, detect, init};
 use isobench_pgwire::{Connection, process_environment};
 

@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use isobench_database::PartitionMethod;
-use isobench_runner::{Job, Outcome, Pacing, ScriptRecord, Stop};
+use isobench_runner::{Job, Pacing, RunOutcome, ScriptRecord, Stop};
 use isobench_script::{Command, CommandKind};
 use isobench_stats::{LatencyHistogram, Ledger, Moments};
 
@@ -21,7 +21,7 @@ pub struct Summary<'a> {
     /// The workload and its settings.
     pub job: &'a Job,
     /// What came out.
-    pub run: &'a Outcome,
+    pub run: &'a RunOutcome,
     /// When it was to stop.
     pub stop: Stop,
     /// Scale of the tables.

@@ -2,7 +2,7 @@
 //!
 //! Not here: where that is shown (`console.rs`).
 
-use isobench_runner::{Cause, Event, Failed, Job, Place, Step, Unfinished};
+use isobench_runner::{Cause, ClientStep, Event, Failed, Job, Place, Unfinished};
 use isobench_script::{Argument, Command, CommandKind, EvalError};
 
 use crate::version::Version;
@@ -106,16 +106,16 @@ fn abort(place: Place, cause: &Cause, job: &Job) -> Vec<String> {
     }
 }
 
-fn trace(client: usize, step: &Step, job: &Job, version: Version) -> String {
+fn trace(client: usize, step: &ClientStep, job: &Job, version: Version) -> String {
     let scripts = job.workload().mix.scripts();
     let what = match step {
-        Step::Script(script) => format!("executing script \"{}\"", scripts[*script].script.name),
-        Step::Command(script, command) => {
+        ClientStep::Script(script) => format!("executing script \"{}\"", scripts[*script].script.name),
+        ClientStep::Command(script, command) => {
             format!("executing {}", command_text(&scripts[*script].script.commands[*command], job))
         }
-        Step::Preparing(name) => format!("preparing {name}"),
-        Step::Sending(text) => format!("sending {text}"),
-        Step::ShellValue(script, command, value) => {
+        ClientStep::Preparing(name) => format!("preparing {name}"),
+        ClientStep::Sending(text) => format!("sending {text}"),
+        ClientStep::ShellValue(script, command, value) => {
             let mut words = Vec::new();
             if let CommandKind::SetShell { args, .. } = &scripts[*script].script.commands[*command].kind {
                 words = written(args, job);
@@ -123,11 +123,11 @@ fn trace(client: usize, step: &Step, job: &Job, version: Version) -> String {
             let word = |index: usize| words.get(index).map_or("(null)", String::as_str);
             return format!("{}: shell parameter name: \"{}\", value: \"{value}\"", word(0), word(1));
         }
-        Step::Receiving => "receiving".to_owned(),
-        Step::EndingPipeline(syncs) if version.dialect().syncpipeline => {
+        ClientStep::Receiving => "receiving".to_owned(),
+        ClientStep::EndingPipeline(syncs) if version.dialect().syncpipeline => {
             format!("pipeline ending, ongoing syncs: {syncs}")
         }
-        Step::EndingPipeline(_) => "pipeline ending".to_owned(),
+        ClientStep::EndingPipeline(_) => "pipeline ending".to_owned(),
     };
     format!("client {client} {what}")
 }
@@ -377,7 +377,7 @@ SELECT 1 \\gset
     }
 
     /// What `--debug` says of a step.
-    fn traced(script: &str, step: Step, version: Version) -> String {
+    fn traced(script: &str, step: ClientStep, version: Version) -> String {
         let said = messages(&Event::Trace { client: 2, step }, &job_of(script, None), version);
         let [(Kind::Info, text)] = &said[..] else { panic!("{said:?}") };
         text.clone()
@@ -386,19 +386,20 @@ SELECT 1 \\gset
     #[test]
     fn steps_have_their_words() {
         for (step, expected) in [
-            (Step::Script(0), "client 2 executing script \"test.sql\""),
-            (Step::Preparing("P_0".to_owned()), "client 2 preparing P_0"),
-            (Step::Sending("SELECT 1;".to_owned()), "client 2 sending SELECT 1;"),
-            (Step::Receiving, "client 2 receiving"),
-            (Step::EndingPipeline(2), "client 2 pipeline ending, ongoing syncs: 2"),
+            (ClientStep::Script(0), "client 2 executing script \"test.sql\""),
+            (ClientStep::Preparing("P_0".to_owned()), "client 2 preparing P_0"),
+            (ClientStep::Sending("SELECT 1;".to_owned()), "client 2 sending SELECT 1;"),
+            (ClientStep::Receiving, "client 2 receiving"),
+            (ClientStep::EndingPipeline(2), "client 2 pipeline ending, ongoing syncs: 2"),
         ] {
             assert_eq!(traced(SCRIPT, step, Version::V18), expected);
         }
-        let value = |script: &str| traced(script, Step::ShellValue(0, 0, "3\n".to_owned()), Version::V18);
+        let value =
+            |script: &str| traced(script, ClientStep::ShellValue(0, 0, "3\n".to_owned()), Version::V18);
         assert_eq!(value("\\setshell x echo :n"), "echo: shell parameter name: \":n\", value: \"3\n\"");
         assert_eq!(value("\\setshell x pwd"), "pwd: shell parameter name: \"(null)\", value: \"3\n\"");
         // 15 and 16 have no \syncpipeline and count nothing.
-        assert_eq!(traced(SCRIPT, Step::EndingPipeline(1), Version::V16), "client 2 pipeline ending");
+        assert_eq!(traced(SCRIPT, ClientStep::EndingPipeline(1), Version::V16), "client 2 pipeline ending");
     }
 
     #[test]
@@ -416,7 +417,7 @@ SELECT 1 \\gset
             ("\\if :n = 3\n\\endif", "\\if"),
             ("\\startpipeline\n\\endpipeline", "\\startpipeline"),
         ] {
-            let said = traced(&format!("{line}\n"), Step::Command(0, 0), Version::default());
+            let said = traced(&format!("{line}\n"), ClientStep::Command(0, 0), Version::default());
             assert_eq!(said, format!("client 2 executing {told}"));
         }
     }

@@ -11,7 +11,7 @@ use isobench_database::PartitionMethod;
 use isobench_pgbench::Version;
 use isobench_pgbench::summary::Summary;
 use isobench_runner::{
-    CommandRecord, ErrorClass, Job, Outcome, Pacing, RetryPolicy, RunSpec, ScriptRecord, Stop, Workload,
+    CommandRecord, ErrorClass, Job, Pacing, RetryPolicy, RunOutcome, RunSpec, ScriptRecord, Stop, Workload,
 };
 use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
 
@@ -173,7 +173,7 @@ fn job(case: &Case) -> Job {
 }
 
 fn render(case: &Case, version: Version) -> String {
-    let run = Outcome {
+    let run = RunOutcome {
         elapsed: Duration::from_millis(50),
         scripts: case.scripts.iter().map(|(_, record)| record.clone()).collect(),
         conflicts: Vec::new(),

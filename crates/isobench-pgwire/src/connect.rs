@@ -12,45 +12,18 @@ use crate::cancel::CancelToken;
 use crate::config::{Host, TargetSessionAttrs};
 use crate::connection::Connection;
 use crate::endpoint::Endpoint;
+use crate::established::Established;
 use crate::frame::FrameBuffer;
-use crate::patience::Patience;
 use crate::socket::{Deadline, Socket};
-use crate::startup::{Session, Startup, StartupError, StartupProgress};
+use crate::startup::{ReadySession, Startup, StartupError, StartupProgress};
 use crate::tls::Protection;
-use crate::{ConnectOptions, ServerError, SqlState};
+use crate::{ConnectOptions, Error, SqlState};
 
 /// The largest message accepted before the peer has proved to be a server: its errors and parameters fit by far.
 const STARTUP_LIMIT: usize = 1 << 20;
 
 /// The most bytes accepted before a session waits for queries, all messages together.
 const STARTUP_TOTAL: usize = 16 << 20;
-
-/// A session that waits for queries.
-#[derive(Debug)]
-pub struct Established {
-    /// Its socket, blocking.
-    pub socket: Socket,
-    /// The run-time parameters the server reported, such as `server_version`.
-    pub parameters: Vec<(String, String)>,
-    /// Which of the hosts it is on.
-    pub host: Host,
-    /// Cancels what the session is running.
-    pub cancel: CancelToken,
-    /// Notices during start-up.
-    pub notices: Vec<ServerError>,
-    /// Bytes received after the last message that was dealt with; nearly always empty. They belong before the
-    /// first read: feed them to the [`FrameBuffer`].
-    pub pending: Vec<u8>,
-    /// How long blocking calls of the session wait.
-    pub patience: Patience,
-}
-
-impl Established {
-    /// The value of a run-time parameter that the server reports, such as `server_version`.
-    pub fn parameter(&self, name: &str) -> Option<&str> {
-        self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-    }
-}
 
 /// Opens a session, blocking: tries every host and every address of it in order.
 ///
@@ -74,6 +47,17 @@ pub fn connect(options: &ConnectOptions) -> Result<Established, ConnectError> {
         return Ok(found);
     }
     Err(ConnectError { attempts })
+}
+
+impl Connection {
+    /// Opens a session.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Connect`].
+    pub fn open(options: &ConnectOptions) -> Result<Self, Error> {
+        Ok(Self::from_established(connect(options)?))
+    }
 }
 
 fn connect_any(
@@ -200,7 +184,7 @@ fn start(
     host: &Host,
     protection: Protection,
     deadline: &Deadline,
-) -> Result<(Session, Vec<u8>), Failure> {
+) -> Result<(ReadySession, Vec<u8>), Failure> {
     let mut out = Vec::new();
     let mut startup = Startup::for_host(options, host, &mut out).over(protection);
     let mut frames = FrameBuffer::with_limit(STARTUP_LIMIT);

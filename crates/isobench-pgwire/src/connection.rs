@@ -10,11 +10,8 @@ pub use self::answer::{Completed, Rows};
 use crate::backend::{self, Message};
 use crate::patience::Patience;
 use crate::socket::{Deadline, Socket};
-use crate::startup::{Notices, Session};
-use crate::{
-    CancelToken, ConnectOptions, Error, Established, FrameBuffer, Host, ServerError, TransactionStatus,
-    connect, frontend,
-};
+use crate::startup::{Notices, ReadySession};
+use crate::{CancelToken, Error, Established, FrameBuffer, Host, ServerError, TransactionStatus, frontend};
 
 /// The most bytes that are kept of the answer to one query, and the largest message. Administrative queries have answers of
 /// some kilobytes.
@@ -49,15 +46,6 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Opens a session.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Connect`].
-    pub fn open(options: &ConnectOptions) -> Result<Self, Error> {
-        Ok(Self::from_established(connect(options)?))
-    }
-
     /// Goes on with a session that was opened elsewhere and waits for queries outside a transaction.
     pub fn from_established(session: Established) -> Self {
         let mut frames = FrameBuffer::with_limit(ANSWER_LIMIT);
@@ -319,7 +307,7 @@ impl Connection {
                     return Ok(Some(Next::Ready));
                 }
                 Ok(Message::ParameterStatus { name, value }) => {
-                    Session::set_parameter(&mut self.parameters, &name, &value);
+                    ReadySession::set_parameter(&mut self.parameters, &name, &value);
                 }
                 Ok(Message::NoticeResponse(notice)) => self.notices.add(notice, frame.body.len()),
                 Ok(message) => match answer.take(frame, &message) {

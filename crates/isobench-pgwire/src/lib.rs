@@ -30,6 +30,7 @@ mod connect;
 mod connection;
 mod endpoint;
 mod error;
+mod established;
 pub mod frame;
 pub mod frontend;
 mod patience;
@@ -49,15 +50,16 @@ pub use config::{
     SslCertMode, SslMode, SslNegotiation, TargetSessionAttrs, TlsOptions, TlsRoots, TlsVersion, account_name,
     is_connection_string, parse_connection_string, process_environment, shown,
 };
-pub use connect::{ConnectError, ConnectProblem, Established, FailedAttempt, connect};
+pub use connect::{ConnectError, ConnectProblem, FailedAttempt, connect};
 pub use connection::{Completed, Connection, Rows};
 pub use error::Error;
+pub use established::Established;
 pub use frame::{Frame, FrameBuffer, Frames};
 pub use patience::Patience;
 pub use protocol_error::ProtocolError;
 pub use server_error::ServerError;
 pub use socket::Socket;
 pub use sqlstate::SqlState;
-pub use startup::{Session, Startup, StartupError, StartupProgress};
+pub use startup::{ReadySession, Startup, StartupError, StartupProgress};
 pub use tls::{Protection, TlsStream};
 pub use visible::{cut, visible};

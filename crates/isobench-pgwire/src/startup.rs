@@ -29,7 +29,7 @@ pub struct Startup {
     user: String,
     password: Option<Secret>,
     phase: Phase,
-    session: Session,
+    session: ReadySession,
     notices: Notices,
     password_asked: bool,
     binding: ChannelBinding,
@@ -74,7 +74,7 @@ impl std::fmt::Debug for Phase {
 
 /// What the server has told about a new session.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Session {
+pub struct ReadySession {
     /// Process id of the session's server process; 0 if the server didn't say.
     pub pid: i32,
     /// The secret that a cancel request must show; empty if the server didn't send one.
@@ -85,7 +85,7 @@ pub struct Session {
     pub notices: Vec<ServerError>,
 }
 
-impl Session {
+impl ReadySession {
     /// Remembers a run-time parameter's new value, unless that is too much.
     pub(crate) fn set_parameter(parameters: &mut Vec<(String, String)>, name: &str, value: &str) {
         let others = parameters.iter().filter(|(known, _)| known != name);
@@ -135,7 +135,7 @@ pub enum StartupProgress {
     /// Send what was appended to the output, if anything, and go on.
     Continue,
     /// The session waits for queries.
-    Ready(Session),
+    Ready(ReadySession),
 }
 
 /// Why a session could not be started although the server could be reached.
@@ -192,7 +192,7 @@ impl Startup {
             user: options.user.clone(),
             password: options.password.clone().or(host_password),
             phase: Phase::Authentication,
-            session: Session::default(),
+            session: ReadySession::default(),
             notices: Notices::default(),
             password_asked: false,
             binding: options.tls.channel_binding,
@@ -233,7 +233,7 @@ impl Startup {
             // An older minor version is as good: nothing of a newer one is used.
             Message::NegotiateProtocolVersion { .. } => {}
             Message::ParameterStatus { name, value } => {
-                Session::set_parameter(&mut self.session.parameters, &name, &value);
+                ReadySession::set_parameter(&mut self.session.parameters, &name, &value);
             }
             Message::BackendKeyData { pid, key } => {
                 self.session.pid = pid;

@@ -42,6 +42,6 @@ pub use judge::{Cell, LevelRow, Matrix, Outcome, Standing};
 pub use limitations::{Known, LIMITATIONS, Limitation};
 pub use probe::{ProbeError, Progress, probe};
 pub use record::{Record, StepRecord};
-pub use spec::{Launch, Marker, Permutation, Place, Session, Spec, SpecError, SpecProblem, Step, StepId};
+pub use spec::{Launch, Marker, Permutation, Place, SessionSpec, Spec, SpecError, SpecProblem, Step, StepId};
 pub use tester::{Opener, Options, RunError, Tester, WhoWaits};
 pub use text::render;

@@ -17,14 +17,14 @@ pub struct Spec {
     /// SQL that is sent after each permutation over the control connection.
     pub teardown: Option<String>,
     /// The sessions, in the order of the text.
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<SessionSpec>,
     /// What to run. Where the text names no permutations, all interleavings: see [`Spec::permutations`].
     pub given: Option<Vec<Permutation>>,
 }
 
 /// A session: the steps that are run over one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Session {
+pub struct SessionSpec {
     /// Its name.
     pub name: String,
     /// SQL that is sent over its connection before the steps.
@@ -49,7 +49,7 @@ pub struct Step {
 pub struct StepId {
     /// Index into [`Spec::sessions`].
     pub session: usize,
-    /// Index into [`Session::steps`].
+    /// Index into [`SessionSpec::steps`].
     pub step: usize,
 }
 

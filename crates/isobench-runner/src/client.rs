@@ -20,7 +20,7 @@ use std::time::Duration;
 use isobench_pgwire::{FrameBuffer, ServerError, TransactionStatus, frontend};
 use isobench_script::{Prng, Value, Variables};
 
-use crate::event::{Cause, Event, Failed, Place, Report, Step};
+use crate::event::{Cause, ClientStep, Event, Failed, Place, Report};
 use crate::job::Job;
 use crate::observer::{Ended, How, Observer};
 use crate::program::Program;
@@ -130,7 +130,7 @@ pub(crate) struct Context<'a> {
 
 impl Context<'_> {
     /// Tells a step, if anybody wants to know.
-    fn trace(&self, client: usize, step: impl FnOnce() -> Step) {
+    fn trace(&self, client: usize, step: impl FnOnce() -> ClientStep) {
         if self.job.spec.detail.steps {
             (self.report)(Event::Trace { client, step: step() });
         }
@@ -413,7 +413,7 @@ impl Client {
             (None, Some(shared)) => mix.choose(shared),
             (None, None) => 0,
         };
-        ctx.trace(self.id, || Step::Script(self.script));
+        ctx.trace(self.id, || ClientStep::Script(self.script));
         match ctx.job.spec.pacing {
             Pacing::ThinkTime(pause) if !first => {
                 self.since = ctx.now.after(pause);

@@ -45,7 +45,7 @@ pub enum Event {
         /// The client.
         client: usize,
         /// What it does.
-        step: Step,
+        step: ClientStep,
     },
 }
 
@@ -118,7 +118,7 @@ pub enum Unfinished {
 
 /// One step of a client (pgbench: the lines of `--debug`).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum ClientStep {
     /// A transaction begins, with this script.
     Script(usize),
     /// A meta-command is executed: script and command.

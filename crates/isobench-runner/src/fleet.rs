@@ -67,7 +67,7 @@ pub struct Fleet {
 
 /// What a run brought.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// From the instant when all clients could begin to the instant when the last one had finished.
     pub elapsed: Duration,
     /// For each script, in the order of the mix.
@@ -162,7 +162,7 @@ impl Fleet {
         report: &Report<'_>,
         watch: Watch<'_>,
         observers: &mut [Box<dyn Observer>],
-    ) -> Result<Outcome, NoThreads> {
+    ) -> Result<RunOutcome, NoThreads> {
         let published: Vec<Published> = self.crews.iter().map(|_| Published::default()).collect();
         let clock = self.clock;
         let mut observers = observers.iter_mut();
@@ -189,7 +189,7 @@ impl Fleet {
                 show_progress(watch, &clock, began, &published, &all_done);
             },
         )?;
-        Ok(Outcome::from_accounts(job, began, accounts))
+        Ok(RunOutcome::from_accounts(job, began, accounts))
     }
 }
 
@@ -288,15 +288,15 @@ fn open_crew<P, E>(
     Ok((Crew::new(clients, transport), prepared))
 }
 
-impl Outcome {
+impl RunOutcome {
     /// Adds up what the workers brought.
-    pub(crate) fn from_accounts(job: &Job, began: Nanos, accounts: Vec<Account>) -> Outcome {
+    pub(crate) fn from_accounts(job: &Job, began: Nanos, accounts: Vec<Account>) -> RunOutcome {
         let mut sum = job.recorder();
         for account in &accounts {
             sum.merge(&account.recorder);
         }
         let ended = accounts.iter().map(|account| account.ended).max().unwrap_or(began);
-        Outcome {
+        RunOutcome {
             elapsed: ended.duration_since(began),
             scripts: sum.scripts,
             conflicts: sum.conflicts,

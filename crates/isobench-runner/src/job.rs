@@ -83,7 +83,7 @@ impl Job {
     }
 
     /// Has some of the scripts' own transactions asked which level they run at, just before their COMMIT: in each run the first one of
-    /// every client, and one in 128 of those that follow. The first column of the first row is the answer ([`crate::Outcome::levels`]).
+    /// every client, and one in 128 of those that follow. The first column of the first row is the answer ([`crate::RunOutcome::levels`]).
     /// Statements outside a block can't be asked.
     #[must_use]
     pub fn asking_level(mut self, question: &str) -> Job {

@@ -1,7 +1,7 @@
 //! Drives the load: clients, retries, pacing, accounting.
 //!
 //! A [`Job`] is a workload with its settings; a [`Fleet`] is its clients with their sessions; [`Fleet::run`] makes an
-//! [`Outcome`] of them, in which every attempt lies in exactly one bucket. The runner knows neither server products
+//! [`RunOutcome`] of them, in which every attempt lies in exactly one bucket. The runner knows neither server products
 //! nor SQL dialects: how a session is set up, and which errors are conflicts, are handed in.
 //!
 //! | file | holds |
@@ -48,8 +48,8 @@ mod worker;
 
 pub use client::RETRIED_INSIDE;
 pub use control::{Control, Progress, Urgency};
-pub use event::{Cause, Detail, Event, Failed, Place, Report, Step, Unfinished};
-pub use fleet::{AccountingError, Connect, Fleet, NoThreads, OpenError, Outcome, Watch};
+pub use event::{Cause, ClientStep, Detail, Event, Failed, Place, Report, Unfinished};
+pub use fleet::{AccountingError, Connect, Fleet, NoThreads, OpenError, RunOutcome, Watch};
 pub use job::{Job, Reconnect};
 pub use load::WorkerLoad;
 pub use observer::{Ended, How, Observer};

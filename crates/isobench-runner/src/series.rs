@@ -11,7 +11,7 @@ const MOST_BINS: usize = 1_200;
 
 /// What happened over time, all workers together.
 ///
-/// The clock starts when all clients could begin, as that of [`crate::Outcome::elapsed`] does. Bin *n*, from 0, holds what happened later
+/// The clock starts when all clients could begin, as that of [`crate::RunOutcome::elapsed`] does. Bin *n*, from 0, holds what happened later
 /// than *n* × `bin` and not later than (*n* + 1) × `bin`; the first one holds the begin, too. The bins cover the whole run: there are as many as
 /// the time elapsed takes, those in which nothing happened included, and the last one may be shorter than the others. Merged by addition.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use crate::control::{Control, Published};
 use crate::event::Report;
-use crate::fleet::Outcome;
+use crate::fleet::RunOutcome;
 use crate::job::{Job, Streams};
 use crate::observer::Observer;
 use crate::spec::Stop;
@@ -37,12 +37,12 @@ impl<T: Transport> Simulation<T> {
         control: &Control,
         report: &Report<'_>,
         observer: Option<&mut (dyn Observer + 'static)>,
-    ) -> Outcome {
+    ) -> RunOutcome {
         let published = Published::default();
         let began = clock.now();
         let order =
             Order { job, stop, clock, began, control, published: &published, report, streams: &self.streams };
         let account = self.crew.run(&order, observer);
-        Outcome::from_accounts(job, began, vec![account])
+        RunOutcome::from_accounts(job, began, vec![account])
     }
 }

@@ -16,8 +16,8 @@ use isobench_isolation::history::{Key, Operation, Version};
 use isobench_pgwire::server::{self, FrontendMessage};
 use isobench_pgwire::{ConnectOptions, Connection, FrameBuffer, Host, TransactionStatus};
 use isobench_runner::{
-    Cause, Control, Ended, ErrorClass, Event, Fleet, Job, Observer, OnError, Outcome, Pacing, Rules, RunSpec,
-    Stop, Storage, Urgency, Watch, Workload,
+    Cause, Control, Ended, ErrorClass, Event, Fleet, Job, Observer, OnError, Pacing, Rules, RunOutcome,
+    RunSpec, Stop, Storage, Urgency, Watch, Workload,
 };
 use isobench_script::{Mix, Streams, Symbols, Variables, Weighted, parse};
 
@@ -107,7 +107,7 @@ struct Case {
 
 /// What a run brought.
 struct Ran {
-    outcome: Outcome,
+    outcome: RunOutcome,
     events: Vec<Event>,
     /// For each worker, the ends of transactions that its observer heard of.
     ended: Vec<Vec<Ended>>,

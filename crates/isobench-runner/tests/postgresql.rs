@@ -5,7 +5,8 @@ use std::time::Duration;
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host, SqlState};
 use isobench_runner::{
-    Control, ErrorClass, Fleet, Job, Outcome, Protocol, Restart, RetryPolicy, RunSpec, Stop, Watch, Workload,
+    Control, ErrorClass, Fleet, Job, Protocol, Restart, RetryPolicy, RunOutcome, RunSpec, Stop, Watch,
+    Workload,
 };
 use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
 use isobench_testkit::installed::{postgresql_programs, skip};
@@ -58,7 +59,7 @@ fn a_deadlock_is_answered_at_the_savepoint() {
     }
 }
 
-fn run(options: &ConnectOptions, protocol: Protocol) -> Outcome {
+fn run(options: &ConnectOptions, protocol: Protocol) -> RunOutcome {
     let spec = RunSpec {
         clients: 2,
         protocol,

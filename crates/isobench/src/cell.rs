@@ -13,9 +13,9 @@ use isobench_observer::Observer;
 use isobench_report::Round;
 use isobench_runner::{Control, Event, Job, NoThreads, Progress, Watch};
 
-use crate::books::Books;
 use crate::evidence;
 use crate::failure::{Failure, Outcome};
+use crate::invariants::InvariantCheck;
 use crate::judgement::Judging;
 use crate::messages::Messages;
 use crate::observation::{OwnWork, server_side};
@@ -38,6 +38,8 @@ pub struct Bench<'a> {
     pub judging: Option<&'a Judging>,
     /// Watch the servers, one each; none if that isn't wanted.
     pub observers: &'a [Observer],
+    /// Shows what scripts ask for with `debug()`.
+    pub say: &'a (dyn Fn(&str) + Sync),
     /// Requests to stop.
     pub control: &'a Control,
     /// What is loaded on each server.
@@ -156,18 +158,18 @@ impl Bench<'_> {
             return Err(Failure::setup(refusal(cell, &effective)));
         }
         let mut own = OwnWork::new(job, transactions);
-        let messages = Messages::kept();
+        let messages = Messages::kept(self.say);
         let report = |event: Event| messages.take(&event, job);
         let warmup = self.warm_up(&mut fleet, job, &report, watch, &mut own)?;
-        let books = if matches!(work.tables, Tables::Found) {
-            Books::Closed(
+        let check = if matches!(work.tables, Tables::Found) {
+            InvariantCheck::Unavailable(
                 "nothing is written on a standby, and its tables change as it follows its primary".to_owned(),
             )
         } else {
             let own_tables = matches!(work.tables, Tables::Own(_));
-            Books::open(&connector, &target.database, &work.sources, own_tables)
+            InvariantCheck::begin(&connector, &target.database, &work.sources, own_tables)
         };
-        own.admin(books.sessions(), books.transactions());
+        own.admin(check.sessions(), check.transactions());
         observe(observer, Observer::begin);
         let cpu = cpu_seconds();
         let watch = Watch { every: WATCH_EVERY, show: watch };
@@ -197,7 +199,7 @@ impl Bench<'_> {
             return Err(Failure::setup(refusal(cell, &effective)));
         }
         let promised = target.database.product.promises_effective(&effective);
-        round.invariants = books.close(&connector, &target.database, &run, promised);
+        round.invariants = check.end(&connector, &target.database, &run, promised);
         Ok(Ran { round, effective, lost })
     }
 }

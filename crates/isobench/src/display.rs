@@ -20,6 +20,7 @@ use terminal_size::terminal_size_of;
 use self::estimate::Estimate;
 use self::live::{Live, spell};
 use self::painter::Painter;
+use crate::comparison::Listener;
 use crate::plan::{CellPlan, Plan};
 
 /// How often the time is renewed while nothing else changes.
@@ -81,102 +82,6 @@ impl Display {
         display
     }
 
-    /// Whether the running cell is shown in all its detail.
-    pub fn is_live(&self) -> bool {
-        self.live
-    }
-
-    /// There are to be so many rounds.
-    pub fn set_rounds(&mut self, rounds: u32) {
-        self.rounds = rounds;
-        self.cells = self.cells_of_round.saturating_mul(rounds);
-        self.count();
-    }
-
-    /// Shows that a cell is next: its tables are made, its clients connect.
-    pub fn preparing(&mut self, plan: &Plan, cell: &CellPlan, round: u32) {
-        self.began = Instant::now();
-        self.renew(|state| {
-            state.title = self.title(plan, cell, round);
-            state.speed = None;
-            state.waits.clear();
-        });
-    }
-
-    /// Tables took that long, and take it again before each further cell or don't. If the first ones took long, the time left is told
-    /// again.
-    pub fn prepared(&mut self, took: Duration, again: bool) {
-        let first = self.estimate.prepared(took, again);
-        if first && took >= LONG {
-            let left = spell(self.left());
-            self.say(&format!("note: the tables took {}; about {left} left", spell(took)));
-        }
-        self.count();
-    }
-
-    /// Shows the cell that is running. `waits` says what its sessions are waiting for: event and number of sessions.
-    pub fn running(
-        &self,
-        plan: &Plan,
-        cell: &CellPlan,
-        round: u32,
-        elapsed: Duration,
-        progress: &Progress,
-        waits: &[(String, u32)],
-    ) {
-        self.renew(|state| {
-            state.title = self.title(plan, cell, round);
-            state.speed.get_or_insert_default().see(elapsed, progress);
-            state.waits = waits.to_vec();
-        });
-    }
-
-    /// Shows the result of a cell.
-    pub fn finished(
-        &mut self,
-        plan: &Plan,
-        cell: &CellPlan,
-        round: u32,
-        tps: Option<f64>,
-        conflict_ratio: f64,
-    ) {
-        self.done += 1;
-        self.estimate.measured(self.began.elapsed());
-        let tps = tps.unwrap_or(0.0);
-        if self.screen.is_some() {
-            self.renew(|state| {
-                state.speed = None;
-                state.add(&name(plan, cell), tps, conflict_ratio);
-            });
-            self.count();
-            return;
-        }
-        eprintln!(
-            "[{}/{}] {}: {tps:.0} tps, {:.0} % of attempts conflicted ({} left)",
-            self.done,
-            self.cells,
-            self.title(plan, cell, round),
-            conflict_ratio * 100.0,
-            spell(self.left()),
-        );
-    }
-
-    /// A line that stays.
-    pub fn say(&self, text: &str) {
-        if let Some(screen) = &self.screen {
-            lock(screen).say(text);
-        } else {
-            eprintln!("{text}");
-        }
-    }
-
-    /// Removes the lines that don't stay.
-    pub fn close(&self) {
-        if let Some(screen) = &self.screen {
-            lock(screen).close();
-        }
-    }
-
     /// Changes what is shown.
     fn renew(&self, change: impl FnOnce(&mut Live)) {
         if let Some(screen) = &self.screen {
@@ -205,7 +110,92 @@ impl Display {
         let rounds = self.rounds;
         // After the last round come the steps of a search, which nobody can count beforehand.
         let step = if round > rounds { "search".to_owned() } else { format!("round {round}/{rounds}") };
-        format!("{step}, {}", name(plan, cell))
+        format!("{step}, {}", cell.name(plan))
+    }
+}
+
+impl Listener for Display {
+    fn shows_waits(&self) -> bool {
+        self.live
+    }
+
+    fn set_rounds(&mut self, rounds: u32) {
+        self.rounds = rounds;
+        self.cells = self.cells_of_round.saturating_mul(rounds);
+        self.count();
+    }
+
+    fn preparing(&mut self, plan: &Plan, cell: &CellPlan, round: u32) {
+        self.began = Instant::now();
+        self.renew(|state| {
+            state.title = self.title(plan, cell, round);
+            state.speed = None;
+            state.waits.clear();
+        });
+    }
+
+    /// If the first tables took long, the time left is told again.
+    fn prepared(&mut self, took: Duration, again: bool) {
+        let first = self.estimate.prepared(took, again);
+        if first && took >= LONG {
+            let left = spell(self.left());
+            self.say(&format!("note: the tables took {}; about {left} left", spell(took)));
+        }
+        self.count();
+    }
+
+    fn running(
+        &self,
+        plan: &Plan,
+        cell: &CellPlan,
+        round: u32,
+        elapsed: Duration,
+        progress: &Progress,
+        waits: &[(String, u32)],
+    ) {
+        self.renew(|state| {
+            state.title = self.title(plan, cell, round);
+            state.speed.get_or_insert_default().see(elapsed, progress);
+            state.waits = waits.to_vec();
+        });
+    }
+
+    fn finished(&mut self, plan: &Plan, cell: &CellPlan, round: u32, tps: Option<f64>, conflict_ratio: f64) {
+        self.done += 1;
+        self.estimate.measured(self.began.elapsed());
+        let tps = tps.unwrap_or(0.0);
+        if self.screen.is_some() {
+            self.renew(|state| {
+                state.speed = None;
+                state.add(&cell.name(plan), tps, conflict_ratio);
+            });
+            self.count();
+            return;
+        }
+        eprintln!(
+            "[{}/{}] {}: {tps:.0} tps, {:.0} % of attempts conflicted ({} left)",
+            self.done,
+            self.cells,
+            self.title(plan, cell, round),
+            conflict_ratio * 100.0,
+            spell(self.left()),
+        );
+    }
+
+    /// The line stays.
+    fn say(&self, text: &str) {
+        if let Some(screen) = &self.screen {
+            lock(screen).say(text);
+        } else {
+            eprintln!("{text}");
+        }
+    }
+
+    /// Removes the lines that don't stay.
+    fn close(&self) {
+        if let Some(screen) = &self.screen {
+            lock(screen).close();
+        }
     }
 }
 
@@ -316,16 +306,4 @@ fn write(text: &str) {
     let mut terminal = stderr().lock();
     // There is nobody left to be told.
     let _ = terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush());
-}
-
-/// A cell, by what varies between cells.
-pub fn name(plan: &Plan, cell: &CellPlan) -> String {
-    let backoff = if plan.backoff.len() > 1 { format!(", backoff {}", cell.backoff) } else { String::new() };
-    let rate = cell.rate.map_or_else(String::new, |rate| format!(", {rate:.0} per s wanted"));
-    let again = if cell.calibration { ", once more" } else { "" };
-    let strategy =
-        plan.works[cell.work].strategy.as_ref().map_or_else(String::new, |name| format!(", {name}"));
-    let varied =
-        plan.varied(cell).iter().fold(String::new(), |text, (name, value)| format!("{text}, {name} {value}"));
-    format!("{}{strategy}, {} clients{varied}{backoff}{rate}{again}", cell.level, cell.clients)
 }

@@ -1,6 +1,6 @@
 //! The recorded history of a run: where it is kept, and what it proves about the level.
 //!
-//! Not here: how a history is checked (`isobench_isolation`), and invariants of the tables (`books.rs`).
+//! Not here: how a history is checked (`isobench_isolation`), and invariants of the tables (`invariants.rs`).
 
 mod hint;
 

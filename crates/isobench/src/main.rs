@@ -5,22 +5,25 @@
 #[macro_use]
 mod output;
 
-mod books;
 mod cell;
 mod commands;
+mod comparison;
 mod destination;
 mod display;
 mod environment;
 mod evidence;
 mod failure;
 mod interrupt;
+mod invariants;
 mod judgement;
 mod messages;
 mod observation;
 mod options;
 mod plan;
+mod plan_text;
 mod round;
 mod round_trips;
+mod servers;
 mod sessions;
 mod setup;
 mod summary;

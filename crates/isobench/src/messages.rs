@@ -1,4 +1,4 @@
-//! What clients say while they run: shown to the user, and kept for the result document.
+//! What clients say while they run: handed out to be shown, and kept for the result document.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -13,23 +13,25 @@ use crate::sessions::advice;
 const MOST_ERRORS: usize = 20;
 
 /// Collects why clients ended before their time. Takes events from any thread.
-pub struct Messages {
+pub struct Messages<'a> {
     aloud: bool,
+    /// Shows a text for people.
+    say: &'a (dyn Fn(&str) + Sync),
     errors: Mutex<Vec<String>>,
     /// A client ended because its connection was lost, or couldn't be made.
     lost: AtomicBool,
 }
 
-impl Messages {
+impl<'a> Messages<'a> {
     /// Keeps errors silently, for a result that shows them; shows only what a script asks for with `debug()`. Notices of a
     /// benchmark script are the user's own doing and would drown the rest.
-    pub fn kept() -> Messages {
-        Messages { aloud: false, errors: Mutex::default(), lost: AtomicBool::new(false) }
+    pub fn kept(say: &'a (dyn Fn(&str) + Sync)) -> Messages<'a> {
+        Messages { aloud: false, say, errors: Mutex::default(), lost: AtomicBool::new(false) }
     }
 
     /// Shows everything at once, as pgbench does.
-    pub fn aloud() -> Messages {
-        Messages { aloud: true, errors: Mutex::default(), lost: AtomicBool::new(false) }
+    pub fn aloud(say: &'a (dyn Fn(&str) + Sync)) -> Messages<'a> {
+        Messages { aloud: true, say, errors: Mutex::default(), lost: AtomicBool::new(false) }
     }
 
     /// Takes one event.
@@ -44,15 +46,15 @@ impl Messages {
                 let at = if at.is_empty() { at } else { format!("\n  at {at}") };
                 let text = format!("{text}{at}{}", advice(code(cause)));
                 if self.aloud {
-                    eprintln!("isobench: error: {text}");
+                    (self.say)(&format!("isobench: error: {text}"));
                 }
                 let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
                 if errors.len() < MOST_ERRORS {
                     errors.push(text);
                 }
             }
-            Event::Debug(_) => eprintln!("{text}"),
-            _ if self.aloud => eprintln!("{text}"),
+            Event::Debug(_) => (self.say)(&text),
+            _ if self.aloud => (self.say)(&text),
             _ => {}
         }
     }

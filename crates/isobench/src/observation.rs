@@ -3,9 +3,9 @@
 //! Not here: reading them (`isobench_observer`).
 
 use isobench_observer as observer;
-use isobench_observer::{Observed, Observer, OwnCounts, Settings};
+use isobench_observer::{Observed, Observer, ObserverOptions, OwnCounts};
 use isobench_report as report;
-use isobench_runner::{Job, Outcome as Run, Protocol, RETRIED_INSIDE, Restart, commit_points};
+use isobench_runner::{Job, Protocol, RETRIED_INSIDE, Restart, RunOutcome, commit_points};
 use isobench_script::{CommandKind, Script, Statement};
 
 use crate::target::Target;
@@ -14,7 +14,7 @@ use crate::target::Target;
 pub fn observer(target: &Target) -> Observer {
     let connector = target.connector();
     let connect = Box::new(move || connector.open());
-    Observer::start(connect, &target.database, target.local(), &Settings::default())
+    Observer::start(connect, &target.database, target.local(), &ObserverOptions::default())
 }
 
 /// What the clients' sessions are waiting for right now: event and number of sessions, the most first.
@@ -74,7 +74,7 @@ impl OwnWork {
     }
 
     /// The clients worked.
-    pub fn clients(&mut self, run: &Run) {
+    pub fn clients(&mut self, run: &RunOutcome) {
         let ledger = run.ledger();
         let attempts = ledger.attempts;
         // What a script's own SQL swallowed was committed, with its work undone.

@@ -1,6 +1,6 @@
 //! The options of all commands, as clap reads them.
 //!
-//! Not here: what they mean together (`plan.rs` for comparisons, the commands for the rest).
+//! Not here: those of a plan (`plan_text.rs`); what they mean together (`plan.rs` for comparisons, the commands for the rest).
 
 mod audit;
 mod check;
@@ -12,17 +12,19 @@ mod probe;
 mod report;
 mod run;
 mod workloads;
+mod written;
 
 pub use audit::AuditOptions;
 pub use check::{CheckOptions, Conversion, Found};
-pub use compare::{CompareOptions, PlanOptions};
-pub use connection::{ConnectionOptions, EmbeddedOptions, setting};
+pub use compare::CompareOptions;
+pub use connection::{ConnectionOptions, EmbeddedOptions};
 pub use init::{InitArguments, TableOptions};
 pub use plans::PlansOptions;
 pub use probe::ProbeOptions;
 pub use report::{ReportFormat, ReportOptions};
 pub use run::RunOptions;
 pub use workloads::WorkloadsOptions;
+pub use written::command;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 

@@ -11,6 +11,25 @@ use isobench_pgbench::fit;
 
 use crate::failure::{Failure, Outcome};
 
+/// Like the standard library's macro of this name, but doesn't panic if standard error is closed. Only for words of our own.
+macro_rules! eprint {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        // There is nobody left to be told.
+        let _ = write!(std::io::stderr(), $($text)*);
+    }};
+}
+
+/// Like the standard library's macro of this name, but doesn't panic if standard error is closed, and shows nothing that a
+/// terminal would obey.
+macro_rules! eprintln {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        // There is nobody left to be told.
+        let _ = writeln!(std::io::stderr(), "{}", isobench_pgbench::fit(&format!($($text)*)));
+    }};
+}
+
 /// Writes a text to standard output.
 ///
 /// # Errors
@@ -21,6 +40,11 @@ pub fn print(text: &str) -> Outcome {
         .write_all(fit(text).as_bytes())
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::Output(format!("could not write to standard output: {error}")))
+}
+
+/// Writes a line for people to standard error.
+pub fn say(text: &str) {
+    eprintln!("{text}");
 }
 
 /// Writes a file as a whole or not at all; what isn't a regular file (a pipe, a device) is written to directly.
@@ -53,23 +77,4 @@ pub fn is_stream(path: &Path) -> bool {
 /// How messages call a file.
 pub fn shown(path: &Path) -> String {
     if is_stream(path) { "standard input".to_owned() } else { format!("\"{}\"", path.display()) }
-}
-
-/// Like the standard library's macro of this name, but doesn't panic if standard error is closed. Only for words of our own.
-macro_rules! eprint {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        // There is nobody left to be told.
-        let _ = write!(std::io::stderr(), $($text)*);
-    }};
-}
-
-/// Like the standard library's macro of this name, but doesn't panic if standard error is closed, and shows nothing that a
-/// terminal would obey.
-macro_rules! eprintln {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        // There is nobody left to be told.
-        let _ = writeln!(std::io::stderr(), "{}", isobench_pgbench::fit(&format!($($text)*)));
-    }};
 }

@@ -2,7 +2,6 @@
 //!
 //! Not here: carrying it out (`commands/compare.rs`, `cell.rs`).
 
-mod file;
 mod standby;
 mod values;
 mod vary;
@@ -21,14 +20,13 @@ use isobench_script::Prng;
 use isobench_workloads::OnConflict;
 
 use crate::failure::{Failure, Outcome};
-use crate::options::PlanOptions;
+use crate::plan_text::{PlanOptions, setting};
 use crate::setup::Setup;
 use crate::workload::{Source, Sources};
 use values::{at_least_one, distinct, longest_warmup, parse_all, policies, share, words, wrong};
 use vary::{SERVER_VERSION, Vary};
 use work::Ground;
 
-pub use file::{PUBLISHED, Size, published, read};
 pub use standby::{no_serializable, refusal};
 pub use values::{milliseconds, pacing, protocol, seconds};
 pub use work::Work;
@@ -137,6 +135,21 @@ pub struct CellPlan {
 }
 
 impl CellPlan {
+    /// Its name for people, by what varies between cells.
+    pub fn name(&self, plan: &Plan) -> String {
+        let backoff =
+            if plan.backoff.len() > 1 { format!(", backoff {}", self.backoff) } else { String::new() };
+        let rate = self.rate.map_or_else(String::new, |rate| format!(", {rate:.0} per s wanted"));
+        let again = if self.calibration { ", once more" } else { "" };
+        let strategy =
+            plan.works[self.work].strategy.as_ref().map_or_else(String::new, |name| format!(", {name}"));
+        let varied = plan
+            .varied(self)
+            .iter()
+            .fold(String::new(), |text, (name, value)| format!("{text}, {name} {value}"));
+        format!("{}{strategy}, {} clients{varied}{backoff}{rate}{again}", self.level, self.clients)
+    }
+
     /// A name for a file of this cell's in one round, without what differs by plan.
     pub fn file_name(&self, plan: &Plan, round: u32) -> String {
         let plain = |text: &str| text.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
@@ -510,47 +523,6 @@ impl Plan {
     }
 }
 
-impl PlanOptions {
-    /// What is given here, else what `other` has.
-    pub fn or(self, other: PlanOptions) -> PlanOptions {
-        PlanOptions {
-            levels: self.levels.or(other.levels),
-            workload: self.workload.or(other.workload),
-            setup: self.setup.or(other.setup),
-            clients: self.clients.or(other.clients),
-            jobs: self.jobs.or(other.jobs),
-            scale: self.scale.or(other.scale),
-            warmup: self.warmup.or(other.warmup),
-            max_warmup: self.max_warmup.or(other.max_warmup),
-            calibrate: self.calibrate.or(other.calibrate),
-            resolve: self.resolve.or(other.resolve),
-            time_limit: self.time_limit.or(other.time_limit),
-            sweep: self.sweep.or(other.sweep),
-            rounds: self.rounds.or(other.rounds),
-            max_tries: self.max_tries.or(other.max_tries),
-            backoff: self.backoff.or(other.backoff),
-            protocol: self.protocol.or(other.protocol),
-            rate: self.rate.or(other.rate),
-            latency_limit: self.latency_limit.or(other.latency_limit),
-            think_time: self.think_time.or(other.think_time),
-            seed: self.seed.or(other.seed),
-            strict_levels: self.strict_levels.or(other.strict_levels),
-            strategies: self.strategies.or(other.strategies),
-            vary: self.vary.or(other.vary),
-            // One of them is asked for, so the other one isn't taken from elsewhere.
-            time: if self.transactions.is_some() { self.time } else { self.time.or(other.time) },
-            transactions: if self.time.is_some() {
-                self.transactions
-            } else {
-                self.transactions.or(other.transactions)
-            },
-            full: self.full.or(other.full),
-            experiment: self.experiment.or(other.experiment),
-            server_settings: self.server_settings.or(other.server_settings),
-        }
-    }
-}
-
 /// Each work with each number of clients; strategies vary faster.
 fn pairs(works: usize, clients: &[usize]) -> impl Iterator<Item = (usize, &usize)> {
     clients.iter().flat_map(move |clients| (0..works).map(move |work| (work, clients)))
@@ -569,9 +541,7 @@ fn stop(options: &PlanOptions, given: &PlanOptions) -> Outcome<Stop> {
 
 /// Settings of the server, as a plan's file has them.
 fn parse_all_settings(texts: &[String]) -> Outcome<Vec<(String, String)>> {
-    let setting =
-        |text: &String| crate::options::setting(text).map_err(|error| wrong("server-settings", error));
-    texts.iter().map(setting).collect()
+    texts.iter().map(|text| setting(text).map_err(|error| wrong("server-settings", error))).collect()
 }
 
 /// Pacing as the result document has it: transactions per second, and the pause between two in ms.
@@ -606,6 +576,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::plan_text::{Size, read};
 
     fn resolve(options: &PlanOptions) -> Outcome<Plan> {
         Plan::resolve(options, None, &PlanOptions::default(), &InitOptions::default())

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use isobench_report::{ClientLoad, Conflict, Round, Series};
-use isobench_runner::{Job, Outcome as Run};
+use isobench_runner::{Job, RunOutcome};
 use isobench_stats::LatencyHistogram;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -18,7 +18,7 @@ pub fn cpu_seconds() -> f64 {
 }
 
 /// The round that a run makes, with the errors of its clients and the CPU time of this process while it ran.
-pub fn round(job: &Job, run: &Run, number: u32, errors: Vec<String>, cpu_s: f64) -> Round {
+pub fn round(job: &Job, run: &RunOutcome, number: u32, errors: Vec<String>, cpu_s: f64) -> Round {
     let conflicts = run
         .conflicts
         .iter()
@@ -60,7 +60,7 @@ fn series(series: &isobench_runner::Series) -> Series {
     }
 }
 
-fn load(run: &Run, cpu_s: f64) -> ClientLoad {
+fn load(run: &RunOutcome, cpu_s: f64) -> ClientLoad {
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
     let mut lag = LatencyHistogram::new();
     for worker in &run.load {

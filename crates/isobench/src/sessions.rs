@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use isobench_database::{Database, Error, Product, Relations};
+use isobench_database::{Connector, Database, Error, Product, Relations};
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_pgwire::{Connection, SqlState};
 use isobench_runner::{ErrorClass, Fleet, Job, OpenError, RunSpec, Workload};
 
 use crate::failure::{Failure, Outcome};
-use crate::target::Connector;
 
 /// A job whose errors are understood as the server's product means them, with the names that its tables have now.
 pub fn job(spec: RunSpec, workload: Workload, database: &Database, connector: &Connector) -> Job {

@@ -7,14 +7,14 @@ use std::fmt::Write as _;
 
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_report::Invariant;
-use isobench_runner::{Job, Outcome as Run};
+use isobench_runner::{Job, RunOutcome};
 
 /// What it is made of.
 pub struct Account<'a> {
     /// The workload and its settings.
     pub job: &'a Job,
     /// What came out.
-    pub run: &'a Run,
+    pub run: &'a RunOutcome,
     /// The level asked for, and the one in effect.
     pub level: (Option<Level>, &'a EffectiveLevel),
     /// pgbench's lines have average and deviation as they were measured.

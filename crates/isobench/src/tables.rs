@@ -1,6 +1,6 @@
 //! The tables that the scripts of a comparison work on: how they get into their starting state.
 //!
-//! Not here: what must hold in them afterwards (`books.rs`).
+//! Not here: what must hold in them afterwards (`invariants.rs`).
 
 use std::time::{Duration, Instant};
 

@@ -1,20 +1,17 @@
 //! The server that is measured: the one that is named, or an embedded PostgreSQL; and the place in it where isobench works.
 //!
-//! Not here: what is measured there.
+//! Nothing is printed here: who calls is handed notes for people, one line each, as they come up. Not here: which server
+//! the options name (`servers.rs`), and what is measured there.
 
-use std::sync::Arc;
-
-pub use isobench_database::Connector;
-use isobench_database::{Database, Namespace, detect, environment, is_standby, relation_sizes, settings};
+use isobench_database::{
+    Connector, Database, Namespace, detect, environment, is_standby, relation_sizes, settings,
+};
 use isobench_observer::LocalServer;
-use isobench_pgserver::{MajorVersion, Server, ServerOptions};
-use isobench_pgwire::{Address, ConnectOptions, Connection, Given, Host, process_environment};
+use isobench_pgserver::{Server, ServerOptions};
+use isobench_pgwire::{Address, ConnectOptions, Connection, Host, Patience};
 use isobench_report as report;
-use isobench_runner::Control;
 
 use crate::failure::{Failure, Outcome};
-use crate::interrupt;
-use crate::options::{ConnectionOptions, EmbeddedOptions};
 
 /// A server to measure, and how to reach the place where the tables are. What was started or made is stopped and removed
 /// when this is dropped.
@@ -34,88 +31,42 @@ pub struct Target {
 }
 
 impl Target {
-    /// Finds the named server, or starts an embedded one for so many clients, and tells which in one line. From then on
-    /// signals are watched, so that what is started is stopped and what is made is removed; before that, Ctrl-C simply
-    /// ends a program that waits for a server that doesn't answer.
+    /// Connects to the server that the options name. `say` is handed notes for people.
     ///
     /// # Errors
-    /// Wrong connection options, no server there, or the embedded server doesn't start.
-    pub fn find(
-        connection: &ConnectionOptions,
-        database: Option<&str>,
-        embedded: &EmbeddedOptions,
-        clients: usize,
-    ) -> Outcome<(Target, Arc<Control>)> {
-        let given = given(connection, database);
-        let control = Arc::new(Control::new());
-        if is_named(&given) {
-            if embedded.any() {
-                return Err(Failure::setup(
-                    "--server-bin, --server-version and --server-setting belong to the embedded PostgreSQL, but a server \
-                     is named by option or environment; leave out one or the other",
-                ));
-            }
-            let mut options =
-                ConnectOptions::resolve(&given, &process_environment).map_err(Failure::setup)?;
-            options.patience = control.patience().clone();
-            let target = Target::new(None, options, Vec::new())?;
-            interrupt::watch(&control)?;
-            return Ok((target, control));
-        }
-        enough_connections(embedded, clients)?;
-        interrupt::watch(&control)?;
-        let target = interrupt::blame(&control, Target::start(embedded, &control))?;
-        Ok((target, control))
+    /// No server there, or one that refuses.
+    pub fn connect(options: ConnectOptions, say: &dyn Fn(&str)) -> Outcome<Target> {
+        Target::new(None, options, Vec::new(), say)
     }
 
-    /// The servers of a plan: the named one, or an embedded one of each version (of whichever there is, without versions), all of
-    /// them running before anything is measured.
+    /// Starts an embedded server. `say` is handed notes for people.
     ///
     /// # Errors
-    /// As [`Target::find`].
-    pub fn find_all(
-        connection: &ConnectionOptions,
-        embedded: &EmbeddedOptions,
-        versions: &[MajorVersion],
-        clients: usize,
-    ) -> Outcome<(Vec<Target>, Arc<Control>)> {
-        let Some((first, rest)) = versions.split_first() else {
-            let (target, control) = Target::find(connection, None, embedded, clients)?;
-            return Ok((vec![target], control));
-        };
-        let at = |version: &MajorVersion| EmbeddedOptions { version: Some(*version), ..embedded.clone() };
-        let (target, control) = Target::find(connection, None, &at(first), clients)?;
-        let mut targets = vec![target];
-        for version in rest {
-            targets.push(interrupt::blame(&control, Target::start(&at(version), &control))?);
-        }
-        Ok((targets, control))
-    }
-
-    /// Starts an embedded server.
-    fn start(embedded: &EmbeddedOptions, control: &Control) -> Outcome<Target> {
-        let server = start(embedded)?;
-        eprintln!(
+    /// The server doesn't start.
+    pub fn start(embedded: &ServerOptions, patience: &Patience, say: &dyn Fn(&str)) -> Outcome<Target> {
+        let server = Server::start(embedded, &mut |note| say(note)).map_err(Failure::setup)?;
+        say(&format!(
             "no server is named, so this uses an embedded PostgreSQL {} ({}), {}; fsync is {}",
             server.version(),
             server.origin(),
             if embedded.settings.is_empty() { "default settings" } else { "settings as given" },
             setting_of(embedded, "fsync").unwrap_or("on"),
-        );
+        ));
         let mut options = embedded_options(&server);
-        options.patience = control.patience().clone();
-        Target::new(Some(server), options, embedded.settings.clone())
+        options.patience = patience.clone();
+        Target::new(Some(server), options, embedded.settings.clone(), say)
     }
 
     fn new(
         embedded: Option<Server>,
         options: ConnectOptions,
         server_settings: Vec<(String, String)>,
+        say: &dyn Fn(&str),
     ) -> Outcome<Target> {
         let mut connection = Connection::open(&options).map_err(Failure::setup)?;
         let database = detect(&mut connection).map_err(Failure::setup)?;
         let standby = is_standby(&mut connection, &database).map_err(Failure::setup)?;
-        let (options, host) = settled(options, &connection);
+        let (options, host) = settled(options, &connection, say);
         connection.close();
         Ok(Target { namespace: None, options, embedded, host, standby, database, server_settings })
     }
@@ -125,15 +76,15 @@ impl Target {
         self.options.describe()
     }
 
-    /// On a server that is somebody's, makes a schema of our own to work in, and says so. On the embedded one there is no
-    /// need.
+    /// On a server that is somebody's, makes a schema of our own to work in, and hands `say` its description. On the
+    /// embedded one there is no need.
     ///
     /// # Errors
     /// The schema exists and isn't ours, or may not be made.
-    pub fn claim_namespace(&mut self) -> Outcome {
+    pub fn claim_namespace(&mut self, say: &dyn Fn(&str)) -> Outcome {
         if self.embedded.is_none() {
             let namespace = Namespace::claim(&self.options, &self.database).map_err(Failure::setup)?;
-            eprintln!("{}", namespace.describe());
+            say(&namespace.describe());
             self.database.schema = Some(namespace.schema());
             self.namespace = Some(namespace);
         }
@@ -192,17 +143,17 @@ impl Target {
         })
     }
 
-    /// What the result document says of the server.
+    /// What the result document says of the server. `say` is handed notes for people.
     ///
     /// # Errors
     /// The server is gone.
-    pub fn describe(&self) -> Outcome<report::Server> {
+    pub fn describe(&self, say: &dyn Fn(&str)) -> Outcome<report::Server> {
         let mut connection = self.open().map_err(Failure::setup)?;
         let settings = settings(&mut connection, &self.database).map_err(Failure::setup)?;
         let environment = environment(&mut connection, &self.database);
         connection.close();
         if let Some(note) = settings.note {
-            eprintln!("note: {note}");
+            say(&format!("note: {note}"));
         }
         let description = match &self.embedded {
             Some(server) => format!("embedded PostgreSQL {}, {}", server.version(), server.origin()),
@@ -261,72 +212,21 @@ impl Target {
 
 /// Of several hosts the one that the first session is on, for all sessions to come, so that a comparison measures one server; and what
 /// it is called.
-fn settled(options: ConnectOptions, first: &Connection) -> (ConnectOptions, Option<String>) {
+fn settled(
+    options: ConnectOptions,
+    first: &Connection,
+    say: &dyn Fn(&str),
+) -> (ConnectOptions, Option<String>) {
     if options.hosts.len() < 2 {
         return (options, None);
     }
     let host = first.host();
-    eprintln!(
+    say(&format!(
         "connected to {}, and so are all sessions to come; named were {}",
         host.describe(),
         options.describe()
-    );
+    ));
     (options.at(host.clone()), Some(host.describe()))
-}
-
-/// Starts an embedded server.
-///
-/// # Errors
-/// No programs, wrong settings, or whatever keeps it from starting.
-pub fn start(embedded: &EmbeddedOptions) -> Outcome<Server> {
-    let options = ServerOptions {
-        bin: embedded.bin.clone(),
-        version: embedded.version,
-        settings: embedded.settings.clone(),
-    };
-    Server::start(&options, &mut |note| eprintln!("{note}")).map_err(Failure::setup)
-}
-
-/// Connection options for a server that is named; `None` if none is.
-///
-/// # Errors
-/// Wrong connection options.
-pub fn named_server(
-    connection: &ConnectionOptions,
-    database: Option<&str>,
-) -> Outcome<Option<ConnectOptions>> {
-    let given = given(connection, database);
-    if !is_named(&given) {
-        return Ok(None);
-    }
-    resolve(&given).map(Some)
-}
-
-/// True if options or environment name a server.
-pub fn names_server(connection: &ConnectionOptions) -> bool {
-    is_named(&given(connection, None))
-}
-
-fn is_named(given: &Given) -> bool {
-    ConnectOptions::names_server(given, &process_environment)
-}
-
-fn resolve(given: &Given) -> Outcome<ConnectOptions> {
-    let options = ConnectOptions::resolve(given, &process_environment).map_err(Failure::setup)?;
-    for warning in &options.warnings {
-        eprintln!("warning: {warning}");
-    }
-    Ok(options)
-}
-
-fn given(connection: &ConnectionOptions, database: Option<&str>) -> Given {
-    Given {
-        host: connection.host.clone(),
-        port: connection.port.clone(),
-        user: connection.username.clone(),
-        dbname: database.map(str::to_owned).or_else(|| connection.dbname.clone()),
-        password: None,
-    }
 }
 
 fn embedded_options(server: &Server) -> ConnectOptions {
@@ -345,7 +245,11 @@ const SPARE_CONNECTIONS: usize = 3;
 /// PostgreSQL's default.
 const DEFAULT_MAX_CONNECTIONS: usize = 100;
 
-fn enough_connections(embedded: &EmbeddedOptions, clients: usize) -> Outcome {
+/// Makes sure that an embedded server admits so many clients.
+///
+/// # Errors
+/// Its settings allow too few connections; the message says which setting to raise.
+pub fn enough_connections(embedded: &ServerOptions, clients: usize) -> Outcome {
     let most = match setting_of(embedded, "max_connections") {
         // What isn't a number is the server's to refuse.
         Some(value) => value.parse().unwrap_or(usize::MAX),
@@ -361,7 +265,7 @@ fn enough_connections(embedded: &EmbeddedOptions, clients: usize) -> Outcome {
     )))
 }
 
-fn setting_of<'a>(embedded: &'a EmbeddedOptions, name: &str) -> Option<&'a str> {
+fn setting_of<'a>(embedded: &'a ServerOptions, name: &str) -> Option<&'a str> {
     let given = embedded.settings.iter().rev().find(|(given, _)| given.eq_ignore_ascii_case(name));
     given.map(|(_, value)| value.as_str())
 }

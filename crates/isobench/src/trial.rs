@@ -1,7 +1,7 @@
 //! Tries every script once before anything is measured, in a transaction that is rolled back: so a missing table, a wrong column or a
 //! statement that the server doesn't know comes to light in a second, and not after the cells before it.
 //!
-//! Not here: how a script is made harmless (`isobench_script`), and what follows for the comparison (`course.rs`).
+//! Not here: how a script is made harmless (`isobench_script`), and what follows for the comparison (`comparison.rs`).
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

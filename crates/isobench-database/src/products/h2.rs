@@ -2,16 +2,16 @@
 
 use isobench_pgwire::SqlState;
 
-use crate::abilities::{Abilities, Ability};
-use crate::conflict::{ConflictRule, Reason, rule};
-use crate::dialect::{CAUTIOUS, Dialect};
-use crate::level::{EffectiveLevelQuery, SetLevel};
-use crate::namespace::Home;
-use crate::object::{ObjectMark, Part};
+use crate::facts::abilities::{Abilities, Ability};
+use crate::facts::conflict::{ConflictRule, Reason, rule};
+use crate::facts::dialect::{CAUTIOUS, Dialect};
+use crate::facts::home::Home;
+use crate::facts::level::{EffectiveLevelQuery, SetLevel};
+use crate::facts::object::{ObjectMark, Part};
+use crate::facts::promises::STANDARD;
+use crate::facts::settings::SettingsSource;
+use crate::facts::waiting::WaitView;
 use crate::product::{Product, Recognition};
-use crate::promises::STANDARD;
-use crate::settings::SettingsSource;
-use crate::waiting::WaitView;
 
 /// `H2`.
 ///

@@ -3,16 +3,16 @@
 use isobench_isolation::Level;
 use isobench_pgwire::SqlState;
 
-use crate::abilities::{Abilities, Ability, SAVEPOINTS_KEEP_THE_SNAPSHOT};
-use crate::conflict::{ConflictRule, Reason, rule};
-use crate::dialect::{Dialect, Empty, Load, PrimaryKey};
-use crate::level::{SHOW, SetLevel};
-use crate::namespace::Home;
-use crate::object::{PG_OBJECTS, PG_RELATIONS};
+use crate::facts::abilities::{Abilities, Ability, SAVEPOINTS_KEEP_THE_SNAPSHOT};
+use crate::facts::conflict::{ConflictRule, Reason, rule};
+use crate::facts::dialect::{Dialect, Empty, Load, PrimaryKey};
+use crate::facts::home::Home;
+use crate::facts::level::{SHOW, SetLevel};
+use crate::facts::object::{PG_OBJECTS, PG_RELATIONS};
+use crate::facts::promises::SNAPSHOT_ISOLATION;
+use crate::facts::settings::SettingsSource;
+use crate::facts::waiting::PG_BLOCKING;
 use crate::product::{Product, Recognition};
-use crate::promises::SNAPSHOT_ISOLATION;
-use crate::settings::SettingsSource;
-use crate::waiting::PG_BLOCKING;
 
 /// PostgreSQL.
 pub static POSTGRESQL: Product = Product {

@@ -1,15 +1,15 @@
 //! A product that isn't in the table: only what the standard and the protocol let one hope for.
 
-use crate::abilities::NOTHING_KNOWN;
-use crate::conflict::GENERIC;
-use crate::dialect::CAUTIOUS;
-use crate::level::{SHOW, SetLevel};
-use crate::namespace::Home;
-use crate::object::PG_OBJECTS;
+use crate::facts::abilities::NOTHING_KNOWN;
+use crate::facts::conflict::GENERIC;
+use crate::facts::dialect::CAUTIOUS;
+use crate::facts::home::Home;
+use crate::facts::level::{SHOW, SetLevel};
+use crate::facts::object::PG_OBJECTS;
+use crate::facts::promises::STANDARD;
+use crate::facts::settings::SettingsSource;
+use crate::facts::waiting::WaitView;
 use crate::product::{Product, Recognition};
-use crate::promises::STANDARD;
-use crate::settings::SettingsSource;
-use crate::waiting::WaitView;
 
 /// Any other product.
 pub static UNKNOWN: Product = Product {

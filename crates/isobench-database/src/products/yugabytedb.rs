@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use isobench_pgwire::SqlState;
 
-use crate::abilities::{Abilities, Ability, SAVEPOINTS_KEEP_THE_SNAPSHOT};
-use crate::conflict::{ConflictRule, Reason, rule};
-use crate::dialect::{Dialect, Empty, Load, PrimaryKey};
-use crate::level::{EffectiveLevelQuery, SetLevel};
-use crate::namespace::Home;
-use crate::object::{ObjectMark, PG_OBJECTS};
+use crate::facts::abilities::{Abilities, Ability, SAVEPOINTS_KEEP_THE_SNAPSHOT};
+use crate::facts::conflict::{ConflictRule, Reason, rule};
+use crate::facts::dialect::{Dialect, Empty, Load, PrimaryKey};
+use crate::facts::home::Home;
+use crate::facts::level::{EffectiveLevelQuery, SetLevel};
+use crate::facts::object::{ObjectMark, PG_OBJECTS};
+use crate::facts::promises::SNAPSHOT_ISOLATION;
+use crate::facts::settings::SettingsSource;
+use crate::facts::waiting::WaitView;
 use crate::product::{Product, Recognition};
-use crate::promises::SNAPSHOT_ISOLATION;
-use crate::settings::SettingsSource;
-use crate::waiting::WaitView;
 
 /// `YugabyteDB`.
 ///

@@ -12,7 +12,7 @@ use super::explain;
 use super::found::Found;
 use super::pairs::Pairs;
 use super::search::{Link, Search, Way, links};
-use super::{Count, Finding, Step, Witness};
+use super::{Count, Finding, Witness, WitnessStep};
 use crate::anomaly::Anomaly;
 use crate::history::History;
 use crate::model::{Guarantee, Model, Order};
@@ -68,7 +68,7 @@ fn least(anomaly: Anomaly) -> usize {
 #[derive(Clone, Copy)]
 pub(super) struct Told<'a> {
     /// Puts a dependency into words.
-    pub(super) tell: &'a dyn Fn(Link) -> Step,
+    pub(super) tell: &'a dyn Fn(Link) -> WitnessStep,
     /// True if nothing but reads proves that a transaction was committed.
     pub(super) doubtful: &'a dyn Fn(Node) -> bool,
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashSet;
 
-use super::Step;
+use super::WitnessStep;
 use super::dependencies::{Label, Place, Sink};
 use super::examine_row;
 use super::found::Found;
@@ -17,14 +17,14 @@ use super::search::Link;
 use crate::history::History;
 
 /// The step without its proof.
-pub(super) fn brief(history: &History, link: Link) -> Step {
+pub(super) fn brief(history: &History, link: Link) -> WitnessStep {
     let (from, to) = (link.from as usize, link.to as usize);
     let why = format!("{} comes before {}", name(history, from), name(history, to));
-    Step { from, to, dependency: link.label.dependency(), why }
+    WitnessStep { from, to, dependency: link.label.dependency(), why }
 }
 
 /// The step of a witness for a dependency.
-pub(super) fn step(scene: Scene<'_>, rows: &Rows, link: Link) -> Step {
+pub(super) fn step(scene: Scene<'_>, rows: &Rows, link: Link) -> WitnessStep {
     let (from, to) = (link.from as usize, link.to as usize);
     let history = scene.history;
     let why = match link.label {
@@ -50,7 +50,7 @@ pub(super) fn step(scene: Scene<'_>, rows: &Rows, link: Link) -> Step {
             return brief(history, link);
         }
     };
-    Step { from, to, dependency: link.label.dependency(), why }
+    WitnessStep { from, to, dependency: link.label.dependency(), why }
 }
 
 fn instant(nanoseconds: u64) -> String {

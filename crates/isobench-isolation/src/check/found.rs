@@ -3,7 +3,7 @@
 use super::dependencies::Place;
 use super::doubt::Doubts;
 use super::scene::{Scene, fact};
-use super::{Count, Finding, Step, Witness};
+use super::{Count, Finding, Witness, WitnessStep};
 use crate::anomaly::Anomaly;
 use crate::model::{Guarantee, Order};
 
@@ -21,7 +21,7 @@ pub(super) struct Found {
 
 impl Found {
     /// Counts an anomaly that the data alone show; the first one is the witness.
-    pub(super) fn note(&mut self, anomaly: Anomaly, steps: impl FnOnce() -> Vec<Step>) {
+    pub(super) fn note(&mut self, anomaly: Anomaly, steps: impl FnOnce() -> Vec<WitnessStep>) {
         match &mut self.findings[anomaly as usize] {
             Some(finding) => finding.count.found += 1,
             empty => {

@@ -5,7 +5,7 @@
 use std::f64::consts::TAU;
 use std::fmt::Write as _;
 
-use super::{Finding, Step};
+use super::{Finding, WitnessStep};
 use crate::history::History;
 
 /// A witness without its history: boxes for transactions, an arrow for each step.
@@ -71,7 +71,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// What stands at an arrow.
-fn label(step: &Step) -> &'static str {
+fn label(step: &WitnessStep) -> &'static str {
     step.dependency.map_or("", |dependency| dependency.name())
 }
 
@@ -101,7 +101,7 @@ impl Graph {
             None => Node { name: place.to_string(), client: String::new() },
         };
         let index = |transaction| places.iter().position(|known| *known == transaction).unwrap_or(0);
-        let arrow = |step: &Step| Arrow {
+        let arrow = |step: &WitnessStep| Arrow {
             from: index(step.from),
             to: index(step.to),
             label: label(step).to_owned(),

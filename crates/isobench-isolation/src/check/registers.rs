@@ -8,7 +8,7 @@ mod doubtful;
 mod loose;
 mod versions;
 
-use super::Step;
+use super::WitnessStep;
 use super::dependencies::{Label, Node, Place, Sink};
 use super::found::Found;
 use super::scene::{Scene, fact};
@@ -379,7 +379,7 @@ impl<S: Sink> Examination<'_, '_, S> {
     }
 }
 
-fn twice(scene: Scene<'_>, a: Place, b: Place) -> Step {
+fn twice(scene: Scene<'_>, a: Place, b: Place) -> WitnessStep {
     let why = format!(
         "{} {}, and {} {}, too",
         scene.name(a.transaction),

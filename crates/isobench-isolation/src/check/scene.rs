@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use super::dependencies::{Label, Node, Place};
 use super::standing::Standing;
-use super::{Dependency, Step};
+use super::{Dependency, WitnessStep};
 use crate::history::{History, Key, Operation, Outcome, Version};
 
 /// A history with the standing of its transactions.
@@ -60,9 +60,9 @@ impl<'h> Scene<'h> {
     }
 
     /// The step of a cycle that two operations prove.
-    pub(super) fn step(&self, from: Place, to: Place, label: Label) -> Step {
+    pub(super) fn step(&self, from: Place, to: Place, label: Label) -> WitnessStep {
         let why = self.why(from, to, label);
-        Step {
+        WitnessStep {
             from: from.transaction as usize,
             to: to.transaction as usize,
             dependency: label.dependency(),
@@ -116,8 +116,8 @@ impl<'h> Scene<'h> {
 }
 
 /// A fact that is no edge of a cycle.
-pub(super) fn fact(from: Node, to: Node, why: String) -> Step {
-    Step { from: from as usize, to: to as usize, dependency: None, why }
+pub(super) fn fact(from: Node, to: Node, why: String) -> WitnessStep {
+    WitnessStep { from: from as usize, to: to as usize, dependency: None, why }
 }
 
 /// A transaction's name in messages: "T12 (client 3)".

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isobench_isolation::check::{Dependency, Finding, Report, Step};
+use isobench_isolation::check::{Dependency, Finding, Report, WitnessStep};
 use isobench_isolation::history::{Key, Operation};
 use isobench_isolation::{Anomaly, Order};
 
@@ -100,7 +100,7 @@ impl<'c> Known<'c> {
         }
     }
 
-    fn verify_cycle(&self, finding: &Finding, steps: &[Step]) -> Result<(), String> {
+    fn verify_cycle(&self, finding: &Finding, steps: &[WitnessStep]) -> Result<(), String> {
         let mut cycle: Vec<Edge> = Vec::new();
         for (place, step) in steps.iter().enumerate() {
             let dependency = step.dependency.ok_or("a step without dependency in a cycle")?;
@@ -179,7 +179,7 @@ impl<'c> Known<'c> {
     }
 
     /// True if a step leads from a version that a lost update lost to the one it wrote: others may lie between them.
-    fn is_lost(&self, finding: &Finding, step: &Step) -> bool {
+    fn is_lost(&self, finding: &Finding, step: &WitnessStep) -> bool {
         finding.anomaly == Anomaly::LostUpdate
             && step.dependency == Some(Dependency::WriteWrite)
             && self.orders.keys().any(|&key| self.is_before(key, step.from, step.to))
@@ -249,7 +249,7 @@ impl<'c> Known<'c> {
     }
 
     /// What is no cycle: the history shows this anomaly, and the transactions of the witness are those that show it.
-    fn verify_fact(&self, finding: &Finding, steps: &[Step]) -> Result<(), String> {
+    fn verify_fact(&self, finding: &Finding, steps: &[WitnessStep]) -> Result<(), String> {
         if finding.order != Order::Data {
             return Err("no order is needed for this".to_owned());
         }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use isobench_database::{Database, detect};
-use isobench_observer::{LocalServer, Observer, Sample, Settings};
+use isobench_observer::{LocalServer, Observer, ObserverOptions, Sample};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_testkit::installed::{pgbenches, postgresql_programs, skip};
@@ -78,7 +78,7 @@ pub fn observe(
     every: Duration,
 ) -> Observer {
     let connect = Box::new(move || Ok(Connection::open(&options)?));
-    let settings = Settings { every, ..Settings::default() };
+    let settings = ObserverOptions { every, ..ObserverOptions::default() };
     Observer::start(connect, database, local, &settings)
 }
 

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
-use isobench_database::tables::Table;
-use isobench_database::{Progress, Step, Timings};
+use isobench_database::Table;
+use isobench_database::{InitStep, Progress, Timings};
 
 use crate::version::Version;
 
@@ -15,14 +15,14 @@ const TOLD_EVERY: u64 = 100_000;
 const QUIET_EVERY: f64 = 5.0;
 
 /// Step, what is said when it starts, its name in the last line.
-const STEPS: [(Step, &str, &str); 7] = [
-    (Step::DropTables, "dropping old tables...", "drop tables"),
-    (Step::CreateTables, "creating tables...", "create tables"),
-    (Step::ClientGenerate, "generating data (client-side)...", "client-side generate"),
-    (Step::ServerGenerate, "generating data (server-side)...", "server-side generate"),
-    (Step::Vacuum, "vacuuming...", "vacuum"),
-    (Step::PrimaryKeys, "creating primary keys...", "primary keys"),
-    (Step::ForeignKeys, "creating foreign keys...", "foreign keys"),
+const STEPS: [(InitStep, &str, &str); 7] = [
+    (InitStep::DropTables, "dropping old tables...", "drop tables"),
+    (InitStep::CreateTables, "creating tables...", "create tables"),
+    (InitStep::ClientGenerate, "generating data (client-side)...", "client-side generate"),
+    (InitStep::ServerGenerate, "generating data (server-side)...", "server-side generate"),
+    (InitStep::Vacuum, "vacuuming...", "vacuum"),
+    (InitStep::PrimaryKeys, "creating primary keys...", "primary keys"),
+    (InitStep::ForeignKeys, "creating foreign keys...", "foreign keys"),
 ];
 
 /// Makes the lines; it remembers what the last one was like.
@@ -124,7 +124,7 @@ impl Lines {
 }
 
 /// What is said when a step starts, and its name.
-fn words(step: Step) -> (&'static str, &'static str) {
+fn words(step: InitStep) -> (&'static str, &'static str) {
     STEPS.iter().find(|row| row.0 == step).map_or(("", ""), |row| (row.1, row.2))
 }
 
@@ -184,8 +184,8 @@ mod tests {
     fn the_last_line_has_all_steps() {
         let timings = Timings {
             steps: vec![
-                (Step::DropTables, Duration::from_millis(4)),
-                (Step::ServerGenerate, Duration::from_millis(160)),
+                (InitStep::DropTables, Duration::from_millis(4)),
+                (InitStep::ServerGenerate, Duration::from_millis(160)),
             ],
             total: Duration::from_millis(310),
         };

@@ -2,7 +2,7 @@
 
 use super::error::{Place, SpecError, SpecProblem};
 use super::lexer::{Token, tokens};
-use super::{Launch, Marker, Permutation, Session, Spec, Step, StepId};
+use super::{Launch, Marker, Permutation, SessionSpec, Spec, Step, StepId};
 
 /// The most notices that a marker may wait for: a bound against slips, not of the tester.
 const MOST_NOTICES: u32 = 1_000_000;
@@ -110,9 +110,10 @@ impl Parser {
         Ok(spec)
     }
 
-    fn session(&mut self, before: &Spec) -> Result<Session> {
+    fn session(&mut self, before: &Spec) -> Result<SessionSpec> {
         let (_, name) = self.name("the name of a session")?;
-        let mut session = Session { name, setup: self.block("setup")?, teardown: None, steps: Vec::new() };
+        let mut session =
+            SessionSpec { name, setup: self.block("setup")?, teardown: None, steps: Vec::new() };
         while self.keyword("step") {
             let (place, name) = self.name("the name of a step")?;
             if before.find(&name).is_some() || session.steps.iter().any(|step| step.name == name) {

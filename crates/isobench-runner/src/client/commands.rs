@@ -12,7 +12,7 @@ use isobench_script::{
 use super::pipeline::Pipeline;
 use super::store::Rows;
 use super::{Action, Client, Context, State};
-use crate::event::{Cause, Event, Step as Told, Unfinished};
+use crate::event::{Cause, ClientStep, Event, Unfinished};
 use crate::program::Sending;
 use crate::spec::Protocol;
 
@@ -57,7 +57,7 @@ impl Client {
             };
             self.command_began = ctx.now;
             if !std::mem::take(&mut resumed) && !matches!(command.kind, CommandKind::Sql(_)) {
-                ctx.trace(self.id, || Told::Command(self.script, self.command));
+                ctx.trace(self.id, || ClientStep::Command(self.script, self.command));
             }
             let next = match &command.kind {
                 CommandKind::Sql(_) => self.sql(ctx),
@@ -139,7 +139,7 @@ impl Client {
         if let (Some(tape), Some(watched)) = (&mut self.tape, &request.watched) {
             tape.send(watched, &self.variables, &ctx.job.workload.symbols).map_err(Problem::Observation)?;
         }
-        ctx.trace(self.id, || Told::Sending(request.label(&self.variables)));
+        ctx.trace(self.id, || ClientStep::Sending(request.label(&self.variables)));
         request.encode(&self.variables, sending, ctx.out);
         self.may_commit |= request.may_commit(self.status);
         self.yielded = true;
@@ -159,7 +159,7 @@ impl Client {
 
     /// Waits for the reply to what has just been sent.
     fn await_reply(&mut self, ctx: &Context<'_>) -> Action {
-        ctx.trace(self.id, || Told::Receiving);
+        ctx.trace(self.id, || ClientStep::Receiving);
         self.outstanding += 1;
         self.state = State::Replying;
         Action::Receive
@@ -168,7 +168,7 @@ impl Client {
     /// Has the server prepare the statement of a command, by itself, so that its time is not the transaction's command's.
     fn prepare(&mut self, ctx: &mut Context<'_>, command: usize) -> Next {
         if let Some(request) = ctx.job.program.request(self.script, command) {
-            ctx.trace(self.id, || Told::Preparing(request.name()));
+            ctx.trace(self.id, || ClientStep::Preparing(request.name()));
             request.prepare(ctx.out);
         }
         frontend::sync(ctx.out);
@@ -198,7 +198,7 @@ impl Client {
                     (self.command, step) = (next, Step::Jump);
                     if let Some(CommandKind::Elif(_)) = script.commands.get(next).map(|command| &command.kind)
                     {
-                        ctx.trace(self.id, || Told::Command(self.script, next));
+                        ctx.trace(self.id, || ClientStep::Command(self.script, next));
                     }
                 }
                 None => return Ok(Next::Go(at)),
@@ -252,7 +252,7 @@ impl Client {
             .map_err(|_| format!("{program}: shell command must return an integer (not \"{line}\")"))?;
         check_name(ctx, "setshell", slot)?;
         self.variables.set(slot, Value::Int(number));
-        ctx.trace(self.id, || Told::ShellValue(self.script, self.command, line.to_owned()));
+        ctx.trace(self.id, || ClientStep::ShellValue(self.script, self.command, line.to_owned()));
         Ok(Next::Go(self.command + 1))
     }
 

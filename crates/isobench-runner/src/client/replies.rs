@@ -10,7 +10,7 @@ use isobench_pgwire::{Frame, ServerError, SqlState, TransactionStatus, frontend}
 use isobench_script::CommandKind;
 
 use super::{Action, Client, Context, CopyDirection, Failure, State};
-use crate::event::{Cause, Event, Failed, Step};
+use crate::event::{Cause, ClientStep, Event, Failed};
 use crate::observed::{Disclosed, Watched};
 use crate::program::{ErrorClass, Request};
 use crate::spec::OnError;
@@ -80,7 +80,7 @@ impl Client {
             }
             tag::COMMAND_COMPLETE | tag::EMPTY_QUERY_RESPONSE => {
                 if self.pipeline.as_ref().is_some_and(|pipeline| !pipeline.at_synchronisation()) {
-                    ctx.trace(self.id, || Step::Receiving);
+                    ctx.trace(self.id, || ClientStep::Receiving);
                 }
                 self.on_completed(ctx, frame.body);
                 self.check_kept()?;
@@ -89,11 +89,11 @@ impl Client {
                 self.status = TransactionStatus::from_body(frame.body)
                     .ok_or("the server sent a ReadyForQuery message without a transaction status")?;
                 if !matches!(self.state, State::Preparing(_)) {
-                    ctx.trace(self.id, || Step::Receiving);
+                    ctx.trace(self.id, || ClientStep::Receiving);
                 }
                 if let Some(pipeline) = &mut self.pipeline {
                     if self.failure.is_none() {
-                        ctx.trace(self.id, || Step::EndingPipeline(self.outstanding));
+                        ctx.trace(self.id, || ClientStep::EndingPipeline(self.outstanding));
                     }
                     pipeline.synchronised();
                     if !ctx.job.spec.rules.blames_command_in_pipeline() && self.failure.is_none() {
@@ -120,7 +120,7 @@ impl Client {
                 }
             }
             tag::COPY_IN_RESPONSE | tag::COPY_OUT_RESPONSE => {
-                ctx.trace(self.id, || Step::Receiving);
+                ctx.trace(self.id, || ClientStep::Receiving);
                 self.copy = Some(if frame.tag == tag::COPY_IN_RESPONSE {
                     CopyDirection::In
                 } else {
@@ -375,7 +375,7 @@ impl Client {
         if self.status == TransactionStatus::Idle || ends {
             return self.attempt_failed(ctx);
         }
-        ctx.trace(self.id, || Step::Receiving);
+        ctx.trace(self.id, || ClientStep::Receiving);
         if !self.roll_back_to_savepoint(ctx) {
             frontend::query(ctx.out, b"ROLLBACK");
         }

@@ -1,7 +1,7 @@
 //! What is told while a run goes on, in which order, and with how much detail.
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{Detail, Event, OnError, Place, Protocol, Rules, Step};
+use isobench_runner::{ClientStep, Detail, Event, OnError, Place, Protocol, Rules};
 use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
 
 const ERRORS: Detail = Detail { errors: true, steps: false };
@@ -21,7 +21,7 @@ enum Told {
     /// Whether it is a retry, the attempts so far, and the share of the latency limit in percent.
     Follows(bool, u32, Option<f64>),
     NotPrepared(SqlState),
-    Step(Step),
+    Step(ClientStep),
 }
 
 fn told(ran: &Ran) -> Vec<Told> {
@@ -146,23 +146,23 @@ fn steps(case: Case) -> Vec<Told> {
 }
 
 fn sending(text: &str) -> Told {
-    Told::Step(Step::Sending(text.to_owned()))
+    Told::Step(ClientStep::Sending(text.to_owned()))
 }
 
 fn preparing(statement: usize) -> Told {
-    Told::Step(Step::Preparing(format!("P_{statement}")))
+    Told::Step(ClientStep::Preparing(format!("P_{statement}")))
 }
 
 /// It waits, and hears of the end of the reply.
-const RECEIVING: Told = Told::Step(Step::Receiving);
+const RECEIVING: Told = Told::Step(ClientStep::Receiving);
 
 // The expectations are what pgbench 18 tells with --debug.
 
 #[test]
 fn every_step_is_told_if_asked_for() {
     let script = "\\set v 7\nUPDATE t SET v = :v;\n\\sleep 0 us\nSELECT :v AS x \\gset\n";
-    let begin = || [Told::Step(Step::Script(0)), Told::Step(Step::Command(0, 0))];
-    let sleep = || Told::Step(Step::Command(0, 2));
+    let begin = || [Told::Step(ClientStep::Script(0)), Told::Step(ClientStep::Command(0, 0))];
+    let sleep = || Told::Step(ClientStep::Command(0, 2));
     let simple = [
         sending("UPDATE t SET v = 7;"),
         RECEIVING,
@@ -202,10 +202,10 @@ fn every_step_is_told_if_asked_for() {
 #[test]
 fn the_steps_of_a_pipeline_are_told() {
     let script = "\\startpipeline\nUPDATE t SET v = 1;\n\\syncpipeline\nSELECT 1;\n\\endpipeline\n";
-    let command = |number| Told::Step(Step::Command(0, number));
-    let ending = |syncs| Told::Step(Step::EndingPipeline(syncs));
+    let command = |number| Told::Step(ClientStep::Command(0, number));
+    let ending = |syncs| Told::Step(ClientStep::EndingPipeline(syncs));
     let expected = [
-        Told::Step(Step::Script(0)),
+        Told::Step(ClientStep::Script(0)),
         command(0),
         preparing(0),
         preparing(1),

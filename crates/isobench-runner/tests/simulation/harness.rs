@@ -9,8 +9,8 @@ use std::time::Duration;
 use isobench_isolation::History;
 use isobench_pgwire::{ServerError, SqlState};
 use isobench_runner::{
-    Cause, Control, Detail, Ended, ErrorClass, Event, Failed, How, Job, Nanos, Observer, OnError, Outcome,
-    Pacing, Place, Protocol, Recording, RetryPolicy, Rules, RunSpec, Simulation, Stop, Storage, Urgency,
+    Cause, Control, Detail, Ended, ErrorClass, Event, Failed, How, Job, Nanos, Observer, OnError, Pacing,
+    Place, Protocol, Recording, RetryPolicy, Rules, RunOutcome, RunSpec, Simulation, Stop, Storage, Urgency,
     Workload,
 };
 use isobench_script::{Mix, Symbols, Value, Variables, Weighted, parse};
@@ -83,7 +83,7 @@ pub struct Stage {
 
 /// What a run brought.
 pub struct Ran {
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     pub ledger: Ledger,
     /// What the server has done, from the begin of the first run on.
     pub truth: Truth,
@@ -425,7 +425,7 @@ impl Ran {
 }
 
 /// Holds what is said of the worker against the whole.
-fn check_load(outcome: &Outcome) {
+fn check_load(outcome: &RunOutcome) {
     let [load] = &outcome.load[..] else { panic!("{:?}", outcome.load) };
     assert!(load.busy <= load.elapsed && load.elapsed <= outcome.elapsed, "{load:?}");
     // A pass serves one at least, but for those that only look after the end.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{Cause, Detail, Event, How, OnError, Pacing, Protocol, Rules, Step, Unfinished};
+use isobench_runner::{Cause, ClientStep, Detail, Event, How, OnError, Pacing, Protocol, Rules, Unfinished};
 use isobench_testkit::simulated::{Answer, Fault, Faults, Loss, On, When};
 
 use crate::harness::{Case, INSERT, Ran, TRANSFER, at, millis, tries};
@@ -78,7 +78,7 @@ fn choosing(rules: Rules, clients: usize) -> Case {
 /// The chosen scripts, in order, with the clients that chose.
 fn choices(ran: &Ran) -> Vec<(usize, usize)> {
     let chosen = ran.events.iter().filter_map(|event| match event {
-        Event::Trace { client, step: Step::Script(script) } => Some((*client, *script)),
+        Event::Trace { client, step: ClientStep::Script(script) } => Some((*client, *script)),
         _ => None,
     });
     chosen.collect()

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use isobench_report::Warmup;
-use isobench_runner::{Fleet, Job, Outcome as Run, Progress, Report, Stop, Urgency, Watch};
+use isobench_runner::{Fleet, Job, Progress, Report, RunOutcome, Stop, Urgency, Watch};
 use isobench_stats::is_warm;
 
 use super::{Bench, WATCH_EVERY, no_threads};
@@ -69,7 +69,7 @@ impl Bench<'_> {
 }
 
 impl Warmed {
-    fn add(&mut self, run: &Run) {
+    fn add(&mut self, run: &RunOutcome) {
         let ledger = run.ledger();
         self.figures.seconds += run.elapsed.as_secs_f64();
         self.figures.steps += 1;
@@ -84,7 +84,7 @@ impl Warmed {
 }
 
 /// Committed transactions in each bin before the step's time was up. (In the rest nothing new begins.)
-fn whole_bins(run: &Run, step: Duration) -> Vec<f64> {
+fn whole_bins(run: &RunOutcome, step: Duration) -> Vec<f64> {
     let Some(series) = &run.series else { return Vec::new() };
     let whole = step.as_nanos() / series.bin.as_nanos().max(1);
     let whole = usize::try_from(whole).unwrap_or(usize::MAX);

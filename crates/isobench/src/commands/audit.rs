@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 
 use isobench_report::Document;
 
-use super::compare::{Judgements, carry_out};
+use super::compare::carry_out;
+use crate::comparison::Judgements;
 use crate::failure::{Failure, Outcome};
 use crate::options::AuditOptions;
 

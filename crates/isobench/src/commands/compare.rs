@@ -1,31 +1,32 @@
 //! `isobench compare`: one workload at several isolation levels, in interleaved rounds, ending in one table and a report.
 //!
-//! Not here: the course of the measurement (`compare/course.rs`), and how a cell is measured (`cell.rs`).
+//! Not here: the measurement (`comparison.rs`), and where the result is written (`compare/files.rs`).
 
-mod course;
 mod files;
-mod sweep;
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
 use isobench_observer::Observer;
-use isobench_report::{Document, render, summarise};
+use isobench_report::{Cell, Document, Server, render, summarise};
 use isobench_runner::Control;
 
-use self::course::{Course, level_check};
 use self::files::Files;
 use crate::cell::Bench;
+use crate::comparison::{Comparison, Judgements, level_check};
 use crate::destination::check_folder;
-use crate::environment::now;
+use crate::display::Display;
+use crate::environment::{client, now};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt;
 use crate::judgement::Judging;
 use crate::observation::observer;
-use crate::options::CompareOptions;
-use crate::output;
-use crate::plan::{self, Plan};
-use crate::target::{Target, names_server};
+use crate::options::{CompareOptions, command};
+use crate::output::{self, say};
+use crate::plan::Plan;
+use crate::plan_text;
+use crate::servers::{self, names_server};
+use crate::target::Target;
 
 /// Carries out the comparison and prints its table.
 ///
@@ -35,8 +36,8 @@ pub fn compare(options: &CompareOptions) -> Outcome {
     carry_out(options)?.finish("")
 }
 
-/// A comparison that was carried out.
-pub struct Comparison {
+/// The results of a comparison that was carried out.
+pub struct Results {
     /// The result.
     pub document: Document,
     /// For each cell, the report of its last history.
@@ -49,22 +50,19 @@ pub struct Comparison {
     keep: bool,
 }
 
-/// For each cell, the report of its last history.
-pub type Judgements = Vec<Option<String>>;
-
 /// Carries out the comparison.
 ///
 /// # Errors
 /// Nothing could be measured.
-pub fn carry_out(options: &CompareOptions) -> Outcome<Comparison> {
-    let file = options.plan_file.as_deref().map(|name| plan::read(name, options.size())).transpose()?;
+pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
+    let file = options.plan_file.as_deref().map(|name| plan_text::read(name, options.size())).transpose()?;
     let mut plan = Plan::resolve(&options.plan, file, &options.defaults, &options.tables.at_scale(1))?;
     let judging = judging(options, &plan)?;
     let files = Files::new(options, &now())?;
     for note in plan.choose_server(names_server(&options.connection), options.embedded.chooses())? {
         eprintln!("note: {note}");
     }
-    let (mut targets, control) = Target::find_all(
+    let (mut targets, control) = servers::find_all(
         &options.connection,
         &options.embedded.with(&plan.server_settings),
         &plan.versions,
@@ -78,7 +76,7 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Comparison> {
     let outcome = measure(options, &plan, judging.as_ref(), &targets, &files, &control);
     match interrupt::blame(&control, outcome) {
         Ok((document, judgements)) => {
-            Ok(Comparison { document, judgements, files, targets, keep: options.keep })
+            Ok(Results { document, judgements, files, targets, keep: options.keep })
         }
         Err(failure) => {
             // Why nothing was measured matters more than what is left behind, which the next run removes.
@@ -106,7 +104,7 @@ fn prepare(plan: &mut Plan, targets: &mut [Target]) -> Outcome {
         );
         return Ok(());
     }
-    targets.iter_mut().try_for_each(Target::claim_namespace)
+    targets.iter_mut().try_for_each(|target| target.claim_namespace(&say))
 }
 
 /// How histories are checked, if the scripts make any.
@@ -137,8 +135,8 @@ fn measure(
     files: &Files,
     control: &Control,
 ) -> Outcome<(Document, Judgements)> {
-    let servers = targets.iter().map(Target::describe).collect::<Outcome<Vec<_>>>()?;
-    let cells = level_check(plan, targets)?;
+    let servers = targets.iter().map(|target| target.describe(&say)).collect::<Outcome<Vec<_>>>()?;
+    let cells = level_check(plan, targets, &say)?;
     let observers: Vec<Observer> =
         if options.no_observe { Vec::new() } else { targets.iter().map(observer).collect() };
     let loaded = targets.iter().map(|_| None).collect();
@@ -147,25 +145,51 @@ fn measure(
         targets,
         judging,
         observers: &observers,
+        say: &say,
         control,
         loaded,
         made: BTreeSet::new(),
         kept: None,
     };
-    let mut course = Course::begin(bench, servers, cells, files, options.live)?;
-    course.try_scripts()?;
-    course.rounds()?;
-    course.sweep();
-    Ok(course.end())
+    let document = document(&bench, servers, cells)?;
+    for warning in &document.warnings {
+        eprintln!("warning: {warning}");
+    }
+    let mut display = Display::new(plan, options.live);
+    let save = |document: &Document| files.save_result(document);
+    let mut comparison = Comparison::begin(bench, document, &mut display, &save);
+    comparison.try_scripts()?;
+    comparison.rounds()?;
+    comparison.sweep();
+    Ok(comparison.end())
 }
 
-impl Comparison {
+/// The result document before anything is measured. `cells` are the plan's, without rounds.
+///
+/// # Errors
+/// A script can't be read any more.
+fn document(bench: &Bench<'_>, servers: Vec<Server>, cells: Vec<Cell>) -> Outcome<Document> {
+    let (plan, target) = (bench.plan, &bench.targets[0]);
+    let mut servers = servers.into_iter();
+    let server = servers.next().unwrap_or_default();
+    let mut document = Document::new(server, client(target), plan.document(&target.server_settings)?);
+    document.other_servers = servers.collect();
+    document.experiment.clone_from(&plan.experiment);
+    document.plan.observe = !bench.observers.is_empty();
+    document.started_at = Some(now());
+    document.command = command();
+    document.warnings = plan.warnings()?;
+    document.cells = cells;
+    Ok(document)
+}
+
+impl Results {
     /// Prints the table, and what comes before it, and writes the files.
     ///
     /// # Errors
     /// Something can't be written or tidied up, the comparison is incomplete, or a promise is broken.
     pub fn finish(self, before: &str) -> Outcome {
-        let Comparison { mut document, files, targets, keep, .. } = self;
+        let Results { mut document, files, targets, keep, .. } = self;
         summarise(&mut document);
         let width = terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0));
         let saved = files.save_all(&document);

@@ -8,7 +8,7 @@ use isobench_pgwire::Connection;
 use crate::failure::{Failure, Outcome};
 use crate::options::InitArguments;
 use crate::plan::refusal;
-use crate::target::named_server;
+use crate::servers::named_server;
 
 /// Makes the tables, with pgbench's lines of progress on standard error.
 ///

@@ -10,7 +10,7 @@ use isobench_report::{Experiment, wrap};
 use crate::failure::{Failure, Outcome};
 use crate::options::PlansOptions;
 use crate::output;
-use crate::plan::{PUBLISHED, Size, published, read};
+use crate::plan_text::{PUBLISHED, Size, published, read};
 
 /// Lists them, or prints the file of one.
 ///

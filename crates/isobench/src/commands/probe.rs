@@ -15,9 +15,10 @@ use isobench_runner::{Control, Urgency};
 
 use crate::failure::{Failure, Outcome};
 use crate::options::{EmbeddedOptions, ProbeOptions};
-use crate::output;
+use crate::output::{self, say};
 use crate::plan::refusal;
-use crate::target::{Target, named_server};
+use crate::servers::{find, named_server};
+use crate::target::Target;
 
 /// Sessions at the same time: those of an interleaving, the control connection, and one that holds the place.
 const SESSIONS: usize = 8;
@@ -33,11 +34,11 @@ const FEW_CONNECTIONS: &str = "20";
 pub fn probe(options: &ProbeOptions) -> Outcome {
     let specs = options.spec.iter().map(|path| read(path)).collect::<Outcome<Vec<Spec>>>()?;
     let embedded = embedded(options, specs.is_empty())?;
-    let (mut target, control) = Target::find(&options.connection, None, &embedded, SESSIONS)?;
+    let (mut target, control) = find(&options.connection, None, &embedded, SESSIONS)?;
     if target.standby {
         return Err(refusal(&target.place(), "probing takes transactions that write"));
     }
-    target.claim_namespace()?;
+    target.claim_namespace(&say)?;
     let outcome = if specs.is_empty() {
         matrix(options, &target, &control)
     } else {

@@ -14,27 +14,28 @@ use isobench_pgbench::setup::{self, Tables, Vacuum};
 use isobench_pgbench::summary::Summary;
 use isobench_pgbench::transaction_log::{LogError, TransactionLogs};
 use isobench_report::{CellLevel, Document, Plan as PlanDocument, Round, Server, summarise};
-use isobench_runner::{Control, Event, Fleet, Job, OnError, Outcome as Run, Protocol, Stop, Watch};
+use isobench_runner::{Control, Event, Fleet, Job, OnError, Protocol, RunOutcome, Stop, Watch};
 use isobench_script::find_builtin;
 
-use crate::books::Books;
 use crate::cell::no_threads;
 use crate::destination::{Kind, check_file};
 use crate::environment::{client, now};
 use crate::evidence;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt;
+use crate::invariants::InvariantCheck;
 use crate::judgement::Judging;
 use crate::messages::Messages;
 use crate::options::RunOptions;
-use crate::output;
+use crate::output::{self, say};
 use crate::plan::{cell_entry, count, no_serializable, pacing_figures, refusal};
 use crate::round::{cpu_seconds, round};
+use crate::servers;
 use crate::sessions::{self, Opened};
 use crate::summary::Account;
 use crate::tables::Tables as WorkloadTables;
 use crate::target::Target;
-use settings::Settings;
+use settings::RunSettings;
 
 /// Carries out the run and prints its summary.
 ///
@@ -50,14 +51,14 @@ pub fn run(options: &RunOptions) -> Outcome {
         eprint!("{}", scripts::show(builtin.name).map_err(Failure::setup)?);
         return Ok(());
     }
-    let settings = Settings::resolve(options)?;
+    let settings = RunSettings::resolve(options)?;
     for (option, path, kind) in
         [("--json", &options.json, Kind::Result), ("--history", &options.history, Kind::History)]
     {
         path.iter().try_for_each(|path| check_file(option, path, kind))?;
     }
     let (target, control) =
-        Target::find(&options.connection, options.database.as_deref(), &options.embedded, options.client)?;
+        servers::find(&options.connection, options.database.as_deref(), &options.embedded, options.client)?;
     if settings.level.is_some() {
         target.require_sessions()?;
     }
@@ -67,7 +68,7 @@ pub fn run(options: &RunOptions) -> Outcome {
     closed
 }
 
-fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: &Control) -> Outcome {
+fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, control: &Control) -> Outcome {
     for warning in settings.sources.warnings()? {
         eprintln!("isobench: warning: {warning}");
     }
@@ -76,7 +77,7 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     }
     let tables = prepare_tables(options, settings, target)?;
     // Asked now: afterwards the server may be lost.
-    let server = options.json.as_ref().map(|_| target.describe()).transpose()?;
+    let server = options.json.as_ref().map(|_| target.describe(&say)).transpose()?;
     let started_at = now();
     let scale = u32::try_from(tables.scale).unwrap_or(u32::MAX);
     let workload = settings.sources.workload(scale, settings.spec.seed, &settings.defined)?;
@@ -97,9 +98,9 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     let job = sessions::reconnecting(job, &connector, &target.database, settings.level);
     let Opened { mut fleet, effective, .. } =
         sessions::open(&job, &connector, &target.database, settings.level)?;
-    let books =
-        has_books(settings).then(|| Books::open(&connector, &target.database, &settings.sources, false));
-    let messages = Messages::aloud();
+    let check = checks_invariants(settings)
+        .then(|| InvariantCheck::begin(&connector, &target.database, &settings.sources, false));
+    let messages = Messages::aloud(&say);
     let Measured { outcome, cpu_s, connecting, logged } =
         load(options, settings, &job, &mut fleet, control, &messages)?;
     let (left, _) = sessions::leave(fleet.into_sessions(connector.options()), target.database.product);
@@ -108,7 +109,7 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
     let effective = evidence::weigh(&effective, &left, target, &mut round);
     let promised = target.database.product.promises_effective(&effective);
     let invariants =
-        books.map_or_else(Vec::new, |books| books.close(&connector, &target.database, &outcome, promised));
+        check.map_or_else(Vec::new, |check| check.end(&connector, &target.database, &outcome, promised));
     let summary = Summary {
         version: settings.layout,
         job: &job,
@@ -165,7 +166,7 @@ fn measure(options: &RunOptions, settings: &Settings, target: &Target, control: 
 
 /// True if something can be said of the tables afterwards. Of pgbench's this needs a sum over the accounts before and after,
 /// and only a run at a level of its own asks for that.
-fn has_books(settings: &Settings) -> bool {
+fn checks_invariants(settings: &RunSettings) -> bool {
     let writes = settings.sources.writes();
     let writes = writes.is_some_and(|writes| writes.iter().any(|writes| *writes != Writes::Nothing));
     settings.sources.checked().is_some() || settings.level.is_some() && writes
@@ -173,7 +174,7 @@ fn has_books(settings: &Settings) -> bool {
 
 /// What was measured.
 struct Measured {
-    outcome: Run,
+    outcome: RunOutcome,
     cpu_s: f64,
     connecting: Duration,
     /// Whether the logs are complete.
@@ -183,11 +184,11 @@ struct Measured {
 /// Runs the clients, with logs, progress lines and messages as they are asked for.
 fn load(
     options: &RunOptions,
-    settings: &Settings,
+    settings: &RunSettings,
     job: &Job,
     fleet: &mut Fleet,
     control: &Control,
-    messages: &Messages,
+    messages: &Messages<'_>,
 ) -> Outcome<Measured> {
     let report = |event: Event| {
         // With every error told where it is met, there is no need to tell again that it ended the transaction.
@@ -215,7 +216,7 @@ fn load(
 }
 
 /// Why the run is incomplete, if it is: for the document, and for people in pgbench's words.
-fn incomplete(settings: &Settings, outcome: &Run, round: &Round) -> Option<(String, String)> {
+fn incomplete(settings: &RunSettings, outcome: &RunOutcome, round: &Round) -> Option<(String, String)> {
     if let Err(error) = outcome.check() {
         return Some((error.to_string(), error.to_string()));
     }
@@ -234,7 +235,7 @@ fn incomplete(settings: &Settings, outcome: &Run, round: &Round) -> Option<(Stri
 }
 
 /// What is to be said if transactions were begun, but none came to a commit. pgbench takes that for a success.
-fn nothing_committed(outcome: &Run) -> Option<String> {
+fn nothing_committed(outcome: &RunOutcome) -> Option<String> {
     let transactions = outcome.ledger().transactions;
     if transactions.committed > 0 || transactions.total == transactions.skipped {
         return None;
@@ -253,7 +254,7 @@ fn nothing_committed(outcome: &Run) -> Option<String> {
 }
 
 /// Makes the tables on the embedded server; vacuums those of a named one as pgbench does. Returns what they are like.
-fn prepare_tables(options: &RunOptions, settings: &Settings, target: &Target) -> Outcome<Tables> {
+fn prepare_tables(options: &RunOptions, settings: &RunSettings, target: &Target) -> Outcome<Tables> {
     let unknown = |scale: u32| Tables { scale: scale.into(), partitions: None };
     if target.is_embedded() {
         let scale = options.scale.unwrap_or(1);
@@ -289,7 +290,7 @@ fn prepare_tables(options: &RunOptions, settings: &Settings, target: &Target) ->
 }
 
 /// Refuses what can't be done on a hot standby, and says what isn't done there.
-fn only_read(settings: &Settings, target: &Target) -> Outcome {
+fn only_read(settings: &RunSettings, target: &Target) -> Outcome {
     if let Some(why) = settings.sources.writing()? {
         return Err(refusal(&target.place(), &why));
     }
@@ -322,7 +323,7 @@ fn vacuum(options: &RunOptions, target: &Target) -> Outcome {
 
 /// The result document of a run: one cell with one round.
 fn document(
-    settings: &Settings,
+    settings: &RunSettings,
     target: &Target,
     server: Server,
     scale: u32,
@@ -339,7 +340,7 @@ fn document(
     document
 }
 
-fn plan_document(settings: &Settings, target: &Target, scale: u32) -> PlanDocument {
+fn plan_document(settings: &RunSettings, target: &Target, scale: u32) -> PlanDocument {
     let spec = &settings.spec;
     let (time_s, transactions) = match settings.stop {
         Stop::Time(time) => (Some(time.as_secs_f64()), None),

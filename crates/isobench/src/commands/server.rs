@@ -10,7 +10,7 @@ use crate::failure::{Failure, Outcome};
 use crate::interrupt;
 use crate::options::ServerOptions;
 use crate::output;
-use crate::target;
+use crate::servers;
 
 /// Starts the server, prints how to connect, and stops it on Ctrl-C.
 ///
@@ -19,7 +19,7 @@ use crate::target;
 pub fn server(options: &ServerOptions) -> Outcome {
     let control = Arc::new(Control::new());
     interrupt::watch(&control)?;
-    let server = target::start(&options.embedded)?;
+    let server = servers::start(&options.embedded)?;
     output::print(&format!(
         "PostgreSQL {} ({}) is running; Ctrl-C stops it and removes it\n{}\n",
         server.version(),

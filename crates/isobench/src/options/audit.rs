@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use super::{CompareOptions, PlanOptions};
+use super::CompareOptions;
+use crate::plan_text::PlanOptions;
 
 /// Options of `isobench audit`.
 #[derive(Debug, Args)]

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
-use isobench_pgserver::MajorVersion;
+use isobench_pgserver::{MajorVersion, ServerOptions};
+use isobench_pgwire::Given;
+
+use crate::plan_text::setting;
 
 /// libpq's connection options. `-h` is the host, so help is `-?` or `--help`.
 #[derive(Debug, Clone, Default, Args)]
@@ -26,6 +29,19 @@ pub struct ConnectionOptions {
     help: Option<bool>,
 }
 
+impl ConnectionOptions {
+    /// The same as libpq takes them. A database that is named elsewhere counts before that of `-d`.
+    pub fn given(&self, database: Option<&str>) -> Given {
+        Given {
+            host: self.host.clone(),
+            port: self.port.clone(),
+            user: self.username.clone(),
+            dbname: database.map(str::to_owned).or_else(|| self.dbname.clone()),
+            password: None,
+        }
+    }
+}
+
 /// How the embedded PostgreSQL is chosen and set.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Embedded PostgreSQL")]
@@ -42,6 +58,11 @@ pub struct EmbeddedOptions {
 }
 
 impl EmbeddedOptions {
+    /// The same as the embedded server takes them.
+    pub fn server_options(&self) -> ServerOptions {
+        ServerOptions { bin: self.bin.clone(), version: self.version, settings: self.settings.clone() }
+    }
+
     /// True if they say which programs to use.
     pub fn chooses(&self) -> bool {
         self.bin.is_some() || self.version.is_some()
@@ -58,18 +79,5 @@ impl EmbeddedOptions {
     /// True if any of them was given, which makes no sense with a server that is named.
     pub fn any(&self) -> bool {
         self.chooses() || !self.settings.is_empty()
-    }
-}
-
-/// A setting of the server.
-///
-/// # Errors
-/// In words, it has another form.
-pub fn setting(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.trim().is_empty() => {
-            Ok((name.trim().to_owned(), value.trim().to_owned()))
-        }
-        _ => Err("use NAME=VALUE".to_owned()),
     }
 }

@@ -84,8 +84,8 @@ mod tests {
     use isobench_database::InitOptions;
 
     use super::*;
-    use crate::options::PlanOptions;
     use crate::plan::values::words;
+    use crate::plan_text::PlanOptions;
 
     fn adapted(options: &PlanOptions, tables: &InitOptions) -> Outcome<(Plan, Vec<String>)> {
         let mut plan = Plan::resolve(options, None, &PlanOptions::default(), tables)?;

@@ -15,7 +15,7 @@ use crate::plan::{GRACE, milliseconds, pacing, protocol, seconds};
 use crate::workload::{Source, Sources};
 
 /// What the options say together.
-pub(super) struct Settings {
+pub(super) struct RunSettings {
     pub(super) sources: Sources,
     pub(super) spec: RunSpec,
     pub(super) stop: Stop,
@@ -26,10 +26,10 @@ pub(super) struct Settings {
     pub(super) log: Option<LogSettings>,
 }
 
-impl Settings {
+impl RunSettings {
     /// # Errors
     /// Something is out of range or missing, or two things exclude each other.
-    pub(super) fn resolve(options: &RunOptions) -> Outcome<Settings> {
+    pub(super) fn resolve(options: &RunOptions) -> Outcome<RunSettings> {
         let sources = sources(options)?;
         let stop = match (options.transactions, options.time) {
             (None, None) => Stop::Transactions(10),
@@ -84,7 +84,7 @@ impl Settings {
         // The newest layout that has a place for what the options let happen.
         let layout = if options.continue_on_error { Version::V19 } else { Version::default() };
         let log = log(options, layout, stop)?;
-        Ok(Settings { sources, spec, stop, level, defined, layout, log })
+        Ok(RunSettings { sources, spec, stop, level, defined, layout, log })
     }
 }
 

@@ -6,8 +6,7 @@
 use isobench_report::{Round, SweepResult, SweepStep, summarise};
 use isobench_stats::Sweep;
 
-use super::course::{Course, Goes};
-use crate::display::name;
+use super::{Comparison, Goes};
 use crate::plan::{CellPlan, Plan, count};
 
 /// A rate is kept if this share of the transactions that were due commit within the limit.
@@ -23,7 +22,7 @@ struct Search {
     found: SweepResult,
 }
 
-impl Course<'_> {
+impl Comparison<'_> {
     /// Searches, if the plan says so and all rounds are there. What goes wrong is the reason why the comparison is incomplete, and
     /// loses nothing that was measured.
     pub fn sweep(&mut self) {
@@ -57,7 +56,7 @@ impl Course<'_> {
             }
         }
         self.document.sweeps = searches.into_iter().map(Search::result).collect();
-        self.save();
+        self.save_result();
     }
 
     /// Measures one rate of one search.
@@ -84,9 +83,9 @@ impl Course<'_> {
             return Goes::NoFurther;
         }
         let step = step(rate, &round);
-        self.display.say(&format!(
+        self.listener.say(&format!(
             "sweep: {}: {:.1} % within the limit",
-            name(self.bench.plan, &cell),
+            cell.name(self.bench.plan),
             step.within_limit * 100.0
         ));
         search.sweep.answer(rate, step.kept);

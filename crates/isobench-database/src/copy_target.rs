@@ -8,14 +8,15 @@
 
 use isobench_pgwire::Connection;
 
+use crate::database::Database;
 use crate::error::Error;
-use crate::product::Database;
 use crate::schema::Names;
-use crate::tables::{Freeze, Table};
+use crate::table::Table;
+use crate::tables::Freeze;
 
 /// What a table is like, as far as filling it depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct CopyTarget {
     /// Its rows are frozen.
     pub(crate) freeze: bool,
     /// The server fills in the columns that are the same in all rows.
@@ -31,17 +32,17 @@ const AS_MADE: &str = "pg_catalog.pg_has_role(relowner, 'usage') and relchecks =
     ((1, 'aid', 'integer'), (1, 'aid', 'bigint'), (2, 'bid', 'integer'), (3, 'abalance', 'integer'), \
     (4, 'filler', 'character')))";
 
-impl Target {
+impl CopyTarget {
     /// Asks the server what the table is like.
     pub(crate) fn look(
         conn: &mut Connection,
         db: &Database,
         table: Table,
         freeze: Freeze,
-    ) -> Result<Target, Error> {
+    ) -> Result<CopyTarget, Error> {
         // What is asked for in the catalogues isn't there in much older versions.
         if !db.at_least(14, 0) {
-            return Ok(Target { freeze: freeze == Freeze::Always, constants_by_server: false });
+            return Ok(CopyTarget { freeze: freeze == Freeze::Always, constants_by_server: false });
         }
         let as_made = if table == Table::Accounts { AS_MADE } else { "false" };
         let ours = Names::default();
@@ -58,7 +59,7 @@ impl Target {
             Freeze::Possible => !answer(0),
             Freeze::Always => true,
         };
-        Ok(Target { freeze, constants_by_server: answer(1) })
+        Ok(CopyTarget { freeze, constants_by_server: answer(1) })
     }
 
     /// Before the COPY: makes the constants defaults, if the server shall fill them in.

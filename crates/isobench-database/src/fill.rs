@@ -5,15 +5,14 @@ use std::time::Instant;
 
 use isobench_pgwire::Connection;
 
+use crate::copy_target::CopyTarget;
+use crate::database::Database;
 use crate::error::Error;
-use crate::init::{Retry, execute};
-use crate::product::Database;
+use crate::execute::{Retry, execute};
 use crate::progress::Progress;
 use crate::schema::Names;
-use crate::tables::{
-    ACCOUNTS, Freeze, LoadHow, TELLERS, Table, batches, copy_command, copy_in_batches, insert_in_batches,
-};
-use crate::target::Target;
+use crate::table::{ACCOUNTS, TELLERS, Table};
+use crate::tables::{Freeze, LoadHow, batches, copy_command, copy_in_batches, insert_in_batches};
 
 /// Progress is told every so many rows.
 const TOLD_EVERY: u64 = 100;
@@ -22,7 +21,7 @@ const TOLD_EVERY: u64 = 100;
 const CHUNK: usize = 64 * 1024;
 
 /// Sends all rows of a table.
-pub(crate) fn load(
+pub(crate) fn fill(
     conn: &mut Connection,
     db: &Database,
     table: Table,
@@ -80,7 +79,7 @@ fn copy_at_once(
     rows: u64,
     tell: &mut dyn FnMut(u64),
 ) -> Result<(), Error> {
-    let target = Target::look(conn, db, table, freeze)?;
+    let target = CopyTarget::look(conn, db, table, freeze)?;
     let (columns, form) =
         if target.constants_by_server { ("(aid,bid)", Form::Keys) } else { ("", Form::Whole) };
     target.let_server_fill(conn, db)?;

@@ -1,33 +1,42 @@
-//! The course of a comparison: rounds of shuffled cells, until all are measured, the ratios are known well enough, or the time
+//! A comparison: rounds of shuffled cells, until all are measured, the ratios are known well enough, or the time
 //! is up.
 //!
-//! Not here: how a cell is measured (`cell.rs`), and the search for the highest rates (`sweep.rs`).
+//! Not here: how a cell is measured (`cell.rs`), the search for the highest rates (`comparison/sweep.rs`), and what is shown
+//! of it meanwhile and where the result is saved, which is handed in.
+
+mod listener;
+mod sweep;
 
 use std::time::{Duration, Instant};
 
-use isobench_report::{Cell, CellLevel, Document, Round, Server, resolution, summarise};
+use isobench_report::{Cell, CellLevel, Document, Round, resolution, summarise};
 use isobench_runner::Urgency;
 
-use super::Judgements;
-use super::files::Files;
 use crate::cell::{Bench, Measured, refusal};
-use crate::display::{Display, name};
-use crate::environment::{client, command, now};
+use crate::environment::now;
 use crate::failure::{Failure, Outcome};
 use crate::plan::{CellPlan, Plan, count};
 use crate::sessions;
 use crate::target::Target;
 
+pub use self::listener::Listener;
+
+/// For each cell, the report of its last history.
+pub type Judgements = Vec<Option<String>>;
+
+/// Saves what there is of a result.
+pub type Save<'a> = &'a dyn Fn(&Document) -> Outcome;
+
 /// A comparison under way.
-pub struct Course<'a> {
-    pub(super) bench: Bench<'a>,
-    files: &'a Files,
-    pub(super) cells: Vec<CellPlan>,
+pub struct Comparison<'a> {
+    bench: Bench<'a>,
+    save: Save<'a>,
+    cells: Vec<CellPlan>,
     /// Why cells can't be measured, for those that can't.
     unusable: Vec<Option<String>>,
-    pub(super) document: Document,
+    document: Document,
     judgements: Judgements,
-    pub(super) display: Display,
+    listener: &'a mut dyn Listener,
     began: Instant,
     /// How long the longest round took.
     longest: Duration,
@@ -35,52 +44,34 @@ pub struct Course<'a> {
     unsaved: bool,
 }
 
-/// Whether a course goes on.
+/// Whether a comparison goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Goes {
+enum Goes {
     On,
     NoFurther,
 }
 
-impl<'a> Course<'a> {
-    /// Says what is to be known before anything is measured. `entries` are the plan's cells, without rounds.
-    ///
-    /// # Errors
-    /// A script can't be read any more.
+impl<'a> Comparison<'a> {
+    /// Begins a comparison, whose document has the plan's cells, without rounds.
     pub fn begin(
         bench: Bench<'a>,
-        servers: Vec<Server>,
-        entries: Vec<Cell>,
-        files: &'a Files,
-        live: bool,
-    ) -> Outcome<Course<'a>> {
-        let (plan, target) = (bench.plan, &bench.targets[0]);
-        let cells = plan.cells();
-        let mut servers = servers.into_iter();
-        let server = servers.next().unwrap_or_default();
-        let mut document = Document::new(server, client(target), plan.document(&target.server_settings)?);
-        document.other_servers = servers.collect();
-        document.experiment.clone_from(&plan.experiment);
-        document.plan.observe = !bench.observers.is_empty();
-        document.started_at = Some(now());
-        document.command = command();
-        document.warnings = plan.warnings()?;
-        document.cells = entries;
-        for warning in &document.warnings {
-            eprintln!("warning: {warning}");
-        }
-        Ok(Course {
+        document: Document,
+        listener: &'a mut dyn Listener,
+        save: Save<'a>,
+    ) -> Comparison<'a> {
+        let cells = bench.plan.cells();
+        Comparison {
             judgements: vec![None; cells.len()],
             unusable: vec![None; cells.len()],
-            display: Display::new(plan, live),
             began: Instant::now(),
             longest: Duration::ZERO,
             unsaved: false,
             bench,
-            files,
+            save,
             cells,
             document,
-        })
+            listener,
+        }
     }
 
     /// Tries the scripts of every cell, once for each that differ. A cell that fails is left out; the others are measured.
@@ -131,14 +122,14 @@ impl<'a> Course<'a> {
         if measured || self.unusable.iter().any(Option::is_none) {
             return Ok(());
         }
-        self.display.close();
+        self.listener.close();
         Err(Failure::setup(self.why_unusable(0).unwrap_or_default()))
     }
 
     /// Why a cell can't be measured, in a sentence; `None` if it can.
     fn why_unusable(&self, index: usize) -> Option<String> {
         let problem = self.unusable[index].as_ref()?;
-        Some(format!("{} can't be measured: {problem}", name(self.bench.plan, &self.cells[index])))
+        Some(format!("{} can't be measured: {problem}", self.cells[index].name(self.bench.plan)))
     }
 
     /// Says of a cell that it can't be measured, if it can't.
@@ -186,7 +177,7 @@ impl<'a> Course<'a> {
         self.document.resolution = Some(known);
         let enough = known.more_rounds == Some(0);
         if !enough && in_time {
-            self.display.set_rounds(number.saturating_add(known.more_rounds.unwrap_or(1).max(1) - 1));
+            self.listener.set_rounds(number.saturating_add(known.more_rounds.unwrap_or(1).max(1) - 1));
         }
         !enough && in_time
     }
@@ -206,7 +197,7 @@ impl<'a> Course<'a> {
                     let (tps, conflicts) = (measured.round.tps, measured.round.ledger().conflict_ratio());
                     let lost = measured.lost;
                     let reason = self.add(index, place, measured);
-                    self.display.finished(self.bench.plan, &cell, number, tps, conflicts);
+                    self.listener.finished(self.bench.plan, &cell, number, tps, conflicts);
                     if let Some(reason) = reason.filter(|_| self.bench.control.urgency() == Urgency::None) {
                         if lost || !self.bench.answers(&cell) {
                             self.document.incomplete_reason = Some(reason);
@@ -221,7 +212,7 @@ impl<'a> Course<'a> {
                 }
                 // Without a single result there is nothing to report but the error.
                 Err(failure) if self.document.cells.iter().all(|cell| cell.rounds.is_empty()) => {
-                    self.display.close();
+                    self.listener.close();
                     return Err(with_log(failure, self.bench.target(&cell)));
                 }
                 Err(failure) => {
@@ -231,26 +222,26 @@ impl<'a> Course<'a> {
                     return Ok(Goes::NoFurther);
                 }
             }
-            self.save();
+            self.save_result();
         }
         Ok(Goes::On)
     }
 
     /// Measures a cell and shows it meanwhile.
-    pub(super) fn measure(&mut self, cell: &CellPlan, number: u32) -> Outcome<Measured> {
+    fn measure(&mut self, cell: &CellPlan, number: u32) -> Outcome<Measured> {
         let plan = self.bench.plan;
-        self.display.preparing(plan, cell, number);
+        self.listener.preparing(plan, cell, number);
         let ready = self.bench.prepare(cell)?;
-        self.display.prepared(ready.took, ready.again);
-        let (display, observer) = (&self.display, self.bench.observer(cell));
+        self.listener.prepared(ready.took, ready.again);
+        let (listener, observer) = (&*self.listener, self.bench.observer(cell));
         self.bench.measure(cell, number, ready, &mut |elapsed, progress| {
-            let waits = observer.filter(|_| display.is_live()).map(crate::observation::waits_now);
-            display.running(plan, cell, number, elapsed, &progress, &waits.unwrap_or_default());
+            let waits = observer.filter(|_| listener.shows_waits()).map(crate::observation::waits_now);
+            listener.running(plan, cell, number, elapsed, &progress, &waits.unwrap_or_default());
         })
     }
 
     /// Notes it if somebody asked for the end.
-    pub(super) fn interrupted(&mut self) -> bool {
+    fn interrupted(&mut self) -> bool {
         let interrupted = self.bench.control.urgency() > Urgency::None;
         if interrupted {
             self.document.incomplete_reason.get_or_insert_with(|| "interrupted".to_owned());
@@ -284,26 +275,26 @@ impl<'a> Course<'a> {
         let withheld = |round: &Round| round.verdict.as_ref()?.withheld.first().cloned();
         let told = self.document.cells[index].rounds.iter().any(|round| withheld(round).is_some());
         if let Some(withheld) = withheld(round).filter(|_| !told) {
-            let name = name(self.bench.plan, &self.cells[index]);
-            self.display.say(&format!("warning: {name}: the verdict is withheld: {}", withheld.reason));
+            let name = self.cells[index].name(self.bench.plan);
+            self.listener.say(&format!("warning: {name}: the verdict is withheld: {}", withheld.reason));
         }
     }
 
     /// Tells something that concerns more than a round, once.
-    pub(super) fn warn(&mut self, note: &str) {
+    fn warn(&mut self, note: &str) {
         if !self.document.warnings.iter().any(|known| known == note) {
-            self.display.say(&format!("note: {note}"));
+            self.listener.say(&format!("note: {note}"));
             self.document.warnings.push(note.to_owned());
         }
     }
 
     /// Saves what there is after every cell, so that nothing that happens later can lose it.
-    pub(super) fn save(&mut self) {
+    fn save_result(&mut self) {
         summarise(&mut self.document);
-        if let Err(failure) = self.files.save_result(&self.document)
+        if let Err(failure) = (self.save)(&self.document)
             && !std::mem::replace(&mut self.unsaved, true)
         {
-            self.display.say(&format!("warning: {failure}"));
+            self.listener.say(&format!("warning: {failure}"));
         }
     }
 
@@ -312,7 +303,7 @@ impl<'a> Course<'a> {
         self.interrupted();
         let mut cells = self.cells.iter().zip(&self.document.cells);
         if let Some((cell, _)) = cells.find(|(_, entry)| nothing_finished(entry)) {
-            let name = name(self.bench.plan, cell);
+            let name = cell.name(self.bench.plan);
             self.document.incomplete_reason.get_or_insert_with(|| {
                 format!("no transaction was finished in time at {name}; give it more (--time)")
             });
@@ -320,8 +311,8 @@ impl<'a> Course<'a> {
         self.document.complete = self.document.incomplete_reason.is_none();
         self.document.finished_at = Some(now());
         // Whatever happens from here on, such as a server that doesn't let itself be tidied up.
-        self.save();
-        self.display.close();
+        self.save_result();
+        self.listener.close();
         (self.document, self.judgements)
     }
 }
@@ -334,11 +325,12 @@ fn nothing_finished(cell: &Cell) -> bool {
     started > 0 && started == cut_off
 }
 
-/// Asks the server for every level once, before anything is measured. Returns the plan's cells, without rounds.
+/// Asks the server for every level once, before anything is measured. Returns the plan's cells, without rounds; `say` is
+/// handed warnings for people.
 ///
 /// # Errors
 /// The server is gone, or a level is refused.
-pub fn level_check(plan: &Plan, targets: &[Target]) -> Outcome<Vec<Cell>> {
+pub fn level_check(plan: &Plan, targets: &[Target], say: &dyn Fn(&str)) -> Outcome<Vec<Cell>> {
     let open = |target: &Target| target.open().map_err(Failure::setup);
     let mut connections = targets.iter().map(open).collect::<Outcome<Vec<_>>>()?;
     let mut told = Vec::new();
@@ -353,7 +345,7 @@ pub fn level_check(plan: &Plan, targets: &[Target]) -> Outcome<Vec<Cell>> {
                 return Err(Failure::setup(refusal(cell, &effective)));
             }
             if !told.contains(&(cell.server, cell.level)) {
-                eprintln!("warning: {} was asked for, but the server runs {effective}", cell.level);
+                say(&format!("warning: {} was asked for, but the server runs {effective}", cell.level));
                 told.push((cell.server, cell.level));
             }
         }

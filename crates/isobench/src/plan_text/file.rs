@@ -5,8 +5,8 @@
 use std::fs;
 use std::path::Path;
 
+use super::PlanOptions;
 use crate::failure::{Failure, Outcome};
-use crate::options::PlanOptions;
 
 /// A plan that comes with isobench.
 #[derive(Debug)]

@@ -4,14 +4,13 @@
 
 use std::time::{Duration, Instant};
 
-use isobench_database::{Baseline, Database, Error, Expectation, Writes, baseline, check};
+use isobench_database::{Baseline, Connector, Database, Error, Expectation, Writes, baseline, check};
 use isobench_isolation::{Guarantee, Model};
 use isobench_pgwire::Connection;
 use isobench_report::Invariant;
-use isobench_runner::Outcome as Run;
+use isobench_runner::RunOutcome;
 use isobench_workloads::{Chosen, Violations};
 
-use crate::target::Connector;
 use crate::workload::Sources;
 
 /// How long a server that was lost may take to come back for the check of the invariants (a crashed backend makes
@@ -19,24 +18,29 @@ use crate::workload::Sources;
 const COMEBACK: Duration = Duration::from_secs(10);
 
 /// What is known of the tables before the measured part.
-pub enum Books {
+pub enum InvariantCheck {
     /// The scripts are built-in ones, this was the state, and asking for it took so many transactions of the server.
-    Open(Vec<Writes>, Baseline, u64),
+    Builtin(Vec<Writes>, Baseline, u64),
     /// They are a checked workload, whose invariants need no state before.
     Checked(Chosen),
     /// Nothing can be checked, for this reason.
-    Closed(String),
+    Unavailable(String),
 }
 
-impl Books {
+impl InvariantCheck {
     /// Reads the state before measuring, as far as the scripts' invariants need it. `own_tables` says that the tables aren't
     /// pgbench's even if the scripts are.
-    pub fn open(connector: &Connector, database: &Database, sources: &Sources, own_tables: bool) -> Books {
+    pub fn begin(
+        connector: &Connector,
+        database: &Database,
+        sources: &Sources,
+        own_tables: bool,
+    ) -> InvariantCheck {
         if let Some(chosen) = sources.checked() {
-            return Books::Checked(chosen.clone());
+            return InvariantCheck::Checked(chosen.clone());
         }
         let Some(writes) = sources.writes().filter(|_| !own_tables) else {
-            return Books::Closed(
+            return InvariantCheck::Unavailable(
                 "the workload has scripts of your own, whose invariants are not known".to_owned(),
             );
         };
@@ -48,33 +52,33 @@ impl Books {
             Ok((before, connection.transactions()))
         };
         match connector.open().and_then(read) {
-            Ok((before, transactions)) => Books::Open(writes, before, transactions),
-            Err(error) => Books::Closed(format!("could not be read before measuring: {error}")),
+            Ok((before, transactions)) => InvariantCheck::Builtin(writes, before, transactions),
+            Err(error) => InvariantCheck::Unavailable(format!("could not be read before measuring: {error}")),
         }
     }
 
     /// Sessions that were opened to read the state before.
     pub fn sessions(&self) -> u64 {
-        u64::from(matches!(self, Books::Open(..)))
+        u64::from(matches!(self, InvariantCheck::Builtin(..)))
     }
 
     /// Transactions of these sessions, as the server counts them.
     pub fn transactions(&self) -> u64 {
-        if let Books::Open(_, _, transactions) = self { *transactions } else { 0 }
+        if let InvariantCheck::Builtin(_, _, transactions) = self { *transactions } else { 0 }
     }
 
     /// Reads the state again and compares its change with what the run counted. `promised` is what the level promises.
-    pub fn close(
+    pub fn end(
         self,
         connector: &Connector,
         database: &Database,
-        run: &Run,
+        run: &RunOutcome,
         promised: Option<Guarantee>,
     ) -> Vec<Invariant> {
         let patience = if run.aborted > 0 { COMEBACK } else { Duration::ZERO };
         let checked = match self {
-            Books::Closed(why) => return vec![Invariant::unchecked("tables", why)],
-            Books::Open(writes, before, _) => open_again(connector, patience)
+            InvariantCheck::Unavailable(why) => return vec![Invariant::unchecked("tables", why)],
+            InvariantCheck::Builtin(writes, before, _) => open_again(connector, patience)
                 .and_then(|mut connection| {
                     check(&mut connection, database, &before, expected(run, &writes), &writes)
                 })
@@ -84,7 +88,7 @@ impl Books {
                     };
                     checked.into_iter().map(invariant).collect()
                 }),
-            Books::Checked(chosen) => open_again(connector, patience)
+            InvariantCheck::Checked(chosen) => open_again(connector, patience)
                 .and_then(|mut connection| isobench_workloads::check(&mut connection, database, &chosen))
                 .map(|found| {
                     let of_tables = found.into_iter().map(|found| of_table(found, promised));
@@ -98,7 +102,7 @@ impl Books {
 }
 
 /// What a run counted of transactions that write into the history.
-fn expected(run: &Run, writes: &[Writes]) -> Expectation {
+fn expected(run: &RunOutcome, writes: &[Writes]) -> Expectation {
     let mut expected = Expectation::default();
     for (script, writes) in run.scripts.iter().zip(writes) {
         if *writes != Writes::Nothing {
@@ -130,7 +134,7 @@ fn of_table(found: Violations, promised: Option<Guarantee>) -> Invariant {
 }
 
 /// What the scripts asserted of what they read.
-fn asserted(chosen: &Chosen, run: &Run, promised: Option<Guarantee>) -> Vec<Invariant> {
+fn asserted(chosen: &Chosen, run: &RunOutcome, promised: Option<Guarantee>) -> Vec<Invariant> {
     let mut sums: Vec<(&str, u64, u64)> = Vec::new();
     for assertion in run.scripts.iter().flat_map(|script| &script.assertions) {
         match sums.iter_mut().find(|sum| sum.0 == assertion.name) {
