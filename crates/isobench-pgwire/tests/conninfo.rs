@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use isobench_pgwire::{ConfigError, parse_connection_string};
+use isobench_testkit::golden::expect;
 use proptest::prelude::*;
 
 fn golden_path() -> PathBuf {
@@ -64,13 +65,9 @@ fn ours(input: &str) -> Result<Vec<(&'static str, String)>, String> {
 #[test]
 fn golden() {
     let path = golden_path();
-    let expected = std::fs::read_to_string(&path).expect("the golden file is there");
-    let actual: String = inputs(&expected).iter().map(|input| render(input, &ours(input))).collect();
-    if std::env::var_os("ISOBENCH_BLESS").is_some() {
-        std::fs::write(&path, actual).expect("the golden file can be written");
-        return;
-    }
-    assert_eq!(actual, expected, "run with ISOBENCH_BLESS=1 if the change is meant");
+    let before = std::fs::read_to_string(&path).expect("the golden file is there");
+    let actual: String = inputs(&before).iter().map(|input| render(input, &ours(input))).collect();
+    expect(path, &actual);
 }
 
 /// Prints for each line of its input (hexadecimal) what libpq makes of it.

@@ -4,23 +4,20 @@
 
 mod support;
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use isobench_pgwire::server::{self, FrontendMessage};
 use isobench_pgwire::{
     ChannelBinding, ConnectOptions, Host, Protection, Secret, Startup, StartupError, StartupProgress,
     TransactionStatus,
 };
+use isobench_testkit::golden::expect;
 use support::scram::Exchange;
 use support::trace::{Trace, each};
 
 fn check(name: &str, actual: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.trace"));
-    if std::env::var_os("ISOBENCH_BLESS").is_some() {
-        std::fs::write(&path, actual).expect("the golden file can be written");
-    }
-    let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(actual, expected, "run with ISOBENCH_BLESS=1 if the change is meant");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    expect(golden.join(format!("{name}.trace")), actual);
 }
 
 fn options() -> ConnectOptions {

@@ -1,5 +1,6 @@
-//! Test equipment: simulated and scripted servers, and what is installed here.
+//! Test equipment: simulated and scripted servers, golden files, and what is installed here.
 
+pub mod golden;
 pub mod h2;
 pub mod installed;
 pub mod scripted;

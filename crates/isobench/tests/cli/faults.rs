@@ -9,10 +9,11 @@ mod fault;
 mod stage;
 
 use std::fmt::Write as _;
-use std::fs;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+
+use isobench_testkit::golden;
 
 use self::fault::{FAULTS, Fault};
 use self::stage::{COMMANDS, Command, Ended};
@@ -56,18 +57,7 @@ fn every_fault_ends_every_command() {
         }
     });
     let found = found.into_inner().expect("no panic");
-    let page = page(&cases, &found);
-    if std::env::var_os("ISOBENCH_BLESS").is_some_and(|value| value == "1") {
-        fs::write(PAGE, page).expect("the page");
-        return;
-    }
-    let known = fs::read_to_string(PAGE).expect("the page");
-    let differs = page.lines().zip(known.lines()).find(|(found, known)| found != known);
-    assert!(
-        page == known,
-        "docs/reference/faults.md says something else; if this is right, run ISOBENCH_BLESS=1 cargo test -p isobench \
-         --test cli faults: {differs:?}"
-    );
+    golden::expect(PAGE, &page(&cases, &found));
 }
 
 fn page(cases: &[(&Fault, Command)], found: &[Option<Ended>]) -> String {
