@@ -3,7 +3,6 @@
 mod support;
 
 use std::thread;
-use std::time::Duration;
 
 use isobench_observer::{CountComparison, LocalServer, Observed, OwnCounts};
 use isobench_pgserver::Server;
@@ -13,9 +12,6 @@ use support::{PATIENCE, newest_server, observer, on_each_server, options, sessio
 
 /// So that nobody but the test makes transactions.
 const QUIET: [(&str, &str); 2] = [("autovacuum", "off"), ("deadlock_timeout", "20ms")];
-
-/// After so long a session's next transaction reports its statistics (PostgreSQL: a second between two reports).
-const LONGER_THAN_REPORTS: Duration = Duration::from_millis(1100);
 
 /// Makes a table with some rows.
 fn make_table(server: &Server) {
@@ -58,8 +54,7 @@ fn counts_agree_exactly() {
         make_table(server);
         let observer = observer(server, server.user(), None);
         for part in 0..2 {
-            // Sessions report about once a second: what the observer did before mustn't come on top of what follows.
-            thread::sleep(LONGER_THAN_REPORTS);
+            // What the observer did before, and hasn't reported yet, mustn't come on top of what follows.
             observer.before_sessions();
             let mut clients: Vec<Connection> = (0..3).map(|_| session(server)).collect();
             for client in &mut clients {
