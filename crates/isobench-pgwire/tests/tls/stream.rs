@@ -2,7 +2,6 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::sync::mpsc;
-use std::time::Duration;
 
 use isobench_pgwire::{Socket, SslMode, connect};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -143,7 +142,8 @@ fn endings() {
         });
         begin(&mut socket);
         server.end();
-        std::thread::sleep(Duration::from_millis(20));
+        // The end comes after the last words.
+        wait(&socket, PollFlags::RDHUP);
         let mut buffer = [0; 100];
         let count = socket.receive_now(&mut buffer).expect("the last words");
         assert_eq!(&buffer[..count], b"the last words", "polite: {polite}");
