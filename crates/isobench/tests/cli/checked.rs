@@ -13,7 +13,7 @@ use crate::support::document::{self, cells, count, rounds};
 use crate::support::named::Database;
 use crate::support::program::Running;
 use crate::support::scene::Scene;
-use crate::support::skip;
+use crate::support::{embedded, skip, wait_for};
 
 /// The names of the anomalies of a round.
 fn anomalies(round: &Value) -> Vec<&str> {
@@ -24,7 +24,7 @@ fn anomalies(round: &Value) -> Vec<&str> {
 #[test]
 fn each_level_is_judged_by_its_own_history() {
     let Some(scene) = Scene::with_server("each_level_is_judged_by_its_own_history") else { return };
-    let options = "compare --workload registers:keys=16 --clients 8 --rounds 2 --time 0.7 --warmup 0.1 --json out.json --csv out.csv";
+    let options = "compare --workload registers:keys=16 --clients 8 --rounds 2 --transactions 100 --warmup 0.1 --json out.json --csv out.csv";
     let finished = scene.run(&words(options)).expect(0);
     let finished = finished.prints(&["anomalies", "promise unbroken", "so the level gave no more than"]);
     assert!(!finished.stdout.contains("BROKEN"), "{}", finished.stdout);
@@ -53,7 +53,7 @@ fn each_level_is_judged_by_its_own_history() {
 #[test]
 fn an_audit_prints_witnesses_and_writes_histories() {
     let Some(scene) = Scene::with_server("an_audit_prints_witnesses_and_writes_histories") else { return };
-    let options = "audit --levels rc,ser --workload write-skew:shifts=4 --clients 8 --time 0.7";
+    let options = "audit --levels rc,ser --workload write-skew:shifts=4 --clients 8 --transactions 100";
     let finished = scene.run(&words(options)).expect(0).says(&["the histories are in isobench-history"]);
     let finished =
         finished.prints(&["write-skew:shifts=4, read committed, 8 clients", "serializable", " violations"]);
@@ -252,15 +252,19 @@ fn an_interrupted_audit_judges_what_there_is() {
     let Some(scene) = Scene::with_server("an_interrupted_audit_judges_what_there_is") else { return };
     let mut command = scene.isobench(&words("audit --levels rc --clients 4 --time 600 --json out.json"));
     let running = Running::start(&mut command);
-    // The file is there from the moment when the clients begin.
-    let begun = || scene.file("isobench-history").read_dir().ok()?.next().map(|_| ());
-    crate::support::wait_for("the recording", begun);
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    let mut connection = embedded::connect(&scene);
+    wait_for("committed transactions", || {
+        // The table may not be there yet.
+        let begun = connection.value("select sum(version) > 10 from registers").ok()??;
+        (begun == "t").then_some(())
+    });
+    drop(connection);
     running.signal(Signal::INT);
     running.finish().expect(2).prints(&["INCOMPLETE", "read committed"]);
     let document = document::read(&scene, "out.json");
     for round in rounds(&document) {
         assert_eq!(count(round, "/verdict/examined/committed"), count(round, "/attempts/committed"));
+        assert!(count(round, "/attempts/committed") > 0);
     }
 }
 
