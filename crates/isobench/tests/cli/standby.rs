@@ -45,7 +45,7 @@ fn a_standby_is_read_and_named() {
     let scene = Scene::new();
     let Some((_primary, standby)) = servers("a_standby_is_read_and_named", &scene, &[]) else { return };
     let host = standby.host().describe();
-    let short = "compare -w select-only --clients 2 --time 0.2 --warmup 0 --rounds 1 --json out.json";
+    let short = "compare -w select-only --clients 2 --transactions 10 --warmup 0 --rounds 1 --json out.json";
     let finished = on(&standby, &scene, short).expect(0);
     let finished = finished.says(&[
         &format!("connected to {host}, and so are all sessions to come; named were /nonexistent:1,"),
