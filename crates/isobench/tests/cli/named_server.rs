@@ -8,7 +8,8 @@ use crate::support::program::Running;
 use crate::support::scene::Scene;
 use crate::support::{embedded, pgbench};
 
-const SHORT: &str = "compare --levels rc,rr --clients 2 --time 0.2 --warmup 0 --rounds 1 --json out.json";
+const SHORT: &str =
+    "compare --levels rc,rr --clients 2 --transactions 10 --warmup 0 --rounds 1 --json out.json";
 
 /// Tables of the user's that bear the names of ours.
 const USERS_TABLES: &str = "
