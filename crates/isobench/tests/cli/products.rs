@@ -399,7 +399,7 @@ fn compare_on_h2() {
          update counters set v = v + 1 where k = :k;\n\
          commit;\n",
     );
-    let options = "compare --levels rc,rr,ser --clients 4 --setup tables.sql --workload add.sql --time 0.4 --warmup 0 \
+    let options = "compare --levels rc,rr,ser --clients 4 --setup tables.sql --workload add.sql --transactions 10 --warmup 0 \
                    --rounds 1 --json out.json -h 127.0.0.1 -U sa -d test --port";
     let mut command = scene.isobench(&[&words(options)[..], &[&h2.port.to_string()]].concat());
     let finished = Running::start(command.env("PGPASSWORD", "sa")).finish().expect(0);
