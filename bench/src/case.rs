@@ -1,4 +1,5 @@
-//! The cases: server × script × query mode × clients, as a table of values, and how one is chosen by name.
+//! The cases: server × script × query mode × clients, as a table of values, and how one is chosen
+//! by name.
 
 use std::fmt;
 
@@ -78,9 +79,9 @@ pub struct UnknownCase {
     known: String,
 }
 
-/// The cases that match any of the filters (all cases, if there are none), in the order of the table. A filter
-/// is parts of a name between slashes, such as `postgres/64`; a number of clients that is not in the table
-/// is added to it.
+/// The cases that match any of the filters (all cases, if there are none), in the order of the
+/// table. A filter is parts of a name between slashes, such as `postgres/64`; a number of clients
+/// that is not in the table is added to it.
 ///
 /// # Errors
 /// A filter has a part that is no value of the table and no number.

@@ -1,9 +1,11 @@
-//! How fast a history is checked: makes one as a recording leaves it, reads it, checks it, and says what that took.
+//! How fast a history is checked: makes one as a recording leaves it, reads it, checks it, and says
+//! what that took.
 //!
-//! The history is what a correct database with one commit at a time would give: registers with counters and values, each
-//! transaction two reads and two increments of random rows. At serializable every transaction sees all commits before its own;
-//! at snapshot isolation it sees those before its snapshot, up to half a round of all clients ago, and the first committer wins; at
-//! read committed each read has such a snapshot of its own.
+//! The history is what a correct database with one commit at a time would give: registers with
+//! counters and values, each transaction two reads and two increments of random rows. At
+//! serializable every transaction sees all commits before its own; at snapshot isolation it sees
+//! those before its snapshot, up to half a round of all clients ago, and the first committer wins;
+//! at read committed each read has such a snapshot of its own.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Seek, Write};
@@ -159,7 +161,8 @@ fn record(plan: &CheckPlan, file: &File) -> io::Result<()> {
         let since = if plan.level == Level::Snapshot { first } else { commit };
         operations(&mut draft, &mut rows, &mut random, commit, snapshots, since);
         let client = u32::try_from(commit % clients).unwrap_or(0);
-        // A client's transactions are a round apart, so that half a round before and after the commit is its own.
+        // A client's transactions are a round apart, so that half a round before and after the
+        // commit is its own.
         let half = clients * TICK / 2;
         let now = commit * TICK + clients * TICK;
         // A snapshot is taken after the begin, so the begin lies before it.

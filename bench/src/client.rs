@@ -1,7 +1,8 @@
 //! One run of one client program: starts it, waits, takes its CPU time and reads its summary.
 //!
-//! CPU time is the kernel's account of the finished process (`wait4`: user and system time of it and of the
-//! children it waited for), so it includes start-up and connecting. Knows nothing of cases or rounds.
+//! CPU time is the kernel's account of the finished process (`wait4`: user and system time of it
+//! and of the children it waited for), so it includes start-up and connecting. Knows nothing of
+//! cases or rounds.
 
 use std::io::{Read, Seek};
 use std::process::{Command, ExitStatus, Stdio};
@@ -110,10 +111,12 @@ pub enum ClientError {
 /// Most bytes on standard error of a run that is measured; a few warnings are far below.
 const LOUDEST: usize = 16 * 1024;
 
-/// Runs a program to its end and reads its summary, killing it when `limit` is over or on an interrupt.
+/// Runs a program to its end and reads its summary, killing it when `limit` is over or on an
+/// interrupt.
 ///
 /// # Errors
-/// It can't be started, fails, takes too long, prints too much, or prints no summary with transactions in it.
+/// It can't be started, fails, takes too long, prints too much, or prints no summary with
+/// transactions in it.
 pub fn run(command: &mut Command, limit: Duration) -> Result<Sample, ClientError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let system = |source| ClientError::System { program: program.clone(), source };
@@ -151,8 +154,9 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Sample, ClientError
     Ok(Sample { transactions, tps, memory, connecting, user, system })
 }
 
-/// Waits until the child has ended, without reaping it; kills it at the end of the limit, on an interrupt and
-/// when it can't be watched. False if it took too long. Meanwhile it notes the child's memory.
+/// Waits until the child has ended, without reaping it; kills it at the end of the limit, on an
+/// interrupt and when it can't be watched. False if it took too long. Meanwhile it notes the
+/// child's memory.
 fn wait_or_kill(child: &std::process::Child, limit: Duration, memory: &mut u64) -> std::io::Result<bool> {
     let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     let start = Instant::now();
@@ -176,7 +180,8 @@ fn wait_or_kill(child: &std::process::Child, limit: Duration, memory: &mut u64) 
     }
 }
 
-/// The peak resident memory of a process, in bytes. Not that of `wait4`, which begins with the memory of this program.
+/// The peak resident memory of a process, in bytes. Not that of `wait4`, which begins with the
+/// memory of this program.
 fn peak_memory(process: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -15,8 +15,8 @@ const GRACE: Duration = Duration::from_mins(2);
 /// A column of names, and one of figures.
 const WIDTHS: (usize, usize) = (26, 24);
 
-/// The table of what so many connections cost: KiB of memory for each (peak resident memory beyond that of a run with one
-/// client), and the time to open them as the summary tells it.
+/// The table of what so many connections cost: KiB of memory for each (peak resident memory beyond
+/// that of a run with one client), and the time to open them as the summary tells it.
 ///
 /// # Errors
 /// A client failed.

@@ -25,7 +25,8 @@ pub struct Address {
 /// A program that is measured.
 #[derive(Clone, Debug)]
 pub enum Contender {
-    /// isobench (`isobench run`, or without `run` if the file is called pgbench: the drop-in, or the real one).
+    /// isobench (`isobench run`, or without `run` if the file is called pgbench: the drop-in, or
+    /// the real one).
     Isobench(PathBuf),
     /// pgbench.
     Pgbench(PathBuf),
@@ -73,8 +74,9 @@ impl Contender {
             command.arg("-S");
         }
         if self.takes_pgbench_options() {
-            // Never -d: in version 15, among others, that is --debug, which prints several lines per transaction and
-            // makes pgbench look several times as expensive as it is. The place at the end is right in all.
+            // Never -d: in version 15, among others, that is --debug, which prints several lines
+            // per transaction and makes pgbench look several times as expensive as it is. The place
+            // at the end is right in all.
             command.arg(&address.database);
         } else {
             command.args(["-d", &address.database]);

@@ -21,7 +21,8 @@ const WIDTHS: (usize, usize) = (26, 24);
 const CASE: Case =
     Case { target: Target::NullUnix, workload: Workload::SelectOnly, mode: Mode::Prepared, clients: 8 };
 
-/// Options whose cost is measured, with their names in the table. `LOG` stands for a place for logs.
+/// Options whose cost is measured, with their names in the table. `LOG` stands for a place for
+/// logs.
 const FEATURES: [(&str, &[&str]); 5] = [
     ("-l", &["-l", "--log-prefix=LOG"]),
     ("-r", &["-r"]),
@@ -30,7 +31,8 @@ const FEATURES: [(&str, &[&str]); 5] = [
     ("all of these", &["-l", "--log-prefix=LOG", "-r", "-P", "1", "--max-tries=0", "-L", "1000"]),
 ];
 
-/// The table of what options cost: client CPU per transaction with them divided by that without, each after the other.
+/// The table of what options cost: client CPU per transaction with them divided by that without,
+/// each after the other.
 ///
 /// # Errors
 /// A client failed.

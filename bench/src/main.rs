@@ -1,4 +1,5 @@
-//! The command `isobench-bench`: compares isobench with pgbench, or runs the null server or the raw loop.
+//! The command `isobench-bench`: compares isobench with pgbench, or runs the null server or the raw
+//! loop.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,9 +1,9 @@
-//! A server that speaks the PostgreSQL protocol and answers at once, with as little CPU as it can: what is
-//! left to measure is the client.
+//! A server that speaks the PostgreSQL protocol and answers at once, with as little CPU as it can:
+//! what is left to measure is the client.
 //!
-//! One thread, one epoll loop, a Unix socket and loopback TCP under one port number. What it answers is in
-//! [`answers`], how it speaks in [`session`] and [`wire`]; this file moves the bytes. It has no tables,
-//! checks no password and keeps no data.
+//! One thread, one epoll loop, a Unix socket and loopback TCP under one port number. What it
+//! answers is in [`answers`], how it speaks in [`session`] and [`wire`]; this file moves the bytes.
+//! It has no tables, checks no password and keeps no data.
 
 pub mod answers;
 mod connections;
@@ -23,7 +23,8 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use connections::Loop;
 
-/// A running null server; dropping it stops the thread, closes every connection and removes the socket file.
+/// A running null server; dropping it stops the thread, closes every connection and removes the
+/// socket file.
 #[derive(Debug)]
 pub struct NullServer {
     directory: PathBuf,

@@ -1,7 +1,8 @@
 //! What it costs the server to be observed: waits and locks sampled ten times a second, or not.
 //!
-//! The same clients go on all the time; every other stretch is observed. So, unlike the rest of this program, this measures within
-//! one process, with isobench's own runner: two programs one after the other would differ by more than what is looked for.
+//! The same clients go on all the time; every other stretch is observed. So, unlike the rest of
+//! this program, this measures within one process, with isobench's own runner: two programs one
+//! after the other would differ by more than what is looked for.
 
 use std::time::Duration;
 
@@ -31,15 +32,16 @@ pub struct ObservedCase {
     pub scale: u32,
 }
 
-/// The cases: many small transactions, many that write, and many sessions in conflict that hold predicate locks.
+/// The cases: many small transactions, many that write, and many sessions in conflict that hold
+/// predicate locks.
 pub const CASES: [ObservedCase; 3] = [
     ObservedCase { script: "select-only", level: "read committed", clients: 8, scale: 10 },
     ObservedCase { script: "tpcb-like", level: "read committed", clients: 8, scale: 10 },
     ObservedCase { script: "tpcb-like", level: "serializable", clients: 64, scale: 1 },
 ];
 
-/// Settings of the server: commits that don't wait for the disk, so that the processor is what is short, and nothing in the
-/// background at times of its own.
+/// Settings of the server: commits that don't wait for the disk, so that the processor is what is
+/// short, and nothing in the background at times of its own.
 const SETTINGS: [(&str, &str); 5] = [
     ("max_connections", "100"),
     ("synchronous_commit", "off"),
@@ -61,8 +63,8 @@ pub struct ObservingPlan {
     pub server_bin: Option<std::path::PathBuf>,
 }
 
-/// A stretch: committed transactions per second, the server's CPU time for each in µs, and the part of that time that the
-/// observer's own session had.
+/// A stretch: committed transactions per second, the server's CPU time for each in µs, and the part
+/// of that time that the observer's own session had.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     tps: f64,
@@ -70,7 +72,8 @@ struct Stretch {
     own: f64,
 }
 
-/// The line of a table for one case: tps and the server's CPU, observed divided by not observed, with 95 % intervals.
+/// The line of a table for one case: tps and the server's CPU, observed divided by not observed,
+/// with 95 % intervals.
 ///
 /// # Errors
 /// There is no server, or it refuses something.
@@ -145,8 +148,8 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
     ))
 }
 
-/// The head of the table. The last columns are without observer, but for its looks at sessions and locks per second, in the last
-/// observed stretch.
+/// The head of the table. The last columns are without observer, but for its looks at sessions and
+/// locks per second, in the last observed stretch.
 pub fn heading() -> String {
     format!(
         "{:36} {:24} {:24} {:>10} {:>9} {:>11} {:>6} {:>6}",

@@ -11,8 +11,8 @@ use crate::contender::Address;
 use crate::raw_loop::RawPlan;
 use crate::raw_loop::requests::{Mode, Workload};
 
-/// Runs isobench, pgbench and a raw loop side by side, A B C A B C, against a null server and against
-/// PostgreSQL, and prints client CPU per transaction and tps as ratios.
+/// Runs isobench, pgbench and a raw loop side by side, A B C A B C, against a null server and
+/// against PostgreSQL, and prints client CPU per transaction and tps as ratios.
 #[derive(Debug, Parser)]
 #[command(name = "isobench-bench", args_conflicts_with_subcommands = true)]
 pub struct Options {
@@ -39,14 +39,16 @@ pub enum Tool {
     Check(CheckOptions),
     /// Compares runs that are recorded for the isolation checker with runs that aren't.
     Recording(RecordingOptions),
-    /// Compares a server that is observed (waits and locks, ten times a second) with one that isn't.
+    /// Compares a server that is observed (waits and locks, ten times a second) with one that
+    /// isn't.
     Observer(ObserverOptions),
 }
 
 /// Options of the comparison.
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// Only the cases with these parts, such as unix/select-only/prepared/8 or postgres/64 (repeatable).
+    /// Only the cases with these parts, such as unix/select-only/prepared/8 or postgres/64
+    /// (repeatable).
     #[arg(long = "case", value_name = "PARTS")]
     pub cases: Vec<String>,
     /// 8 and 64 clients, 3 rounds of 1 s, scale 8.
@@ -61,8 +63,8 @@ pub struct Compare {
     /// Scale of PostgreSQL's tables [default: 64].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub scale: Option<u32>,
-    /// isobench to measure; a file called pgbench is given pgbench's command line [default: the one beside this
-    /// program].
+    /// isobench to measure; a file called pgbench is given pgbench's command line [default: the one
+    /// beside this program].
     #[arg(long, value_name = "FILE")]
     pub isobench: Option<PathBuf>,
     /// pgbench to measure against [default: the installed one].
@@ -74,8 +76,8 @@ pub struct Compare {
     /// Folder with initdb and postgres for the embedded server [default: the newest installed].
     #[arg(long, value_name = "FOLDER")]
     pub server_bin: Option<PathBuf>,
-    /// A running PostgreSQL to use instead of an embedded one: host or socket folder. pgbench's tables are
-    /// dropped and made anew there.
+    /// A running PostgreSQL to use instead of an embedded one: host or socket folder. pgbench's
+    /// tables are dropped and made anew there.
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
     /// Its port.
@@ -95,7 +97,8 @@ impl Compare {
         self.rounds.unwrap_or(if self.quick { 3 } else { 5 })
     }
 
-    /// Time of a run with this many clients; many need longer, because pgbench's clock runs while they connect.
+    /// Time of a run with this many clients; many need longer, because pgbench's clock runs while
+    /// they connect.
     pub fn time(&self, clients: u16) -> Duration {
         let default = match (self.quick, clients) {
             (_, 512..) => 5,
@@ -130,8 +133,8 @@ pub struct ExtraOptions {
     /// Seconds of each run.
     #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub time: u64,
-    /// isobench to measure; a file called pgbench is given pgbench's command line [default: the one beside this
-    /// program].
+    /// isobench to measure; a file called pgbench is given pgbench's command line [default: the one
+    /// beside this program].
     #[arg(long, value_name = "FILE")]
     pub isobench: Option<PathBuf>,
     /// pgbench to measure against [default: the installed one].
@@ -148,7 +151,8 @@ pub struct RecordingOptions {
     /// Seconds of each run.
     #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub time: u64,
-    /// The runner's example `record` [default: the one in the folder `examples` beside this program].
+    /// The runner's example `record` [default: the one in the folder `examples` beside this
+    /// program].
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,
     /// Folder with initdb and postgres for the embedded server [default: the newest installed].
@@ -168,8 +172,8 @@ pub struct ObserverOptions {
     /// Seconds of each stretch.
     #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub time: u64,
-    /// Milliseconds between two looks at the sessions; at the locks ten times as many. What looking costs shows sooner if there are
-    /// more looks.
+    /// Milliseconds between two looks at the sessions; at the locks ten times as many. What looking
+    /// costs shows sooner if there are more looks.
     #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub every: u64,
     /// Only the case with this number (1 to 3).

@@ -1,7 +1,7 @@
 //! Ratios of paired rounds: the median and the range.
 //!
-//! A pair is measured back to back, so what the machine does to both cancels out; a mean over rounds would
-//! not have that.
+//! A pair is measured back to back, so what the machine does to both cancels out; a mean over
+//! rounds would not have that.
 
 use std::fmt;
 

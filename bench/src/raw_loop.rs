@@ -1,9 +1,9 @@
 //! The physical limit: the bytes of a benchmark sent and received with nothing around them.
 //!
-//! One thread, one epoll loop, one write per request and one read per reply. Replies are not parsed beyond
-//! finding `ReadyForQuery` (and an error, which ends the run). No latency, no statistics, no variables: numbers
-//! are random digits written over the last ones. What a client costs above this is its own doing; what this
-//! costs is the kernel's. The requests are in [`requests`].
+//! One thread, one epoll loop, one write per request and one read per reply. Replies are not parsed
+//! beyond finding `ReadyForQuery` (and an error, which ends the run). No latency, no statistics, no
+//! variables: numbers are random digits written over the last ones. What a client costs above this
+//! is its own doing; what this costs is the kernel's. The requests are in [`requests`].
 
 pub mod requests;
 
@@ -71,8 +71,8 @@ pub enum RawError {
     Server(String),
 }
 
-/// Connects all clients, runs the script on each again and again, and stops when the time is over, each client
-/// at the end of its script.
+/// Connects all clients, runs the script on each again and again, and stops when the time is over,
+/// each client at the end of its script.
 ///
 /// # Errors
 /// The server can't be reached, wants a password, reports an error or closes a connection.
@@ -99,7 +99,8 @@ pub fn run(plan: &RawPlan) -> Result<RawOutcome, RawError> {
     work.run(&mut clients, plan.time, broken)
 }
 
-/// A blocking socket: the loop reads when it is readable, and requests are far smaller than its buffer.
+/// A blocking socket: the loop reads when it is readable, and requests are far smaller than its
+/// buffer.
 #[derive(Debug)]
 enum Socket {
     Unix(UnixStream),

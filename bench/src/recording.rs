@@ -1,7 +1,8 @@
 //! What it costs to record what transactions read and write, for the isolation checker.
 //!
-//! The runner's example `record` runs a script of four observed operations with and without the recording, one after the other.
-//! A program of its own, because `isobench` also checks what it has recorded.
+//! The runner's example `record` runs a script of four observed operations with and without the
+//! recording, one after the other. A program of its own, because `isobench` also checks what it has
+//! recorded.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -35,8 +36,8 @@ pub struct RecordingPlan {
     pub time: Duration,
 }
 
-/// The lines of a table for one server: CPU and tps with the recording divided by those without it. `fill` says whether the
-/// server has tables to fill.
+/// The lines of a table for one server: CPU and tps with the recording divided by those without it.
+/// `fill` says whether the server has tables to fill.
 ///
 /// # Errors
 /// A run failed, or its files can't be written.

@@ -1,7 +1,7 @@
 //! The servers under test, each started when the first case needs it.
 //!
-//! The null server runs as a thread of this program; PostgreSQL is an embedded one with its default settings
-//! (but for the number of connections), or one that is running already.
+//! The null server runs as a thread of this program; PostgreSQL is an embedded one with its default
+//! settings (but for the number of connections), or one that is running already.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -63,7 +63,8 @@ impl Servers {
         Servers { plan, null: None, postgres: None }
     }
 
-    /// Where a case's server is reached; starts it, and fills its tables with `pgbench`, if need be.
+    /// Where a case's server is reached; starts it, and fills its tables with `pgbench`, if need
+    /// be.
     ///
     /// # Errors
     /// The server can't be started or its tables can't be filled.

@@ -37,7 +37,8 @@ pub fn heading() -> String {
     format!("{groups}\n{columns}")
 }
 
-/// What to say above the table when others keep the machine busy; `load` is the text of `/proc/loadavg`.
+/// What to say above the table when others keep the machine busy; `load` is the text of
+/// `/proc/loadavg`.
 pub fn load_warning(load: &str) -> Option<String> {
     let busy: f64 = load.split(' ').next()?.parse().ok()?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

@@ -76,7 +76,8 @@ fn a_client_that_reads_late_gets_everything() {
     let mut stream = connect(folder.path(), server.port());
     let mut writer = stream.try_clone().unwrap();
     let count = 20_000;
-    // More than the sockets hold in both directions, so that the server must stop reading for a while.
+    // More than the sockets hold in both directions, so that the server must stop reading for a
+    // while.
     let sender = std::thread::spawn(move || {
         let all: Vec<u8> = (0..count).flat_map(|_| query("select version()")).collect();
         writer.write_all(&all).unwrap();
@@ -143,7 +144,8 @@ fn ten_thousand_connections() {
         println!("skipped: ten_thousand_connections: at most {limit:?} files may be open");
         return;
     }
-    // Another process, because both ends of ten thousand connections would need twice the files in one.
+    // Another process, because both ends of ten thousand connections would need twice the files in
+    // one.
     let output = Command::new(env!("CARGO_BIN_EXE_isobench-bench"))
         .args(["raw-loop", "-S", "-M", "prepared", "-c", "10000", "-T", "0", "-h"])
         .arg(folder.path())

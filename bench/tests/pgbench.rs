@@ -1,4 +1,5 @@
-//! The null server against the real pgbench: every protocol, script and way of connecting must end well.
+//! The null server against the real pgbench: every protocol, script and way of connecting must end
+//! well.
 
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -10,7 +11,8 @@ use isobench_bench::contender::{Address, Contender, Pair, find_pgbench};
 use isobench_bench::null_server::NullServer;
 use isobench_bench::servers::null_address;
 
-/// Runs pgbench against a null server of its own; `None`, with the reason printed, if there is no pgbench.
+/// Runs pgbench against a null server of its own; `None`, with the reason printed, if there is no
+/// pgbench.
 fn pgbench(test: &str, tcp: bool, options: &[&str]) -> Option<Output> {
     let Some(program) = find_pgbench() else {
         println!("skipped: {test}: pgbench is not installed");
@@ -118,8 +120,9 @@ fn an_error_of_the_server_reaches_pgbench() {
     }
 }
 
-/// What the comparison itself starts must be pgbench as people use it: one send per statement and nothing printed
-/// but its summary. (A wrong option once put it into debug mode, where it costs three times as much.)
+/// What the comparison itself starts must be pgbench as people use it: one send per statement and
+/// nothing printed but its summary. (A wrong option once put it into debug mode, where it costs
+/// three times as much.)
 #[test]
 fn the_comparison_runs_pgbench_quietly() {
     let Some(program) = find_pgbench() else {

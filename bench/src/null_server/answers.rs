@@ -1,8 +1,8 @@
-//! What the null server answers to a statement: a table of leading keywords, a table of special queries,
-//! and the isolation level.
+//! What the null server answers to a statement: a table of leading keywords, a table of special
+//! queries, and the isolation level.
 //!
-//! Decided from the text alone, once per statement (once per `Parse` in the extended protocol). Knows
-//! nothing of messages or of the state of a session.
+//! Decided from the text alone, once per statement (once per `Parse` in the extended protocol).
+//! Knows nothing of messages or of the state of a session.
 
 use super::sql::trim_start;
 use super::wire::{Column, SqlError, oid};
@@ -137,8 +137,8 @@ const KEYWORDS: &[(&str, Kind)] = &[
     ),
 ];
 
-/// Queries whose result matters to the client, told by a part of their lower-case text. The first three are
-/// what pgbench 15 to 18 ask before a run; everything else gets [`ONE`].
+/// Queries whose result matters to the client, told by a part of their lower-case text. The first
+/// three are what pgbench 15 to 18 ask before a run; everything else gets [`ONE`].
 const QUERIES: &[(&str, Answer)] = &[
     (
         "count(*) from pgbench_branches",
@@ -238,7 +238,8 @@ fn set(text: &str) -> Answer {
     }
 }
 
-/// A setting the null server never heard of shows as empty, so that a client may record any setting.
+/// A setting the null server never heard of shows as empty, so that a client may record any
+/// setting.
 fn show(text: &str) -> Answer {
     match text.trim() {
         "transaction_isolation" | "transaction isolation level" => {

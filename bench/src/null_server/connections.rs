@@ -1,7 +1,7 @@
 //! The null server's event loop: accepts, reads, hands bytes to the sessions, writes, closes.
 //!
-//! One read and one write per wake-up. A connection whose replies don't fit into the socket is not read until
-//! they went out. Knows nothing of messages.
+//! One read and one write per wake-up. A connection whose replies don't fit into the socket is not
+//! read until they went out. Knows nothing of messages.
 
 use std::io;
 use std::net::TcpListener;
@@ -20,8 +20,9 @@ const READ_BUFFER: usize = 64 * 1024;
 /// Accepted connections that may wait; the default 128 is too few for a client of thousands.
 const BACKLOG: i32 = 4096;
 
-/// Event data of the two listeners and the stop signal; connections have the slot in the low half and the
-/// slot's generation in the high half, so that an event for a closed connection can't reach its successor.
+/// Event data of the two listeners and the stop signal; connections have the slot in the low half
+/// and the slot's generation in the high half, so that an event for a closed connection can't reach
+/// its successor.
 const TCP: u64 = u64::MAX;
 const UNIX: u64 = u64::MAX - 1;
 const STOP: u64 = u64::MAX - 2;
@@ -131,7 +132,8 @@ impl Loop {
                 }
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
-                    // A listener that stays readable would spin; wait until a connection gives a descriptor back.
+                    // A listener that stays readable would spin; wait until a connection gives a
+                    // descriptor back.
                     if self.accepting {
                         epoll::delete(&self.epoll, &self.tcp)?;
                         epoll::delete(&self.epoll, &self.unix)?;

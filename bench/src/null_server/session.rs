@@ -1,14 +1,15 @@
 //! One connection's side of the protocol, without I/O: bytes in, bytes out.
 //!
-//! Start-up without a password, simple and extended queries, pipelines, transaction status, isolation level.
-//! A session waits for one of: the start-up packet; a message; the `Sync` behind an error (everything before it
-//! is skipped). Source: PostgreSQL: Protocol, Message Flow.
+//! Start-up without a password, simple and extended queries, pipelines, transaction status,
+//! isolation level. A session waits for one of: the start-up packet; a message; the `Sync` behind
+//! an error (everything before it is skipped). Source: PostgreSQL: Protocol, Message Flow.
 
 use super::answers::{Answer, Level, REPORTED, SETTINGS, Shown, answer, lower};
 use super::sql::{parameter_count, split_statement};
 use super::wire::{self, Column, Fields, Malformed, SqlError, oid};
 
-/// Longest message taken, in bytes: far above any benchmark's, and a bound on what a client can make us keep.
+/// Longest message taken, in bytes: far above any benchmark's, and a bound on what a client can
+/// make us keep.
 const LONGEST_MESSAGE: usize = 1 << 20;
 
 const SSL_REQUEST: u32 = 80_877_103;
@@ -207,7 +208,8 @@ impl Session {
                 wire::bare(out, b'3');
                 Ok(())
             }
-            // Flush: replies always go out at once. CopyData, CopyDone, CopyFail: to be ignored outside COPY.
+            // Flush: replies always go out at once. CopyData, CopyDone, CopyFail: to be ignored
+            // outside COPY.
             b'H' | b'd' | b'c' | b'f' => Ok(()),
             _ => return Ok(fatal(out, "a message has an unknown kind")),
         };
@@ -315,7 +317,8 @@ impl Session {
         Ok(Ok(()))
     }
 
-    /// Carries out one statement; `describe` puts the row description in front, as simple queries want it.
+    /// Carries out one statement; `describe` puts the row description in front, as simple queries
+    /// want it.
     fn execute(&mut self, answer: Answer, describe: bool, out: &mut Vec<u8>) -> Result<(), SqlError> {
         if self.status == Status::Failed && !matches!(answer, Answer::Commit | Answer::Rollback) {
             return Err(SqlError {

@@ -1,8 +1,10 @@
-//! Cuts SQL text: into statements at semicolons, and to what stands behind leading blanks and comments.
+//! Cuts SQL text: into statements at semicolons, and to what stands behind leading blanks and
+//! comments.
 //!
 //! Knows quotes, dollar quotes and comments, and nothing of what a statement means.
 
-/// Splits off the first statement; the second half starts behind its semicolon and is `None` at the end.
+/// Splits off the first statement; the second half starts behind its semicolon and is `None` at the
+/// end.
 pub fn split_statement(sql: &[u8]) -> (&[u8], Option<&[u8]>) {
     let mut at = 0;
     while at < sql.len() {
@@ -43,7 +45,8 @@ pub fn parameter_count(sql: &[u8]) -> u16 {
     highest
 }
 
-/// Length of the quoted text or comment that `sql` starts with, else 1. Unterminated ones reach to the end.
+/// Length of the quoted text or comment that `sql` starts with, else 1. Unterminated ones reach to
+/// the end.
 fn token_length(sql: &[u8]) -> usize {
     match sql {
         [quote @ (b'\'' | b'"'), rest @ ..] => {

@@ -1,8 +1,9 @@
-//! Encoders of the backend messages the null server sends, and the reader of the fields it receives.
+//! Encoders of the backend messages the null server sends, and the reader of the fields it
+//! receives.
 //!
-//! Hand-written and small on purpose: the null server must not share a bug, or a cost, with the protocol
-//! crate it is used to measure. Knows nothing of SQL or sockets.
-//! Source: PostgreSQL: Protocol, Message Formats.
+//! Hand-written and small on purpose: the null server must not share a bug, or a cost, with the
+//! protocol crate it is used to measure. Knows nothing of SQL or sockets. Source: PostgreSQL:
+//! Protocol, Message Formats.
 
 /// Type identifiers of the columns the null server answers with (`pg_type.oid`).
 pub mod oid {
@@ -80,8 +81,8 @@ pub fn ready_for_query(out: &mut Vec<u8>, status: u8) {
     out.extend_from_slice(&[b'Z', 0, 0, 0, 5, status]);
 }
 
-/// A message without a body, such as `ParseComplete` (`1`), `BindComplete` (`2`), `CloseComplete` (`3`),
-/// `EmptyQueryResponse` (`I`) and `NoData` (`n`).
+/// A message without a body, such as `ParseComplete` (`1`), `BindComplete` (`2`), `CloseComplete`
+/// (`3`), `EmptyQueryResponse` (`I`) and `NoData` (`n`).
 pub fn bare(out: &mut Vec<u8>, kind: u8) {
     out.extend_from_slice(&[kind, 0, 0, 0, 4]);
 }

@@ -1,7 +1,7 @@
 //! The raw loop's requests: pgbench's two scripts, encoded once, with places for ten digits each.
 //!
-//! Numbers are padded with zeros, which SQL and text parameters both take, so that a request keeps its length
-//! and a new number is ten bytes written in place.
+//! Numbers are padded with zeros, which SQL and text parameters both take, so that a request keeps
+//! its length and a new number is ten bytes written in place.
 
 /// `-M`: how statements are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -41,8 +41,8 @@ enum Variable {
     Delta,
 }
 
-/// Names of the variables and the number of values of each at scale 1. (Only aid, bid and tid grow with the
-/// scale; delta is never negative here, which costs the server nothing else.)
+/// Names of the variables and the number of values of each at scale 1. (Only aid, bid and tid grow
+/// with the scale; delta is never negative here, which costs the server nothing else.)
 const VARIABLES: [(&str, Variable, u32, bool); 4] = [
     ("aid", Variable::Aid, 100_000, true),
     ("bid", Variable::Bid, 1, true),

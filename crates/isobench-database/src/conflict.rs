@@ -16,15 +16,16 @@ use crate::product::Product;
 pub struct Conflict {
     /// The cause in few words, for counting: no keys, times or transaction numbers in it.
     pub reason: Cow<'static, str>,
-    /// The table, or the row of it, that the conflict was about, if the server says so. There may be as many as rows.
+    /// The table, or the row of it, that the conflict was about, if the server says so. There may
+    /// be as many as rows.
     pub object: Option<Cow<'static, str>>,
 }
 
 impl Product {
     /// Tells whether an error is a conflict, and why; `None` for every other error.
     ///
-    /// `25P02` is never a conflict, because it only follows an earlier error, and `40003` never is, because the
-    /// transaction may have been committed (see [`Product::ambiguous`]).
+    /// `25P02` is never a conflict, because it only follows an earlier error, and `40003` never is,
+    /// because the transaction may have been committed (see [`Product::ambiguous`]).
     pub fn conflict(&self, error: &ServerError) -> Option<Conflict> {
         let (message, detail) = (error.message.as_str(), error.detail.as_deref().unwrap_or(""));
         let rule = self.conflicts.iter().find(|rule| {
@@ -43,7 +44,8 @@ impl Product {
         Some(Conflict { reason, object: object(self.objects, error) })
     }
 
-    /// True if the error leaves open whether the transaction was committed: never retried, counted apart.
+    /// True if the error leaves open whether the transaction was committed: never retried, counted
+    /// apart.
     pub fn ambiguous(&self, code: SqlState) -> bool {
         code == SqlState::STATEMENT_COMPLETION_UNKNOWN
     }
@@ -54,7 +56,8 @@ fn contains_ignoring_case(text: &str, part: &str) -> bool {
     part.is_empty() || text.as_bytes().windows(part.len()).any(|at| at.eq_ignore_ascii_case(part.as_bytes()))
 }
 
-/// `Reason code: Canceled on conflict out to pivot 731, during read.` → `conflict out to pivot, during read`.
+/// `Reason code: Canceled on conflict out to pivot 731, during read.` →
+/// `conflict out to pivot, during read`.
 fn reason_code(detail: &str) -> Option<String> {
     let (_, text) = detail.split_once("Reason code: ")?;
     let text = text.lines().next()?.trim_end_matches('.');
@@ -74,9 +77,10 @@ fn reason_code(detail: &str) -> Option<String> {
     Some(plain)
 }
 
-/// The word of letters, digits and underscores that begins with `prefix`, with what follows it after a dash:
-/// `RETRY_SERIALIZABLE - failed preemptive refresh due to a conflict: intent on key /Table/…` → `RETRY_SERIALIZABLE: failed
-/// preemptive refresh due to a conflict: intent`.
+/// The word of letters, digits and underscores that begins with `prefix`, with what follows it
+/// after a dash:
+/// `RETRY_SERIALIZABLE - failed preemptive refresh due to a conflict: intent on key /Table/…` →
+/// `RETRY_SERIALIZABLE: failed preemptive refresh due to a conflict: intent`.
 fn word(text: &str, prefix: &str) -> Option<String> {
     let text = &text[text.find(prefix)?..];
     let (word, rest) =
@@ -112,8 +116,9 @@ mod tests {
         Option<&'static str>,
     );
 
-    /// Product, code, message, detail, context, reason, object: as recorded from the servers (PostgreSQL 15.18 and 18.4 say the same) or
-    /// quoted in their documentation and in reports of their users.
+    /// Product, code, message, detail, context, reason, object: as recorded from the servers
+    /// (PostgreSQL 15.18 and 18.4 say the same) or quoted in their documentation and in reports of
+    /// their users.
     #[rustfmt::skip]
     const RECORDED: &[Recorded] = &[
         (&POSTGRESQL, "40001", "could not serialize access due to concurrent update", "", "", Some("concurrent update"), None),

@@ -1,10 +1,11 @@
-//! A table that is about to be filled by one COPY: whether its rows can be frozen, and whether the server can fill in what
-//! is the same in all of them.
+//! A table that is about to be filled by one COPY: whether its rows can be frozen, and whether the
+//! server can fill in what is the same in all of them.
 //!
-//! Of the time that a COPY of the accounts takes, most is the server's, and a quarter of that goes into reading the two
-//! columns that are `0` and blank in every row, and padding the latter. As defaults of columns that the COPY leaves out
-//! they are computed once. So the table gets these defaults for the time of the COPY, in the same transaction and under
-//! the lock of its TRUNCATE, so that nobody else ever sees them; what is stored is the same, byte by byte.
+//! Of the time that a COPY of the accounts takes, most is the server's, and a quarter of that goes
+//! into reading the two columns that are `0` and blank in every row, and padding the latter. As
+//! defaults of columns that the COPY leaves out they are computed once. So the table gets these
+//! defaults for the time of the COPY, in the same transaction and under the lock of its TRUNCATE,
+//! so that nobody else ever sees them; what is stored is the same, byte by byte.
 
 use isobench_pgwire::Connection;
 
@@ -23,8 +24,9 @@ pub(crate) struct CopyTarget {
     pub(crate) constants_by_server: bool,
 }
 
-/// Whether the accounts are exactly as they were made (their columns in their order, nothing added that sees single rows)
-/// and belong to us, so that their defaults can be changed without anybody noticing.
+/// Whether the accounts are exactly as they were made (their columns in their order, nothing added
+/// that sees single rows) and belong to us, so that their defaults can be changed without anybody
+/// noticing.
 const AS_MADE: &str = "pg_catalog.pg_has_role(relowner, 'usage') and relchecks = 0 and not relhastriggers and 4 = all \
     (select count(*) from pg_catalog.pg_attribute where attrelid = pg_class.oid and attnum > 0 union all \
     select count(*) from pg_catalog.pg_attribute where attrelid = pg_class.oid and not attisdropped \

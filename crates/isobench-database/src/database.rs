@@ -15,15 +15,16 @@ pub struct Database {
     pub version_text: String,
     /// The version alone, for example `18.3`, `v20.1.5`, `2.25.0.0-b489`; empty if not to be found.
     pub version: String,
-    /// The schema in which our own tables lie, as [`Database::place`] writes it before their names; `None` where the search path
-    /// decides.
+    /// The schema in which our own tables lie, as [`Database::place`] writes it before their names;
+    /// `None` where the search path decides.
     pub schema: Option<String>,
 }
 
 impl Database {
     /// Understands the answer to `SELECT version()`.
     ///
-    /// `server_version` is not asked: `CockroachDB` calls itself 9.5.0 or 13.0.0 there, `H2` 8.2.23.
+    /// `server_version` is not asked: `CockroachDB` calls itself 9.5.0 or 13.0.0 there, `H2`
+    /// 8.2.23.
     pub fn from_version_text(text: &str) -> Self {
         let product = PRODUCTS
             .iter()

@@ -1,7 +1,8 @@
-//! What a result says once of the server, besides its settings: version, extensions, what is set for role and database, sizes of
-//! tables.
+//! What a result says once of the server, besides its settings: version, extensions, what is set
+//! for role and database, sizes of tables.
 //!
-//! Nothing here fails: what the server doesn't show, or doesn't let the role see, has a note. Not here: `settings`.
+//! Nothing here fails: what the server doesn't show, or doesn't let the role see, has a note. Not
+//! here: `settings`.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +19,8 @@ pub struct Environment {
     pub version_text: String,
     /// The extensions of the database, with their versions.
     pub extensions: BTreeMap<String, String>,
-    /// Settings attached to the role, the database, or both, as "role: `default_transaction_isolation` = serializable". Names
-    /// of role and database aren't told.
+    /// Settings attached to the role, the database, or both, as "role:
+    /// `default_transaction_isolation` = serializable". Names of role and database aren't told.
     pub role_settings: Vec<String>,
     /// What couldn't be read and why, a sentence each.
     pub notes: Vec<String>,
@@ -34,7 +35,8 @@ pub struct RelationSize {
     pub kind: String,
     /// Its size in bytes; a table's with its TOAST table and maps, without its indexes.
     pub bytes: u64,
-    /// Rows, as the server estimates them; `None` for an index, and for a table that was never analyzed.
+    /// Rows, as the server estimates them; `None` for an index, and for a table that was never
+    /// analyzed.
     pub rows: Option<u64>,
 }
 
@@ -53,7 +55,8 @@ const ROLE_SETTINGS: &str = "select case when setrole = 0 and setdatabase = 0 th
     and setrole in (0, (select oid from pg_catalog.pg_roles where rolname = current_user)) \
     and not lower(split_part(setting, '=', 1)) like any (array[{never}]) order by 1, 2";
 
-/// PostgreSQL manual, "Database Object Size Functions", "`pg_class`". What is dropped meanwhile has no size.
+/// PostgreSQL manual, "Database Object Size Functions", "`pg_class`". What is dropped meanwhile has
+/// no size.
 const RELATIONS: &str = "select relname, case relkind when 'i' then 'index' else 'table' end, \
     coalesce(pg_catalog.pg_table_size(c.oid), 0), \
     case when relkind <> 'i' and reltuples >= 0 then reltuples::bigint end \
@@ -93,7 +96,8 @@ pub fn environment(conn: &mut Connection, db: &Database) -> Environment {
     environment
 }
 
-/// The tables and indexes in the schema where new tables are made, the largest first; at most fifty.
+/// The tables and indexes in the schema where new tables are made, the largest first; at most
+/// fifty.
 ///
 /// # Errors
 /// A note that says why they can't be read.
@@ -114,7 +118,8 @@ pub fn relation_sizes(conn: &mut Connection, db: &Database) -> Result<Vec<Relati
     Ok(rows.rows.into_iter().filter_map(relation).collect())
 }
 
-/// Why there is nothing to read, if the product doesn't have PostgreSQL's catalogs: those that have them have its settings, too.
+/// Why there is nothing to read, if the product doesn't have PostgreSQL's catalogs: those that have
+/// them have its settings, too.
 fn without_catalogs(db: &Database) -> Option<String> {
     (!matches!(db.product.settings, SettingsSource::PgSettings)).then(|| {
         format!(

@@ -23,7 +23,8 @@ pub enum Error {
         /// What the server said.
         source: Box<ServerError>,
     },
-    /// The server refused the rows of a COPY. pgbench prints what the server said, and `PQendcopy failed`.
+    /// The server refused the rows of a COPY. pgbench prints what the server said, and
+    /// `PQendcopy failed`.
     #[error("copying rows into {} failed: {}", table.name(), source.report(None))]
     CopyFailed {
         /// The table to be filled.
@@ -88,7 +89,8 @@ pub enum Error {
         /// What depends on it, as the server calls it.
         object: String,
     },
-    /// A session isn't in the place of our own: whatever is sent there would meet somebody else's tables.
+    /// A session isn't in the place of our own: whatever is sent there would meet somebody else's
+    /// tables.
     #[error(
         "a session that was to work in {what} \"{name}\" is in \"{found}\", or the {what} doesn't bear isobench's mark; nothing was \
          touched. A pooler or proxy may have led it to another session of the server: connect to the server itself"

@@ -7,7 +7,8 @@ use isobench_pgwire::{Completed, Connection, Rows, TransactionStatus};
 use crate::database::Database;
 use crate::error::Error;
 
-/// Runs a command; outside a transaction block, tries again after conflicts as often as the product needs.
+/// Runs a command; outside a transaction block, tries again after conflicts as often as the product
+/// needs.
 ///
 /// # Errors
 /// The server refuses it, or the connection is lost.

@@ -1,6 +1,8 @@
-//! What there is to know of a server product: types of facts and what several products share. No server, no behaviour.
+//! What there is to know of a server product: types of facts and what several products share. No
+//! server, no behaviour.
 //!
-//! Not here: the products themselves (`products/`), and what is done with a fact (the files of the same names one folder up).
+//! Not here: the products themselves (`products/`), and what is done with a fact (the files of the
+//! same names one folder up).
 
 pub mod abilities;
 pub mod conflict;

@@ -1,4 +1,5 @@
-//! The text of the rows that fill the tables, and sending it: by COPY or by INSERT, at once or in batches.
+//! The text of the rows that fill the tables, and sending it: by COPY or by INSERT, at once or in
+//! batches.
 
 use std::ops::RangeInclusive;
 use std::time::Instant;
@@ -16,8 +17,8 @@ use crate::tables::{Freeze, LoadHow, batches, copy_command, copy_in_batches, ins
 
 /// Progress is told every so many rows.
 const TOLD_EVERY: u64 = 100;
-/// Bytes of rows handed to the connection at a time: enough to make each write worth it, little enough to stay in
-/// the cache.
+/// Bytes of rows handed to the connection at a time: enough to make each write worth it, little
+/// enough to stay in the cache.
 const CHUNK: usize = 64 * 1024;
 
 /// Sends all rows of a table.
@@ -120,7 +121,8 @@ fn copy(
     }
 }
 
-/// One COPY in a transaction of its own; after an error nothing of it is left, unless COMMIT's result is unknown.
+/// One COPY in a transaction of its own; after an error nothing of it is left, unless COMMIT's
+/// result is unknown.
 fn copy_in_transaction(
     conn: &mut Connection,
     db: &Database,
@@ -155,7 +157,8 @@ enum Form {
     Sql,
 }
 
-/// Row `number` of a table at its start: all balances are 0, the accounts' filler is blank, the others' is NULL.
+/// Row `number` of a table at its start: all balances are 0, the accounts' filler is blank, the
+/// others' is NULL.
 fn write_row(out: &mut Vec<u8>, table: Table, number: u64, form: Form) {
     let between = if form == Form::Sql { b',' } else { b'\t' };
     let mut digits = itoa::Buffer::new();

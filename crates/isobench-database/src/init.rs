@@ -17,7 +17,8 @@ use crate::tables::{self, Action};
 /// Makes the tables (pgbench: `-i`).
 ///
 /// # Errors
-/// The server refuses a command, or the connection is lost. A transaction that was open is rolled back.
+/// The server refuses a command, or the connection is lost. A transaction that was open is rolled
+/// back.
 pub fn init(
     conn: &mut Connection,
     db: &Database,
@@ -88,8 +89,8 @@ pub(crate) fn run_actions(
     Ok(())
 }
 
-/// The scale of the tables that are there: the number of branches, as pgbench counts them when a run starts.
-/// `None` if there is no such table.
+/// The scale of the tables that are there: the number of branches, as pgbench counts them when a
+/// run starts. `None` if there is no such table.
 ///
 /// # Errors
 /// Any other error of the server, a lost connection, or a count that is no scale.

@@ -1,8 +1,9 @@
 //! What must hold in the TPC-B-like tables after any number of transactions, whatever the level.
 //!
-//! The built-in scripts add the same delta to a balance of each kind and to the history, in one transaction, so sums and
-//! counts reveal lost, doubled and half-done transactions. They can't lose updates at read committed, because they add
-//! deltas in SQL; that the sums agree says nothing about a script that reads first and writes then.
+//! The built-in scripts add the same delta to a balance of each kind and to the history, in one
+//! transaction, so sums and counts reveal lost, doubled and half-done transactions. They can't lose
+//! updates at read committed, because they add deltas in SQL; that the sums agree says nothing
+//! about a script that reads first and writes then.
 
 use isobench_pgwire::Connection;
 
@@ -98,10 +99,11 @@ pub fn baseline(conn: &mut Connection, db: &Database) -> Result<Baseline, Error>
     read.ok_or_else(|| Error::Answer { statement: figures.into_owned(), got: format!("{row:?}") })
 }
 
-/// Reads the figures again and compares their changes with each other and with what the client counted.
+/// Reads the figures again and compares their changes with each other and with what the client
+/// counted.
 ///
-/// `mix` says what each script of the mix writes. A script other than the built-in ones has no invariants known here: don't
-/// call this for a mix that has one.
+/// `mix` says what each script of the mix writes. A script other than the built-in ones has no
+/// invariants known here: don't call this for a mix that has one.
 ///
 /// # Errors
 /// A table is missing, or the connection is lost. A violated invariant is no error.
@@ -141,7 +143,8 @@ pub fn compare(
         sums.push(Sum { name: "sum(tellers) = sum(history)", left: tellers, right: history });
         sums.push(Sum { name: "sum(branches) = sum(history)", left: branches, right: history });
     } else if mix.contains(&Writes::AllTables) {
-        // Only a part of the transactions writes these two: nothing but each other to compare them with.
+        // Only a part of the transactions writes these two: nothing but each other to compare them
+        // with.
         sums.push(Sum { name: "sum(tellers) = sum(branches)", left: tellers, right: branches });
     } else {
         let nothing = ("nothing that writes them", 0);

@@ -8,7 +8,8 @@ use crate::facts::level::{EffectiveLevelQuery, SetLevel};
 use crate::product::Product;
 
 impl Product {
-    /// The SQL that makes `level` the level of all later transactions of a session; sent once per session.
+    /// The SQL that makes `level` the level of all later transactions of a session; sent once per
+    /// session.
     pub fn set_level(&self, level: Level) -> String {
         match self.set_level {
             SetLevel::SessionCharacteristics => {

@@ -1,8 +1,9 @@
 //! The server under test: its product, its tables, their starting state and their invariants.
 //!
-//! Everything here is administrative work over one blocking connection, before or after what is measured; nothing
-//! knows about clients, retries of measured transactions, or time. What differs between products stands as
-//! data in `products/`, in the terms of `facts/`, which know neither product nor server.
+//! Everything here is administrative work over one blocking connection, before or after what is
+//! measured; nothing knows about clients, retries of measured transactions, or time. What differs
+//! between products stands as data in `products/`, in the terms of `facts/`, which know neither
+//! product nor server.
 //!
 //! ```
 //! use isobench_database::Database;

@@ -1,10 +1,10 @@
-//! A place of our own on a server that is somebody else's: a schema `isobench`, or a database where a product has no
-//! schemas (or none that can be marked as ours).
+//! A place of our own on a server that is somebody else's: a schema `isobench`, or a database where
+//! a product has no schemas (or none that can be marked as ours).
 //!
-//! Ours is what bears our mark, a comment; an unmarked one is left alone and refused. A marked one that exists already is
-//! the leftover of a killed run, unless a run is at work there now; an advisory lock, held by the connection that this
-//! module keeps open, tells the two apart. What was made is removed on release and on drop, so also on the way
-//! out after Ctrl-C or a panic.
+//! Ours is what bears our mark, a comment; an unmarked one is left alone and refused. A marked one
+//! that exists already is the leftover of a killed run, unless a run is at work there now; an
+//! advisory lock, held by the connection that this module keeps open, tells the two apart. What was
+//! made is removed on release and on drop, so also on the way out after Ctrl-C or a panic.
 
 use std::time::{Duration, Instant};
 
@@ -74,7 +74,8 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// Into whatever place the connection's own settings lead: on a server of our own, or in the user's tables.
+    /// Into whatever place the connection's own settings lead: on a server of our own, or in the
+    /// user's tables.
     pub fn wherever(options: ConnectOptions) -> Connector {
         Connector { options, home: None }
     }
@@ -89,7 +90,8 @@ impl Connector {
         &self.options.patience
     }
 
-    /// The same for sessions that are opened, and used by blocking calls, within this time; `None`: as long as it takes.
+    /// The same for sessions that are opened, and used by blocking calls, within this time; `None`:
+    /// as long as it takes.
     #[must_use]
     pub fn within(&self, limit: Option<Duration>) -> Connector {
         let mut within = self.clone();
@@ -98,7 +100,8 @@ impl Connector {
         within
     }
 
-    /// Opens a session in the place. Where the place is one of our own, the session itself has said so before anything else is sent.
+    /// Opens a session in the place. Where the place is one of our own, the session itself has said
+    /// so before anything else is sent.
     ///
     /// # Errors
     /// The connection can't be made, or [`Error::Astray`].
@@ -138,7 +141,8 @@ impl Namespace {
     /// Makes the place, after removing what a killed run left of it.
     ///
     /// # Errors
-    /// [`Error::Pooled`], [`Error::NotOurs`], [`Error::InUse`], [`Error::MayNotCreate`], or what the server or the connection reports.
+    /// [`Error::Pooled`], [`Error::NotOurs`], [`Error::InUse`], [`Error::MayNotCreate`], or what
+    /// the server or the connection reports.
     pub fn claim(admin: &ConnectOptions, db: &Database) -> Result<Namespace, Error> {
         require_sessions(admin, db.product)?;
         let home = &db.product.home;
@@ -206,7 +210,8 @@ impl Namespace {
         Connector { options, home: Some((self.home, self.kind)) }
     }
 
-    /// What stands before the names of tables there, as [`Database::schema`](crate::Database) has it.
+    /// What stands before the names of tables there, as [`Database::schema`](crate::Database) has
+    /// it.
     pub fn schema(&self) -> String {
         match self.kind {
             Kind::Schema => NAME.to_owned(),
@@ -313,7 +318,8 @@ fn remove(conn: &mut Connection, home: &Home, kind: Kind) -> Result<(), Error> {
     run("COMMIT").map(|_| ())
 }
 
-/// What a DROP takes along that doesn't lie in the place, as the server calls it. Its words may be in any language, names aren't.
+/// What a DROP takes along that doesn't lie in the place, as the server calls it. Its words may be
+/// in any language, names aren't.
 fn outsider(notice: &ServerError) -> Option<String> {
     let told = notice.detail.as_deref().unwrap_or(&notice.message);
     let ours = |line: &&str| line.contains(&format!(" {NAME}."));

@@ -1,6 +1,7 @@
 //! What a conflict was about: the table, or the row of it, as far as the server says so.
 //!
-//! Where a product says it stands in its row, as data. Not here: which errors are conflicts, and why they arose (`conflict.rs`).
+//! Where a product says it stands in its row, as data. Not here: which errors are conflicts, and
+//! why they arose (`conflict.rs`).
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -54,7 +55,8 @@ impl ObjectMark {
     }
 }
 
-/// The names of tables by the numbers that stand for them in errors. Numbers are others whenever the tables are made anew.
+/// The names of tables by the numbers that stand for them in errors. Numbers are others whenever
+/// the tables are made anew.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Relations(HashMap<u32, String>);
 
@@ -70,8 +72,8 @@ impl Relations {
         Relations(rows.into_iter().filter_map(pair).collect())
     }
 
-    /// The object of a conflict with the name of its table in place of the number, if that is known: `relation 16409` → `t`,
-    /// `/Table/110/5/5/0` → `t/5/5/0`.
+    /// The object of a conflict with the name of its table in place of the number, if that is
+    /// known: `relation 16409` → `t`, `/Table/110/5/5/0` → `t/5/5/0`.
     pub fn name(&self, object: Cow<'static, str>) -> Cow<'static, str> {
         let number = object.strip_prefix(TABLE).or_else(|| object.strip_prefix(RELATION));
         let Some(number) = number else { return object };
@@ -93,7 +95,8 @@ pub(crate) fn object(marks: &[ObjectMark], error: &ServerError) -> Option<Cow<'s
     }
 }
 
-/// The table that a statement updates, deletes from, inserts into or, if it has been written for a foreign key, reads; without its schema.
+/// The table that a statement updates, deletes from, inserts into or, if it has been written for a
+/// foreign key, reads; without its schema.
 fn target(statement: &str) -> Option<&str> {
     let mut words = statement.split_ascii_whitespace().peekable();
     let mut is = |word: &str| words.next_if(|next| next.eq_ignore_ascii_case(word)).is_some();
@@ -111,7 +114,8 @@ fn target(statement: &str) -> Option<&str> {
     Some(table.trim_matches(['"', ';']))
 }
 
-/// The length of a key at the begin of a text: up to a blank or a bracket outside of quotation marks.
+/// The length of a key at the begin of a text: up to a blank or a bracket outside of quotation
+/// marks.
 fn end_of_key(text: &str) -> usize {
     let (mut quoted, mut escaped) = (false, false);
     let end = text.find(|letter: char| {

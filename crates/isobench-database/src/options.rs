@@ -29,14 +29,18 @@ pub struct InitOptions {
     pub habits: Habits,
 }
 
-/// What versions of pgbench do differently when they make tables on PostgreSQL. The default is what the newest does.
+/// What versions of pgbench do differently when they make tables on PostgreSQL. The default is what
+/// the newest does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Habits {
-    /// Branches and tellers are inserted row by row instead of copied, so that further columns may exist.
+    /// Branches and tellers are inserted row by row instead of copied, so that further columns may
+    /// exist.
     pub insert_small_tables: bool,
-    /// Accounts are copied with `FREEZE` unless partitions were asked for, instead of looking at the table.
+    /// Accounts are copied with `FREEZE` unless partitions were asked for, instead of looking at
+    /// the table.
     pub freeze_blindly: bool,
-    /// With partitions, `unlogged` goes for all tables, even the partitioned one, instead of the partitions alone.
+    /// With partitions, `unlogged` goes for all tables, even the partitioned one, instead of the
+    /// partitions alone.
     pub unlogged_everywhere: bool,
 }
 
@@ -75,7 +79,8 @@ impl InitOptions {
         if self.foreign_keys { self.steps.clone().with_foreign_keys() } else { self.steps.clone() }
     }
 
-    /// The steps that make the same tables from nothing, vacuumed and with their keys, whatever `steps` leaves out.
+    /// The steps that make the same tables from nothing, vacuumed and with their keys, whatever
+    /// `steps` leaves out.
     pub(crate) fn complete_steps(&self) -> Steps {
         let wanted = self.effective_steps();
         let generate =

@@ -1,10 +1,12 @@
-//! Whether a session of ours is a session of the server's, or a pooler hands each transaction to whichever session is free.
+//! Whether a session of ours is a session of the server's, or a pooler hands each transaction to
+//! whichever session is free.
 //!
-//! An isolation level, a search path, a prepared statement and an advisory lock belong to a session of the server. Behind a
-//! pooler in transaction mode, setting one of them changes somebody else's transactions and not ours. So it is recognised
-//! first, by questions that change nothing.
+//! An isolation level, a search path, a prepared statement and an advisory lock belong to a session
+//! of the server. Behind a pooler in transaction mode, setting one of them changes somebody else's
+//! transactions and not ours. So it is recognised first, by questions that change nothing.
 //!
-//! Sources: `PgBouncer`, "Features", table "SQL feature map for pooling modes"; PostgreSQL: Protocol, Message Formats, `BackendKeyData`.
+//! Sources: `PgBouncer`, "Features", table "SQL feature map for pooling modes"; PostgreSQL:
+//! Protocol, Message Formats, `BackendKeyData`.
 
 use std::time::Duration;
 
@@ -16,27 +18,32 @@ use crate::product::Product;
 /// What stands between us and the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pooling {
-    /// Nothing that changes sessions: two sessions are two processes, those that the server named at start-up.
+    /// Nothing that changes sessions: two sessions are two processes, those that the server named
+    /// at start-up.
     None,
-    /// A pooler, perhaps, which keeps a session of the server's for each of ours as long as it lasts.
+    /// A pooler, perhaps, which keeps a session of the server's for each of ours as long as it
+    /// lasts.
     Sessions,
     /// The same, but what is set in a session stays behind for whoever gets it next.
     Leaky,
-    /// A pooler that gives each transaction, or each statement, to whichever session of the server's is free.
+    /// A pooler that gives each transaction, or each statement, to whichever session of the
+    /// server's is free.
     Transactions,
     /// The product doesn't name its sessions, so it can't be asked.
     Unknown,
 }
 
-/// How often two sessions are told apart. One comparison tells, unless other users of the pool come between.
+/// How often two sessions are told apart. One comparison tells, unless other users of the pool come
+/// between.
 const ROUNDS: usize = 3;
 
-/// How long the second session may wait for its turn. A pool with a single session of the server's, which the first one of ours keeps,
-/// never gives it one.
+/// How long the second session may wait for its turn. A pool with a single session of the server's,
+/// which the first one of ours keeps, never gives it one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Recognises it, with two sessions at once. Whether transactions are shared out is asked without changing anything; only where
-/// they aren't, a setting that nobody else knows is set and taken back.
+/// Recognises it, with two sessions at once. Whether transactions are shared out is asked without
+/// changing anything; only where they aren't, a setting that nobody else knows is set and taken
+/// back.
 ///
 /// # Errors
 /// [`Error::Alone`]; a connection can't be made or is lost.
@@ -81,7 +88,8 @@ pub fn require_sessions(options: &ConnectOptions, product: &Product) -> Result<(
     }
 }
 
-/// Leaves a setting of no meaning in a session, and looks whether the next one to get the same session of the server's finds it.
+/// Leaves a setting of no meaning in a session, and looks whether the next one to get the same
+/// session of the server's finds it.
 fn leaks(options: &ConnectOptions, question: &str) -> Result<bool, Error> {
     for _ in 0..ROUNDS {
         let mut leaving = Connection::open(options)?;

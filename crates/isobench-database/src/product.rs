@@ -1,7 +1,8 @@
 //! A server product as one row of facts.
 //!
-//! Adding a product is adding a file to `products/`. What a fact means stands at its type (`facts/`); what is done with it
-//! stands with the doer (`level`, `conflict`, `init`, `reset`, `namespace`, `settings`).
+//! Adding a product is adding a file to `products/`. What a fact means stands at its type
+//! (`facts/`); what is done with it stands with the doer (`level`, `conflict`, `init`, `reset`,
+//! `namespace`, `settings`).
 
 use isobench_isolation::Level;
 
@@ -28,19 +29,20 @@ pub struct Product {
     pub effective_level: EffectiveLevelQuery,
     /// What its manual promises at each level.
     pub promises: Promises,
-    /// The query for what it calls the session that answers; `None` where sessions have no names. PostgreSQL's is the process that
-    /// `BackendKeyData` names, too.
+    /// The query for what it calls the session that answers; `None` where sessions have no names.
+    /// PostgreSQL's is the process that `BackendKeyData` names, too.
     pub session_name: Option<&'static str>,
     /// How it tells that a session waits for another one.
     pub waits: WaitView,
     /// The errors that are conflicts.
     pub conflicts: &'static [ConflictRule],
-    /// Conflicts that contradict a level: what a transaction at this level, or a weaker one, can't meet, by the beginning of the
-    /// reason. Empty where that isn't known.
+    /// Conflicts that contradict a level: what a transaction at this level, or a weaker one, can't
+    /// meet, by the beginning of the reason. Empty where that isn't known.
     pub impossible: &'static [(Level, &'static str)],
     /// Where they say what the conflict was about.
     pub objects: &'static [ObjectMark],
-    /// The query for the tables that errors name by number: number and name; `None` where they have no numbers.
+    /// The query for the tables that errors name by number: number and name; `None` where they have
+    /// no numbers.
     pub relations: Option<&'static str>,
     /// How its tables are made, filled and tidied.
     pub dialect: Dialect,

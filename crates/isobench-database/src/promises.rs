@@ -12,10 +12,12 @@ impl Product {
         self.promises.at(level)
     }
 
-    /// What this product's manual promises at the level that really runs: what a history or an interleaving is judged by.
+    /// What this product's manual promises at the level that really runs: what a history or an
+    /// interleaving is judged by.
     ///
-    /// `None` if the server doesn't say which level it runs, or names one outside the standard, also where sessions differ
-    /// ("mixed (…)"). Then nothing is promised, and nothing can be broken.
+    /// `None` if the server doesn't say which level it runs, or names one outside the standard,
+    /// also where sessions differ ("mixed (…)"). Then nothing is promised, and nothing can be
+    /// broken.
     pub const fn promises_effective(&self, effective: &EffectiveLevel) -> Option<Guarantee> {
         match effective {
             EffectiveLevel::Standard(level) => Some(self.promises(*level)),
@@ -42,7 +44,8 @@ mod tests {
         assert_eq!(H2.promises(Level::RepeatableRead).to_string(), "repeatable read (PL-2.99)");
     }
 
-    /// `CockroachDB` runs weaker levels as serializable, and then has to keep what serializable promises.
+    /// `CockroachDB` runs weaker levels as serializable, and then has to keep what serializable
+    /// promises.
     #[test]
     fn the_level_that_runs_is_what_is_promised() {
         let promised = |answer: &str| {

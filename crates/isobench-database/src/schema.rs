@@ -1,8 +1,9 @@
 //! SQL that names the schema of our own tables.
 //!
-//! A session's search path can be lost behind a proxy, and then a bare `DROP TABLE registers` would hit a table of the user's.
-//! So on a server that isn't ours, every statement of isobench's own says where its tables lie. The texts are our own, too, which
-//! is why whole words suffice: nothing here understands SQL.
+//! A session's search path can be lost behind a proxy, and then a bare `DROP TABLE registers` would
+//! hit a table of the user's. So on a server that isn't ours, every statement of isobench's own
+//! says where its tables lie. The texts are our own, too, which is why whole words suffice: nothing
+//! here understands SQL.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -16,7 +17,8 @@ const PGBENCH: [Table; 4] = [Table::Accounts, Table::Branches, Table::History, T
 /// The kinds of objects that lie in a schema and that our set-ups make.
 const KINDS: [&str; 4] = ["TABLE", "SEQUENCE", "FUNCTION", "PROCEDURE"];
 
-/// The names of tables, sequences and functions that belong to isobench: pgbench's, and those that a set-up makes.
+/// The names of tables, sequences and functions that belong to isobench: pgbench's, and those that
+/// a set-up makes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names(BTreeSet<String>);
 
@@ -56,7 +58,8 @@ impl Database {
         self.schema.as_ref().map_or_else(|| table.to_owned(), |schema| format!("{schema}.{table}"))
     }
 
-    /// A statement of isobench's own, with the schema before each of these names; as it is where the search path decides.
+    /// A statement of isobench's own, with the schema before each of these names; as it is where
+    /// the search path decides.
     pub fn place<'a>(&self, sql: &'a str, names: &Names) -> Cow<'a, str> {
         let Some(schema) = &self.schema else { return Cow::Borrowed(sql) };
         let mut placed = String::with_capacity(sql.len() + 64);
@@ -96,7 +99,8 @@ struct Word<'a> {
     kind: Kind,
 }
 
-/// The pieces of a statement, which together are the whole of it. Bodies in dollar quotes are statements, too.
+/// The pieces of a statement, which together are the whole of it. Bodies in dollar quotes are
+/// statements, too.
 fn words(sql: &str) -> impl Iterator<Item = Word<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {

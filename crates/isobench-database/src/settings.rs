@@ -1,5 +1,5 @@
-//! The server's settings that a reader of a result must know: those that matter always, and those that differ from the
-//! default.
+//! The server's settings that a reader of a result must know: those that matter always, and those
+//! that differ from the default.
 
 use std::collections::BTreeMap;
 
@@ -24,8 +24,8 @@ const ALWAYS: &str = "'autovacuum', 'commit_delay', 'data_checksums', 'deadlock_
     'max_pred_locks_per_transaction', 'max_wal_size', 'shared_buffers', 'synchronous_commit', 'wal_level', 'wal_sync_method', \
     'yb_enable_read_committed_isolation', 'yb_max_query_layer_retries'";
 
-/// Settings about places, names, languages and where logs go, or that might hold a secret: never told. `LIKE` patterns. What is
-/// logged is told, since it costs time.
+/// Settings about places, names, languages and where logs go, or that might hold a secret: never
+/// told. `LIKE` patterns. What is logged is told, since it costs time.
 pub(crate) const NEVER: &str = "'%\\_file', '%\\_directory', '%\\_directories', '%\\_command', '%conninfo%', '%password%', \
     '%passphrase%', 'lc\\_%', 'log\\_line\\_prefix', 'log\\_filename', 'log\\_file\\_mode', \
     'log\\_destination', 'log\\_rotation%', 'log\\_truncate%', 'ssl\\_%', 'krb%', 'listen\\_addresses', 'port', 'cluster\\_name', '%timezone%', \

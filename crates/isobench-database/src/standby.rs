@@ -6,8 +6,8 @@ use crate::database::Database;
 use crate::error::Error;
 use crate::products::POSTGRESQL;
 
-/// True if the server only follows a primary (PostgreSQL manual, "Hot Standby"). Since version 14 it says so at start-up, before
-/// and behind a pooler it is asked.
+/// True if the server only follows a primary (PostgreSQL manual, "Hot Standby"). Since version 14
+/// it says so at start-up, before and behind a pooler it is asked.
 ///
 /// # Errors
 /// The connection is lost.

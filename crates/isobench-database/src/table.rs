@@ -1,6 +1,7 @@
 //! The four TPC-B-like tables: names, columns, numbers of rows.
 //!
-//! They are those that the manual's page of pgbench and the real `pgbench -i` show. Not here: what is done with them (`tables.rs`).
+//! They are those that the manual's page of pgbench and the real `pgbench -i` show. Not here: what
+//! is done with them (`tables.rs`).
 
 /// Tellers per branch.
 pub const TELLERS: u64 = 10;

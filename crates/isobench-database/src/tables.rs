@@ -1,6 +1,7 @@
 //! What has to be done to the TPC-B-like tables, for each product and step: pure, no server needed.
 //!
-//! Not here: the tables themselves (`table.rs`), doing it (`init.rs`), the text of the rows (`fill.rs`).
+//! Not here: the tables themselves (`table.rs`), doing it (`init.rs`), the text of the rows
+//! (`fill.rs`).
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -150,7 +151,8 @@ fn create_tables(db: &Database, opts: &InitOptions) -> Vec<Action> {
     let aid = if opts.scale >= BIG_SCALE { "bigint" } else { "   int" };
     let partitions = if dialect.storage { opts.partitions } else { 0 };
     let unlogged = if opts.unlogged && dialect.unlogged { "unlogged " } else { "" };
-    // A partitioned table has no rows to log, and the server refuses to call it unlogged since version 18.
+    // A partitioned table has no rows to log, and the server refuses to call it unlogged since
+    // version 18.
     let unlogged_whole = if partitions == 0 || opts.habits.unlogged_everywhere { unlogged } else { "" };
     let fillfactor =
         if dialect.fillfactor { format!(" with (fillfactor={})", opts.fillfactor) } else { String::new() };
@@ -333,8 +335,9 @@ pub(crate) fn analyze(db: &Database) -> Vec<Action> {
     }
 }
 
-/// What brings loaded tables of this scale back into their starting state: the history is emptied, balances that changed are 0 again,
-/// in transactions of one branch's accounts, and foreign keys are there if they are wanted.
+/// What brings loaded tables of this scale back into their starting state: the history is emptied,
+/// balances that changed are 0 again, in transactions of one branch's accounts, and foreign keys
+/// are there if they are wanted.
 pub fn put_back(db: &Database, scale: u32, keys: ForeignKeys) -> Vec<Action> {
     let history = Table::History.name();
     let mut actions = match keys {

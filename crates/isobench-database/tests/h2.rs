@@ -1,4 +1,5 @@
-//! H2 over the real protocol: levels, tables, conflicts and namespace. Skipped without Java or H2's jar.
+//! H2 over the real protocol: levels, tables, conflicts and namespace. Skipped without Java or H2's
+//! jar.
 
 use isobench_database::{
     Database, Expectation, InitOptions, Namespace, Writes, baseline, check, detect, init, put_back, reset,

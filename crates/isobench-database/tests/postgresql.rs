@@ -1,4 +1,5 @@
-//! Tables, reset, namespace, invariants and settings on the installed PostgreSQL, with the real pgbench as the oracle.
+//! Tables, reset, namespace, invariants and settings on the installed PostgreSQL, with the real
+//! pgbench as the oracle.
 
 mod support;
 
@@ -90,8 +91,8 @@ fn tables_equal_those_of_pgbench() {
         pgbench(&bin, &server, "theirs", &arguments);
         init(&mut ours, &db, &opts, &mut |_| {}).unwrap();
         let (theirs, ours) = (catalog(&mut theirs), catalog(&mut ours));
-        // Ours freezes the small tables as well, so their pages are all-visible even without a vacuum; and what an
-        // ANALYZE never saw has no statistics to compare.
+        // Ours freezes the small tables as well, so their pages are all-visible even without a
+        // vacuum; and what an ANALYZE never saw has no statistics to compare.
         let comparable = |line: &&String| !line.starts_with("5 s") || arguments.contains(&"dtgvp");
         let theirs: Vec<_> = theirs.iter().filter(comparable).collect();
         let ours: Vec<_> = ours.iter().filter(comparable).collect();
@@ -213,7 +214,8 @@ fn a_reset_brings_back_the_same_state() {
     assert!(note.notes[0].starts_with("no right to run CHECKPOINT"), "{note:?}");
 }
 
-/// What is put back on other products (here it never is, because of the bloat): rows, keys and constraints, not where rows lie.
+/// What is put back on other products (here it never is, because of the bloat): rows, keys and
+/// constraints, not where rows lie.
 #[test]
 fn rows_that_are_put_back_are_the_rows_of_the_start() {
     let test = "rows_that_are_put_back_are_the_rows_of_the_start";

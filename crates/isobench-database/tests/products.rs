@@ -1,4 +1,5 @@
-//! Products that aren't at hand, played by a scripted server with what was recorded from them (tests/scripts/).
+//! Products that aren't at hand, played by a scripted server with what was recorded from them
+//! (tests/scripts/).
 
 mod support;
 
@@ -113,7 +114,8 @@ fn yugabytedb_tells_its_effective_level() {
     server.finish();
 }
 
-/// As `PGlite`'s socket server does: each of its clients is told the process that answers all of them.
+/// As `PGlite`'s socket server does: each of its clients is told the process that answers all of
+/// them.
 #[test]
 fn a_proxy_with_one_session_for_all_is_recognised() {
     let session = "== connect database=test\n> SELECT pg_catalog.pg_backend_pid()\n< row 42\n";

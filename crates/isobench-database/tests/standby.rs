@@ -30,7 +30,8 @@ fn a_standby_is_recognised_and_its_recovery_conflicts_are_told_apart() {
     let (mut sleeper, mut idler, mut watcher) = (standby.connect(), standby.connect(), standby.connect());
     assert!(is_standby(&mut watcher, &db).unwrap());
 
-    // Both have a snapshot that needs the rows which the primary removes; the one works, the other one waits for its client.
+    // Both have a snapshot that needs the rows which the primary removes; the one works, the other
+    // one waits for its client.
     idler.execute("begin isolation level repeatable read; select count(*) from t").unwrap();
     let sleeping = thread::spawn(move || {
         let sql = "begin isolation level repeatable read; select count(*) from t; select pg_sleep(600)";

@@ -9,9 +9,11 @@ use crate::model::Model;
 pub enum Anomaly {
     /// A read that no write explains: a version or an element that no transaction wrote.
     GarbageRead,
-    /// A transaction doesn't see what it wrote itself, or sees a list that its own appends don't fit in.
+    /// A transaction doesn't see what it wrote itself, or sees a list that its own appends don't
+    /// fit in.
     Internal,
-    /// Two lists of the same row of which neither is the beginning of the other, or counters that contradict values.
+    /// Two lists of the same row of which neither is the beginning of the other, or counters that
+    /// contradict values.
     IncompatibleOrder,
     /// An element that stands twice in a list, or a version that two transactions wrote alike.
     DuplicateWrite,
@@ -31,13 +33,15 @@ pub enum Anomaly {
     GSingle,
     /// The same, of a predicate: phantom.
     GSinglePredicate,
-    /// A cycle with several anti-dependencies, no two of them in a row, all of single rows: long fork.
+    /// A cycle with several anti-dependencies, no two of them in a row, all of single rows: long
+    /// fork.
     GNonadjacent,
     /// The same, one of them of a predicate.
     GNonadjacentPredicate,
     /// A cycle with two anti-dependencies in a row, all of single rows: write skew.
     G2Item,
-    /// A cycle with two anti-dependencies in a row, one of them of a predicate: write skew by phantoms.
+    /// A cycle with two anti-dependencies in a row, one of them of a predicate: write skew by
+    /// phantoms.
     G2,
 }
 
@@ -50,7 +54,8 @@ pub struct AnomalyFacts {
     pub known_as: &'static str,
     /// What it is, in a sentence.
     pub meaning: &'static str,
-    /// The weakest models that it contradicts; every model that implies one of them is contradicted, too.
+    /// The weakest models that it contradicts; every model that implies one of them is
+    /// contradicted, too.
     pub contradicts: &'static [Model],
 }
 

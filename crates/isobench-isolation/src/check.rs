@@ -1,6 +1,7 @@
 //! Checks a history: dependencies, anomalies with witnesses, and the verdict.
 //!
-//! Here are the question ([`Options`]) and the answer ([`Report`]); how the one comes from the other stands in `check/…`.
+//! Here are the question ([`Options`]) and the answer ([`Report`]); how the one comes from the
+//! other stands in `check/…`.
 
 mod components;
 mod cycles;
@@ -47,11 +48,12 @@ pub struct Options {
     pub promised: Option<Guarantee>,
     /// Up to which order to look for contradictions: [`Order::RealTime`] looks at everything.
     pub order: Order,
-    /// True if somebody vouches that every write is in the history as it was, so that what none of them explains accuses the
-    /// database. Otherwise it is a doubt, which withholds the verdict, and a value that was read before anybody wrote the row is
-    /// taken for the initial one.
+    /// True if somebody vouches that every write is in the history as it was, so that what none of
+    /// them explains accuses the database. Otherwise it is a doubt, which withholds the verdict,
+    /// and a value that was read before anybody wrote the row is taken for the initial one.
     pub vouched: bool,
-    /// Up to how many steps of the search for cycles are made for counting, per anomaly; what isn't counted then is said.
+    /// Up to how many steps of the search for cycles are made for counting, per anomaly; what isn't
+    /// counted then is said.
     pub effort: u64,
 }
 
@@ -71,7 +73,8 @@ pub enum Dependency {
     WriteRead,
     /// Anti-dependency: the second made the version that follows one that the first read.
     ReadWrite,
-    /// Anti-dependency by a predicate: the second made a row that the first's predicate read would have found.
+    /// Anti-dependency by a predicate: the second made a row that the first's predicate read would
+    /// have found.
     PredicateReadWrite,
     /// The same client's transactions, in its order.
     Session,
@@ -102,20 +105,24 @@ pub struct WitnessStep {
     pub to: usize,
     /// Why; `None` if the anomaly is no cycle.
     pub dependency: Option<Dependency>,
-    /// The proof in words, with the values: "T7 read version 5 of registers 12, T9 wrote version 6".
+    /// The proof in words, with the values: "T7 read version 5 of registers 12, T9 wrote version
+    /// 6".
     pub why: String,
 }
 
-/// What proves an anomaly: of a cycle the steps in order, the last one leading back to where the first one began.
+/// What proves an anomaly: of a cycle the steps in order, the last one leading back to where the
+/// first one began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Witness {
     /// The steps; never empty.
     pub steps: Vec<WitnessStep>,
-    /// True if no smaller cycle of this kind exists in the history; false if the search ended before that was known.
+    /// True if no smaller cycle of this kind exists in the history; false if the search ended
+    /// before that was known.
     pub smallest: bool,
 }
 
-/// How often an anomaly was found. What one of them is, is said by the anomaly's row in `docs/reference/metrics.md`.
+/// How often an anomaly was found. What one of them is, is said by the anomaly's row in
+/// `docs/reference/metrics.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count {
     /// How many were found.
@@ -153,12 +160,13 @@ pub struct Examined {
     pub aborted: u64,
     /// Ones of unknown outcome.
     pub unknown: u64,
-    /// Of those of unknown outcome, how many a committed transaction's reads, or the version order, prove to be committed.
+    /// Of those of unknown outcome, how many a committed transaction's reads, or the version order,
+    /// prove to be committed.
     pub proved_committed: u64,
     /// Operations of all transactions.
     pub operations: u64,
-    /// Write-write dependencies between different transactions, by row: two transactions that follow each other in two rows
-    /// have two.
+    /// Write-write dependencies between different transactions, by row: two transactions that
+    /// follow each other in two rows have two.
     pub write_write: u64,
     /// Write-read dependencies, counted alike, as those below.
     pub write_read: u64,
@@ -180,13 +188,15 @@ impl Examined {
 pub enum Blind {
     /// No transaction read by a predicate, so phantoms can't show.
     NoPredicates,
-    /// So many transactions have an unknown outcome, and nothing proves that they committed: their writes were left out.
+    /// So many transactions have an unknown outcome, and nothing proves that they committed: their
+    /// writes were left out.
     UnknownOutcomes(u64),
     /// So many transactions were carried out and are not in the history.
     Dropped(u64),
     /// So many pairs of versions of a row whose order nothing tells.
     UndecidedOrder(u64),
-    /// Values that nobody wrote were read before anybody wrote the row, and taken for what was there initially.
+    /// Values that nobody wrote were read before anybody wrote the row, and taken for what was
+    /// there initially.
     AssumedInitial {
         /// In how many rows.
         rows: u64,
@@ -197,20 +207,22 @@ pub enum Blind {
     NoInstants,
     /// No transaction wrote something that another read or overwrote: nothing could have shown.
     NothingShared,
-    /// The history was checked in so many windows, one after the other, so that dependencies across windows were not looked at.
+    /// The history was checked in so many windows, one after the other, so that dependencies across
+    /// windows were not looked at.
     Windows(u64),
 }
 
 /// What follows for the level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// The strongest guarantees that the history doesn't contradict, none of which implies another; empty if it contradicts
-    /// even read uncommitted, or if the verdict is withheld. This is no proof that the server gives them.
+    /// The strongest guarantees that the history doesn't contradict, none of which implies another;
+    /// empty if it contradicts even read uncommitted, or if the verdict is withheld. This is no
+    /// proof that the server gives them.
     pub not_contradicted: Vec<Guarantee>,
     /// What was promised.
     pub promised: Option<Guarantee>,
-    /// False if an anomaly contradicts what was promised; `None` if nothing was, or something by an order that was not looked at,
-    /// or if the verdict is withheld.
+    /// False if an anomaly contradicts what was promised; `None` if nothing was, or something by an
+    /// order that was not looked at, or if the verdict is withheld.
     pub kept: Option<bool>,
     /// Why there is no verdict; empty if there is one.
     pub withheld: Vec<Doubt>,
@@ -218,8 +230,9 @@ pub struct Verdict {
 
 /// Checks a history.
 ///
-/// Time and memory are linear in the history, but for counting cycles, which [`Options::effort`] bounds. What is looked at: the
-/// first 2^27 transactions with at most 2^32 operations; further ones count as dropped.
+/// Time and memory are linear in the history, but for counting cycles, which [`Options::effort`]
+/// bounds. What is looked at: the first 2^27 transactions with at most 2^32 operations; further
+/// ones count as dropped.
 pub fn check(history: &History, options: &Options) -> Report {
     let (mut report, mut doubts, suspicions) = examine(history, options, true);
     if report.verdict.kept == Some(false) && doubts.is_empty() {
@@ -231,7 +244,8 @@ pub fn check(history: &History, options: &Options) -> Report {
     report
 }
 
-/// The doubt about a contradiction that isn't there if no value that nobody wrote is taken for the initial one.
+/// The doubt about a contradiction that isn't there if no value that nobody wrote is taken for the
+/// initial one.
 fn rests_on_assumptions(history: &History, options: &Options, report: &Report) -> Option<Doubt> {
     let assumed = report.blind.iter().find_map(|blind| match blind {
         Blind::AssumedInitial { rows, example } => Some((*rows, example)),
@@ -243,8 +257,9 @@ fn rests_on_assumptions(history: &History, options: &Options, report: &Report) -
     rests.then(|| Doubt { kind: DoubtKind::Assumed, count: rows, example: example.clone() })
 }
 
-/// Examines a history. Returns the report with the verdict that nothing withholds, what withholds it, and what withholds it if it is an
-/// accusation. `assume` says whether unwritten values are taken for initial ones.
+/// Examines a history. Returns the report with the verdict that nothing withholds, what withholds
+/// it, and what withholds it if it is an accusation. `assume` says whether unwritten values are
+/// taken for initial ones.
 fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubts, Doubts) {
     let transactions = within_limits(history);
     let rows = Rows::new(history, transactions);
@@ -314,8 +329,8 @@ fn within_limits(history: &History) -> u32 {
     u32::try_from(count).unwrap_or(0)
 }
 
-/// Examines a row: notes what is wrong with it, and gives its dependencies to the sink. The number of pairs of its versions of
-/// which nobody knows the order.
+/// Examines a row: notes what is wrong with it, and gives its dependencies to the sink. The number
+/// of pairs of its versions of which nobody knows the order.
 fn examine_row<S: Sink>(scene: Scene<'_>, rows: &Rows, row: u32, found: &mut Found, sink: &mut S) -> u64 {
     let places = rows.places(row);
     match rows.row(row).class {
@@ -384,7 +399,8 @@ pub(crate) fn kept(findings: &[Finding], most: Order, promised: Guarantee) -> Op
 pub struct Report {
     /// How much was looked at.
     pub examined: Examined,
-    /// What was found, each anomaly at most once, with the fewest orders that show it; in the order of [`Anomaly::ALL`].
+    /// What was found, each anomaly at most once, with the fewest orders that show it; in the order
+    /// of [`Anomaly::ALL`].
     pub findings: Vec<Finding>,
     /// What follows.
     pub verdict: Verdict,

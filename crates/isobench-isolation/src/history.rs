@@ -1,8 +1,8 @@
 //! A history: what transactions read and wrote, when, and how they ended.
 //!
-//! The words are Adya's (1999, §3): transactions of *versions* of *objects*; here an object is a row, named by a table and a
-//! key. Held in a few arrays, so that ten million transactions fit into memory.
-//! Not here: formats in files (`history/…`), and what follows from a history (`check/…`).
+//! The words are Adya's (1999, §3): transactions of *versions* of *objects*; here an object is a
+//! row, named by a table and a key. Held in a few arrays, so that ten million transactions fit into
+//! memory. Not here: formats in files (`history/…`), and what follows from a history (`check/…`).
 
 pub mod binary;
 pub mod elle;
@@ -36,13 +36,15 @@ pub struct Key {
 
 /// Which version of a row: what is known of it.
 ///
-/// Two versions of a row are the same if neither their counters nor their values differ, as far as both are known. (What an
-/// aborted transaction wrote has the counter of the next one's; what a transaction wrote twice has its value twice.) The
-/// default, without counter and value, is the initial version (Adya's `x_init`; a row that is not there, Elle's nil).
+/// Two versions of a row are the same if neither their counters nor their values differ, as far as
+/// both are known. (What an aborted transaction wrote has the counter of the next one's; what a
+/// transaction wrote twice has its value twice.) The default, without counter and value, is the
+/// initial version (Adya's `x_init`; a row that is not there, Elle's nil).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Version {
-    /// Its place in the row's version order, as a counter in the row tells it: each write adds 1. Committed versions of a row are
-    /// ordered by it. A version whose counter is one below the lowest that was written is the initial one.
+    /// Its place in the row's version order, as a counter in the row tells it: each write adds 1.
+    /// Committed versions of a row are ordered by it. A version whose counter is one below the
+    /// lowest that was written is the initial one.
     pub counter: Option<u64>,
     /// What identifies the version's writer: a value that no two transactions write into this row.
     pub value: Option<i64>,
@@ -80,7 +82,8 @@ pub enum Operation<'h> {
         /// What it made.
         version: Version,
     },
-    /// Made the first version of a row that belongs to a group. Rows of groups are written by nothing else.
+    /// Made the first version of a row that belongs to a group. Rows of groups are written by
+    /// nothing else.
     Insert {
         /// The row.
         key: Key,
@@ -137,17 +140,19 @@ impl Outcome {
     }
 }
 
-/// A transaction without its operations. (Of a benchmark this is one *attempt*: a retry is another transaction.)
+/// A transaction without its operations. (Of a benchmark this is one *attempt*: a retry is another
+/// transaction.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transaction {
     /// What it is called in messages; of a recording the attempt's number, unique in the run.
     pub id: u64,
     /// The client whose session it belongs to; the transactions of a client follow each other.
     pub client: u32,
-    /// When it began, ns since any instant that all transactions share: not later than its first statement was sent. 0 if no
-    /// instants are known (then `end` is 0 too).
+    /// When it began, ns since any instant that all transactions share: not later than its first
+    /// statement was sent. 0 if no instants are known (then `end` is 0 too).
     pub begin: u64,
-    /// When it had ended, ns: not earlier than the reply to its last statement. [`u64::MAX`] if its end wasn't seen.
+    /// When it had ended, ns: not earlier than the reply to its last statement. [`u64::MAX`] if its
+    /// end wasn't seen.
     pub end: u64,
     /// How it ended.
     pub outcome: Outcome,
@@ -290,7 +295,8 @@ pub enum Initial {
     List(Vec<i64>),
 }
 
-/// Transactions with their operations, in any order; those of one client stand in that client's order.
+/// Transactions with their operations, in any order; those of one client stand in that client's
+/// order.
 #[derive(Debug, Clone, Default)]
 pub struct History {
     tables: Vec<String>,
@@ -342,12 +348,14 @@ impl History {
         Some(number)
     }
 
-    /// What the rows held before all transactions, as far as that is stated. Of all other rows nothing is known.
+    /// What the rows held before all transactions, as far as that is stated. Of all other rows
+    /// nothing is known.
     pub fn initial(&self) -> &BTreeMap<Key, Initial> {
         &self.initial
     }
 
-    /// States what a row held before all transactions. Returns false, and changes nothing, if it was stated before.
+    /// States what a row held before all transactions. Returns false, and changes nothing, if it
+    /// was stated before.
     pub fn set_initial(&mut self, key: Key, initial: Initial) -> bool {
         let new = !self.initial.contains_key(&key);
         if new {
@@ -356,7 +364,8 @@ impl History {
         new
     }
 
-    /// A history without transactions, of the same tables and the same state before all transactions.
+    /// A history without transactions, of the same tables and the same state before all
+    /// transactions.
     pub(crate) fn blank(&self) -> History {
         History { initial: self.initial.clone(), ..History::new(self.tables.clone()) }
     }
@@ -384,8 +393,8 @@ impl History {
         self.numbers.clear();
     }
 
-    /// Gives each of these transactions (by index, ascending) a client of its own, beyond those of all others. False if there
-    /// are not enough numbers.
+    /// Gives each of these transactions (by index, ascending) a client of its own, beyond those of
+    /// all others. False if there are not enough numbers.
     fn give_clients(&mut self, without: &[usize]) -> bool {
         let mut missing = without.iter().peekable();
         let others = self.transactions.iter().enumerate();
@@ -424,8 +433,8 @@ impl History {
         self.records[record].operation(&self.numbers)
     }
 
-    /// How many transactions were carried out and are not in this history, because memory or a window was full. Versions
-    /// that nobody wrote may be theirs then.
+    /// How many transactions were carried out and are not in this history, because memory or a
+    /// window was full. Versions that nobody wrote may be theirs then.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }

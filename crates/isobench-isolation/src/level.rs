@@ -11,7 +11,8 @@ use std::str::FromStr;
 /// "Transaction Isolation".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// `READ UNCOMMITTED`. PostgreSQL runs it as read committed, although it reports the name asked for.
+    /// `READ UNCOMMITTED`. PostgreSQL runs it as read committed, although it reports the name asked
+    /// for.
     ReadUncommitted,
     /// `READ COMMITTED`: each statement sees what was committed before it began.
     ReadCommitted,
@@ -78,7 +79,8 @@ impl std::error::Error for UnknownLevel {}
 impl FromStr for Level {
     type Err = UnknownLevel;
 
-    /// Takes the standard's name (words separated by blanks, `-` or `_`, any case) or the short name.
+    /// Takes the standard's name (words separated by blanks, `-` or `_`, any case) or the short
+    /// name.
     fn from_str(text: &str) -> Result<Self, UnknownLevel> {
         let words = text.trim().to_lowercase().replace(['-', '_'], " ");
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,7 +1,8 @@
 //! Isolation levels, and what a history proves about them: dependencies, anomalies, verdicts.
 //!
-//! Pure: knows no server product, no SQL dialect and no protocol. A server's own spelling of a level is
-//! translated by the crate that knows the product; who recorded a history is not this crate's business.
+//! Pure: knows no server product, no SQL dialect and no protocol. A server's own spelling of a
+//! level is translated by the crate that knows the product; who recorded a history is not this
+//! crate's business.
 //!
 //! | file | holds |
 //! |---|---|

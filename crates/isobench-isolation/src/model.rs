@@ -1,24 +1,26 @@
 //! The consistency models that a history may contradict, from the weakest to the strongest.
 //!
-//! Not here: what each proscribes (`anomaly.rs`), and SQL's names for what a user asks for (`level.rs`).
+//! Not here: what each proscribes (`anomaly.rs`), and SQL's names for what a user asks for
+//! (`level.rs`).
 
 use std::fmt;
 use std::str::FromStr;
 
 /// A consistency model of transactions, defined by the anomalies that it proscribes.
 ///
-/// Not a chain: repeatable read (PL-2.99), which allows phantoms, lies apart from consistent view and snapshot isolation, which
-/// allow write skew (Adya 1999, figure 4-9).
+/// Not a chain: repeatable read (PL-2.99), which allows phantoms, lies apart from consistent view
+/// and snapshot isolation, which allow write skew (Adya 1999, figure 4-9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Model {
     /// Adya's PL-1: no cycle of writes alone (G0).
     ReadUncommitted,
-    /// PL-2: also nothing read from transactions that aborted, or before their last word, nor in a circle (G1).
+    /// PL-2: also nothing read from transactions that aborted, or before their last word, nor in a
+    /// circle (G1).
     ReadCommitted,
     /// PL-2+: also no cycle with a single anti-dependency (G-single): no read skew, no lost update.
     ConsistentView,
-    /// Snapshot isolation (PL-SI without real time; Cerone and Gotsman 2018): no cycle but those with two
-    /// anti-dependencies in a row.
+    /// Snapshot isolation (PL-SI without real time; Cerone and Gotsman 2018): no cycle but those
+    /// with two anti-dependencies in a row.
     SnapshotIsolation,
     /// Repeatable read as Adya has it, PL-2.99: no cycle at all of what concerns single rows.
     RepeatableRead,
@@ -87,7 +89,8 @@ impl Order {
     }
 }
 
-/// A model together with the orders that it respects: what a level promises, or what a history doesn't contradict.
+/// A model together with the orders that it respects: what a level promises, or what a history
+/// doesn't contradict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Guarantee {
     /// The model.
@@ -153,7 +156,8 @@ const SHORT: [(&str, Model); 10] = [
 impl FromStr for Guarantee {
     type Err = UnknownGuarantee;
 
-    /// Takes what `Display` writes and Adya's names, in any case and with `-` or `_` for blanks; "strict" and "strong" mean the same.
+    /// Takes what `Display` writes and Adya's names, in any case and with `-` or `_` for blanks;
+    /// "strict" and "strong" mean the same.
     fn from_str(text: &str) -> Result<Guarantee, UnknownGuarantee> {
         let words = text.to_lowercase().replace(['-', '_'], " ");
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,7 +1,8 @@
-//! Checks a history window by window, so that memory is bounded by a window; what reaches from one into another isn't seen.
+//! Checks a history window by window, so that memory is bounded by a window; what reaches from one
+//! into another isn't seen.
 //!
-//! The reports are taken together: counts are added up, the verdict is what no window contradicts. Not here: how a history is cut
-//! (`history/windows.rs`, `history/binary/windows.rs`).
+//! The reports are taken together: counts are added up, the verdict is what no window contradicts.
+//! Not here: how a history is cut (`history/windows.rs`, `history/binary/windows.rs`).
 
 use std::collections::HashMap;
 
@@ -11,8 +12,9 @@ use crate::check::{
 use crate::history::{Draft, History};
 use crate::model::{Guarantee, Model, Order};
 
-/// Checks windows of one history, one after the other. Returns the report, and a history that has only what its witnesses are about:
-/// their steps are of that history. `dropped` are the transactions that are in no window.
+/// Checks windows of one history, one after the other. Returns the report, and a history that has
+/// only what its witnesses are about: their steps are of that history. `dropped` are the
+/// transactions that are in no window.
 ///
 /// # Errors
 /// A window can't be read.

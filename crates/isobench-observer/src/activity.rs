@@ -1,14 +1,16 @@
 //! What the clients' sessions do and wait for: one cheap look at `pg_stat_activity`.
 //!
-//! The look joins nothing and sorts a few rows; it reads each session's slot in shared memory and takes a lock for each
-//! only as long as a session's own start and end do. PostgreSQL manual, "The Cumulative Statistics System", `pg_stat_activity`.
+//! The look joins nothing and sorts a few rows; it reads each session's slot in shared memory and
+//! takes a lock for each only as long as a session's own start and end do. PostgreSQL manual, "The
+//! Cumulative Statistics System", `pg_stat_activity`.
 
 use isobench_pgwire::Rows;
 
 use crate::observed::{Sample, Sessions, WaitRow};
 use crate::session::{ObserverSession, Refusal};
 
-/// How the statements begin that find the clients' sessions in the database `{database}`, without our own.
+/// How the statements begin that find the clients' sessions in the database `{database}`, without
+/// our own.
 const CLIENTS: &str = "from pg_catalog.pg_stat_activity where datid = {database} and backend_type = 'client backend' \
     and pid <> pg_catalog.pg_backend_pid()";
 
@@ -18,7 +20,8 @@ const CLIENTS: &str = "from pg_catalog.pg_stat_activity where datid = {database}
 /// [`Refusal`].
 pub fn prepare(session: &mut ObserverSession, database: &str) -> Result<(), Refusal> {
     let clients = CLIENTS.replace("{database}", database);
-    // PostgreSQL shows a wait for the client in sessions without a transaction, too; that is no wait of anybody.
+    // PostgreSQL shows a wait for the client in sessions without a transaction, too; that is no
+    // wait of anybody.
     session.query(&format!(
         "prepare isobench_activity(int[]) as select \
          case when state = 'idle' then 'idle' else coalesce(wait_event_type, 'CPU') end, \

@@ -1,4 +1,5 @@
-//! The server's counts beside our own: every transaction that the clients counted must be one that the server counted.
+//! The server's counts beside our own: every transaction that the clients counted must be one that
+//! the server counted.
 //!
 //! Not here: how the counters are read.
 
@@ -8,22 +9,23 @@ use crate::counters::Counter;
 /// [`after_sessions`](crate::Observer::after_sessions), warm-up included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OwnCounts {
-    /// Transactions whose COMMIT was answered (times the number of server's transactions in one of ours, if a script has
-    /// several or none).
+    /// Transactions whose COMMIT was answered (times the number of server's transactions in one of
+    /// ours, if a script has several or none).
     pub committed: u64,
     /// Attempts that ended otherwise: retried, given up, errored, cut off.
     pub rolled_back: u64,
     /// Attempts that ended with 40P01.
     pub deadlocks: u64,
-    /// Sessions opened in that database, for whatever purpose. Each is a committed transaction for the server; it isn't to be
-    /// counted in `other_committed` again.
+    /// Sessions opened in that database, for whatever purpose. Each is a committed transaction for
+    /// the server; it isn't to be counted in `other_committed` again.
     pub sessions: u64,
-    /// Further statements and blocks of ours outside the clients' transactions: setting and reading levels, reading invariants,
-    /// each round trip that prepares a statement outside a block.
+    /// Further statements and blocks of ours outside the clients' transactions: setting and reading
+    /// levels, reading invariants, each round trip that prepares a statement outside a block.
     pub other_committed: u64,
     /// Attempts that the server repeated by itself within a statement, each maybe after a deadlock.
     pub inside: u64,
-    /// Attempts of which we don't know how they ended (ambiguous, or cut off while the session was closed).
+    /// Attempts of which we don't know how they ended (ambiguous, or cut off while the session was
+    /// closed).
     pub uncertain: u64,
 }
 
@@ -59,7 +61,8 @@ pub(crate) struct ServerCounts {
     pub inexact: Option<&'static str>,
 }
 
-/// Transactions of an autovacuum worker that finds nothing to do (measured with versions 15 and 18).
+/// Transactions of an autovacuum worker that finds nothing to do (measured with versions 15 and
+/// 18).
 const VISIT: u64 = 2;
 
 /// Transactions that vacuuming or analyzing a table takes at most, as far as was seen.
@@ -96,7 +99,8 @@ pub(crate) fn compare(counters: &[Counter], facts: &ServerCounts, ours: &OwnCoun
     rows.into_iter().filter_map(one).collect()
 }
 
-/// Judges one count. `uncertain` may be missing or not on either side; `background` may come on top on the server's.
+/// Judges one count. `uncertain` may be missing or not on either side; `background` may come on top
+/// on the server's.
 fn judge(
     what: &'static str,
     ours: u64,

@@ -10,8 +10,8 @@ use crate::views::{Column, View};
 /// A counter of the server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Counter {
-    /// View and column, with the row between them where a view has several: "`pg_stat_wal.wal_bytes`",
-    /// "`pg_stat_slru.serializable.blks_hit`".
+    /// View and column, with the row between them where a view has several:
+    /// "`pg_stat_wal.wal_bytes`", "`pg_stat_slru.serializable.blks_hit`".
     pub name: String,
     /// What it counts, with its unit.
     pub meaning: String,
@@ -36,7 +36,8 @@ pub struct Unreadable {
 /// The views that this server has and the role may read.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Readings refer to the places in this list; `None` takes the place of a view that can't be read.
+    /// Readings refer to the places in this list; `None` takes the place of a view that can't be
+    /// read.
     views: Vec<Option<&'static View>>,
 }
 
@@ -46,7 +47,8 @@ impl Counters {
         Counters { views: views.iter().filter(|view| choose(view)).map(Some).collect() }
     }
 
-    /// Reads all. A view that can't be read is told to `note`; if that won't change, it isn't read again.
+    /// Reads all. A view that can't be read is told to `note`; if that won't change, it isn't read
+    /// again.
     pub fn read(&mut self, session: &mut ObserverSession, note: &mut dyn FnMut(Unreadable)) -> Reading {
         let mut reading = Reading::new();
         for (index, place) in self.views.iter_mut().enumerate() {
@@ -64,8 +66,8 @@ impl Counters {
         reading
     }
 
-    /// By how much each counter rose from one reading to the other; what only one of them has is left out. Of views with
-    /// several rows, only what changed.
+    /// By how much each counter rose from one reading to the other; what only one of them has is
+    /// left out. Of views with several rows, only what changed.
     pub fn difference(&self, before: &Reading, after: &Reading) -> Vec<Counter> {
         let mut counters = Vec::new();
         for (place @ (index, row, column), end) in after {

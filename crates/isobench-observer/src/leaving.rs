@@ -1,5 +1,5 @@
-//! Waits until sessions that have said goodbye have left, which takes the server a moment: only then has it counted all that they
-//! did.
+//! Waits until sessions that have said goodbye have left, which takes the server a moment: only
+//! then has it counted all that they did.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,8 +14,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// How long they are given where that can't be seen.
 const UNSEEN: Duration = Duration::from_millis(250);
 
-/// A session that is still there after so long stays. On a busy machine one that has said goodbye takes some ten milliseconds; taken
-/// for one that stays, it would be counted when it leaves.
+/// A session that is still there after so long stays. On a busy machine one that has said goodbye
+/// takes some ten milliseconds; taken for one that stays, it would be counted when it leaves.
 const STAYING: Duration = Duration::from_millis(250);
 
 /// The sessions that are there now and stay; none if that can't be seen.
@@ -30,7 +30,8 @@ pub fn settled(session: &mut ObserverSession) -> Vec<u32> {
     }
 }
 
-/// Waits until these sessions have left; whether they are known to have. `None` are sessions that can't be seen.
+/// Waits until these sessions have left; whether they are known to have. `None` are sessions that
+/// can't be seen.
 pub fn left(session: &mut ObserverSession, leaving: Option<&[u32]>) -> bool {
     let Some(leaving) = leaving else {
         thread::sleep(UNSEEN);

@@ -1,8 +1,9 @@
 //! Watches the server while it is measured, over a session and in a thread of its own.
 //!
-//! An [`Observer`] samples what the clients' sessions do and wait for, and which locks they hold, and reads the server's
-//! counters before and after. What the server doesn't show, or doesn't let the role see, is missing and has a note; nothing
-//! here is ever an error for a run, and nothing waits for long.
+//! An [`Observer`] samples what the clients' sessions do and wait for, and which locks they hold,
+//! and reads the server's counters before and after. What the server doesn't show, or doesn't let
+//! the role see, is missing and has a note; nothing here is ever an error for a run, and nothing
+//! waits for long.
 //!
 //! ```text
 //! before_sessions()   the counters for the comparison; who is connected already

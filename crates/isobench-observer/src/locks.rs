@@ -1,8 +1,9 @@
 //! Predicate locks held, and locks waited for: looks at `pg_locks`.
 //!
-//! Reading `pg_locks` takes all of the lock manager's partition locks, and then those of the predicate lock manager, in shared
-//! mode, which keeps others from taking locks for that moment; so this is done less often than looking at the sessions. Who
-//! waits for which type of lock is seen there, too, at no such price. PostgreSQL manual, "`pg_locks`".
+//! Reading `pg_locks` takes all of the lock manager's partition locks, and then those of the
+//! predicate lock manager, in shared mode, which keeps others from taking locks for that moment; so
+//! this is done less often than looking at the sessions. Who waits for which type of lock is seen
+//! there, too, at no such price. PostgreSQL manual, "`pg_locks`".
 
 use std::collections::BTreeMap;
 
@@ -67,7 +68,8 @@ impl Locks {
         self.held.at_s.len() as u64
     }
 
-    /// Predicate locks over time, if there was a look; and what was waited for, the most frequent first.
+    /// Predicate locks over time, if there was a look; and what was waited for, the most frequent
+    /// first.
     pub fn into_parts(self) -> (Option<PredicateLocks>, Vec<LockWait>) {
         let wait = |((locktype, mode, table), seen)| LockWait { locktype, mode, table, seen };
         let mut waits: Vec<LockWait> = self.waits.into_iter().map(wait).collect();

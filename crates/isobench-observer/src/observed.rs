@@ -12,23 +12,27 @@ use crate::counters::Counter;
 pub struct Observed {
     /// When each sample was taken, in seconds from [`begin`](crate::Observer::begin).
     pub at_s: Vec<f64>,
-    /// What the clients' sessions were doing, one row for each state or wait event that was seen, most frequent first.
+    /// What the clients' sessions were doing, one row for each state or wait event that was seen,
+    /// most frequent first.
     pub waits: Vec<WaitRow>,
     /// Predicate locks; `None` if the server has none or doesn't show them.
     pub predicate_locks: Option<PredicateLocks>,
-    /// Locks that were waited for, added up over the samples of `lock_samples`, most frequent first.
+    /// Locks that were waited for, added up over the samples of `lock_samples`, most frequent
+    /// first.
     pub lock_waits: Vec<LockWait>,
     /// How many times the locks were sampled.
     pub lock_samples: u64,
     /// The server's counters, by how much they rose between [`begin`](crate::Observer::begin) and
-    /// [`end`](crate::Observer::end). PostgreSQL's sessions report at most once a second, so both ends lag up to a second behind.
+    /// [`end`](crate::Observer::end). PostgreSQL's sessions report at most once a second, so both
+    /// ends lag up to a second behind.
     pub counters: Vec<Counter>,
     /// The same from [`before_sessions`](crate::Observer::before_sessions) to
     /// [`after_sessions`](crate::Observer::after_sessions): exact, with connecting and warm-up.
     pub whole: Vec<Counter>,
     /// CPU and memory of the server's processes; `None` if they don't run on this machine.
     pub processes: Option<ServerProcesses>,
-    /// How long the samples took in the measured part as seen from here, without the way there and back, in seconds.
+    /// How long the samples took in the measured part as seen from here, without the way there and
+    /// back, in seconds.
     pub sampling_s: f64,
     /// What couldn't be read and why, a sentence each.
     pub notes: Vec<String>,
@@ -39,8 +43,8 @@ pub struct Observed {
 /// What sessions were doing, sampled.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WaitRow {
-    /// The type of the wait event (PostgreSQL: `wait_event_type`), "CPU" for sessions that work and don't wait, "idle" for
-    /// sessions without a transaction.
+    /// The type of the wait event (PostgreSQL: `wait_event_type`), "CPU" for sessions that work and
+    /// don't wait, "idle" for sessions without a transaction.
     pub kind: String,
     /// The wait event (PostgreSQL: `wait_event`); empty for "CPU" and "idle".
     pub event: String,
@@ -77,9 +81,11 @@ pub struct LockWait {
 /// CPU and memory of the server's processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ServerProcesses {
-    /// User and system time of all of them in the measured part, those that ended in it included, in seconds.
+    /// User and system time of all of them in the measured part, those that ended in it included,
+    /// in seconds.
     pub cpu_s: f64,
-    /// Their proportional set size (PSS) right after the measured part, in bytes; `None` if it may not be read.
+    /// Their proportional set size (PSS) right after the measured part, in bytes; `None` if it may
+    /// not be read.
     pub memory_bytes: Option<u64>,
 }
 
@@ -96,13 +102,14 @@ pub struct Sample {
 pub type Sessions = BTreeMap<(String, String), u32>;
 
 impl Observed {
-    /// By how much a counter rose from before the clients connected to after they had left. 0 if it didn't rise or is unknown.
+    /// By how much a counter rose from before the clients connected to after they had left. 0 if it
+    /// didn't rise or is unknown.
     pub fn whole(&self, name: &str) -> f64 {
         change(&self.whole, name)
     }
 
-    /// Compares the server's counts with ours, from before the clients connected to after they had left. Empty if the server's
-    /// aren't known.
+    /// Compares the server's counts with ours, from before the clients connected to after they had
+    /// left. Empty if the server's aren't known.
     pub fn compare(&self, ours: &OwnCounts) -> Vec<CountComparison> {
         self.counts.as_ref().map(|facts| compare(&self.whole, facts, ours)).unwrap_or_default()
     }

@@ -13,10 +13,12 @@ use crate::options::{Connect, ObserverOptions};
 use crate::processes::LocalServer;
 use crate::watch::{Command, Watcher};
 
-/// Observes the server from a thread of its own; dropping it ends the thread and closes its session.
+/// Observes the server from a thread of its own; dropping it ends the thread and closes its
+/// session.
 ///
-/// One observer can serve any number of measured parts, one after the other. No method fails or panics, and none waits longer
-/// than [`ObserverOptions::patience`], whatever the server does: what couldn't be seen is missing in what was [`Observed`], and has a note there.
+/// One observer can serve any number of measured parts, one after the other. No method fails or
+/// panics, and none waits longer than [`ObserverOptions::patience`], whatever the server does: what
+/// couldn't be seen is missing in what was [`Observed`], and has a note there.
 #[derive(Debug)]
 pub struct Observer {
     /// `None` only while it is dropped.
@@ -24,7 +26,8 @@ pub struct Observer {
     /// Disconnected when the thread ends.
     ended: Mutex<Receiver<()>>,
     latest: Arc<Mutex<Option<Sample>>>,
-    /// The thread didn't answer in time, so what it may still say belongs to something that is over.
+    /// The thread didn't answer in time, so what it may still say belongs to something that is
+    /// over.
     given_up: AtomicBool,
     patience: Duration,
 }
@@ -54,14 +57,15 @@ impl Observer {
         }
     }
 
-    /// To be called when everything is made ready and the sessions that did it are closed, right before the clients connect: the
-    /// comparison of counts begins here. Sessions that are connected now aren't the clients'. Returns when it is done.
+    /// To be called when everything is made ready and the sessions that did it are closed, right
+    /// before the clients connect: the comparison of counts begins here. Sessions that are
+    /// connected now aren't the clients'. Returns when it is done.
     pub fn before_sessions(&self) {
         self.ask(Command::BeforeSessions);
     }
 
-    /// To be called right before the measured part, with the clients idle. Returns when the counters are read; samples count
-    /// from then on.
+    /// To be called right before the measured part, with the clients idle. Returns when the
+    /// counters are read; samples count from then on.
     pub fn begin(&self) {
         self.ask(Command::Begin);
     }
@@ -71,8 +75,9 @@ impl Observer {
         self.ask(Command::End);
     }
 
-    /// To be called when the clients' sessions are closed: waits until the server has ended them, so that their counters are
-    /// complete, and returns all that was observed since [`begin`](Self::begin).
+    /// To be called when the clients' sessions are closed: waits until the server has ended them,
+    /// so that their counters are complete, and returns all that was observed since
+    /// [`begin`](Self::begin).
     pub fn after_sessions(&self) -> Observed {
         self.ask(Command::AfterSessions).unwrap_or_else(|| Observed {
             notes: vec![

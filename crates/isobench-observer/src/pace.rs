@@ -10,8 +10,8 @@ const REMEMBERED: usize = 8;
 
 /// The gap between the begins of two samples.
 ///
-/// What a sample costs is estimated by the shortest of the last ones: waiting for a processor, which a busy server makes it
-/// do, only adds.
+/// What a sample costs is estimated by the shortest of the last ones: waiting for a processor,
+/// which a busy server makes it do, only adds.
 #[derive(Debug)]
 pub struct Pace {
     every: Duration,
@@ -21,7 +21,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Samples take at most one part in `share` of the time, as long as they needn't come further apart than `most`.
+    /// Samples take at most one part in `share` of the time, as long as they needn't come further
+    /// apart than `most`.
     pub fn new(every: Duration, most: Duration, share: u32) -> Self {
         Pace { every, most: most.max(every), share, recent: VecDeque::new() }
     }

@@ -8,13 +8,14 @@ use procfs::process::{Process, all_processes};
 pub enum LocalServer {
     /// Its main process, the postmaster.
     Postmaster(u32),
-    /// It is reached over a Unix socket or the loopback address, so it may be here: its sessions' process ids tell.
+    /// It is reached over a Unix socket or the loopback address, so it may be here: its sessions'
+    /// process ids tell.
     Maybe,
 }
 
 impl LocalServer {
-    /// What the address tells: a Unix socket or a loopback address may be a server on this machine (or in a container, or
-    /// behind a tunnel, which the process ids show).
+    /// What the address tells: a Unix socket or a loopback address may be a server on this machine
+    /// (or in a container, or behind a tunnel, which the process ids show).
     pub fn of_host(host: &Host) -> Option<LocalServer> {
         let loopback = |name: &str| {
             name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
@@ -34,12 +35,13 @@ pub struct Processes {
     postmaster: i32,
 }
 
-/// A session's process and its start may differ by this much, in seconds: a session tells when it was started a little later.
+/// A session's process and its start may differ by this much, in seconds: a session tells when it
+/// was started a little later.
 const START_TOLERANCE: f64 = 5.0;
 
 impl Processes {
-    /// Finds them. `session` is the process id of a session of ours as the server tells it, with the time it began, in
-    /// seconds since 1970.
+    /// Finds them. `session` is the process id of a session of ours as the server tells it, with
+    /// the time it began, in seconds since 1970.
     ///
     /// # Errors
     /// Says why they aren't known to be here.
@@ -60,7 +62,8 @@ impl Processes {
             .ok_or_else(|| "the server's processes aren't to be seen".to_owned())
     }
 
-    /// CPU time of all processes so far in seconds, those that have ended included. Kernels tell it in hundredths of a second for each process.
+    /// CPU time of all processes so far in seconds, those that have ended included. Kernels tell it
+    /// in hundredths of a second for each process.
     pub fn cpu(self) -> Option<f64> {
         let main = Process::new(self.postmaster).and_then(|process| process.stat()).ok()?;
         let reaped = main.cutime.max(0).unsigned_abs() + main.cstime.max(0).unsigned_abs();
@@ -74,8 +77,8 @@ impl Processes {
         Some(ticks as f64 / procfs::ticks_per_second() as f64)
     }
 
-    /// The sum of the processes' proportional set sizes, in which shared memory counts once, in bytes; `None` if they may not
-    /// be read. The kernel walks through all their pages for it.
+    /// The sum of the processes' proportional set sizes, in which shared memory counts once, in
+    /// bytes; `None` if they may not be read. The kernel walks through all their pages for it.
     pub fn memory(self) -> Option<u64> {
         let main = Process::new(self.postmaster).ok();
         let sum: Option<u64> = self.children().chain(main).map(|process| pss(&process)).sum();
@@ -106,7 +109,8 @@ fn pss(process: &Process) -> Option<u64> {
     }
 }
 
-/// The parent of a session's process, if that process is here: it must be one of PostgreSQL's, and as old as the session.
+/// The parent of a session's process, if that process is here: it must be one of PostgreSQL's, and
+/// as old as the session.
 fn parent(session: u32, began: f64) -> Option<i32> {
     let stat = Process::new(i32::try_from(session).ok()?).and_then(|process| process.stat()).ok()?;
     let boot = procfs::boot_time_secs().ok()? as f64;

@@ -1,4 +1,5 @@
-//! Takes the samples of a measured part when they are due: of the sessions often, of the locks now and then.
+//! Takes the samples of a measured part when they are due: of the sessions often, of the locks now
+//! and then.
 //!
 //! Not here: what a sample asks (`activity`, `locks`), and when a part begins and ends (`watch`).
 
@@ -18,8 +19,8 @@ const SELDOM: Duration = Duration::from_secs(1);
 /// Locks may be sampled this seldom if they must.
 const LOCKS_SELDOM: Duration = Duration::from_secs(10);
 
-/// The first sample of the locks comes after one part in so many of the usual gap, and each of the next after as much time as has
-/// passed, so that short parts have some, too.
+/// The first sample of the locks comes after one part in so many of the usual gap, and each of the
+/// next after as much time as has passed, so that short parts have some, too.
 const LOCKS_FIRST: u32 = 5;
 
 /// One part in so many of the time may be spent on samples of the sessions, and of the locks.
@@ -84,7 +85,8 @@ impl Sampler {
         self.sessions.as_ref().map(|turn| turn.due)
     }
 
-    /// Looks at the sessions but for `others`, and at the locks if it is their turn. Returns what the sessions do.
+    /// Looks at the sessions but for `others`, and at the locks if it is their turn. Returns what
+    /// the sessions do.
     pub fn sample(
         &mut self,
         session: &mut ObserverSession,

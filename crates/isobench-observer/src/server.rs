@@ -38,13 +38,14 @@ pub struct Sight {
     pub notes: Vec<String>,
 }
 
-/// How a session's own transactions so far get into the server's counters. Others' do when their sessions end.
+/// How a session's own transactions so far get into the server's counters. Others' do when their
+/// sessions end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flush {
     /// Since version 15 a function asks for it.
     Function,
-    /// Before, a session reports at the end of a transaction if the last report is half a second old, to a process that needs a
-    /// moment (PostgreSQL 14 manual, "The Statistics Collector").
+    /// Before, a session reports at the end of a transaction if the last report is half a second
+    /// old, to a process that needs a moment (PostgreSQL 14 manual, "The Statistics Collector").
     Wait,
 }
 
@@ -52,8 +53,8 @@ impl Flush {
     /// Time to wait, the statement, time to wait.
     pub fn steps(self) -> (Duration, &'static str, Duration) {
         match self {
-            // A session that has touched no table since its last report has nothing to report, and then keeps its count of
-            // transactions, too; so a table is read.
+            // A session that has touched no table since its last report has nothing to report, and
+            // then keeps its count of transactions, too; so a table is read.
             Flush::Function => (
                 Duration::ZERO,
                 "select pg_catalog.pg_stat_force_next_flush() from pg_catalog.pg_database limit 1",

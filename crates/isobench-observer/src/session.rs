@@ -1,4 +1,5 @@
-//! The observer's session: every call has a limit, and its own transactions are counted, because the server counts them, too.
+//! The observer's session: every call has a limit, and its own transactions are counted, because
+//! the server counts them, too.
 //!
 //! Not here: what is asked.
 
@@ -15,7 +16,8 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 /// Why a question has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// The view, function or column doesn't exist, or the role may not read it: there is no use in asking again.
+    /// The view, function or column doesn't exist, or the role may not read it: there is no use in
+    /// asking again.
     Never(String),
     /// It took too long, or something else went wrong this time.
     Now(String),
@@ -51,8 +53,8 @@ impl ObserverSession {
         }
     }
 
-    /// Takes over a new connection and makes it harmless. `settings` are statements for that; those that the server doesn't
-    /// know don't matter.
+    /// Takes over a new connection and makes it harmless. `settings` are statements for that; those
+    /// that the server doesn't know don't matter.
     pub fn new(mut connection: Connection, settings: &[String]) -> Self {
         connection.set_timeout(Some(ANSWER_LIMIT));
         let mut session = ObserverSession {
@@ -69,8 +71,9 @@ impl ObserverSession {
         session
     }
 
-    /// The settings of an observer's session on PostgreSQL and its relatives: it can't be held up, is no serializable
-    /// transaction beside those that are measured even if that is the role's default, and is recognised.
+    /// The settings of an observer's session on PostgreSQL and its relatives: it can't be held up,
+    /// is no serializable transaction beside those that are measured even if that is the role's
+    /// default, and is recognised.
     pub fn settings(application_name: &str) -> [String; 4] {
         [
             format!("set application_name = '{}'", application_name.replace('\'', "''")),
@@ -136,8 +139,9 @@ impl ObserverSession {
     }
 }
 
-/// Whether asking again is of no use: a missing right, table, column or function, something not implemented, a syntax that isn't
-/// understood, or a prepared statement that a connection pooler has lost.
+/// Whether asking again is of no use: a missing right, table, column or function, something not
+/// implemented, a syntax that isn't understood, or a prepared statement that a connection pooler
+/// has lost.
 fn is_for_good(code: SqlState) -> bool {
     matches!(
         code.as_str(),

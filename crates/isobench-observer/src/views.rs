@@ -1,7 +1,8 @@
 //! Which counters are read from which view, as data. Adding one is adding a row.
 //!
-//! Names and meanings: PostgreSQL manual, "The Cumulative Statistics System"; CockroachDB documentation, "Available metrics"
-//! (`metric-names.md`). Not here: how they are read and subtracted (`counters`).
+//! Names and meanings: PostgreSQL manual, "The Cumulative Statistics System"; CockroachDB
+//! documentation, "Available metrics" (`metric-names.md`). Not here: how they are read and
+//! subtracted (`counters`).
 
 use std::ops::RangeInclusive;
 
@@ -12,8 +13,8 @@ pub struct View {
     pub name: &'static str,
     /// The major versions that have it in this form.
     pub versions: RangeInclusive<u32>,
-    /// An expression that names a row, if there are several; the second part of the counters' names. Rows in which nothing
-    /// changed are left out.
+    /// An expression that names a row, if there are several; the second part of the counters'
+    /// names. Rows in which nothing changed are left out.
     pub row: Option<&'static str>,
     /// What follows the columns in the query.
     pub from: &'static str,
@@ -85,7 +86,8 @@ const ON: u32 = u32::MAX;
 /// The current database's row.
 const DATABASE: &str = "from pg_catalog.pg_stat_database where datname = current_database()";
 
-/// PostgreSQL's views; of its relatives' as far as they have them. `pg_stat_lock` comes with version 19.
+/// PostgreSQL's views; of its relatives' as far as they have them. `pg_stat_lock` comes with
+/// version 19.
 pub static POSTGRESQL_VIEWS: [View; 12] = [
     View {
         name: "pg_stat_database",
@@ -252,8 +254,8 @@ pub static POSTGRESQL_VIEWS: [View; 12] = [
     },
 ];
 
-/// CockroachDB's metrics of the node that the session is connected to. Metrics that a version doesn't have are left out.
-/// Versions are those of CockroachDB.
+/// CockroachDB's metrics of the node that the session is connected to. Metrics that a version
+/// doesn't have are left out. Versions are those of CockroachDB.
 pub static COCKROACHDB_VIEWS: [View; 2] = [
     View {
         name: "crdb_internal.node_metrics",

@@ -1,6 +1,7 @@
 //! The thread: it does what the handle commands, and takes samples in between.
 //!
-//! Not here: the samples (`sampler`), and what is asked of the server (`activity`, `locks`, `counters`).
+//! Not here: the samples (`sampler`), and what is asked of the server (`activity`, `locks`,
+//! `counters`).
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -224,7 +225,8 @@ impl Watcher {
         self.part.clients =
             clients.map(|pids| pids.into_iter().filter(|pid| !others.contains(pid)).collect());
         if let (Some(processes), Some(begin), Some(end)) = (self.processes, self.part.cpu, cpu) {
-            // A child whose end the main process hasn't taken note of yet may be missing for a moment.
+            // A child whose end the main process hasn't taken note of yet may be missing for a
+            // moment.
             let cpu_s = (end - begin).max(0.0);
             self.part.used = Some(ServerProcesses { cpu_s, memory_bytes: processes.memory() });
         }

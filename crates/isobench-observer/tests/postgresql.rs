@@ -1,9 +1,9 @@
-//! Observing real servers: what is seen of sessions that wait, and counts that agree to the last transaction.
+//! Observing real servers: what is seen of sessions that wait, and counts that agree to the last
+//! transaction.
 
 mod support;
 
 use std::thread;
-use std::time::Duration;
 
 use isobench_observer::{CountComparison, LocalServer, Observed, OwnCounts};
 use isobench_pgserver::Server;
@@ -13,9 +13,6 @@ use support::{PATIENCE, newest_server, observer, on_each_server, options, sessio
 
 /// So that nobody but the test makes transactions.
 const QUIET: [(&str, &str); 2] = [("autovacuum", "off"), ("deadlock_timeout", "20ms")];
-
-/// After so long a session's next transaction reports its statistics (PostgreSQL: a second between two reports).
-const LONGER_THAN_REPORTS: Duration = Duration::from_millis(1100);
 
 /// Makes a table with some rows.
 fn make_table(server: &Server) {
@@ -58,8 +55,8 @@ fn counts_agree_exactly() {
         make_table(server);
         let observer = observer(server, server.user(), None);
         for part in 0..2 {
-            // Sessions report about once a second: what the observer did before mustn't come on top of what follows.
-            thread::sleep(LONGER_THAN_REPORTS);
+            // What the observer did before, and hasn't reported yet, mustn't come on top of what
+            // follows.
             observer.before_sessions();
             let mut clients: Vec<Connection> = (0..3).map(|_| session(server)).collect();
             for client in &mut clients {
@@ -166,7 +163,8 @@ fn waits_and_locks_are_seen() {
         let wait = observed.lock_waits.iter().find(|wait| wait.locktype == "transactionid").unwrap();
         assert_eq!((wait.mode.as_str(), wait.seen), ("ShareLock", observed.lock_samples));
         assert!(observed.sampling_s > 0.0);
-        // What the other session did, or the observer's: not known to the comparison, but explained.
+        // What the other session did, or the observer's: not known to the comparison, but
+        // explained.
         let rows = observed.compare(&OwnCounts { sessions: 3, ..OwnCounts::default() });
         let commits = rows.iter().find(|row| row.what == "commits").unwrap();
         assert!(commits.agrees && commits.explanation.contains("1 other session"), "{:?}", shown(&rows));
@@ -265,7 +263,8 @@ fn processes_of_a_local_server_are_added_up() {
         observer.before_sessions();
         let mut busy = session(&server);
         observer.begin();
-        // At least a tenth of a second of work, on any machine of this century; half of it in a session that ends.
+        // At least a tenth of a second of work, on any machine of this century; half of it in a
+        // session that ends.
         for _ in 0..2 {
             busy.query("select count(*) from generate_series(1, 1500000)").unwrap();
             busy.close();

@@ -1,6 +1,7 @@
 //! A run from connecting to the exit status.
 //!
-//! Not here: what the options mean (`options.rs`), what is printed (`summary.rs`, `progress.rs`, `wording.rs`).
+//! Not here: what the options mean (`options.rs`), what is printed (`summary.rs`, `progress.rs`,
+//! `wording.rs`).
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -177,7 +178,8 @@ impl Prepared {
     }
 }
 
-/// The scale of the tables: counted where a built-in script says which tables are meant, else as given.
+/// The scale of the tables: counted where a built-in script says which tables are meant, else as
+/// given.
 fn tables(
     connection: &mut Connection,
     login: &Login,

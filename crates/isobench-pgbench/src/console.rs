@@ -1,4 +1,5 @@
-//! Messages on standard error in the form of PostgreSQL's programs: `pgbench: error: …`, coloured as `PG_COLOR` says.
+//! Messages on standard error in the form of PostgreSQL's programs: `pgbench: error: …`, coloured
+//! as `PG_COLOR` says.
 //!
 //! Not here: what is said, and results, which go to standard output.
 
@@ -11,8 +12,8 @@ use isobench_pgwire::{Concealed, Env, visible};
 /// What every message starts with, whatever name the program was started under.
 const PROGRAM: &str = "pgbench";
 
-/// A text fit for a terminal or a file that may get to one: no control characters of a server's, and no password of this
-/// program's command line, which messages may quote.
+/// A text fit for a terminal or a file that may get to one: no control characters of a server's,
+/// and no password of this program's command line, which messages may quote.
 pub fn fit(text: &str) -> String {
     static CONCEALED: LazyLock<Concealed> = LazyLock::new(|| {
         let words: Vec<String> =
@@ -190,7 +191,8 @@ impl Palette {
     }
 }
 
-/// Where messages go, and which of them are wanted. A message is written in one piece, from whatever thread.
+/// Where messages go, and which of them are wanted. A message is written in one piece, from
+/// whatever thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Console {
     /// Messages for debugging are shown (`--debug`).
@@ -248,7 +250,8 @@ impl Console {
         self.say(&Message::info(text));
     }
 
-    /// `pgbench: …` if messages for debugging are wanted; pass `format_args!`, so that the text is made only then.
+    /// `pgbench: …` if messages for debugging are wanted; pass `format_args!`, so that the text is
+    /// made only then.
     pub fn debug(self, text: impl Display) {
         if self.debugging {
             self.say(&Message::info(text));

@@ -1,5 +1,6 @@
-//! Ctrl-C and SIGTERM during a run: it ends, what was measured is printed, and then the program dies of the signal, as
-//! whoever sent it expects. The second one kills it at once. (pgbench dies without a report.)
+//! Ctrl-C and SIGTERM during a run: it ends, what was measured is printed, and then the program
+//! dies of the signal, as whoever sent it expects. The second one kills it at once. (pgbench dies
+//! without a report.)
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};

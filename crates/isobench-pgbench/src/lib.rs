@@ -1,8 +1,9 @@
 //! The strict drop-in: a program that behaves as pgbench does, down to its words.
 //!
-//! Everything whose wording or layout has to be pgbench's lives here: options, messages, summary, progress, logs, exit
-//! status, and the differences between its versions. What happens between them is the other crates': the script language,
-//! the load, the tables. `isobench run` uses the summary, the progress lines and the logs too, and adds its own account.
+//! Everything whose wording or layout has to be pgbench's lives here: options, messages, summary,
+//! progress, logs, exit status, and the differences between its versions. What happens between them
+//! is the other crates': the script language, the load, the tables. `isobench run` uses the
+//! summary, the progress lines and the logs too, and adds its own account.
 //!
 //! Behaviour is taken from the manual and from running the real program (`tests/differential`).
 //!
@@ -41,7 +42,8 @@ use isobench_pgwire::process_environment;
 
 use crate::options::{Request, UsageError};
 
-/// Does what a command line asks for, its first word being the program's name, and returns the exit status.
+/// Does what a command line asks for, its first word being the program's name, and returns the exit
+/// status.
 pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
     let console = Console::new(&process_environment);
     match options::parse(words, &process_environment, &mut |message| console.say(message)) {

@@ -129,9 +129,11 @@ impl fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// Reads a command line, its first word being the program's name. Scripts are read and parsed on the way.
+/// Reads a command line, its first word being the program's name. Scripts are read and parsed on
+/// the way.
 ///
-/// `say` is given what pgbench says before it is done: the seed. Words that aren't UTF-8 are read as far as they are.
+/// `say` is given what pgbench says before it is done: the seed. Words that aren't UTF-8 are read
+/// as far as they are.
 ///
 /// # Errors
 /// Whatever pgbench of this version refuses, in its words.
@@ -172,8 +174,8 @@ pub fn parse(
     resolve::resolve(given, getopt.operands(), env).map_err(UsageError)
 }
 
-/// Takes `--compat` out of the words before `--`; the last one counts. pgbench has no such option, so it has no short
-/// form and no abbreviation, and changes no message about others.
+/// Takes `--compat` out of the words before `--`; the last one counts. pgbench has no such option,
+/// so it has no short form and no abbreviation, and changes no message about others.
 fn compat(words: impl Iterator<Item = OsString>) -> Result<(Version, Vec<OsString>), Message> {
     let mut version = Version::default();
     let mut rest = Vec::new();

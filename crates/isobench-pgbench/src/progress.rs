@@ -20,8 +20,8 @@ pub struct ProgressLines {
 }
 
 impl ProgressLines {
-    /// The lines of a run with these settings. With `timestamps` they bear the time of day instead of the time since the
-    /// start of the run (pgbench: `--progress-timestamp`).
+    /// The lines of a run with these settings. With `timestamps` they bear the time of day instead
+    /// of the time since the start of the run (pgbench: `--progress-timestamp`).
     pub fn new(spec: &RunSpec, timestamps: bool) -> ProgressLines {
         ProgressLines {
             timestamps,
@@ -32,8 +32,8 @@ impl ProgressLines {
         }
     }
 
-    /// The next line, without its end: what has happened since the last one. Takes the time and the progress since the
-    /// start of the run.
+    /// The next line, without its end: what has happened since the last one. Takes the time and the
+    /// progress since the start of the run.
     pub fn line(&mut self, elapsed: Duration, now: &Progress) -> String {
         let mut line = if self.timestamps {
             timestamp(SystemTime::now())

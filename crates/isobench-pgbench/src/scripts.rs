@@ -1,4 +1,5 @@
-//! The scripts of a run: found by name or file, parsed with pgbench's messages, and made into what the runner takes.
+//! The scripts of a run: found by name or file, parsed with pgbench's messages, and made into what
+//! the runner takes.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -25,7 +26,8 @@ pub struct Scripts {
 }
 
 impl Scripts {
-    /// Adds a built-in script, by its name or an unambiguous beginning of it, with an optional `@weight` (pgbench: `-b`).
+    /// Adds a built-in script, by its name or an unambiguous beginning of it, with an optional
+    /// `@weight` (pgbench: `-b`).
     ///
     /// # Errors
     /// There is none of that name, or several; the weight is none; there are too many scripts.
@@ -42,7 +44,8 @@ impl Scripts {
     /// Adds a script file, `-` for standard input, with an optional `@weight` (pgbench: `-f`).
     ///
     /// # Errors
-    /// The file can't be read, is empty or has an error; the weight is none; there are too many scripts.
+    /// The file can't be read, is empty or has an error; the weight is none; there are too many
+    /// scripts.
     pub fn add_file(&mut self, argument: &str, version: Version) -> Result<(), Message> {
         let (name, weight) = split_weight(argument).map_err(Message::error)?;
         let mut bytes = read(name)?;
@@ -108,8 +111,8 @@ impl Scripts {
         Ok(())
     }
 
-    /// What the runner takes. The variables start with what `-D` defines; `scale` and `random_seed` have a value unless
-    /// defined so; `client_id` and `default_seed` are the runner's to set.
+    /// What the runner takes. The variables start with what `-D` defines; `scale` and `random_seed`
+    /// have a value unless defined so; `client_id` and `default_seed` are the runner's to set.
     ///
     /// # Errors
     /// The scripts make no mix.
@@ -176,8 +179,8 @@ fn read(name: &str) -> Result<Vec<u8>, Message> {
     Ok(bytes)
 }
 
-/// Whether a command has a character that stands for bytes that aren't UTF-8. In comments between commands they do no
-/// harm.
+/// Whether a command has a character that stands for bytes that aren't UTF-8. In comments between
+/// commands they do no harm.
 fn is_damaged(command: &isobench_script::Command) -> bool {
     let text = match &command.kind {
         CommandKind::Sql(sql) => &sql.parameterized,

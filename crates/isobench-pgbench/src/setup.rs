@@ -39,8 +39,8 @@ impl Login {
         &self.options
     }
 
-    /// Opens the first session, and asks for the password if the server wants one and none was given. It is kept for
-    /// the other sessions.
+    /// Opens the first session, and asks for the password if the server wants one and none was
+    /// given. It is kept for the other sessions.
     ///
     /// # Errors
     /// The server refuses, or can't be reached; libpq's words.
@@ -64,7 +64,8 @@ impl Login {
     }
 }
 
-/// The first line of standard output: the version of the program, and of the server if it isn't the same.
+/// The first line of standard output: the version of the program, and of the server if it isn't the
+/// same.
 pub fn header(version: Version, server: Option<&str>) -> String {
     match server {
         Some(server) if number(server) != version.release() => {
@@ -97,7 +98,8 @@ pub fn tables(connection: &mut Connection, dbname: &str, version: Version) -> Re
         .map_err(|_| Message::error(format_args!("invalid count(*) from pgbench_branches: \"{scale}\"")))?;
     // Servers that don't know these catalogues have no partitions.
     let Ok(rows) = connection.query(PARTITIONS) else { return Ok(Tables { scale, partitions: None }) };
-    // The last two columns: stand-ins of a server that know pgbench's own question answer with one more before them.
+    // The last two columns: stand-ins of a server that know pgbench's own question answer with one
+    // more before them.
     let Some([.., method, count]) = rows.rows.first().map(Vec::as_slice) else {
         let path = if version.quotes_settings() { "\"search_path\"" } else { "search_path" };
         return Err(Message::error(format_args!("no pgbench_accounts table found in {path}")).hint(&hint));
@@ -118,8 +120,8 @@ const PARTITIONS: &str = "select p.partstrat, count(i.inhrelid) from pg_catalog.
     left join pg_catalog.pg_inherits i on i.inhparent = c.oid \
     where c.oid = pg_catalog.to_regclass('pgbench_accounts') group by p.partstrat";
 
-/// Vacuums the small tables and empties the history, then maybe vacuums the accounts. What the server refuses is told and
-/// otherwise ignored.
+/// Vacuums the small tables and empties the history, then maybe vacuums the accounts. What the
+/// server refuses is told and otherwise ignored.
 ///
 /// # Errors
 /// The connection is lost.

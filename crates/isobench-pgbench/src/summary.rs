@@ -48,8 +48,8 @@ impl Summary<'_> {
         out
     }
 
-    /// Whether latencies are told as they were measured, because an option needs that; otherwise the average is worked
-    /// out from the run's time.
+    /// Whether latencies are told as they were measured, because an option needs that; otherwise
+    /// the average is worked out from the run's time.
     pub fn tells_measured_latency(&self) -> bool {
         self.progress || self.is_paced() || self.job.spec().latency_limit.is_some()
     }
@@ -261,8 +261,8 @@ impl Summary<'_> {
     }
 }
 
-/// How the transactions of a run, or of one script, ended, as far as pgbench counts them: those that a lost or aborted
-/// client, or the end of the run, left unfinished are none to it.
+/// How the transactions of a run, or of one script, ended, as far as pgbench counts them: those
+/// that a lost or aborted client, or the end of the run, left unfinished are none to it.
 #[derive(Debug, Default)]
 struct Ends {
     committed: u64,

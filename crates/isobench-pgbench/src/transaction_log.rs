@@ -1,4 +1,5 @@
-//! The files of `-l`: one for each worker, with a line for each transaction or for each interval of time.
+//! The files of `-l`: one for each worker, with a line for each transaction or for each interval of
+//! time.
 //!
 //! | file | holds |
 //! |---|---|
@@ -67,8 +68,8 @@ impl TransactionLogs {
     /// What the default prefix is.
     pub const PREFIX: &str = "pgbench_log";
 
-    /// Opens a file for each worker of the fleet: `PREFIX.PID`, then `PREFIX.PID.1` and so on. Without settings there
-    /// are none.
+    /// Opens a file for each worker of the fleet: `PREFIX.PID`, then `PREFIX.PID.1` and so on.
+    /// Without settings there are none.
     ///
     /// # Errors
     /// A file can't be opened.
@@ -209,7 +210,8 @@ mod tests {
         );
     }
 
-    /// Which transactions of two clients in two threads pgbench 15 and 18 log with `-t 20 --sampling-rate=0.3`, by seed.
+    /// Which transactions of two clients in two threads pgbench 15 and 18 log with
+    /// `-t 20 --sampling-rate=0.3`, by seed.
     const SAMPLES: [(u64, [&[u64]; 2]); 3] = [
         (1, [&[1, 2, 7, 8, 13, 18, 19], &[3, 5, 6, 7, 9, 20]]),
         (2, [&[1, 3, 4, 7, 10, 11, 15, 18, 19], &[2, 4, 6, 9, 11, 13, 14, 16, 20]]),
@@ -219,7 +221,8 @@ mod tests {
     #[test]
     fn the_sample_is_pgbenchs() {
         for (seed, expected) in SAMPLES {
-            // As the runner splits them: two clients, the variable default_seed, then three streams for each worker.
+            // As the runner splits them: two clients, the variable default_seed, then three streams
+            // for each worker.
             let mut streams = Streams::new(seed);
             let _ = (streams.split(), streams.split(), streams.number());
             let workers = (0..2).map(|_| [streams.split(), streams.split(), streams.split()]);

@@ -1,4 +1,5 @@
-//! The versions of pgbench that can be imitated (`--compat`), and every difference between them, with its reason.
+//! The versions of pgbench that can be imitated (`--compat`), and every difference between them,
+//! with its reason.
 //!
 //! No other file compares versions: it asks a question that is answered here.
 
@@ -57,8 +58,8 @@ impl Version {
         format!("pgbench (PostgreSQL) {} (isobench {})\n", self.release(), env!("CARGO_PKG_VERSION"))
     }
 
-    /// `-d` takes the name of the database; before, it was the short form of `--debug`. Changed in 17, so that the
-    /// option means the same in all of PostgreSQL's programs.
+    /// `-d` takes the name of the database; before, it was the short form of `--debug`. Changed in
+    /// 17, so that the option means the same in all of PostgreSQL's programs.
     pub fn dbname_option(self) -> bool {
         self >= Version::V17
     }
@@ -68,7 +69,8 @@ impl Version {
         self >= Version::V17
     }
 
-    /// Names of settings stand in quotation marks in messages, since 17 (a convention of all of PostgreSQL).
+    /// Names of settings stand in quotation marks in messages, since 17 (a convention of all of
+    /// PostgreSQL).
     pub fn quotes_settings(self) -> bool {
         self >= Version::V17
     }
@@ -78,8 +80,8 @@ impl Version {
         self >= Version::V19
     }
 
-    /// How messages name `-c`: the long name has been right since 18.5. Every version is the release that it
-    /// [`imitates`](Version::release), so 18 says this once that is 18.5.
+    /// How messages name `-c`: the long name has been right since 18.5. Every version is the
+    /// release that it [`imitates`](Version::release), so 18 says this once that is 18.5.
     pub fn clients_option(self) -> &'static str {
         if self.at_least(18, 5) { "-c/--client" } else { "-c/--clients" }
     }
@@ -90,14 +92,15 @@ impl Version {
         (self.number(), minor_of(self.release()).unwrap_or(0)) >= (major, minor)
     }
 
-    /// With more clients than files may be open, the limit is raised as far as it goes. Since 18; before, such a run
-    /// was refused.
+    /// With more clients than files may be open, the limit is raised as far as it goes. Since 18;
+    /// before, such a run was refused.
     pub fn raises_open_files(self) -> bool {
         self >= Version::V18
     }
 
-    /// The summary counts all transactions of a script that ended, and goes on if none of them committed. Since 18;
-    /// before, it counted those that committed, and a run in which all failed had no rate and no latency.
+    /// The summary counts all transactions of a script that ended, and goes on if none of them
+    /// committed. Since 18; before, it counted those that committed, and a run in which all failed
+    /// had no rate and no latency.
     pub fn reports_scripts_by_ends(self) -> bool {
         self >= Version::V18
     }
@@ -107,8 +110,8 @@ impl Version {
         self >= Version::V18
     }
 
-    /// Branches and tellers are copied, and lines on rows name their table. Since 17; before, they were inserted one by
-    /// one without a word.
+    /// Branches and tellers are copied, and lines on rows name their table. Since 17; before, they
+    /// were inserted one by one without a word.
     pub fn names_filled_table(self) -> bool {
         self >= Version::V17
     }
@@ -118,8 +121,9 @@ impl Version {
         self >= Version::V17
     }
 
-    /// How tables are made: before 17, small tables were inserted and `FREEZE` followed the options; before 18, a
-    /// partitioned table was called unlogged, too, which servers of version 18 refuse.
+    /// How tables are made: before 17, small tables were inserted and `FREEZE` followed the
+    /// options; before 18, a partitioned table was called unlogged, too, which servers of version
+    /// 18 refuse.
     pub fn init_habits(self) -> Habits {
         Habits {
             insert_small_tables: self < Version::V17,

@@ -159,7 +159,8 @@ fn written(args: &[Argument], job: &Job) -> Vec<String> {
     args.iter().map(word).collect()
 }
 
-/// The words after `\sleep` as they are written; a unit that is attached to its number is a further word, too.
+/// The words after `\sleep` as they are written; a unit that is attached to its number is a further
+/// word, too.
 fn sleep_words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = text.split_ascii_whitespace().skip(1).map(str::to_owned).collect();
     if let [number] = &words[..]

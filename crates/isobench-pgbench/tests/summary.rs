@@ -1,7 +1,6 @@
 //! The summary of made-up runs in the layouts of all versions, compared with `golden/summary.txt`.
 //!
-//! Each layout was confirmed by running pgbench 15, 16 and 18 with the same options. `ISOBENCH_BLESS=1 cargo test -p
-//! isobench-pgbench` writes the file anew.
+//! Each layout was confirmed by running pgbench 15, 16 and 18 with the same options.
 
 use std::fmt::Write as _;
 use std::num::NonZeroU32;
@@ -14,6 +13,7 @@ use isobench_runner::{
     CommandRecord, ErrorClass, Job, Pacing, RetryPolicy, RunOutcome, RunSpec, ScriptRecord, Stop, Workload,
 };
 use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
+use isobench_testkit::golden;
 
 /// Whether options that have no effect on the run, but on the report, are given.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,7 +49,8 @@ struct Ends {
 
 const MS: u64 = 1_000_000;
 
-/// A script with two commands; its transactions take 1 ms and 3 ms in turn, and begin half a ms late.
+/// A script with two commands; its transactions take 1 ms and 3 ms in turn, and begin half a ms
+/// late.
 fn record(ends: Ends) -> ScriptRecord {
     let mut record = ScriptRecord::default();
     for number in 0..ends.committed {
@@ -223,13 +224,5 @@ fn section(case: &Case) -> String {
 fn every_version_has_its_layout() {
     let actual = cases().iter().map(section).collect::<Vec<_>>().join("\n");
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/summary.txt");
-    if std::env::var_os("ISOBENCH_BLESS").is_some() {
-        std::fs::write(file, &actual).expect("the golden file can be written");
-    }
-    let expected = std::fs::read_to_string(file).unwrap_or_default();
-    let first = actual.lines().zip(expected.lines()).position(|(left, right)| left != right);
-    assert!(
-        actual == expected,
-        "summary.txt differs from line {first:?} on; ISOBENCH_BLESS=1 writes it anew"
-    );
+    golden::expect(file, &actual);
 }

@@ -1,4 +1,5 @@
-//! Starts a server, says how long it took, and stops it when a line (or the end) comes from standard input.
+//! Starts a server, says how long it took, and stops it when a line (or the end) comes from
+//! standard input.
 //!
 //! `cargo run -p isobench-pgserver --example serve [VERSION | FOLDER] [NAME=VALUE …]`
 

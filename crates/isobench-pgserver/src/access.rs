@@ -1,7 +1,9 @@
-//! Opens a server to TCP connections from this machine, which any user of it may make: so with a password.
+//! Opens a server to TCP connections from this machine, which any user of it may make: so with a
+//! password.
 //!
-//! Used only if the caller sets `listen_addresses`. The socket needs no password: its folder is closed. That the others
-//! do is what `initdb` is asked for; so there is nothing to write into the data folder, which is another user's for root.
+//! Used only if the caller sets `listen_addresses`. The socket needs no password: its folder is
+//! closed. That the others do is what `initdb` is asked for; so there is nothing to write into the
+//! data folder, which is another user's for root.
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -1,10 +1,11 @@
 //! Who runs the server: the caller, or an unprivileged user when the caller is root.
 //!
-//! PostgreSQL refuses to run as root. The change of user is std's `CommandExt::uid` and `gid`, which
-//! also drops root's supplementary groups, so neither `su` nor `setpriv` is needed.
+//! PostgreSQL refuses to run as root. The change of user is std's `CommandExt::uid` and `gid`,
+//! which also drops root's supplementary groups, so neither `su` nor `setpriv` is needed.
 //!
-//! A folder that was given to that user may hold whatever the user likes, and may change at any moment. So root
-//! does nothing in it but by a process of that user: `initdb`, `cp`, `rm` and the server itself.
+//! A folder that was given to that user may hold whatever the user likes, and may change at any
+//! moment. So root does nothing in it but by a process of that user: `initdb`, `cp`, `rm` and the
+//! server itself.
 
 use std::fs::{self, DirBuilder, Metadata, Permissions};
 use std::io;
@@ -57,7 +58,8 @@ impl Account {
         self.other.as_ref().map(|other| other.name.as_str())
     }
 
-    /// The owner of a file or folder: ourselves, or another user whose rights suffice for work in it.
+    /// The owner of a file or folder: ourselves, or another user whose rights suffice for work in
+    /// it.
     pub(crate) fn owner(meta: &Metadata) -> Self {
         let (uid, gid) = (meta.uid(), meta.gid());
         let is_other = uid != rustix::process::geteuid().as_raw();
@@ -99,8 +101,8 @@ impl Account {
     /// Runs a command to its end and returns what it says if it fails.
     ///
     /// # Errors
-    /// [`ServerError::Io`] if it doesn't start, [`ServerError::NoSpace`] if it says so, else what `failed` makes of its
-    /// words. `folder` is where it writes.
+    /// [`ServerError::Io`] if it doesn't start, [`ServerError::NoSpace`] if it says so, else what
+    /// `failed` makes of its words. `folder` is where it writes.
     pub(crate) fn run(
         command: &mut Command,
         folder: &Path,
@@ -123,8 +125,8 @@ impl Account {
     /// Checks that this user can get to a path.
     ///
     /// # Errors
-    /// [`ServerError::Unreachable`] names the first closed folder. Ourselves are never refused here:
-    /// the system's own error is clear enough.
+    /// [`ServerError::Unreachable`] names the first closed folder. Ourselves are never refused
+    /// here: the system's own error is clear enough.
     pub(crate) fn check_reach(&self, path: &Path) -> Result<(), ServerError> {
         let Some(other) = &self.other else { return Ok(()) };
         let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

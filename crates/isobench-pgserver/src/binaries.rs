@@ -79,8 +79,8 @@ impl Binaries {
     }
 }
 
-/// Finds the programs to use: the folder given, else the version to fetch, else the newest installed of
-/// the supported versions, else the newest supported one, fetched.
+/// Finds the programs to use: the folder given, else the version to fetch, else the newest
+/// installed of the supported versions, else the newest supported one, fetched.
 pub(crate) fn find(
     options: &ServerOptions,
     account: &Account,
@@ -110,11 +110,13 @@ fn fetched(
     Binaries::open(&folder, account, "fetched").map(|binaries| Binaries { fetched: true, ..binaries })
 }
 
-/// Picks the newest server of those that work and whose version is supported; `None` if none is installed.
+/// Picks the newest server of those that work and whose version is supported; `None` if none is
+/// installed.
 ///
 /// # Errors
-/// Why none works, if some are installed: to fetch another one then would hide what is wrong with them. And at once
-/// [`ServerError::CannotBecome`] and [`ServerError::Io`], which no other server would change.
+/// Why none works, if some are installed: to fetch another one then would hide what is wrong with
+/// them. And at once [`ServerError::CannotBecome`] and [`ServerError::Io`], which no other server
+/// would change.
 fn newest(folders: &[PathBuf], account: &Account) -> Result<Option<Binaries>, ServerError> {
     let oldest = u32::from(MajorVersion::OLDEST.get());
     let mut best: Option<Binaries> = None;
@@ -244,7 +246,8 @@ fn is_for_another_machine(program: &Path) -> bool {
     theirs.starts_with(b"\x7fELF") && (theirs[4..6] != ours[4..6] || theirs[18..] != ours[18..])
 }
 
-/// Makes the error for a program that the system refuses to start, adding what its few words don't say.
+/// Makes the error for a program that the system refuses to start, adding what its few words don't
+/// say.
 fn spawn_error(error: io::Error, program: PathBuf, account: &Account) -> ServerError {
     let hint = match (Errno::from_io_error(&error), account.other_name()) {
         (Some(Errno::PERM | Errno::INVAL), Some(user)) => {

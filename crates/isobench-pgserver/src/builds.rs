@@ -1,8 +1,10 @@
-//! The builds of PostgreSQL that may be fetched, one for each major version and kind of machine, and what they are known by.
+//! The builds of PostgreSQL that may be fetched, one for each major version and kind of machine,
+//! and what they are known by.
 //!
-//! They are those of the zonky project on Maven Central, `io.zonky.test.postgres:embedded-postgres-binaries-OS-ARCH`. A
-//! sum that comes from where the build comes from would prove nothing; these stand in the source. To take a newer
-//! build, fetch it (`mvn dependency:get`), compare it with its `.sha512` there, and put the sum here.
+//! They are those of the zonky project on Maven Central,
+//! `io.zonky.test.postgres:embedded-postgres-binaries-OS-ARCH`. A sum that comes from where the
+//! build comes from would prove nothing; these stand in the source. To take a newer build, fetch it
+//! (`mvn dependency:get`), compare it with its `.sha512` there, and put the sum here.
 
 use std::fmt::Write as _;
 

@@ -31,8 +31,8 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// Chooses the folder: `ISOBENCH_CACHE`; else the first that can be written, by nobody else, of `XDG_CACHE_HOME`,
-    /// `~/.cache` (for root instead `/var/cache`), the temporary folder.
+    /// Chooses the folder: `ISOBENCH_CACHE`; else the first that can be written, by nobody else, of
+    /// `XDG_CACHE_HOME`, `~/.cache` (for root instead `/var/cache`), the temporary folder.
     pub(crate) fn locate(account: &Account) -> Self {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         if let Some(chosen) = variable("ISOBENCH_CACHE") {
@@ -44,10 +44,12 @@ impl Cache {
         lasting.map_or_else(temporary, |folder| Self { folder, is_temporary: false })
     }
 
-    /// Makes a folder of the cache that all users may enter and nobody else may write; returns its real path.
+    /// Makes a folder of the cache that all users may enter and nobody else may write; returns its
+    /// real path.
     ///
     /// # Errors
-    /// [`ServerError::UnsafeCache`] if others may write there or in a folder above: programs are run from it.
+    /// [`ServerError::UnsafeCache`] if others may write there or in a folder above: programs are
+    /// run from it.
     pub(crate) fn make(&self, name: &str) -> Result<PathBuf, ServerError> {
         let folder = self.folder.join(name);
         make_safe_folder(&folder).map_err(|refused| match refused {
@@ -92,7 +94,8 @@ fn candidates(xdg: Option<OsString>, home: Option<PathBuf>, for_other: bool) -> 
     folders
 }
 
-/// Whether the folder is there (or could be made) and can be written and reached by the server's user.
+/// Whether the folder is there (or could be made) and can be written and reached by the server's
+/// user.
 fn is_usable(folder: &Path, account: &Account) -> bool {
     make_safe_folder(folder).is_ok()
         && access(folder, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).is_ok()
@@ -106,7 +109,8 @@ fn temporary() -> Cache {
     Cache { folder, is_temporary: true }
 }
 
-/// Makes a folder and its parents, each that is new with mode 0755 whatever the umask, and returns its real path.
+/// Makes a folder and its parents, each that is new with mode 0755 whatever the umask, and returns
+/// its real path.
 fn make_safe_folder(folder: &Path) -> Result<PathBuf, Refused> {
     make_in_safe_place(folder)?;
     safe_folder(folder)

@@ -1,7 +1,8 @@
-//! Downloads one file into memory, within limits of time and size, through the proxy that the environment names.
+//! Downloads one file into memory, within limits of time and size, through the proxy that the
+//! environment names.
 //!
-//! Servers are trusted as the rest of the system trusts them: `SSL_CERT_FILE` and `SSL_CERT_DIR`, else the system's
-//! certificates. It knows nothing of what the file holds.
+//! Servers are trusted as the rest of the system trusts them: `SSL_CERT_FILE` and `SSL_CERT_DIR`,
+//! else the system's certificates. It knows nothing of what the file holds.
 
 use std::sync::Arc;
 use std::thread::sleep;
@@ -16,13 +17,15 @@ use crate::names::Names;
 
 /// What a download may take.
 pub(crate) struct Limits {
-    /// How long each step to an answer (name, connection, first bytes) may take, and how long attempts go on.
+    /// How long each step to an answer (name, connection, first bytes) may take, and how long
+    /// attempts go on.
     pub(crate) answer: Duration,
     /// How long all of it may take.
     pub(crate) whole: Duration,
     /// How large the file may be, in bytes.
     pub(crate) size: u64,
-    /// How long to wait before each further attempt, when the last one failed for a reason that may pass.
+    /// How long to wait before each further attempt, when the last one failed for a reason that may
+    /// pass.
     pub(crate) pauses: &'static [Duration],
 }
 
@@ -41,8 +44,8 @@ pub(crate) fn get(url: &str, limits: &Limits, proxy: Option<Proxy>) -> Result<Ve
     })
 }
 
-/// Names the proxy for HTTPS that the environment names: `HTTPS_PROXY`, else `ALL_PROXY`, but for hosts in `NO_PROXY`;
-/// each also in lower case.
+/// Names the proxy for HTTPS that the environment names: `HTTPS_PROXY`, else `ALL_PROXY`, but for
+/// hosts in `NO_PROXY`; each also in lower case.
 ///
 /// ureq itself would prefer `ALL_PROXY`, and take `HTTP_PROXY` for HTTPS too.
 pub(crate) fn proxy(variable: impl Fn(&str) -> Option<String>) -> Option<Proxy> {
@@ -132,7 +135,8 @@ mod tests {
         pauses: &[Duration::ZERO; 3],
     };
 
-    /// A server that gives these answers, one a connection; returns its address, and the first lines of what was asked.
+    /// A server that gives these answers, one a connection; returns its address, and the first
+    /// lines of what was asked.
     fn serve(answers: &[&'static str]) -> (String, JoinHandle<Vec<String>>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address").to_string();

@@ -1,7 +1,7 @@
 //! Fetches PostgreSQL's binaries, once per version, into the cache.
 //!
-//! Which build, and that it is that one: `builds`. How it comes: `download`, `unpack`. Here: once at a time (a lock), all
-//! or nothing (a rename), and modes that let another user run it.
+//! Which build, and that it is that one: `builds`. How it comes: `download`, `unpack`. Here: once
+//! at a time (a lock), all or nothing (a rename), and modes that let another user run it.
 
 use std::error::Error;
 use std::fs;
@@ -16,7 +16,8 @@ use crate::modes::open_tree;
 use crate::unpack::unpack;
 use crate::{MajorVersion, ServerError};
 
-/// What the download, 15 MB or so, may take. Without a network, waiting longer for an answer is in vain.
+/// What the download, 15 MB or so, may take. Without a network, waiting longer for an answer is in
+/// vain.
 const LIMITS: Limits = Limits {
     answer: Duration::from_secs(45),
     whole: Duration::from_mins(15),
@@ -25,13 +26,14 @@ const LIMITS: Limits = Limits {
 };
 /// How many bytes a build may unpack to; they have some 60 MB.
 const UNPACKED_LIMIT: u64 = 1 << 30;
-/// Name of a folder in which a download is unpacked; a leftover of a killed run is removed by the next.
+/// Name of a folder in which a download is unpacked; a leftover of a killed run is removed by the
+/// next.
 const STAGING: &str = ".new-";
 
 /// Returns the folder of a version's programs, fetched now or earlier.
 ///
-/// Which build that is stands in the source, so that the same isobench measures the same server everywhere. Once it was
-/// fetched no network is needed.
+/// Which build that is stands in the source, so that the same isobench measures the same server
+/// everywhere. Once it was fetched no network is needed.
 ///
 /// # Errors
 /// [`ServerError::Fetch`] says what to do instead; [`ServerError::UnsafeCache`].

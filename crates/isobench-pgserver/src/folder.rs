@@ -6,8 +6,8 @@
 //! | `server.log` | the caller's; handed to the server as its standard error |
 //! | `data` | of the user who runs the server: the data folder, with the socket |
 //!
-//! The folder itself is the caller's, in a place where nobody else can replace it. So, for root, nobody but root decides
-//! what those names stand for.
+//! The folder itself is the caller's, in a place where nobody else can replace it. So, for root,
+//! nobody but root decides what those names stand for.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -35,8 +35,8 @@ const SOCKET_NAME: &str = "/data/.s.PGSQL.65535";
 /// Random letters in the name.
 const RANDOM_LETTERS: usize = 8;
 
-/// A folder under the temporary folder, closed to all but the caller (and, to pass through it, the user who runs the
-/// server); dropping it removes it.
+/// A folder under the temporary folder, closed to all but the caller (and, to pass through it, the
+/// user who runs the server); dropping it removes it.
 #[derive(Debug)]
 pub(crate) struct RunFolder {
     path: PathBuf,
@@ -132,8 +132,8 @@ impl Drop for RunFolder {
 
 /// Removes a folder with everything in it, never following links; it may be gone already.
 ///
-/// What was given to another user is emptied by a process of that user, who may have moved into it what only root
-/// could remove.
+/// What was given to another user is emptied by a process of that user, who may have moved into it
+/// what only root could remove.
 pub(crate) fn remove(path: &Path) -> Result<(), ServerError> {
     for path in [&path.join(DATA), path] {
         match remove_with_rights_of_owner(path) {

@@ -1,8 +1,9 @@
 //! An embedded PostgreSQL: finds or fetches the binaries, starts, stops, cleans up.
 //!
 //! One [`Server`] is one throw-away PostgreSQL in a folder of its own under the temporary folder.
-//! It is reached over a Unix socket in there (in a folder of mode 0700), it has PostgreSQL's default settings,
-//! and dropping the value stops it and removes the folder, also while a panic unwinds.
+//! It is reached over a Unix socket in there (in a folder of mode 0700), it has PostgreSQL's
+//! default settings, and dropping the value stops it and removes the folder, also while a panic
+//! unwinds.
 //!
 //! ```no_run
 //! use isobench_pgserver::{Server, ServerOptions};
@@ -13,9 +14,10 @@
 //! # Ok::<(), isobench_pgserver::ServerError>(())
 //! ```
 //!
-//! This crate doesn't speak SQL, knows nothing of benchmarks, prints nothing and handles no signals:
-//! the command line turns Ctrl-C into a normal end of the program, which drops the server. What a
-//! killed program leaves behind is removed by the next [`Server::start`] ([`sweep_leftovers`]).
+//! This crate doesn't speak SQL, knows nothing of benchmarks, prints nothing and handles no
+//! signals: the command line turns Ctrl-C into a normal end of the program, which drops the server.
+//! What a killed program leaves behind is removed by the next [`Server::start`]
+//! ([`sweep_leftovers`]).
 //!
 //! What is looked up where:
 //!
@@ -26,9 +28,9 @@
 //! | data, socket, log | as far as nobody else can change what is there: `TMPDIR`; else `/tmp` or `/var/tmp`, whichever is on a disk |
 //! | for root: the user who runs the server | `postgres`, else `nobody`, in `/etc/passwd` |
 //!
-//! Limits: the processes of killed runs are found through `/proc`, so on Linux only. PostgreSQL keeps its
-//! default `dynamic_shared_memory_type`, so a container with a tiny `/dev/shm` may refuse parallel queries;
-//! `initdb` needs an entry in `/etc/passwd` for the user who runs it.
+//! Limits: the processes of killed runs are found through `/proc`, so on Linux only. PostgreSQL
+//! keeps its default `dynamic_shared_memory_type`, so a container with a tiny `/dev/shm` may refuse
+//! parallel queries; `initdb` needs an entry in `/etc/passwd` for the user who runs it.
 
 mod access;
 mod account;

@@ -32,8 +32,8 @@ fn whole_lines(text: &str) -> String {
     text.split_once('\n').map_or(text, |(_cut, rest)| rest).trim_end().to_owned()
 }
 
-/// Finds what a log gives as the reason for the server's end: its first FATAL or PANIC line with the
-/// DETAIL and HINT lines that follow, without the time and process id that open a line.
+/// Finds what a log gives as the reason for the server's end: its first FATAL or PANIC line with
+/// the DETAIL and HINT lines that follow, without the time and process id that open a line.
 pub(crate) fn reason(log: &str) -> Option<String> {
     let mut lines = log.lines().skip_while(|line| message(line, &["FATAL", "PANIC"]).is_none());
     let first = message(lines.next()?, &["FATAL", "PANIC"])?;

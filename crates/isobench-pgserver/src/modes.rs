@@ -1,12 +1,13 @@
-//! Opens a folder that was unpacked to all users: they may read and run what is in it, and only its owner may write.
+//! Opens a folder that was unpacked to all users: they may read and run what is in it, and only its
+//! owner may write.
 
 use std::fs::{self, DirEntry, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Makes everything below a folder, and itself, readable (and programs executable) for all users and writable for none but
-/// its owner. Links are left alone.
+/// Makes everything below a folder, and itself, readable (and programs executable) for all users
+/// and writable for none but its owner. Links are left alone.
 pub(crate) fn open_tree(path: &Path) -> io::Result<()> {
     let meta = fs::symlink_metadata(path)?;
     if meta.is_symlink() {

@@ -1,7 +1,8 @@
 //! Looks up host names for a download, within a time limit.
 //!
-//! The system's lookup can hang and can't be stopped, so it runs in a thread of its own that is left behind when time
-//! is up. ureq's own resolver does the same, but panics if no thread can be had.
+//! The system's lookup can hang and can't be stopped, so it runs in a thread of its own that is
+//! left behind when time is up. ureq's own resolver does the same, but panics if no thread can be
+//! had.
 
 use std::fmt;
 use std::io;
@@ -47,7 +48,8 @@ fn spawn(work: Work) -> io::Result<()> {
     thread::Builder::new().name("names".to_owned()).spawn(work).map(drop)
 }
 
-/// Runs a lookup in a thread and waits for it as long as allowed; without a thread, here and without a limit.
+/// Runs a lookup in a thread and waits for it as long as allowed; without a thread, here and
+/// without a limit.
 fn within<T: Send + 'static>(
     timeout: NextTimeout,
     spawn: fn(Work) -> io::Result<()>,

@@ -6,14 +6,16 @@ use std::str::FromStr;
 
 /// Which PostgreSQL to run, and how.
 ///
-/// The default takes the newest installed server, else fetches one, and keeps PostgreSQL's own settings.
+/// The default takes the newest installed server, else fetches one, and keeps PostgreSQL's own
+/// settings.
 #[derive(Clone, Debug, Default)]
 pub struct ServerOptions {
     /// Folder that holds `initdb` and `postgres` (`--server-bin`).
     pub bin: Option<PathBuf>,
     /// Major version to fetch, even if a server is installed (`--server-version`); excludes `bin`.
     pub version: Option<MajorVersion>,
-    /// Settings as name and value (`--server-setting`), in the order given; the last of a name wins.
+    /// Settings as name and value (`--server-setting`), in the order given; the last of a name
+    /// wins.
     pub settings: Vec<(String, String)>,
 }
 

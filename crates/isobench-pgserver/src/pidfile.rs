@@ -1,7 +1,7 @@
 //! Reads `postmaster.pid`, in which a server tells its process id and whether it is ready.
 //!
-//! One item a line: process id, data folder, start time, port, socket folder, listen address, shared
-//! memory, status (PostgreSQL: Database File Layout; `pg_ctl -w` waits for the same status).
+//! One item a line: process id, data folder, start time, port, socket folder, listen address,
+//! shared memory, status (PostgreSQL: Database File Layout; `pg_ctl -w` waits for the same status).
 
 use std::fs;
 use std::io::Read;

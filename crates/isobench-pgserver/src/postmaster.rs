@@ -139,7 +139,8 @@ impl Drop for Postmaster {
 /// Removes the shared memory of a server that was killed.
 ///
 /// A killed server can't remove its segments (`/dev/shm/PostgreSQL.*` and a System V one), and its
-/// `postmaster.pid` stays. The next start in the same folder removes them: so start it and stop it again.
+/// `postmaster.pid` stays. The next start in the same folder removes them: so start it and stop it
+/// again.
 pub(crate) fn release_shared_memory(place: &Place) {
     let data = place.data();
     if !PidFile::exists(&data) {

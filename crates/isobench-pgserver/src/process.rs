@@ -1,9 +1,10 @@
 //! Ends a server's processes, whoever started them, and nobody else's.
 //!
-//! Every process of a PostgreSQL server works in its data folder (`/proc/PID/cwd`) as that folder's owner,
-//! and no two of our servers share one. So a process id read from a file is never trusted: what works in
-//! the folder as its owner belongs to the server, whatever has become of the number. A signal goes to a
-//! process that was looked at through a handle (pidfd), so not to another one that got its number.
+//! Every process of a PostgreSQL server works in its data folder (`/proc/PID/cwd`) as that folder's
+//! owner, and no two of our servers share one. So a process id read from a file is never trusted:
+//! what works in the folder as its owner belongs to the server, whatever has become of the number.
+//! A signal goes to a process that was looked at through a handle (pidfd), so not to another one
+//! that got its number.
 
 use std::fs;
 use std::os::fd::OwnedFd;

@@ -12,9 +12,10 @@ use crate::{ServerError, ServerOptions, access, log, sweep, template};
 
 /// A running throw-away PostgreSQL; dropping it stops it at once and removes its folder.
 ///
-/// The server runs in a process group of its own, so a Ctrl-C in the terminal reaches the caller alone,
-/// who then drops this value. Its data and its socket lie in a folder of mode 0700 that belongs to the user who
-/// runs it (the caller, or for root `postgres` or `nobody`), which lies in one of the caller's.
+/// The server runs in a process group of its own, so a Ctrl-C in the terminal reaches the caller
+/// alone, who then drops this value. Its data and its socket lie in a folder of mode 0700 that
+/// belongs to the user who runs it (the caller, or for root `postgres` or `nobody`), which lies in
+/// one of the caller's.
 #[derive(Debug)]
 pub struct Server {
     // Dropped in this order: first the processes end, then their folder goes.
@@ -36,11 +37,12 @@ struct Tcp {
 }
 
 impl Server {
-    /// Starts a server and waits until it accepts connections; takes a quarter of a second, the first
-    /// time with some binaries a second or two, plus the download if there is nothing installed.
+    /// Starts a server and waits until it accepts connections; takes a quarter of a second, the
+    /// first time with some binaries a second or two, plus the download if there is nothing
+    /// installed.
     ///
-    /// `note` is called with lines of progress for people. Leftovers of killed runs are removed first.
-    /// Must not be called from asynchronous code (it may run a download to its end).
+    /// `note` is called with lines of progress for people. Leftovers of killed runs are removed
+    /// first. Must not be called from asynchronous code (it may run a download to its end).
     ///
     /// # Errors
     /// Every [`ServerError`] but [`ServerError::Stop`]; nothing is left behind.
@@ -115,7 +117,8 @@ impl Server {
         self.folder.in_memory
     }
 
-    /// Shell command that connects psql to the server: over TCP if that was asked for, else by the socket.
+    /// Shell command that connects psql to the server: over TCP if that was asked for, else by the
+    /// socket.
     pub fn psql_line(&self) -> String {
         let (port, user, database) = (self.port, self.user(), self.database());
         if let Some(Tcp { address, password }) = &self.tcp {
@@ -151,12 +154,12 @@ impl Server {
         self.postmaster.is_running()
     }
 
-    /// Stops the server at once, without a checkpoint, and removes its folder. Dropping does the same,
-    /// but can't tell what went wrong.
+    /// Stops the server at once, without a checkpoint, and removes its folder. Dropping does the
+    /// same, but can't tell what went wrong.
     ///
     /// # Errors
-    /// [`ServerError::Stop`] or [`ServerError::Io`] if something had to be left behind. That the server
-    /// had ended before is no error.
+    /// [`ServerError::Stop`] or [`ServerError::Io`] if something had to be left behind. That the
+    /// server had ended before is no error.
     pub fn stop(mut self) -> Result<(), ServerError> {
         self.postmaster.end()?;
         self.folder.remove()

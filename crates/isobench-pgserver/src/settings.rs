@@ -36,7 +36,8 @@ impl Settings {
     /// Checks names and values as far as the server itself wouldn't.
     ///
     /// # Errors
-    /// [`ServerError::Setting`] for a malformed name, a reserved one, or an address others could reach.
+    /// [`ServerError::Setting`] for a malformed name, a reserved one, or an address others could
+    /// reach.
     pub(crate) fn check(given: &[(String, String)]) -> Result<Self, ServerError> {
         let mut settings = Self::default();
         for (name, value) in given {

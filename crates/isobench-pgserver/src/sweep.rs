@@ -21,11 +21,12 @@ const LONGEST_PATH: u64 = 4096;
 
 /// Stops the servers and removes the folders of runs whose program is dead.
 ///
-/// Only the caller's own folders are looked at, in places where nobody else can replace them: who else makes one of the
-/// same name gets nothing run, read or removed. A run is dead if the lock on its owner file is free: the system frees
-/// it when a process dies, however it does, and it works where process ids don't, as between containers that share
-/// `/tmp`. A server is stopped only if its process works in that folder and belongs to the owner of the data, whose
-/// rights also suffice for the removal of the data. What can't be removed stays for the next time.
+/// Only the caller's own folders are looked at, in places where nobody else can replace them: who
+/// else makes one of the same name gets nothing run, read or removed. A run is dead if the lock on
+/// its owner file is free: the system frees it when a process dies, however it does, and it works
+/// where process ids don't, as between containers that share `/tmp`. A server is stopped only if
+/// its process works in that folder and belongs to the owner of the data, whose rights also suffice
+/// for the removal of the data. What can't be removed stays for the next time.
 pub fn sweep_leftovers() {
     let mut seen = Vec::new();
     for place in folder::places() {

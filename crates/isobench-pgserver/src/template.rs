@@ -1,8 +1,10 @@
-//! Makes a data folder: a copy of one that `initdb` prepared earlier, which takes a tenth of the time.
+//! Makes a data folder: a copy of one that `initdb` prepared earlier, which takes a tenth of the
+//! time.
 //!
-//! A template is kept per path of the programs, with a stamp of what they are and how `initdb` was called; another
-//! stamp replaces it. The template's folder and its stamp are the caller's; the data in it are of the user who runs
-//! servers and are copied by a process of that user, so that root reads nothing which that user could have swapped.
+//! A template is kept per path of the programs, with a stamp of what they are and how `initdb` was
+//! called; another stamp replaces it. The template's folder and its stamp are the caller's; the
+//! data in it are of the user who runs servers and are copied by a process of that user, so that
+//! root reads nothing which that user could have swapped.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,9 +19,10 @@ use crate::cache::{Cache, lock_file};
 use crate::folder::{self, DATA};
 use crate::postmaster::Place;
 
-/// How data folders are prepared. UTF8 and the locale C exist everywhere and sort the same everywhere, and
-/// the server's messages are in English. Whoever reaches the socket (in a closed folder) is trusted; over TCP, which is
-/// off unless it is asked for, any user of this machine may come, and needs a password.
+/// How data folders are prepared. UTF8 and the locale C exist everywhere and sort the same
+/// everywhere, and the server's messages are in English. Whoever reaches the socket (in a closed
+/// folder) is trusted; over TCP, which is off unless it is asked for, any user of this machine may
+/// come, and needs a password.
 const INITDB: [&str; 5] = [
     "--username=postgres",
     "--encoding=UTF8",
@@ -30,7 +33,8 @@ const INITDB: [&str; 5] = [
 
 /// Makes the data folder of a place, which doesn't exist yet.
 ///
-/// Without a cache that can be used, `initdb` makes it directly: slower by a second, and nothing is kept.
+/// Without a cache that can be used, `initdb` makes it directly: slower by a second, and nothing is
+/// kept.
 pub(crate) fn make_data(
     binaries: &Binaries,
     place: &Place,
@@ -103,8 +107,8 @@ fn make_template(
     template: &Path,
     stamp: &str,
 ) -> Result<(), ServerError> {
-    // Leftovers of a run that was killed while it made one. The name of the next is another, because a
-    // killed run's initdb may still be at work.
+    // Leftovers of a run that was killed while it made one. The name of the next is another,
+    // because a killed run's initdb may still be at work.
     let prefix = format!("{}.new-", template.file_name().unwrap_or_default().to_string_lossy());
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes()) {

@@ -1,7 +1,8 @@
 //! Which places nobody else can change: only there files are made, and found again, by name.
 //!
-//! Someone who may write in a folder can replace what lies in it, also by a link, between any two steps of ours. A
-//! place is safe if that is true of no folder on the way to it, links on the way included.
+//! Someone who may write in a folder can replace what lies in it, also by a link, between any two
+//! steps of ours. A place is safe if that is true of no folder on the way to it, links on the way
+//! included.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -41,12 +42,14 @@ impl From<Refused> for io::Error {
     }
 }
 
-/// Resolves the path of a folder that exists and that nobody else can replace; files in it may be others' (`/tmp`).
+/// Resolves the path of a folder that exists and that nobody else can replace; files in it may be
+/// others' (`/tmp`).
 pub(crate) fn safe_place(path: &Path) -> Result<PathBuf, Refused> {
     walk(path).map(|way| way.real)
 }
 
-/// Resolves the path of a folder that exists and whose entries nobody else can make, remove or replace.
+/// Resolves the path of a folder that exists and whose entries nobody else can make, remove or
+/// replace.
 pub(crate) fn safe_folder(path: &Path) -> Result<PathBuf, Refused> {
     let way = walk(path)?;
     let closed = way.private || is_closed(&fs::symlink_metadata(&way.real)?);
@@ -124,8 +127,8 @@ fn is_closed(meta: &Metadata) -> bool {
     meta.mode() & WRITABLE == 0
 }
 
-/// Whether a user can do anything here anyway: the caller, root, and the owner of `/`, who is root under another number
-/// in some containers.
+/// Whether a user can do anything here anyway: the caller, root, and the owner of `/`, who is root
+/// under another number in some containers.
 fn is_trusted(uid: u32) -> io::Result<bool> {
     Ok(uid == 0 || uid == rustix::process::geteuid().as_raw() || uid == fs::symlink_metadata("/")?.uid())
 }
@@ -134,8 +137,8 @@ fn writable(path: &Path) -> Refused {
     Refused::Unsafe(format!("other users can write in {}", path.display()))
 }
 
-/// Opens a file that another user may have put there: only a plain one, without following a link or waiting for a pipe.
-/// The folder that it is in must be a safe place.
+/// Opens a file that another user may have put there: only a plain one, without following a link or
+/// waiting for a pipe. The folder that it is in must be a safe place.
 pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;

@@ -1,7 +1,7 @@
 //! Unpacks a build: a zip file with one `.txz` (a compressed tar) in it.
 //!
-//! Nothing is written outside of the folder (tar's rule: neither above it nor through a link that leads out of it), and
-//! no more than a limit.
+//! Nothing is written outside of the folder (tar's rule: neither above it nor through a link that
+//! leads out of it), and no more than a limit.
 
 use std::io::{self, Read};
 use std::path::Path;

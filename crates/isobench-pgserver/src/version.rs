@@ -14,7 +14,8 @@ pub(crate) struct Version {
 }
 
 impl Version {
-    /// Reads the line that `postgres --version` prints, such as `postgres (PostgreSQL) 15.18 (Debian …)`.
+    /// Reads the line that `postgres --version` prints, such as
+    /// `postgres (PostgreSQL) 15.18 (Debian …)`.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let text = line.split_once("(PostgreSQL)")?.1.split_whitespace().next()?;
         let (major, rest) = leading_number(text)?;

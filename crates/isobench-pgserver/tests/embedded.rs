@@ -1,8 +1,8 @@
 //! Starts real servers: what is installed, and a fetched version 18.
 //!
-//! Each server runs in a child process, which is this test program once more: so it can have another
-//! temporary folder, another user and another environment, and it can be killed. The child's part is
-//! [`child`]; it tells its parent what it has in lines `@name=value`.
+//! Each server runs in a child process, which is this test program once more: so it can have
+//! another temporary folder, another user and another environment, and it can be killed. The
+//! child's part is [`child`]; it tells its parent what it has in lines `@name=value`.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read};
@@ -433,7 +433,8 @@ fn a_leftover_that_somebody_else_planted_is_left_alone() {
     let servers =
         passwd.lines().find_map(|line| line.strip_prefix("postgres:x:")?.split(':').next()?.parse().ok());
     let mut planted = Vec::new();
-    // In one that is root's, others can write; the rest are of the users whom root's servers run as, and of others.
+    // In one that is root's, others can write; the rest are of the users whom root's servers run
+    // as, and of others.
     for (number, uid) in
         [Some(0), servers, Some(ORDINARY_USER), Some(4_000_000)].into_iter().flatten().enumerate()
     {

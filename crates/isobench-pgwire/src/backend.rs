@@ -1,7 +1,8 @@
 //! Parses the messages a server sends, borrowing from the receive buffer. No I/O, no allocation.
 //!
-//! The bodies of rows and of messages with lists live in `backend/`; encoding the same messages, for test
-//! servers, lives in `server`. Source of all formats: PostgreSQL: Protocol, Message Formats.
+//! The bodies of rows and of messages with lists live in `backend/`; encoding the same messages,
+//! for test servers, lives in `server`. Source of all formats: PostgreSQL: Protocol, Message
+//! Formats.
 
 mod body;
 mod rows;
@@ -147,7 +148,8 @@ pub enum Authentication<'a> {
     SaslContinue(&'a [u8]),
     /// The last message of the chosen SASL mechanism.
     SaslFinal(&'a [u8]),
-    /// A method isobench doesn't have: the code on the wire (2 Kerberos V5, 7 and 8 GSSAPI, 9 SSPI, …).
+    /// A method isobench doesn't have: the code on the wire (2 Kerberos V5, 7 and 8 GSSAPI, 9 SSPI,
+    /// …).
     Other(i32),
 }
 
@@ -175,8 +177,8 @@ pub struct CopyFormat {
 ///
 /// # Errors
 ///
-/// An unknown type byte, or a body that doesn't have the promised format. Bytes after the promised ones are such an
-/// error, too.
+/// An unknown type byte, or a body that doesn't have the promised format. Bytes after the promised
+/// ones are such an error, too.
 pub fn parse(frame: Frame<'_>) -> Result<Message<'_>, ProtocolError> {
     let mut body = Body::new(frame);
     let message = match frame.tag {

@@ -42,7 +42,8 @@ impl CancelToken {
         self.pid
     }
 
-    /// Asks the server, over a connection of its own, to cancel, and waits until it has taken notice.
+    /// Asks the server, over a connection of its own, to cancel, and waits until it has taken
+    /// notice.
     ///
     /// Whether there was anything to cancel shows only in the session itself (`57014`).
     /// Source: PostgreSQL: Protocol, Message Flow, Canceling Requests in Progress.

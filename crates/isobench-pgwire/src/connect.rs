@@ -1,4 +1,5 @@
-//! Opening a session: every host in turn, every address of it, start-up, and the check of what kind of session it is.
+//! Opening a session: every host in turn, every address of it, start-up, and the check of what kind
+//! of session it is.
 
 pub(crate) mod encryption;
 mod error;
@@ -19,7 +20,8 @@ use crate::startup::{ReadySession, Startup, StartupError, StartupProgress};
 use crate::tls::Protection;
 use crate::{ConnectOptions, Error, SqlState};
 
-/// The largest message accepted before the peer has proved to be a server: its errors and parameters fit by far.
+/// The largest message accepted before the peer has proved to be a server: its errors and
+/// parameters fit by far.
 const STARTUP_LIMIT: usize = 1 << 20;
 
 /// The most bytes accepted before a session waits for queries, all messages together.
@@ -27,8 +29,9 @@ const STARTUP_TOTAL: usize = 16 << 20;
 
 /// Opens a session, blocking: tries every host and every address of it in order.
 ///
-/// As with libpq, a server that can be reached and refuses (or closes the connection) ends the search, unless it is
-/// only starting up or shutting down; a session of the wrong kind (`target_session_attrs`) doesn't end it.
+/// As with libpq, a server that can be reached and refuses (or closes the connection) ends the
+/// search, unless it is only starting up or shutting down; a session of the wrong kind
+/// (`target_session_attrs`) doesn't end it.
 ///
 /// # Errors
 ///
@@ -229,7 +232,8 @@ fn refused(error: StartupError, startup: &Startup) -> Failure {
     Failure { problem, other_way }
 }
 
-/// A server may refuse and close before it has read our bytes: its message is worth more than `Broken pipe`.
+/// A server may refuse and close before it has read our bytes: its message is worth more than
+/// `Broken pipe`.
 fn prefer_answer(error: io::Error) -> Result<(), ConnectProblem> {
     match error.kind() {
         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Ok(()),
@@ -243,7 +247,8 @@ fn check_kind(
     kind: TargetSessionAttrs,
     deadline: &Deadline,
 ) -> Result<Established, ConnectProblem> {
-    // The reported parameters (PostgreSQL 14 and later), the query for others, the value that is wanted, what to say.
+    // The reported parameters (PostgreSQL 14 and later), the query for others, the value that is
+    // wanted, what to say.
     let writable = ["default_transaction_read_only", "in_hot_standby"];
     let primary = ["in_hot_standby"];
     let (reported, query, wanted, complaint): (&[&str], _, _, _) = match kind {

@@ -1,4 +1,5 @@
-//! A blocking connection for administrative work: tables, settings, invariants. Not for the measuring path.
+//! A blocking connection for administrative work: tables, settings, invariants. Not for the
+//! measuring path.
 
 mod answer;
 
@@ -13,8 +14,8 @@ use crate::socket::{Deadline, Socket};
 use crate::startup::{Notices, ReadySession};
 use crate::{CancelToken, Error, Established, FrameBuffer, Host, ServerError, TransactionStatus, frontend};
 
-/// The most bytes that are kept of the answer to one query, and the largest message. Administrative queries have answers of
-/// some kilobytes.
+/// The most bytes that are kept of the answer to one query, and the largest message. Administrative
+/// queries have answers of some kilobytes.
 const ANSWER_LIMIT: usize = 64 << 20;
 
 /// How long a server may take to be told that nobody waits for its answer.
@@ -25,7 +26,8 @@ const COPY_CHUNK: usize = 128 * 1024;
 
 /// A blocking connection for administrative work, in the simple protocol.
 ///
-/// Dropping it closes the socket, which the server takes for the end of the session, too; [`Connection::close`] is polite.
+/// Dropping it closes the socket, which the server takes for the end of the session, too;
+/// [`Connection::close`] is polite.
 #[derive(Debug)]
 pub struct Connection {
     socket: Socket,
@@ -46,7 +48,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Goes on with a session that was opened elsewhere and waits for queries outside a transaction.
+    /// Goes on with a session that was opened elsewhere and waits for queries outside a
+    /// transaction.
     pub fn from_established(session: Established) -> Self {
         let mut frames = FrameBuffer::with_limit(ANSWER_LIMIT);
         drop(frames.feed(&session.pending));
@@ -67,7 +70,8 @@ impl Connection {
         }
     }
 
-    /// Runs any number of statements (in one implicit transaction, unless they say otherwise); rows are ignored.
+    /// Runs any number of statements (in one implicit transaction, unless they say otherwise); rows
+    /// are ignored.
     ///
     /// # Errors
     ///
@@ -76,7 +80,8 @@ impl Connection {
         Ok(self.run(sql, false)?.completed)
     }
 
-    /// Runs statements and returns the rows of the last one that returned any; no columns if none did.
+    /// Runs statements and returns the rows of the last one that returned any; no columns if none
+    /// did.
     ///
     /// # Errors
     ///
@@ -97,11 +102,13 @@ impl Connection {
 
     /// Runs COPY … FROM STDIN; `fill` appends rows in COPY's text format until it returns false.
     ///
-    /// Returns the number of rows the server says it took. Filling stops early if the server reports an error meanwhile.
+    /// Returns the number of rows the server says it took. Filling stops early if the server
+    /// reports an error meanwhile.
     ///
     /// # Errors
     ///
-    /// The server's error, a lost connection, or [`Error::NotCopyIn`] (the statement was run nevertheless).
+    /// The server's error, a lost connection, or [`Error::NotCopyIn`] (the statement was run
+    /// nevertheless).
     pub fn copy_in(&mut self, sql: &str, fill: &mut dyn FnMut(&mut Vec<u8>) -> bool) -> Result<u64, Error> {
         let deadline = &self.deadline();
         let mut answer = Answer::new(false);
@@ -137,8 +144,9 @@ impl Connection {
         Ok(answer.completed.iter().filter_map(Completed::rows).sum())
     }
 
-    /// How many transactions of this session ended without an error, as the server counts them (PostgreSQL:
-    /// `pg_stat_database.xact_commit`): statements outside a block, and blocks. Those of COPY FROM STDIN aren't counted.
+    /// How many transactions of this session ended without an error, as the server counts them
+    /// (PostgreSQL: `pg_stat_database.xact_commit`): statements outside a block, and blocks. Those
+    /// of COPY FROM STDIN aren't counted.
     pub fn transactions(&self) -> u64 {
         self.committed
     }
@@ -158,7 +166,8 @@ impl Connection {
         &self.host
     }
 
-    /// The notices since the last call (at most 1,000, and at most 1 MiB of them; the others are left out).
+    /// The notices since the last call (at most 1,000, and at most 1 MiB of them; the others are
+    /// left out).
     pub fn take_notices(&mut self) -> Vec<ServerError> {
         self.notices.take()
     }
@@ -168,7 +177,8 @@ impl Connection {
         self.cancel.clone()
     }
 
-    /// Bounds how long each of the following calls may take; after [`Error::Timeout`] the session is of no further use.
+    /// Bounds how long each of the following calls may take; after [`Error::Timeout`] the session
+    /// is of no further use.
     pub fn set_timeout(&mut self, limit: Option<Duration>) {
         self.timeout = limit;
     }
@@ -263,7 +273,8 @@ impl Connection {
         }
     }
 
-    /// Deals with what has arrived already, without waiting. Whether that was the end of the answer.
+    /// Deals with what has arrived already, without waiting. Whether that was the end of the
+    /// answer.
     fn receive_arrived(&mut self, answer: &mut Answer, deadline: &Deadline) -> Result<bool, Error> {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -339,7 +350,8 @@ impl Connection {
             io::ErrorKind::Interrupted => Error::Interrupted,
             _ => return Error::Lost(error),
         };
-        // Nobody waits any more for what the server is doing, and it may hold locks. If it can't be told, so be it.
+        // Nobody waits any more for what the server is doing, and it may hold locks. If it can't be
+        // told, so be it.
         let _ = self.cancel.cancel_within(CANCEL_LIMIT);
         error
     }

@@ -1,4 +1,5 @@
-//! One place to connect to, with its name looked up: a socket path or an IP address. Used by connecting and by cancelling.
+//! One place to connect to, with its name looked up: a socket path or an IP address. Used by
+//! connecting and by cancelling.
 
 use std::fmt;
 use std::io;
@@ -64,7 +65,8 @@ impl Endpoint {
         }
     }
 
-    /// Opens a blocking socket to it. `options` say how a dead peer is noticed; Unix sockets need nothing for that.
+    /// Opens a blocking socket to it. `options` say how a dead peer is noticed; Unix sockets need
+    /// nothing for that.
     pub(crate) fn open(&self, deadline: &Deadline, options: Option<&ConnectOptions>) -> io::Result<Socket> {
         match self {
             Self::Unix(path) => open_unix(path, deadline).map(Socket::Unix),
@@ -111,7 +113,8 @@ fn open_tcp(
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
     if let Some(options) = options {
-        // Before it connects, as libpq does: the limit for unacknowledged bytes holds for the first packet, too.
+        // Before it connects, as libpq does: the limit for unacknowledged bytes holds for the first
+        // packet, too.
         watch_peer(&socket, options.keepalives, options.tcp_user_timeout)?;
     }
     match rustix::net::connect(&socket, address) {
@@ -140,7 +143,8 @@ fn finish(socket: &OwnedFd, deadline: &Deadline) -> io::Result<()> {
 /// How long a Unix socket waits at a time for a server whose queue of connections is full.
 const UNIX_WAIT: Duration = Duration::from_millis(100);
 
-/// Opens a Unix socket; unlike std it can stop waiting for a server whose queue of connections is full.
+/// Opens a Unix socket; unlike std it can stop waiting for a server whose queue of connections is
+/// full.
 fn open_unix(path: &Path, deadline: &Deadline) -> io::Result<UnixStream> {
     let address = match path.as_os_str().as_bytes() {
         #[cfg(target_os = "linux")]

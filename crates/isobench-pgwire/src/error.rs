@@ -25,7 +25,8 @@ pub enum Error {
     Lost(io::Error),
     /// The time limit is over; the session is of no further use.
     Timeout(Duration),
-    /// Somebody asked for the end of the wait ([`crate::Patience::hurry`]); the session is of no further use.
+    /// Somebody asked for the end of the wait ([`crate::Patience::hurry`]); the session is of no
+    /// further use.
     Interrupted,
     /// The answer to a query is larger than this many bytes; the session is of no further use.
     TooLarge(usize),

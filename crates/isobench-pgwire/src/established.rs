@@ -19,8 +19,8 @@ pub struct Established {
     pub cancel: CancelToken,
     /// Notices during start-up.
     pub notices: Vec<ServerError>,
-    /// Bytes received after the last message that was dealt with; nearly always empty. They belong before the
-    /// first read: feed them to the [`FrameBuffer`](crate::FrameBuffer).
+    /// Bytes received after the last message that was dealt with; nearly always empty. They belong
+    /// before the first read: feed them to the [`FrameBuffer`](crate::FrameBuffer).
     pub pending: Vec<u8>,
     /// How long blocking calls of the session wait.
     pub patience: Patience,

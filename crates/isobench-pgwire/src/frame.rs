@@ -1,7 +1,8 @@
-//! Splits a byte stream into messages (type byte, length, body) without looking into the bodies and without I/O.
+//! Splits a byte stream into messages (type byte, length, body) without looking into the bodies and
+//! without I/O.
 //!
-//! This is the hot path of a benchmark: a message that arrived whole is borrowed from the caller's read buffer, and
-//! nothing is allocated unless a message is cut in two by the end of a read.
+//! This is the hot path of a benchmark: a message that arrived whole is borrowed from the caller's
+//! read buffer, and nothing is allocated unless a message is cut in two by the end of a read.
 
 use crate::ProtocolError;
 
@@ -24,8 +25,9 @@ pub struct Frame<'a> {
 
 /// Splits a byte stream into messages; keeps only a partial message between reads.
 ///
-/// While no message is partial it owns no memory besides itself (under 50 bytes), so ten thousand idle connections
-/// cost next to nothing. Memory grows with the bytes received, never with the length a message claims.
+/// While no message is partial it owns no memory besides itself (under 50 bytes), so ten thousand
+/// idle connections cost next to nothing. Memory grows with the bytes received, never with the
+/// length a message claims.
 ///
 /// ```
 /// let mut buffer = isobench_pgwire::FrameBuffer::new();
@@ -39,7 +41,8 @@ pub struct Frame<'a> {
 /// ```
 #[derive(Debug)]
 pub struct FrameBuffer {
-    /// Bytes of earlier reads that are not yet handed out, from `read` on. Usually one partial message.
+    /// Bytes of earlier reads that are not yet handed out, from `read` on. Usually one partial
+    /// message.
     kept: Vec<u8>,
     read: usize,
     limit: usize,
@@ -113,7 +116,8 @@ impl Frames<'_> {
     ///
     /// # Errors
     ///
-    /// A length word below 4 or above the limit. The stream is lost then: every further call fails likewise.
+    /// A length word below 4 or above the limit. The stream is lost then: every further call fails
+    /// likewise.
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "it lends from self, which Iterator can't express")]
     pub fn next(&mut self) -> Result<Option<Frame<'_>>, ProtocolError> {
@@ -183,7 +187,8 @@ impl Drop for Frames<'_> {
     }
 }
 
-/// Size of the message that `bytes` begin with, header included, or `None` if the header is not complete.
+/// Size of the message that `bytes` begin with, header included, or `None` if the header is not
+/// complete.
 #[inline]
 fn whole_size(bytes: &[u8], limit: usize) -> Result<Option<usize>, ProtocolError> {
     let Some(&[tag, a, b, c, d]) = bytes.first_chunk::<HEADER>() else {

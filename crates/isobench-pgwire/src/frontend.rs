@@ -1,10 +1,12 @@
-//! Appends the messages a client sends to a byte buffer. No I/O and, but for the growth of the buffer, no allocation.
+//! Appends the messages a client sends to a byte buffer. No I/O and, but for the growth of the
+//! buffer, no allocation.
 //!
-//! Only text formats and the unnamed portal are offered: a benchmark needs no others. Decoding these messages is the
-//! business of `server`.
+//! Only text formats and the unnamed portal are offered: a benchmark needs no others. Decoding
+//! these messages is the business of `server`.
 //!
-//! Texts are C strings on the wire. Where a text is given whole, a NUL byte ends it, as it does in C; so no
-//! text can change the structure of a message. Source of all formats: PostgreSQL: Protocol, Message Formats.
+//! Texts are C strings on the wire. Where a text is given whole, a NUL byte ends it, as it does in
+//! C; so no text can change the structure of a message. Source of all formats: PostgreSQL:
+//! Protocol, Message Formats.
 
 /// Version 3.0 of the protocol, as the start-up packet states it.
 pub const PROTOCOL_VERSION: i32 = 3 << 16;
@@ -87,7 +89,8 @@ pub fn finish(out: &mut Vec<u8>, mark: Mark) {
     end(out, mark);
 }
 
-/// Appends Parse: prepares `sql` under the name `statement` (`""`: unnamed); the server infers the parameters' types.
+/// Appends Parse: prepares `sql` under the name `statement` (`""`: unnamed); the server infers the
+/// parameters' types.
 pub fn parse(out: &mut Vec<u8>, statement: &str, sql: &str) {
     let mark = begin(out, b'P');
     c_string(out, statement.as_bytes());
@@ -96,7 +99,8 @@ pub fn parse(out: &mut Vec<u8>, statement: &str, sql: &str) {
     end(out, mark);
 }
 
-/// Appends Describe of a prepared statement: answered by ParameterDescription and RowDescription or NoData.
+/// Appends Describe of a prepared statement: answered by ParameterDescription and RowDescription or
+/// NoData.
 pub fn describe_statement(out: &mut Vec<u8>, statement: &str) {
     let mark = begin(out, b'D');
     out.push(b'S');
@@ -104,7 +108,8 @@ pub fn describe_statement(out: &mut Vec<u8>, statement: &str) {
     end(out, mark);
 }
 
-/// Appends Describe of a portal (`""`: the one that Bind made): answered by RowDescription or NoData.
+/// Appends Describe of a portal (`""`: the one that Bind made): answered by RowDescription or
+/// NoData.
 pub fn describe_portal(out: &mut Vec<u8>, portal: &str) {
     let mark = begin(out, b'D');
     out.push(b'P');
@@ -191,14 +196,16 @@ pub fn copy_done(out: &mut Vec<u8>) {
     out.extend_from_slice(b"c\0\0\0\x04");
 }
 
-/// Appends CopyFail: makes a COPY FROM STDIN fail; the server repeats `reason` in its error message.
+/// Appends CopyFail: makes a COPY FROM STDIN fail; the server repeats `reason` in its error
+/// message.
 pub fn copy_fail(out: &mut Vec<u8>, reason: &str) {
     let mark = begin(out, b'f');
     c_string(out, reason.as_bytes());
     end(out, mark);
 }
 
-/// Appends the start-up packet of protocol 3.0 with run-time parameters, among them `user` and `database`.
+/// Appends the start-up packet of protocol 3.0 with run-time parameters, among them `user` and
+/// `database`.
 pub fn startup<'a>(out: &mut Vec<u8>, params: impl IntoIterator<Item = (&'a str, &'a str)>) {
     let mark = begin_untagged(out);
     out.extend_from_slice(&PROTOCOL_VERSION.to_be_bytes());
@@ -232,7 +239,8 @@ pub fn sasl_response(out: &mut Vec<u8>, response: &[u8]) {
     end(out, mark);
 }
 
-/// Appends CancelRequest, which is sent over a connection of its own; `pid` and `key` are those of BackendKeyData.
+/// Appends CancelRequest, which is sent over a connection of its own; `pid` and `key` are those of
+/// BackendKeyData.
 pub fn cancel_request(out: &mut Vec<u8>, pid: i32, key: &[u8]) {
     let mark = begin_untagged(out);
     out.extend_from_slice(&CANCEL_REQUEST_CODE.to_be_bytes());

@@ -1,14 +1,17 @@
-//! The PostgreSQL frontend protocol (version 3.0) without I/O, connection strings, and sockets at the edge.
+//! The PostgreSQL frontend protocol (version 3.0) without I/O, connection strings, and sockets at
+//! the edge.
 //!
 //! From the inside out:
 //!
-//! - the codec: [`FrameBuffer`] splits a stream into messages, [`frontend`] appends what a client sends, [`backend`]
-//!   parses what a server sends; [`server`] is the other side of both, for test servers. No I/O, and on the way of a
-//!   benchmark no allocation per message;
+//! - the codec: [`FrameBuffer`] splits a stream into messages, [`frontend`] appends what a client
+//!   sends, [`backend`] parses what a server sends; [`server`] is the other side of both, for test
+//!   servers. No I/O, and on the way of a benchmark no allocation per message;
 //! - [`Startup`]: start-up and authentication as a state machine without I/O;
-//! - [`config`]: how to reach a server, from command line, connection string, environment and libpq's files;
-//! - the edge: [`connect`] opens a session over a [`Socket`], encrypted by [`tls`](TlsStream) as libpq would,
-//!   [`CancelToken`] cancels, and [`Connection`] is a blocking connection for administrative work.
+//! - [`config`]: how to reach a server, from command line, connection string, environment and
+//!   libpq's files;
+//! - the edge: [`connect`] opens a session over a [`Socket`], encrypted by [`tls`](TlsStream) as
+//!   libpq would, [`CancelToken`] cancels, and [`Connection`] is a blocking connection for
+//!   administrative work.
 //!
 //! It must not know what is measured, nor which product the server is.
 //!

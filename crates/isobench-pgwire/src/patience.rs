@@ -1,4 +1,5 @@
-//! How long blocking calls wait for a server that doesn't answer: the policy, shared by all connections of a program.
+//! How long blocking calls wait for a server that doesn't answer: the policy, shared by all
+//! connections of a program.
 //!
 //! Not here: the waiting itself (`socket.rs`).
 
@@ -19,18 +20,21 @@ const DOUBTFUL_FACTOR: u32 = 2;
 /// What a call may still take after the first request to hurry.
 const HURRY: Duration = Duration::from_secs(10);
 
-/// What a call that begins after the second request may take: enough to remove what was made on a server that is well.
+/// What a call that begins after the second request may take: enough to remove what was made on a
+/// server that is well.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// How long blocking calls wait, shared by its clones.
 ///
-/// Before measuring begins, a call takes as long as it takes: tables may be large. Once calls are limited
-/// ([`Patience::set_limited`]), one may take two minutes, or ten times as long as the longest one without limit, whichever is
-/// longer; so the limit grows with the tables. After a call that wasn't answered in time it is ten seconds, or twice as long as the
-/// longest one, until one is answered. A request to hurry ([`Patience::hurry`]) bounds every call, also one that is
+/// Before measuring begins, a call takes as long as it takes: tables may be large. Once calls are
+/// limited ([`Patience::set_limited`]), one may take two minutes, or ten times as long as the
+/// longest one without limit, whichever is longer; so the limit grows with the tables. After a call
+/// that wasn't answered in time it is ten seconds, or twice as long as the longest one, until one
+/// is answered. A request to hurry ([`Patience::hurry`]) bounds every call, also one that is
 /// waiting at that moment.
 ///
-/// It isn't a part of where a connection leads to, so it makes no difference between two values of connection options.
+/// It isn't a part of where a connection leads to, so it makes no difference between two values of
+/// connection options.
 #[derive(Clone, Debug, Default)]
 pub struct Patience {
     shared: Arc<Shared>,
@@ -72,8 +76,8 @@ impl PartialEq for Patience {
 impl Eq for Patience {}
 
 impl Patience {
-    /// Asks every call to end: the first time within ten seconds, the second time at once. Calls that begin after the
-    /// second request have two seconds, so that tidying up goes on.
+    /// Asks every call to end: the first time within ten seconds, the second time at once. Calls
+    /// that begin after the second request have two seconds, so that tidying up goes on.
     pub fn hurry(&self) {
         if self.shared.requests.load(Ordering::Relaxed) == 0 {
             self.shared.requested.store(nanos(self.shared.origin.0.elapsed()), Ordering::Relaxed);
@@ -130,7 +134,8 @@ impl Patience {
         self.until
     }
 
-    /// When a call that began then must end because of a request; `requests` are those that had been made when it began.
+    /// When a call that began then must end because of a request; `requests` are those that had
+    /// been made when it began.
     pub(crate) fn hurried(&self, began: Instant, requests: u8) -> Option<Instant> {
         match self.requests() {
             0 => None,

@@ -1,9 +1,10 @@
-//! What can be wrong with bytes that claim to be the PostgreSQL protocol. Errors the server *reports* live in
-//! `server_error.rs`.
+//! What can be wrong with bytes that claim to be the PostgreSQL protocol. Errors the server
+//! *reports* live in `server_error.rs`.
 
 use std::fmt;
 
-/// A violation of the message format: the peer doesn't speak the PostgreSQL protocol, or not correctly.
+/// A violation of the message format: the peer doesn't speak the PostgreSQL protocol, or not
+/// correctly.
 ///
 /// The stream can't be resynchronised after one, so the connection is of no further use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]

@@ -1,5 +1,5 @@
-//! The server's side of the protocol, for test servers: appends backend messages to a buffer, decodes frontend
-//! messages. No I/O. isobench itself, being a client, doesn't need it.
+//! The server's side of the protocol, for test servers: appends backend messages to a buffer,
+//! decodes frontend messages. No I/O. isobench itself, being a client, doesn't need it.
 //!
 //! Source of all formats: PostgreSQL: Protocol, Message Formats.
 

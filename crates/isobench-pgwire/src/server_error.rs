@@ -8,7 +8,8 @@ use crate::{SqlState, cut};
 
 /// An ErrorResponse or NoticeResponse with all its fields.
 ///
-/// `Display` is one line, severity and message, cut where they are long. Source: PostgreSQL: Protocol, Error and Notice Message Fields.
+/// `Display` is one line, severity and message, cut where they are long. Source: PostgreSQL:
+/// Protocol, Error and Notice Message Fields.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ServerError {
     /// `ERROR`, `FATAL`, `WARNING` …, in the language of the server's messages.
@@ -85,10 +86,12 @@ impl ServerError {
         error
     }
 
-    /// The whole text that libpq shows by default: severity and message, then LINE, DETAIL, HINT, QUERY and CONTEXT.
+    /// The whole text that libpq shows by default: severity and message, then LINE, DETAIL, HINT,
+    /// QUERY and CONTEXT.
     ///
-    /// LINE, the place in the query, needs the text of the query, which the server doesn't send back. CONTEXT is shown for
-    /// errors only, as libpq does unless asked otherwise. Long parts are cut.
+    /// LINE, the place in the query, needs the text of the query, which the server doesn't send
+    /// back. CONTEXT is shown for errors only, as libpq does unless asked otherwise. Long parts are
+    /// cut.
     pub fn report(&self, sql: Option<&str>) -> String {
         let place = match (self.position, self.internal_position, &self.internal_query) {
             (Some(position), ..) => sql.and_then(|sql| excerpt::excerpt(sql, position)),

@@ -75,7 +75,8 @@ impl Socket {
         either!(self, stream => stream.set_write_timeout(limit))
     }
 
-    /// Receives what has arrived, without waiting, whatever the socket's mode; 0: the peer has closed.
+    /// Receives what has arrived, without waiting, whatever the socket's mode; 0: the peer has
+    /// closed.
     ///
     /// Fewer bytes than the buffer holds mean that nothing is left.
     ///
@@ -84,7 +85,8 @@ impl Socket {
     /// `WouldBlock`: nothing has arrived. Anything else: the connection is lost.
     #[inline]
     pub fn receive_now(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // The system call is made without libc, whose `recv` is a cancellation point and costs as much again around it.
+        // The system call is made without libc, whose `recv` is a cancellation point and costs as
+        // much again around it.
         let plain = match self {
             Self::Tcp(stream) => (*stream).as_fd(),
             Self::Unix(stream) => (*stream).as_fd(),
@@ -111,7 +113,8 @@ impl Socket {
         Ok(net::send(plain, bytes, SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT))?)
     }
 
-    /// Whether received bytes wait here, so that there may be some to read although the system's socket has none.
+    /// Whether received bytes wait here, so that there may be some to read although the system's
+    /// socket has none.
     pub(crate) fn has_buffered(&self) -> bool {
         matches!(self, Self::Tls(stream) if stream.has_buffered())
     }
@@ -172,7 +175,8 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// The call begins now and may take this long, `None` for no limit of its own, and as the patience goes.
+    /// The call begins now and may take this long, `None` for no limit of its own, and as the
+    /// patience goes.
     pub(crate) fn after(limit: Option<Duration>, patience: &Patience) -> Self {
         let began = Instant::now();
         // A limit so long that the clock can't express it is none.
@@ -222,7 +226,8 @@ impl Deadline {
         }
     }
 
-    /// Reads what has arrived, waiting for the first byte at most until then. 0: the peer has closed.
+    /// Reads what has arrived, waiting for the first byte at most until then. 0: the peer has
+    /// closed.
     pub(crate) fn read(&self, socket: &mut Socket, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             // Looked at each time: a peer that never stops sending is no reason to go on for ever.

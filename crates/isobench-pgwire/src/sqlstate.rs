@@ -75,7 +75,8 @@ impl SqlState {
         }
     }
 
-    /// The code in `bytes`, or [`SqlState::MISSING`] where these aren't five ASCII letters and digits.
+    /// The code in `bytes`, or [`SqlState::MISSING`] where these aren't five ASCII letters and
+    /// digits.
     #[inline]
     pub fn from_bytes(bytes: &[u8]) -> Self {
         match <[u8; 5]>::try_from(bytes) {

@@ -18,7 +18,8 @@ const REMEMBERED: usize = 1000;
 /// The most bytes of notices, and of parameters, that are remembered.
 const REMEMBERED_BYTES: usize = 1 << 20;
 
-/// The most rounds of hashing that a server can make us compute: about ten seconds. PostgreSQL asks for 4,096.
+/// The most rounds of hashing that a server can make us compute: about ten seconds. PostgreSQL asks
+/// for 4,096.
 const SCRAM_ITERATIONS: u32 = 10_000_000;
 
 /// One start-up of a session, from the start-up packet to the first ReadyForQuery.
@@ -40,7 +41,8 @@ pub struct Startup {
 
 /// What the state machine waits for.
 enum Phase {
-    /// A request for authentication. Goes to `Scram` (SASL), `Authenticated` (Ok), or stays (passwords).
+    /// A request for authentication. Goes to `Scram` (SASL), `Authenticated` (Ok), or stays
+    /// (passwords).
     Authentication,
     /// The server's first SCRAM message (it answers ours). Goes to `ScramFinal`.
     Scram {
@@ -156,10 +158,12 @@ pub enum StartupError {
     /// Of the SASL mechanisms offered isobench has none.
     #[error("none of the server's SASL authentication mechanisms are supported")]
     NoMechanism,
-    /// SCRAM failed on the client's side, for instance because the server doesn't know the password itself.
+    /// SCRAM failed on the client's side, for instance because the server doesn't know the password
+    /// itself.
     #[error("SCRAM authentication failed: {0}")]
     Scram(String),
-    /// Authentication can't be, or wasn't, tied to the encrypted stream as `channel_binding` demands; a sentence.
+    /// Authentication can't be, or wasn't, tied to the encrypted stream as `channel_binding`
+    /// demands; a sentence.
     #[error("{0}")]
     ChannelBinding(&'static str),
     /// Before authentication came a message of this type, which no PostgreSQL server sends then.
@@ -222,7 +226,8 @@ impl Startup {
     ///
     /// # Errors
     ///
-    /// The server's refusal, a missing password, or a method that is not supported. The session is lost then.
+    /// The server's refusal, a missing password, or a method that is not supported. The session is
+    /// lost then.
     pub fn on_frame(&mut self, frame: Frame<'_>, out: &mut Vec<u8>) -> Result<StartupProgress, StartupError> {
         self.check_turn(frame.tag)?;
         let unexpected = ProtocolError::Unexpected { tag: frame.tag, during: "during start-up" };
@@ -343,7 +348,8 @@ impl Startup {
                      channel binding",
                 ));
             }
-            // Says that binding was possible, so that the server notices if its offer was taken away on the way.
+            // Says that binding was possible, so that the server notices if its offer was taken
+            // away on the way.
             Protection::Tls { end_point: Some(_) } if self.binding == ChannelBinding::Prefer => {
                 (SCRAM_SHA_256, ScramBinding::unrequested())
             }
@@ -366,8 +372,9 @@ impl Startup {
     }
 }
 
-/// Refuses a number of iterations that would keep us busy for hours, and one that hashes nothing (in libpq's words): whoever
-/// listens would learn too much of the password. RFC 5802, §5.1: a positive number.
+/// Refuses a number of iterations that would keep us busy for hours, and one that hashes nothing
+/// (in libpq's words): whoever listens would learn too much of the password. RFC 5802, §5.1: a
+/// positive number.
 fn check_iterations(server_first: &[u8]) -> Result<(), StartupError> {
     let asked = server_first.split(|&byte| byte == b',').find_map(|part| part.strip_prefix(b"i="));
     let asked =

@@ -10,7 +10,8 @@
 //! | `stream.rs` | the stream afterwards |
 //! | `words.rs` | errors in libpq's words |
 //!
-//! Not here: when a connection is encrypted (`connect/encryption.rs`), and how SCRAM is bound to it (`startup.rs`).
+//! Not here: when a connection is encrypted (`connect/encryption.rs`), and how SCRAM is bound to it
+//! (`startup.rs`).
 
 mod certificate;
 mod client_certificate;
@@ -31,7 +32,8 @@ pub enum Protection {
     None,
     /// By TLS.
     Tls {
-        /// The data of the channel binding `tls-server-end-point`; `None`: the server's certificate has none.
+        /// The data of the channel binding `tls-server-end-point`; `None`: the server's certificate
+        /// has none.
         end_point: Option<Vec<u8>>,
     },
 }

@@ -1,4 +1,5 @@
-//! Texts of a server, made fit to be shown: nothing that a terminal would obey, and not without end.
+//! Texts of a server, made fit to be shown: nothing that a terminal would obey, and not without
+//! end.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -6,8 +7,8 @@ use std::fmt::Write as _;
 /// The most characters of one text that are shown.
 const LONGEST: usize = 8_000;
 
-/// A text in which a terminal finds nothing to obey: control characters are written as JSON writes them (`\\u001b`), but for
-/// line feeds, tabs, and carriage returns before a line feed.
+/// A text in which a terminal finds nothing to obey: control characters are written as JSON writes
+/// them (`\\u001b`), but for line feeds, tabs, and carriage returns before a line feed.
 ///
 /// In a JSON document that changes nothing but the spelling, as all of it is text there.
 pub fn visible(text: &str) -> Cow<'_, str> {

@@ -1,5 +1,5 @@
-//! The codec as a whole: whatever is encoded is decoded again, any chunking gives the same messages, and no input
-//! makes a decoder panic or hold more memory than it received.
+//! The codec as a whole: whatever is encoded is decoded again, any chunking gives the same
+//! messages, and no input makes a decoder panic or hold more memory than it received.
 
 use isobench_pgwire::backend::{self, Authentication, Message, TransactionStatus};
 use isobench_pgwire::server::{self, Describable, FrontendMessage};
@@ -231,7 +231,8 @@ proptest! {
         prop_assert_eq!(server::parse_initial(&out), Ok(Some((expected, out.len()))));
     }
 
-    /// The same stream, cut anywhere, some reads abandoned after a number of messages: the same messages.
+    /// The same stream, cut anywhere, some reads abandoned after a number of messages: the same
+    /// messages.
     #[test]
     fn chunking_changes_nothing(
         messages in vec((any::<u8>(), bytes()), 0..20),

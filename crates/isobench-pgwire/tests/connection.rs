@@ -1,6 +1,6 @@
-//! `connect` and `Connection` against a scripted server in a thread, over a Unix socket and over TCP.
+//! `connect` and `Connection` against a scripted server in a thread, over a Unix socket and over
+//! TCP.
 
-use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::sync::mpsc;
@@ -9,89 +9,10 @@ use std::time::Duration;
 
 use isobench_pgwire::server::{self, FrontendMessage};
 use isobench_pgwire::{
-    ConnectOptions, Connection, Error, FrameBuffer, Host, Secret, SqlState, SslMode, TargetSessionAttrs,
+    ConnectOptions, Connection, Error, Host, Secret, SqlState, SslMode, TargetSessionAttrs,
     TransactionStatus, connect,
 };
-
-/// What a server does with one connection.
-type Play = Box<dyn FnMut(&mut Peer) + Send>;
-
-/// The server's end of one connection.
-struct Peer {
-    stream: Box<dyn ReadWrite>,
-    frames: FrameBuffer,
-    /// At most this many bytes are written at once.
-    piece: usize,
-}
-
-trait ReadWrite: Read + Write + Send {}
-impl<T: Read + Write + Send> ReadWrite for T {}
-
-impl Peer {
-    fn send(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
-        let mut out = Vec::new();
-        encode(&mut out);
-        for piece in out.chunks(self.piece) {
-            // The client may have gone, which is its right.
-            let _ = self.stream.write_all(piece);
-        }
-    }
-
-    /// The packet that a connection begins with, as `Debug` shows it.
-    fn beginning(&mut self) -> String {
-        let mut bytes = Vec::new();
-        let mut byte = [0];
-        loop {
-            if let Ok(Some((message, _))) = server::parse_initial(&bytes) {
-                if message == FrontendMessage::SslRequest {
-                    self.stream.write_all(b"N").expect("the client listens");
-                    bytes.clear();
-                    continue;
-                }
-                return format!("{message:?}");
-            }
-            match self.stream.read(&mut byte) {
-                Ok(1) => bytes.push(byte[0]),
-                _ => return String::new(),
-            }
-        }
-    }
-
-    /// The next message, if it comes.
-    fn next<T>(&mut self, with: impl Fn(FrontendMessage<'_>) -> T) -> Option<T> {
-        let mut buffer = [0; 4096];
-        let mut count = 0;
-        loop {
-            let mut frames = self.frames.feed(&buffer[..count]);
-            if let Some(frame) = frames.next().expect("well-formed") {
-                return Some(with(server::parse(frame).expect("well-formed")));
-            }
-            drop(frames);
-            count = match self.stream.read(&mut buffer) {
-                Ok(count @ 1..) => count,
-                _ => return None,
-            };
-        }
-    }
-
-    /// The text of the next message, which must be a query.
-    fn query(&mut self) -> Option<String> {
-        self.next(|message| match message {
-            FrontendMessage::Query(sql) => Some(String::from_utf8_lossy(sql).into_owned()),
-            _ => None,
-        })?
-    }
-
-    fn welcome(&mut self) {
-        self.beginning();
-        self.send(|out| {
-            server::authentication_ok(out);
-            server::parameter_status(out, "server_version", "15.18");
-            server::backend_key_data(out, 7, &[1, 2, 3, 4]);
-            server::ready_for_query(out, TransactionStatus::Idle);
-        });
-    }
-}
+use isobench_testkit::played::{Peer, Play, in_turn};
 
 fn error(out: &mut Vec<u8>, severity: &str, code: &str, message: &str) {
     server::error_response(out, &[(b'S', severity), (b'V', severity), (b'C', code), (b'M', message)]);
@@ -114,13 +35,7 @@ impl Server {
 
     fn start_in_pieces(piece: usize, plays: Vec<Play>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let listener = UnixListener::bind(folder.path().join(".s.PGSQL.1")).expect("a socket");
-        let thread = std::thread::spawn(move || {
-            for mut play in plays {
-                let (stream, _) = listener.accept().expect("a connection");
-                play(&mut Peer { stream: Box::new(stream), frames: FrameBuffer::new(), piece });
-            }
-        });
+        let thread = in_turn(&folder.path().join(".s.PGSQL.1"), piece, plays).expect("a socket");
         Self { folder, thread: Some(thread) }
     }
 
@@ -418,7 +333,8 @@ fn cancelling() {
     server.end();
 }
 
-/// Connects to a server that does this, with a second host behind it that refuses: the whole error text.
+/// Connects to a server that does this, with a second host behind it that refuses: the whole error
+/// text.
 fn refusal(
     options: impl FnOnce(&mut ConnectOptions),
     play: impl FnMut(&mut Peer) + Send + 'static,
@@ -439,7 +355,8 @@ const NEXT: &str = "\nconnection to server on socket \"/nonexistent/.s.PGSQL.2\"
 #[test]
 fn refusals_in_the_words_of_libpq() {
     type Case = (fn(&mut Vec<u8>), &'static str, bool);
-    // What the server sends, what is said, and whether the next host is tried: all as libpq 15 does.
+    // What the server sends, what is said, and whether the next host is tried: all as libpq 15
+    // does.
     let cases: [Case; 8] = [
         (|out| error(out, "FATAL", "57P03", "starting up"), "FATAL:  starting up", true),
         (
@@ -522,7 +439,8 @@ fn passwords_are_asked_for_only_where_they_help() {
 #[test]
 fn kinds_of_sessions() {
     use TargetSessionAttrs::{PreferStandby, Primary, ReadOnly, ReadWrite, Standby};
-    // What is asked for; whether the server reports that it is read-only and a standby, or must be asked; the outcome.
+    // What is asked for; whether the server reports that it is read-only and a standby, or must be
+    // asked; the outcome.
     let unsuitable = |text: &str| Err(format!("{text}{NEXT}"));
     let cases = [
         (ReadWrite, Some((false, false)), Ok(())),
@@ -576,7 +494,7 @@ fn tcp() {
     let port = listener.local_addr().expect("bound").port();
     let thread = std::thread::spawn(move || {
         let (stream, _) = listener.accept().expect("a connection");
-        let mut peer = Peer { stream: Box::new(stream), frames: FrameBuffer::new(), piece: usize::MAX };
+        let mut peer = Peer::new(stream);
         peer.welcome();
         peer.next(|message| message == FrontendMessage::Terminate)
     });
@@ -633,7 +551,7 @@ fn abstract_sockets() {
     let listener = UnixListener::bind_addr(&address).expect("a socket");
     let thread = std::thread::spawn(move || {
         let (stream, _) = listener.accept().expect("a connection");
-        Peer { stream: Box::new(stream), frames: FrameBuffer::new(), piece: usize::MAX }.welcome();
+        Peer::new(stream).welcome();
     });
     let options = ConnectOptions::new(Host::unix(format!("@{name}"), 1), "me", "db");
     assert_eq!(connect(&options).expect("a session").cancel.pid(), 7);

@@ -1,6 +1,8 @@
-//! Connection strings: a golden file of inputs with what comes out, confirmed by the real libpq where there is one.
+//! Connection strings: a golden file of inputs with what comes out, confirmed by the real libpq
+//! where there is one.
 //!
-//! `ISOBENCH_BLESS=1 cargo test -p isobench-pgwire` rewrites the golden file from its own inputs (lines with `>`).
+//! `ISOBENCH_BLESS=1 cargo test -p isobench-pgwire` rewrites the golden file from its own inputs
+//! (lines with `>`).
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -8,6 +10,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use isobench_pgwire::{ConfigError, parse_connection_string};
+use isobench_testkit::golden::expect;
 use proptest::prelude::*;
 
 fn golden_path() -> PathBuf {
@@ -64,13 +67,9 @@ fn ours(input: &str) -> Result<Vec<(&'static str, String)>, String> {
 #[test]
 fn golden() {
     let path = golden_path();
-    let expected = std::fs::read_to_string(&path).expect("the golden file is there");
-    let actual: String = inputs(&expected).iter().map(|input| render(input, &ours(input))).collect();
-    if std::env::var_os("ISOBENCH_BLESS").is_some() {
-        std::fs::write(&path, actual).expect("the golden file can be written");
-        return;
-    }
-    assert_eq!(actual, expected, "run with ISOBENCH_BLESS=1 if the change is meant");
+    let before = std::fs::read_to_string(&path).expect("the golden file is there");
+    let actual: String = inputs(&before).iter().map(|input| render(input, &ours(input))).collect();
+    expect(path, &actual);
 }
 
 /// Prints for each line of its input (hexadecimal) what libpq makes of it.
@@ -108,8 +107,8 @@ fn libpq(inputs: &[String]) -> Result<Vec<String>, String> {
     let hex = |text: &str| text.bytes().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
     let lines: String = inputs.iter().map(|input| hex(input) + "\n").collect();
     if let Some(mut stdin) = python.stdin.take() {
-        // A thread, because the script answers before it has read everything. Without libpq the script ends at once,
-        // which shows below.
+        // A thread, because the script answers before it has read everything. Without libpq the
+        // script ends at once, which shows below.
         std::thread::spawn(move || stdin.write_all(lines.as_bytes()));
     }
     let output = python.wait_with_output().map_err(|error| error.to_string())?;

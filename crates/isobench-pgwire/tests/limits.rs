@@ -1,5 +1,5 @@
-//! What a blocking connection does with a server that doesn't answer, or doesn't stop: every wait has an end, and so has
-//! memory.
+//! What a blocking connection does with a server that doesn't answer, or doesn't stop: every wait
+//! has an end, and so has memory.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use isobench_pgwire::server;
 use isobench_pgwire::{ConnectOptions, Connection, Error, Host, Patience, SslMode, TransactionStatus};
 
-/// A server that sends `greeting`, then waits for the next bytes, then sends `answer` until nobody takes it any more.
+/// A server that sends `greeting`, then waits for the next bytes, then sends `answer` until nobody
+/// takes it any more.
 struct Server {
     options: ConnectOptions,
     thread: JoinHandle<u64>,

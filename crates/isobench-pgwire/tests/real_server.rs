@@ -1,5 +1,5 @@
-//! Against a real PostgreSQL, started for the test from the programs that `pg_config --bindir` names; skipped where
-//! there are none.
+//! Against a real PostgreSQL, started for the test from the programs that `pg_config --bindir`
+//! names; skipped where there are none.
 
 #[path = "support/postgres.rs"]
 mod postgres;

@@ -1,4 +1,5 @@
-//! Where connection options come from, and which source wins. Expectations are what libpq 15 does with the same input.
+//! Where connection options come from, and which source wins. Expectations are what libpq 15 does
+//! with the same input.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -131,7 +132,8 @@ fn other_options() {
     assert_eq!(options.ssl_mode, SslMode::VerifyFull);
 }
 
-/// Options about encryption: texts of errors are libpq's, of version 17 where 15 doesn't know the option.
+/// Options about encryption: texts of errors are libpq's, of version 17 where 15 doesn't know the
+/// option.
 #[test]
 fn encryption() {
     let with = |string: &str| resolve(&given(&[("dbname", string)]), &[("HOME", "/home/me")]);

@@ -4,23 +4,20 @@
 
 mod support;
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use isobench_pgwire::server::{self, FrontendMessage};
 use isobench_pgwire::{
     ChannelBinding, ConnectOptions, Host, Protection, Secret, Startup, StartupError, StartupProgress,
     TransactionStatus,
 };
+use isobench_testkit::golden::expect;
 use support::scram::Exchange;
 use support::trace::{Trace, each};
 
 fn check(name: &str, actual: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.trace"));
-    if std::env::var_os("ISOBENCH_BLESS").is_some() {
-        std::fs::write(&path, actual).expect("the golden file can be written");
-    }
-    let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(actual, expected, "run with ISOBENCH_BLESS=1 if the change is meant");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    expect(golden.join(format!("{name}.trace")), actual);
 }
 
 fn options() -> ConnectOptions {
@@ -218,7 +215,8 @@ fn what_is_not_supported_is_said() {
     assert_eq!(error, Err(StartupError::NoMechanism));
 }
 
-/// What SCRAM begins with, by the stream, the server's offer and what the options ask. Texts: libpq.
+/// What SCRAM begins with, by the stream, the server's offer and what the options ask. Texts:
+/// libpq.
 #[test]
 fn channel_binding() {
     let plus: &[&str] = &["SCRAM-SHA-256-PLUS", "SCRAM-SHA-256"];
@@ -240,7 +238,8 @@ fn channel_binding() {
         (&bound, plus, disable, "SCRAM-SHA-256 n"),
         (&bound, plus, prefer, "SCRAM-SHA-256-PLUS p=tls-server-end-point"),
         (&bound, plus, require, "SCRAM-SHA-256-PLUS p=tls-server-end-point"),
-        // Somebody in between may have taken the better offer away: the server will notice by the y.
+        // Somebody in between may have taken the better offer away: the server will notice by the
+        // y.
         (&bound, bare, prefer, "SCRAM-SHA-256 y"),
         (&bound, bare, disable, "SCRAM-SHA-256 n"),
         (

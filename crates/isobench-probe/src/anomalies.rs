@@ -1,9 +1,11 @@
-//! The anomalies that are probed, as a table: an interleaving each, and what shows that the level permits it.
+//! The anomalies that are probed, as a table: an interleaving each, and what shows that the level
+//! permits it.
 //!
-//! The interleavings are `anomalies/*.spec`. They keep a rule: a step that a server may make wait is the last one of its
-//! session until the transaction that it may wait for has ended. So no server gets stuck in them.
-//! Sources: Adya 1999; Berenson et al. 1995; Bailis et al. 2013 (OTV, PMP, P4 as Kleppmann's Hermitage has them); Cerone and
-//! Gotsman 2018 (long fork); Fekete, O'Neil and O'Neil 2004 (read-only anomaly).
+//! The interleavings are `anomalies/*.spec`. They keep a rule: a step that a server may make wait
+//! is the last one of its session until the transaction that it may wait for has ended. So no
+//! server gets stuck in them. Sources: Adya 1999; Berenson et al. 1995; Bailis et al. 2013 (OTV,
+//! PMP, P4 as Kleppmann's Hermitage has them); Cerone and Gotsman 2018 (long fork); Fekete, O'Neil
+//! and O'Neil 2004 (read-only anomaly).
 
 use isobench_isolation::{Anomaly, Level};
 
@@ -24,15 +26,16 @@ pub struct Probe {
     pub spec: &'static str,
     /// What shows that it is permitted: any of these.
     pub permitted: &'static [Evidence],
-    /// Whether it needs the step `many` repeated, and is probed at [`Level::Serializable`] only: elsewhere it shows nothing
-    /// that plain write skew doesn't.
+    /// Whether it needs the step `many` repeated, and is probed at [`Level::Serializable`] only:
+    /// elsewhere it shows nothing that plain write skew doesn't.
     pub repeats: bool,
 }
 
 /// What a run has to show, all of it.
 #[derive(Debug)]
 pub struct Evidence {
-    /// Steps and what their queries return: values separated by blanks, rows by `; `, queries by ` / `.
+    /// Steps and what their queries return: values separated by blanks, rows by `; `, queries by
+    /// ` / `.
     pub read: &'static [(&'static str, &'static str)],
     /// Steps and the tags that they answer with.
     pub tags: &'static [(&'static str, &'static str)],
@@ -42,7 +45,8 @@ pub struct Evidence {
     pub says: &'static str,
 }
 
-/// The standard's phenomena in their broad reading (Berenson et al. 1995, §3), and what it says otherwise.
+/// The standard's phenomena in their broad reading (Berenson et al. 1995, §3), and what it says
+/// otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phenomenon {
     /// "No updates will be lost", at any level.

@@ -13,7 +13,8 @@ pub struct Table {
     pub rows: Vec<Vec<Option<String>>>,
 }
 
-/// Something that happened. What a step returned follows its [`Event::Step`] or [`Event::Completed`].
+/// Something that happened. What a step returned follows its [`Event::Step`] or
+/// [`Event::Completed`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The run begins, with so many sessions.

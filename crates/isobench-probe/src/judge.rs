@@ -1,4 +1,5 @@
-//! What follows from the runs: what each level permits, next to what was promised, and which model that leaves.
+//! What follows from the runs: what each level permits, next to what was promised, and which model
+//! that leaves.
 
 use std::fmt::Write as _;
 
@@ -39,12 +40,13 @@ pub struct LevelRow {
     pub requested: String,
     /// The level that the server says it runs.
     pub effective: String,
-    /// What the product's manual promises at the level that runs; `None` if the server doesn't say which one that is.
+    /// What the product's manual promises at the level that runs; `None` if the server doesn't say
+    /// which one that is.
     pub promised: Option<String>,
     /// The anomalies.
     pub cells: Vec<Cell>,
-    /// The strongest models that no permitted anomaly contradicts, none of which implies another; those that show only after
-    /// many transactions are left out.
+    /// The strongest models that no permitted anomaly contradicts, none of which implies another;
+    /// those that show only after many transactions are left out.
     pub not_contradicted: Vec<String>,
     /// The line for people.
     pub sentence: String,
@@ -157,7 +159,8 @@ pub fn outcome(product: &Product, probe: &Probe, record: &Record) -> Outcome {
     }
 }
 
-/// What a failed step says: only a conflict prevents anything. A time limit, ours or the server's, says nothing of the level.
+/// What a failed step says: only a conflict prevents anything. A time limit, ours or the server's,
+/// says nothing of the level.
 fn failed(product: &Product, step: &StepRecord, error: &ServerError) -> Outcome {
     let at = format!("{} at step {}", error.code, step.name);
     if product.conflict(error).is_some() {
@@ -325,7 +328,8 @@ impl Matrix {
         text
     }
 
-    /// The cells in which the server is weaker than its manual promises, without those of which that is known.
+    /// The cells in which the server is weaker than its manual promises, without those of which
+    /// that is known.
     pub fn broken(&self) -> impl Iterator<Item = (&LevelRow, &Cell)> {
         self.cells().filter(|(_, cell)| cell.standing == Standing::Weaker)
     }
@@ -352,7 +356,8 @@ mod tests {
         PROBES.iter().find(|probe| probe.name == name).unwrap()
     }
 
-    /// Steps with what they answer: `wait` lets them wait, `!` and a code fail, capitals are a tag, all else a value.
+    /// Steps with what they answer: `wait` lets them wait, `!` and a code fail, capitals are a tag,
+    /// all else a value.
     fn record(steps: &[(&str, &str)]) -> Record {
         let mut record = Record::default();
         for (name, answers) in steps {
@@ -463,7 +468,8 @@ mod tests {
         assert_eq!((elsewhere.standing, elsewhere.known_limitation), (Standing::Weaker, None));
     }
 
-    /// Anomalies that are permitted, the level's sentence and how many of them break the promise of serializability.
+    /// Anomalies that are permitted, the level's sentence and how many of them break the promise of
+    /// serializability.
     #[test]
     fn a_level_is_what_it_permits() {
         let judge = |permitted: &[&str]| {

@@ -1,8 +1,8 @@
 //! Deterministic interleavings of sessions, and which anomalies they show at each isolation level.
 //!
-//! From the inside out: the language of PostgreSQL's isolation tester, a tester that runs it against any server, its
-//! output, and on top of that the anomalies with the question which levels permit them. It must not know options, files
-//! of the user, or the exit status.
+//! From the inside out: the language of PostgreSQL's isolation tester, a tester that runs it
+//! against any server, its output, and on top of that the anomalies with the question which levels
+//! permit them. It must not know options, files of the user, or the exit status.
 //!
 //! | file | holds |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! Known limitations: what a product permits although its manual excludes it, and which is known of it.
+//! Known limitations: what a product permits although its manual excludes it, and which is known of
+//! it.
 //!
 //! They are a class of their own, so that a probe that finds nothing else is a success.
 
@@ -42,7 +43,8 @@ pub struct Known {
     pub reproduction: String,
 }
 
-/// What is known of this product and this anomaly, for a server that needs so many transactions in between.
+/// What is known of this product and this anomaly, for a server that needs so many transactions in
+/// between.
 pub fn known(product: &str, anomaly: &str, transactions: u64) -> Option<Known> {
     let found = LIMITATIONS
         .iter()

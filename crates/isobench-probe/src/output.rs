@@ -1,4 +1,5 @@
-//! The isolation tester's own words for what happens, so that its expected files can be compared with.
+//! The isolation tester's own words for what happens, so that its expected files can be compared
+//! with.
 //!
 //! Found by running PostgreSQL's `isolationtester` (15); `tests/differential.rs` compares.
 

@@ -16,7 +16,8 @@ use crate::tester::{Opener, Options, RunError, Tester, WhoWaits};
 /// What is told meanwhile.
 #[derive(Debug)]
 pub enum Progress<'a> {
-    /// An interleaving begins, in which so many transactions commit beside its own, if it needs that.
+    /// An interleaving begins, in which so many transactions commit beside its own, if it needs
+    /// that.
     Begin(Level, &'static Probe, Option<u64>),
     /// Something happens in it.
     Event(&'a Event),
@@ -61,7 +62,8 @@ impl ProbeError {
 /// Runs everything. What was found until an error stands in the matrix, which then isn't complete.
 ///
 /// # Errors
-/// The server is lost, or `stopped` says so. An interleaving that can't be run is a cell, not an error.
+/// The server is lost, or `stopped` says so. An interleaving that can't be run is a cell, not an
+/// error.
 pub fn probe(
     open: &Opener,
     database: &Database,
@@ -154,8 +156,9 @@ fn ask(tester: &Tester<'_>, level: Level) -> Result<(EffectiveLevel, u64), RunEr
     Ok(answers)
 }
 
-/// Runs one interleaving and judges it. If a step took too long that waits for nobody by the product's view, that view isn't believed
-/// any more, and the interleaving is run again by time: a proxy may hide who waits.
+/// Runs one interleaving and judges it. If a step took too long that waits for nobody by the
+/// product's view, that view isn't believed any more, and the interleaving is run again by time: a
+/// proxy may hide who waits.
 fn run(
     tester: &mut Tester<'_>,
     level: Level,
@@ -208,7 +211,8 @@ fn run_once(
     let mut record = Record::default();
     let ran = tester.run(&spec, &mut |event| {
         record.take(&event);
-        // The many transactions are one step of the interleaving, and are shown as they stand there.
+        // The many transactions are one step of the interleaving, and are shown as they stand
+        // there.
         let event = if probe.repeats { with_written_sql(event, text) } else { event };
         tell(Progress::Event(&event));
     });
@@ -232,7 +236,8 @@ fn run_once(
     Ok(Ran { outcome: outcome.map_err(failed)?, took_too_long })
 }
 
-/// The same with step `many` so many times in a row, as one query: each time a transaction of its own.
+/// The same with step `many` so many times in a row, as one query: each time a transaction of its
+/// own.
 fn repeated(spec: &Spec, times: u64) -> Cow<'_, Spec> {
     let mut spec = spec.clone();
     let times = usize::try_from(times.min(summarisation::MOST)).unwrap_or(0);

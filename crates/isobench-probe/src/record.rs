@@ -104,8 +104,8 @@ impl StepRecord {
         }
     }
 
-    /// What its queries returned, in one line: values separated by blanks, rows by `; `, queries by ` / `; NULL is `null`.
-    /// `None`: it returned nothing, or failed.
+    /// What its queries returned, in one line: values separated by blanks, rows by `; `, queries by
+    /// ` / `; NULL is `null`. `None`: it returned nothing, or failed.
     pub fn rows(&self) -> Option<String> {
         if self.error.is_some() || self.tables.is_empty() {
             return None;
@@ -121,8 +121,8 @@ impl StepRecord {
         self.completed && self.error.is_none() && !self.lost && !self.cancelled
     }
 
-    /// True if it committed: a COMMIT that fails may answer with the tag `ROLLBACK` instead of an error. Other tags differ
-    /// between products.
+    /// True if it committed: a COMMIT that fails may answer with the tag `ROLLBACK` instead of an
+    /// error. Other tags differ between products.
     pub fn committed(&self) -> bool {
         self.succeeded() && self.tags.last().is_some_and(|tag| !tag.eq_ignore_ascii_case("rollback"))
     }

@@ -1,7 +1,8 @@
-//! A test specification in the language of PostgreSQL's isolation tester: what it is once it has been read.
+//! A test specification in the language of PostgreSQL's isolation tester: what it is once it has
+//! been read.
 //!
-//! Not here: how it is read (`spec/lexer.rs`, `spec/parse.rs`) and what is done with it (`tester.rs`).
-//! Source: PostgreSQL's `src/test/isolation/README`, and the real program's answers.
+//! Not here: how it is read (`spec/lexer.rs`, `spec/parse.rs`) and what is done with it
+//! (`tester.rs`). Source: PostgreSQL's `src/test/isolation/README`, and the real program's answers.
 
 mod error;
 mod lexer;
@@ -12,13 +13,15 @@ pub use self::error::{Place, SpecError, SpecProblem};
 /// A test specification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
-    /// SQL that is sent before each permutation, one block after the other, over the control connection.
+    /// SQL that is sent before each permutation, one block after the other, over the control
+    /// connection.
     pub setup: Vec<String>,
     /// SQL that is sent after each permutation over the control connection.
     pub teardown: Option<String>,
     /// The sessions, in the order of the text.
     pub sessions: Vec<SessionSpec>,
-    /// What to run. Where the text names no permutations, all interleavings: see [`Spec::permutations`].
+    /// What to run. Where the text names no permutations, all interleavings: see
+    /// [`Spec::permutations`].
     pub given: Option<Vec<Permutation>>,
 }
 
@@ -112,8 +115,9 @@ impl Spec {
         })
     }
 
-    /// What to run: the given permutations, or all interleavings that keep each session's order, the first session's
-    /// steps first. Their number grows beyond all bounds with the steps, so they are made one by one.
+    /// What to run: the given permutations, or all interleavings that keep each session's order,
+    /// the first session's steps first. Their number grows beyond all bounds with the steps, so
+    /// they are made one by one.
     pub fn permutations(&self) -> Box<dyn Iterator<Item = Permutation> + '_> {
         match &self.given {
             Some(given) => Box::new(given.iter().cloned()),

@@ -1,13 +1,15 @@
-//! How many transactions have to commit beside an open one until PostgreSQL summarises the oldest of them.
+//! How many transactions have to commit beside an open one until PostgreSQL summarises the oldest
+//! of them.
 //!
-//! PostgreSQL keeps the details of ten times as many serializable transactions as there can be sessions and prepared
-//! transactions; committed ones stay as long as an open one overlaps them. Beyond that it keeps a summary of the oldest.
-//! Source: PostgreSQL's `src/backend/storage/lmgr/README-SSI`, "Summarizing"; Ports and Grittner 2012, §6.2.
+//! PostgreSQL keeps the details of ten times as many serializable transactions as there can be
+//! sessions and prepared transactions; committed ones stay as long as an open one overlaps them.
+//! Beyond that it keeps a summary of the oldest. Source: PostgreSQL's
+//! `src/backend/storage/lmgr/README-SSI`, "Summarizing"; Ports and Grittner 2012, §6.2.
 
 use isobench_pgwire::Connection;
 
-/// The settings that bound the number of sessions, old names and new ones; the few sessions of the server's own besides are
-/// in the reserve.
+/// The settings that bound the number of sessions, old names and new ones; the few sessions of the
+/// server's own besides are in the reserve.
 const SESSIONS: &str = "SELECT sum(CAST(setting AS integer)) FROM pg_settings WHERE name IN ('max_connections', \
      'autovacuum_max_workers', 'autovacuum_worker_slots', 'max_worker_processes', 'max_wal_senders', \
      'max_prepared_transactions')";

@@ -27,10 +27,11 @@ use crate::spec::Spec;
 /// How long things may take, and what ends them.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// How long a step may take; then it is cancelled, and after the same time again its session is ended. The isolation
-    /// tester's is 360 s.
+    /// How long a step may take; then it is cancelled, and after the same time again its session is
+    /// ended. The isolation tester's is 360 s.
     pub step_timeout: Duration,
-    /// Where no view tells who waits: how long a step goes without an answer until it counts as waiting.
+    /// Where no view tells who waits: how long a step goes without an answer until it counts as
+    /// waiting.
     pub waits_after: Duration,
 }
 
@@ -40,7 +41,8 @@ impl Default for Options {
     }
 }
 
-/// Opens a session in the place where tables may be made. It may block: that is done in a thread of its own.
+/// Opens a session in the place where tables may be made. It may block: that is done in a thread of
+/// its own.
 pub type Opener = Arc<dyn Fn() -> Result<Connection, Error> + Send + Sync>;
 
 /// How it is found out whether a session waits for another one.
@@ -75,8 +77,9 @@ impl Tester<'_> {
     /// Runs all permutations and tells what happens.
     ///
     /// # Errors
-    /// A session can't be opened, the setup fails, a step never ends, steps wait for each other's reports, a session is lost
-    /// before a step of it is launched, or somebody stopped it. What was told before stands.
+    /// A session can't be opened, the setup fails, a step never ends, steps wait for each other's
+    /// reports, a session is lost before a step of it is launched, or somebody stopped it. What was
+    /// told before stands.
     pub fn run(&self, spec: &Spec, tell: &mut dyn FnMut(Event)) -> Result<(), RunError> {
         for step in spec.unused() {
             tell(Event::Warning(format!("unused step name: {step}")));
@@ -134,7 +137,8 @@ impl Tester<'_> {
     }
 }
 
-/// Marks a session as the isolation tester marks its own. Other products may lack the function; nothing depends on it.
+/// Marks a session as the isolation tester marks its own. Other products may lack the function;
+/// nothing depends on it.
 fn mark(connection: &mut Connection, name: &str) -> Result<(), Error> {
     let quoted = name.replace('\'', "''");
     let sql = format!(

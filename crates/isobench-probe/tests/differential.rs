@@ -1,4 +1,5 @@
-//! The tester against PostgreSQL's own `isolationtester`: the same specifications on the same server, the same output.
+//! The tester against PostgreSQL's own `isolationtester`: the same specifications on the same
+//! server, the same output.
 //!
 //! Debian's package `postgresql-client-15` has it; `ISOBENCH_ISOLATIONTESTER` can name one.
 
@@ -183,7 +184,8 @@ fn our_own_interleavings_print_what_the_real_tester_prints() {
     }
 }
 
-/// Steps that no permutation launches come before everything else, as in PostgreSQL's expected files, in the order of their names.
+/// Steps that no permutation launches come before everything else, as in PostgreSQL's expected
+/// files, in the order of their names.
 #[test]
 fn unused_steps_are_named_where_the_real_tester_names_them() {
     let Some(stage) = Stage::set("unused_steps_are_named_where_the_real_tester_names_them") else { return };

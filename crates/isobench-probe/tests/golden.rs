@@ -1,10 +1,12 @@
-//! What specifications are read as, and what is said of texts that are none: `golden/specs.txt`, blocks of text and outcome.
+//! What specifications are read as, and what is said of texts that are none: `golden/specs.txt`,
+//! blocks of text and outcome.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
 use isobench_probe::{Marker, Spec};
+use isobench_testkit::golden;
 
 /// Of all interleavings only so many are shown.
 const SHOWN: usize = 6;
@@ -20,10 +22,7 @@ fn specifications_are_read_as_recorded() {
             Spec::parse("x.spec", text).map_or_else(|error| format!("{error}\n"), |spec| describe(&spec));
         write!(found, ">>>\n{text}<<<\n{outcome}").expect("a text");
     }
-    if std::env::var_os("ISOBENCH_BLESS").is_some() {
-        fs::write(&path, &found).expect("the file is written");
-    }
-    assert_eq!(found, recorded, "ISOBENCH_BLESS=1 writes {} anew", path.display());
+    golden::expect(path, &found);
 }
 
 fn describe(spec: &Spec) -> String {

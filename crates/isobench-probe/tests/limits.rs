@@ -68,7 +68,8 @@ fn a_run_that_is_stopped_ends() {
     assert!(matches!(ran.outcome, Err(RunError::Stopped)), "{:?}", ran.outcome);
 }
 
-/// Everything that may block can be stopped: here a setup that waits for a lock, which somebody else never gives back.
+/// Everything that may block can be stopped: here a setup that waits for a lock, which somebody
+/// else never gives back.
 #[test]
 fn a_setup_that_waits_is_stopped() {
     let Some(place) = installed("a_setup_that_waits_is_stopped") else { return };
@@ -144,7 +145,8 @@ fn an_answer_beyond_all_bounds_ends_the_session() {
     assert!(ran.output.contains("the server has answered with more than 67108864 bytes"));
 }
 
-/// The server stops at once, as its own program would be told to; what it says to its sessions before is its own affair.
+/// The server stops at once, as its own program would be told to; what it says to its sessions
+/// before is its own affair.
 #[test]
 fn a_lost_server_is_told() {
     let Some(place) = installed("a_lost_server_is_told") else { return };

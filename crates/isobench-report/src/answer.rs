@@ -1,5 +1,5 @@
-//! The answer of a comparison in a few sentences: which level, with which strategy, is the cheapest that kept its promise, by
-//! how much, and why.
+//! The answer of a comparison in a few sentences: which level, with which strategy, is the cheapest
+//! that kept its promise, by how much, and why.
 //!
 //! Not here: the sentences about each level (`text/sentences`), the table.
 
@@ -17,12 +17,13 @@ use crate::view::Line;
 pub struct Answer {
     /// One or two sentences.
     pub headline: String,
-    /// Why, a sentence each: what the other levels cost and what they spend it on, and what isn't known.
+    /// Why, a sentence each: what the other levels cost and what they spend it on, and what isn't
+    /// known.
     pub reasons: Vec<Line>,
 }
 
-/// Answers from a summarised document. Where several numbers of clients (or other factors) were compared, there is an answer
-/// for each.
+/// Answers from a summarised document. Where several numbers of clients (or other factors) were
+/// compared, there is an answer for each.
 pub fn answer(document: &Document) -> Answer {
     let groups: Vec<Vec<&Cell>> = choices(document)
         .into_iter()
@@ -113,7 +114,8 @@ fn of_several(document: &Document, groups: &[Vec<&Cell>]) -> Answer {
     answer
 }
 
-/// The factors of a cell that vary in the document, besides those among which the answer chooses: 8 clients, backoff none.
+/// The factors of a cell that vary in the document, besides those among which the answer chooses: 8
+/// clients, backoff none.
 pub fn factors(document: &Document, cell: &Cell) -> String {
     let varying = varying(document);
     let said = varying
@@ -228,8 +230,8 @@ fn every_level_let_through(best: &Cell, group: &[&Cell]) -> bool {
     found && group.iter().all(|cell| withheld(cell).is_none())
 }
 
-/// True if recorded histories were checked against what the level promises, and don't contradict it. Otherwise the promise
-/// is unproved, at best.
+/// True if recorded histories were checked against what the level promises, and don't contradict
+/// it. Otherwise the promise is unproved, at best.
 pub fn is_unbroken(cell: &Cell) -> bool {
     cell.summary.verdict.as_ref().is_some_and(|verdict| verdict.kept == Some(true))
 }
@@ -246,7 +248,8 @@ fn is_clean(cell: &Cell) -> bool {
         && cell.summary.violations == 0
 }
 
-/// The level, and strategy, with the most committed work among those that kept their promise, as far as that is known.
+/// The level, and strategy, with the most committed work among those that kept their promise, as
+/// far as that is known.
 pub fn cheapest<'a>(group: &[&'a Cell]) -> Option<&'a Cell> {
     group.iter().copied().filter(|cell| eligible(cell)).max_by(|a, b| rate(a).total_cmp(&rate(b)))
 }
@@ -255,7 +258,8 @@ fn rate(cell: &Cell) -> f64 {
     cell.summary.tps.mean.unwrap_or(0.0)
 }
 
-/// A level that runs as asked and broke nothing that it promises, with a strategy that loses no work.
+/// A level that runs as asked and broke nothing that it promises, with a strategy that loses no
+/// work.
 fn eligible(cell: &Cell) -> bool {
     !breaks_promise(cell) && cell.swallowed() == 0 && !cell.level.differs() && rate(cell) > 0.0
 }
@@ -271,8 +275,9 @@ fn equals(cell: &Cell, best: &Cell) -> bool {
     !std::ptr::eq(cell, best) && eligible(cell) && alike(cell, best)
 }
 
-/// True if the rounds don't tell two levels, or two strategies, apart. Only ratios to the first one are known, so others count as
-/// apart if one of them is told apart from the first; and nothing is known of two that differ in both.
+/// True if the rounds don't tell two levels, or two strategies, apart. Only ratios to the first one
+/// are known, so others count as apart if one of them is told apart from the first; and nothing is
+/// known of two that differ in both.
 fn alike(cell: &Cell, other: &Cell) -> bool {
     let by_level = cell.strategy() == other.strategy();
     if !by_level && cell.level.requested != other.level.requested {
@@ -303,7 +308,8 @@ fn within(cell: &Cell) -> String {
     }
 }
 
-/// How much a level commits compared with another one of its group: the measured ratio where there is one.
+/// How much a level commits compared with another one of its group: the measured ratio where there
+/// is one.
 fn times(cell: &Cell, other: &Cell) -> String {
     let compared = cell.summary.ratio.as_ref();
     match compared.filter(|ratio| ratio.to == other.level.name() && cell.strategy() == other.strategy()) {
@@ -444,8 +450,9 @@ fn abridged(text: &str) -> String {
     format!("{}…", whole.trim_end())
 }
 
-/// What the sessions waited for most, clients and idleness aside, if it is a tenth of their time. A wait that the level of the
-/// answer has as well explains no difference: that needs one that takes markedly more.
+/// What the sessions waited for most, clients and idleness aside, if it is a tenth of their time. A
+/// wait that the level of the answer has as well explains no difference: that needs one that takes
+/// markedly more.
 fn main_wait(cell: &Cell, best: Option<&Cell>) -> Option<String> {
     const MARKED: f64 = 0.05;
     let real = |kind: &str| !matches!(kind, "CPU" | "idle" | "Client" | "");

@@ -1,6 +1,7 @@
 //! One line per round and cell, for spreadsheets and scripts.
 //!
-//! Comma-separated values of RFC 4180 with a line of titles; empty where there is no value. Not here: summaries.
+//! Comma-separated values of RFC 4180 with a line of titles; empty where there is no value. Not
+//! here: summaries.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! What is saved about a comparison or a run: the document, its JSON, its versions.
 //!
-//! The names of the fields are the names in the JSON. Nothing here depends on the command line's options, so
-//! renaming an option breaks no saved result. Not here: how a summary is computed.
+//! The names of the fields are the names in the JSON. Nothing here depends on the command line's
+//! options, so renaming an option breaks no saved result. Not here: how a summary is computed.
 
 mod cell;
 mod environment;
@@ -45,7 +45,8 @@ pub use verdict::{
 /// The value of `format` in every result document.
 pub const FORMAT: &str = "isobench/result";
 
-/// The version of the document's shape. Rises when a field changes its name or type, not when one is added.
+/// The version of the document's shape. Rises when a field changes its name or type, not when one
+/// is added.
 pub const FORMAT_VERSION: u32 = 2;
 
 /// The version of what the numbers mean. Rises when the same field measures something else.
@@ -131,7 +132,8 @@ pub enum DocumentError {
 }
 
 impl Document {
-    /// Of the ways in which the tables came into their starting state, the one that is furthest from making them anew.
+    /// Of the ways in which the tables came into their starting state, the one that is furthest
+    /// from making them anew.
     pub fn starting_state(&self) -> StartingState {
         let rounds = self.cells.iter().flat_map(|cell| &cell.rounds);
         rounds.map(|round| round.starting_state).max().unwrap_or_default()
@@ -177,7 +179,8 @@ impl Document {
         }
     }
 
-    /// The document as indented JSON, lists of numbers on one line, with a newline at the end. Numbers that aren't finite become null.
+    /// The document as indented JSON, lists of numbers on one line, with a newline at the end.
+    /// Numbers that aren't finite become null.
     ///
     /// # Panics
     /// Never: every key is a string and nothing refuses to be written.
@@ -185,7 +188,8 @@ impl Document {
         layout::lines(&serde_json::to_value(self).expect("a document is plain data"))
     }
 
-    /// The server that a cell was measured on: where the plan varies its version, the one of that version.
+    /// The server that a cell was measured on: where the plan varies its version, the one of that
+    /// version.
     pub fn server_of(&self, cell: &Cell) -> &Server {
         let wanted = cell.varied.get(SERVER_VERSION);
         let is_wanted = |server: &&Server| {
@@ -202,7 +206,8 @@ impl Document {
         std::iter::once(&self.server).chain(&self.other_servers)
     }
 
-    /// True if an invariant of the workload was found broken in any round of any cell, or anything while rates were searched for.
+    /// True if an invariant of the workload was found broken in any round of any cell, or anything
+    /// while rates were searched for.
     pub fn has_violations(&self) -> bool {
         let swept = self.sweeps.iter().flat_map(|sweep| &sweep.tried).any(|step| step.broken);
         swept || self.cells.iter().flat_map(|cell| &cell.rounds).any(Round::is_violated)

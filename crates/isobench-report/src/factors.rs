@@ -1,7 +1,7 @@
 //! The factors of a plan besides the level: what a cell has of each, and how that is said.
 //!
-//! Most are known beforehand and stand in a table; the parameters that a plan varies have the names that it gives them. Not
-//! here: which cells belong together (`summarise`).
+//! Most are known beforehand and stand in a table; the parameters that a plan varies have the names
+//! that it gives them. Not here: which cells belong together (`summarise`).
 
 use std::collections::BTreeMap;
 

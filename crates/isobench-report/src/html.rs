@@ -1,8 +1,9 @@
 //! The report that people read in a browser: one self-contained page.
 //!
-//! The page makes no request of any kind (its content security policy forbids them), and is complete without its script:
-//! that only adds tooltips and buttons. Sections stand in a table, in the page's order, each in a file of its own. Not
-//! here: the figures (`chart`), the computation of what is shown.
+//! The page makes no request of any kind (its content security policy forbids them), and is
+//! complete without its script: that only adds tooltips and buttons. Sections stand in a table, in
+//! the page's order, each in a file of its own. Not here: the figures (`chart`), the computation of
+//! what is shown.
 
 mod accounting;
 mod answer;
@@ -59,7 +60,8 @@ static SECTIONS: [Section; 11] = [
     Section { id: "limits", title: "What the numbers do not say", body: limits::body },
 ];
 
-/// Renders a document as a page that needs nothing but itself: no network, no other file, no script.
+/// Renders a document as a page that needs nothing but itself: no network, no other file, no
+/// script.
 ///
 /// Summaries are computed from the rounds, whatever the document says.
 pub fn to_html(document: &Document) -> String {
@@ -108,7 +110,8 @@ fn head(document: &Document) -> Markup {
     }
 }
 
-/// Nothing is loaded from anywhere; the only script that runs is the page's own, known by its digest.
+/// Nothing is loaded from anywhere; the only script that runs is the page's own, known by its
+/// digest.
 fn policy() -> String {
     let digest = STANDARD.encode(Sha256::digest(SCRIPT));
     format!(
@@ -174,7 +177,8 @@ fn facts(document: &Document) -> Vec<String> {
     facts
 }
 
-/// The scripts' names; those of one workload ("smallbank/balance", "smallbank/amalgamate" …) by its name.
+/// The scripts' names; those of one workload ("smallbank/balance", "smallbank/amalgamate" …) by its
+/// name.
 fn workload(scripts: &[&str]) -> String {
     let of = |script: &&str| script.split_once('/').map(|(workload, _)| workload.to_owned());
     match scripts.first().and_then(of) {

@@ -1,6 +1,7 @@
 //! The report as GitHub-flavoured Markdown, short enough for a comment on a pull request.
 //!
-//! The table's columns are the terminal's. Not here: what they show (`view/columns`), the answer in words (`answer`).
+//! The table's columns are the terminal's. Not here: what they show (`view/columns`), the answer in
+//! words (`answer`).
 
 mod table;
 
@@ -15,7 +16,8 @@ pub use table::{escape, table};
 /// Wide enough that nothing is left out or broken.
 const UNLIMITED: usize = 10_000;
 
-/// Renders the answer, the table, what must be known before trusting it, and below a fold how it was measured.
+/// Renders the answer, the table, what must be known before trusting it, and below a fold how it
+/// was measured.
 ///
 /// Summaries are computed from the rounds, whatever the document says.
 pub fn to_markdown(document: &Document) -> String {

@@ -10,7 +10,8 @@ pub fn finite(number: f64) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// A number with at least three significant digits, thousands separated: 41,236 or 412 or 41.2 or 4.12.
+/// A number with at least three significant digits, thousands separated: 41,236 or 412 or 41.2 or
+/// 4.12.
 pub fn short(number: f64) -> String {
     if !number.is_finite() {
         return MISSING.to_owned();
@@ -31,7 +32,8 @@ pub fn optional(number: Option<f64>) -> String {
     number.map_or_else(|| MISSING.to_owned(), short)
 }
 
-/// A share of 0 to 1 as a percentage: 71.2 %. What is neither nothing nor everything is never shown as such.
+/// A share of 0 to 1 as a percentage: 71.2 %. What is neither nothing nor everything is never shown
+/// as such.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     match percent {

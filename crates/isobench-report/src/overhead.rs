@@ -1,7 +1,8 @@
-//! What each level costs beside the first one, for each value of the parameters that a plan varies; and the predicate locks held.
+//! What each level costs beside the first one, for each value of the parameters that a plan varies;
+//! and the predicate locks held.
 //!
-//! The study of E5: what a scan pays for remembering what it has read. Not here: the ratios (`summarise`), the figure of the same
-//! (`html/chart/against`).
+//! The study of E5: what a scan pays for remembering what it has read. Not here: the ratios
+//! (`summarise`), the figure of the same (`html/chart/against`).
 
 use crate::document::{Cell, Document, PredicateLocks, RatioToFirst};
 use crate::factors::{Factor, strategies_vary, varying};
@@ -24,8 +25,8 @@ const GRAINS: [Grain; 3] = [
     ("relations", |locks| &locks.relation),
 ];
 
-/// The table: a row for each combination and each level but the first. `None` if no parameter varies, or strategies do, too,
-/// which cost more than levels.
+/// The table: a row for each combination and each level but the first. `None` if no parameter
+/// varies, or strategies do, too, which cost more than levels.
 pub fn table(document: &Document) -> Option<Table> {
     let factors = varying(document);
     let parameters = factors.iter().any(|factor| matches!(factor, Factor::Varied { .. }));
@@ -61,7 +62,8 @@ pub fn table(document: &Document) -> Option<Table> {
     Some(Table::new(columns, compared.iter().map(row)))
 }
 
-/// The ratio of a cell to another one than itself, of a level that is measured for its own sake and not paced.
+/// The ratio of a cell to another one than itself, of a level that is measured for its own sake and
+/// not paced.
 pub fn compared(cell: &Cell) -> Option<&RatioToFirst> {
     let ratio = cell.summary.ratio.as_ref()?;
     let own = ratio.to != cell.level.name() && !cell.calibration && cell.rate.is_none();

@@ -1,8 +1,10 @@
-//! Two results side by side: two server versions, two machines, the same server before and after a change.
+//! Two results side by side: two server versions, two machines, the same server before and after a
+//! change.
 //!
-//! Cells are matched by their factors, and B is compared with A by the statistics of independent rounds, since the rounds of
-//! two results weren't interleaved. Not here: what counts as a regression (`regression`), what else differs
-//! (`differences`), the renderings (`table`, `text`, `markdown`, `csv`).
+//! Cells are matched by their factors, and B is compared with A by the statistics of independent
+//! rounds, since the rounds of two results weren't interleaved. Not here: what counts as a
+//! regression (`regression`), what else differs (`differences`), the renderings (`table`, `text`,
+//! `markdown`, `csv`).
 
 mod csv;
 mod differences;
@@ -76,7 +78,8 @@ pub struct PairedCell {
     pub a: Figures,
     /// The figures of B.
     pub b: Figures,
-    /// Committed transactions per second of B as a multiple of A's; null where there is nothing to compare.
+    /// Committed transactions per second of B as a multiple of A's; null where there is nothing to
+    /// compare.
     pub ratio: Option<PairRatio>,
 }
 
@@ -126,7 +129,8 @@ pub struct Figures {
     pub client_cpu_us: Option<f64>,
     /// The strongest models that no recorded history contradicts; empty if none was recorded.
     pub models: Vec<String>,
-    /// False if a history contradicts what is promised, or an invariant is broken that is; null if neither could be checked.
+    /// False if a history contradicts what is promised, or an invariant is broken that is; null if
+    /// neither could be checked.
     pub promise_kept: Option<bool>,
 }
 
@@ -135,12 +139,13 @@ pub struct Figures {
 pub struct PairRatio {
     /// The ratio of the geometric means of the rounds.
     pub mean: f64,
-    /// Lower end of the 95 % interval (Welch's t of the logarithms); null when the rounds don't tell.
+    /// Lower end of the 95 % interval (Welch's t of the logarithms); null when the rounds don't
+    /// tell.
     pub low: Option<f64>,
     /// Upper end of the 95 % interval; null when the rounds don't tell.
     pub high: Option<f64>,
-    /// True if the difference is more than noise: significant at 5 % for all cells together (Holm), and larger than what
-    /// equal cells differ by, where either result measured that.
+    /// True if the difference is more than noise: significant at 5 % for all cells together (Holm),
+    /// and larger than what equal cells differ by, where either result measured that.
     pub significant: bool,
 }
 
@@ -157,7 +162,8 @@ pub struct PairError {
     pub b: u32,
 }
 
-/// Puts two results side by side. Summaries are computed from the rounds, whatever the documents say. A/A cells are left out.
+/// Puts two results side by side. Summaries are computed from the rounds, whatever the documents
+/// say. A/A cells are left out.
 ///
 /// # Errors
 /// [`PairError`], if the numbers of the two don't mean the same.
@@ -218,7 +224,8 @@ fn matched(cells: &Sides, names: &Names) -> (Vec<PairedCell>, Vec<String>, Vec<S
     (paired.collect(), only_in_a, only_in_b)
 }
 
-/// The ratio of each pair. Many cells are many chances of a false alarm, so significance is judged for all together.
+/// The ratio of each pair. Many cells are many chances of a false alarm, so significance is judged
+/// for all together.
 fn ratios(pairs: &[(&Factors, &Cell, &Cell)]) -> Vec<Option<PairRatio>> {
     let found: Vec<_> = pairs.iter().map(|(_, a, b)| independent_ratio(&rates(b), &rates(a))).collect();
     let p_values: Vec<f64> =
@@ -238,7 +245,8 @@ fn ratios(pairs: &[(&Factors, &Cell, &Cell)]) -> Vec<Option<PairRatio>> {
     judged.collect()
 }
 
-/// What equal cells differ by beside this one, as a distance of logarithms; 0 if that wasn't measured.
+/// What equal cells differ by beside this one, as a distance of logarithms; 0 if that wasn't
+/// measured.
 fn noise(cell: &Cell) -> f64 {
     cell.summary.ratio.as_ref().and_then(|ratio| ratio.noise).map_or(0.0, f64::ln_1p)
 }

@@ -1,7 +1,8 @@
-//! A result file that is cut, damaged or of a newer format: read as far as it goes, with a sentence for whatever is missing.
+//! A result file that is cut, damaged or of a newer format: read as far as it goes, with a sentence
+//! for whatever is missing.
 //!
-//! [`Document::from_json`] stays strict, so that nobody takes half a result for a whole one by accident. Not here: reading
-//! JSON that ends in the middle (`partial`).
+//! [`Document::from_json`] stays strict, so that nobody takes half a result for a whole one by
+//! accident. Not here: reading JSON that ends in the middle (`partial`).
 
 mod partial;
 
@@ -15,17 +16,20 @@ use crate::numbers::counted;
 use crate::summarise::summarise;
 use partial::Partial;
 
-/// The document, its cells, a cell, its rounds: what is kept though it isn't whole. A round is whole or is left out.
+/// The document, its cells, a cell, its rounds: what is kept though it isn't whole. A round is
+/// whole or is left out.
 const KEPT_DEPTH: usize = 4;
 
 /// Parts of a round without which its counts are still the ones that were measured.
 static SPARE_PARTS: [&str; 8] =
     ["order", "verdict", "client_cpu_s", "connect_s", "warmup", "series", "client", "server"];
 
-/// Reads a result document as far as it goes, and says what is missing, a sentence each; none if it is whole.
+/// Reads a result document as far as it goes, and says what is missing, a sentence each; none if it
+/// is whole.
 ///
-/// If anything is missing, the sentences stand in `warnings`, too, so that every rendering shows them, and the document is
-/// not `complete`. Rounds are the ones that were saved, but for parts of which a sentence says that they are missing.
+/// If anything is missing, the sentences stand in `warnings`, too, so that every rendering shows
+/// them, and the document is not `complete`. Rounds are the ones that were saved, but for parts of
+/// which a sentence says that they are missing.
 ///
 /// # Errors
 /// [`DocumentError`], if the text isn't the begin of a result at all.
@@ -120,7 +124,8 @@ impl Missing {
         document
     }
 
-    /// Brings a document of an older format to the present one; of a newer one, takes what is known.
+    /// Brings a document of an older format to the present one; of a newer one, takes what is
+    /// known.
     fn present(&mut self, found: Map<String, Value>) -> Map<String, Value> {
         let version = found.get("format_version").and_then(Value::as_u64).unwrap_or(1);
         if version > u64::from(FORMAT_VERSION) {
@@ -213,7 +218,8 @@ impl Missing {
     }
 }
 
-/// Sets the members of an object one by one, as long as it can be read as a `T`. Returns those with which it can't.
+/// Sets the members of an object one by one, as long as it can be read as a `T`. Returns those with
+/// which it can't.
 fn merge<T: DeserializeOwned>(
     base: &mut Value,
     members: Map<String, Value>,

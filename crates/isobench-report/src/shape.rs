@@ -1,7 +1,8 @@
-//! A published experiment beside what was measured: its table with our figures, and whether each shape came out again.
+//! A published experiment beside what was measured: its table with our figures, and whether each
+//! shape came out again.
 //!
-//! A shape is a ratio or an order that should come out again on any machine; absolute figures never do. Not here: what was
-//! published (`document/experiment`), the words (`text/experiment`).
+//! A shape is a ratio or an order that should come out again on any machine; absolute figures never
+//! do. Not here: what was published (`document/experiment`), the words (`text/experiment`).
 
 use isobench_stats::paired_ratio;
 
@@ -12,7 +13,8 @@ use crate::numbers::{finite, optional, percent, short};
 use crate::summarise::{counted_ledger, counted_rounds, kept_share, pairs_of, planned, rate};
 use crate::view::Line;
 
-/// A published experiment with what came out here. The document's summaries must have been computed.
+/// A published experiment with what came out here. The document's summaries must have been
+/// computed.
 pub struct Compared<'a> {
     /// The rows of the published table.
     pub rows: Vec<ComparedRow<'a>>,
@@ -221,14 +223,16 @@ impl JudgedShape<'_> {
     pub fn verdict(&self) -> Line {
         match self.outcome {
             Outcome::Same(_) => Line::plain("same shape"),
-            // A difference that the rounds' own scatter can explain is none, as everywhere in a report.
+            // A difference that the rounds' own scatter can explain is none, as everywhere in a
+            // report.
             Outcome::Differs { near: true, .. } => Line::plain("can't tell"),
             Outcome::Differs { near: false, .. } => Line::grave("DIFFERS"),
             Outcome::NotMeasured(_) => Line::plain("not measured"),
         }
     }
 
-    /// The published figure, ours, and the tolerance, in a sentence; then why it differs, if that is known.
+    /// The published figure, ours, and the tolerance, in a sentence; then why it differs, if that
+    /// is known.
     pub fn figures(&self) -> String {
         let bare = |value: f64| match self.shape.to {
             Some(_) => short(value),

@@ -1,7 +1,7 @@
 //! From rounds to conclusions: the summary of every cell.
 //!
-//! Only reads the rounds and the plan's levels, so a saved result can be summarised again. Not here: the
-//! arithmetic of intervals (`isobench_stats`) and the wording (`text`).
+//! Only reads the rounds and the plan's levels, so a saved result can be summarised again. Not
+//! here: the arithmetic of intervals (`isobench_stats`) and the wording (`text`).
 
 mod compared;
 mod flags;
@@ -20,10 +20,10 @@ pub use compared::{pairs_of, resolution};
 
 /// Computes the summary of every cell from its rounds.
 ///
-/// Complete rounds count; a cell that has none is summarised from what it has, with 0 as its number of rounds. The
-/// ratio compares committed transactions per second with the cell of the plan's first level (or, in a plan without
-/// levels, the first cell) whose other factors are equal, paired by the number of the round. So does the ratio to the first
-/// strategy, at the same level.
+/// Complete rounds count; a cell that has none is summarised from what it has, with 0 as its number
+/// of rounds. The ratio compares committed transactions per second with the cell of the plan's
+/// first level (or, in a plan without levels, the first cell) whose other factors are equal, paired
+/// by the number of the round. So does the ratio to the first strategy, at the same level.
 pub fn summarise(document: &mut Document) {
     let references: Vec<Option<usize>> =
         document.cells.iter().map(|cell| reference_of(document, cell)).collect();
@@ -66,15 +66,16 @@ pub fn planned(document: &Document, cell: &Cell) -> Option<u64> {
     Some(each.saturating_mul(cell.clients.into()).saturating_mul(rounds))
 }
 
-/// The share of the acknowledged transactions whose work is in the database, over all rounds; `None` if the server acknowledged
-/// none.
+/// The share of the acknowledged transactions whose work is in the database, over all rounds;
+/// `None` if the server acknowledged none.
 pub fn kept_share(cell: &Cell) -> Option<f64> {
     let transactions = counted_ledger(cell).transactions;
     let acknowledged = transactions.committed.saturating_add(transactions.swallowed);
     (acknowledged > 0).then(|| transactions.committed as f64 / acknowledged as f64)
 }
 
-/// The place of the cell with whose strategy another one's is compared; `None` if the strategies don't vary.
+/// The place of the cell with whose strategy another one's is compared; `None` if the strategies
+/// don't vary.
 fn first_strategy_of(document: &Document, cell: &Cell) -> Option<usize> {
     let planned = document.plan.strategies.first().map(|strategy| strategy.name.as_str());
     let first =
@@ -104,12 +105,14 @@ fn same_but_strategy(one: &Cell, other: &Cell) -> bool {
         && one.varied == other.varied
 }
 
-/// The cells, those together that differ in nothing but their levels, otherwise in the document's order.
+/// The cells, those together that differ in nothing but their levels, otherwise in the document's
+/// order.
 pub fn groups(document: &Document) -> Vec<Vec<&Cell>> {
     together(document, same_factors)
 }
 
-/// The cells, those together among which an application may choose: they differ in nothing but level and strategy.
+/// The cells, those together among which an application may choose: they differ in nothing but
+/// level and strategy.
 pub fn choices(document: &Document) -> Vec<Vec<&Cell>> {
     together(document, same_but_strategy)
 }
@@ -199,8 +202,8 @@ pub fn rate(round: &Round, count: u64) -> Option<f64> {
     finite(count as f64 / round.seconds).filter(|rate| *rate >= 0.0)
 }
 
-/// The distributions of the rounds in which anything committed. With a damaged or missing one among them there are none, for
-/// the rest isn't the same population.
+/// The distributions of the rounds in which anything committed. With a damaged or missing one among
+/// them there are none, for the rest isn't the same population.
 fn distributions(rounds: &[&Round]) -> Vec<LatencyHistogram> {
     let committing = rounds.iter().filter(|round| round.transactions.committed > 0);
     let found: Option<Vec<LatencyHistogram>> =

@@ -1,4 +1,5 @@
-//! The report that people read in a terminal: what was measured, the table, what it means, what the columns count.
+//! The report that people read in a terminal: what was measured, the table, what it means, what the
+//! columns count.
 //!
 //! Readable without colour. Not here: the computation of what is shown.
 
@@ -26,10 +27,10 @@ const LEAST_WIDTH: usize = 60;
 
 /// Renders the table of a comparison and the sentences below it, for a terminal of `width` columns.
 ///
-/// Summaries are computed from the rounds, whatever the document says. One row per cell, grouped so that the
-/// levels of a combination stand together. With intervals in a second line a comparison of levels fits into 100
-/// columns; factors that vary get a column each, or a line above their rows where that would be too wide;
-/// before that, columns that follow from others are left out.
+/// Summaries are computed from the rounds, whatever the document says. One row per cell, grouped so
+/// that the levels of a combination stand together. With intervals in a second line a comparison of
+/// levels fits into 100 columns; factors that vary get a column each, or a line above their rows
+/// where that would be too wide; before that, columns that follow from others are left out.
 pub fn render(document: &Document, width: usize) -> String {
     let width = width.max(LEAST_WIDTH);
     let mut document = document.clone();
@@ -100,7 +101,8 @@ impl Shown {
         shown.swap_remove(chosen)
     }
 
-    /// The table with these factors as columns and these as headings, without columns that are spared up to a degree.
+    /// The table with these factors as columns and these as headings, without columns that are
+    /// spared up to a degree.
     fn new(document: &Document, factors: &[Factor], headings: &[Factor], spared: u8) -> Shown {
         let mut columns = vec![&LEVEL];
         columns.extend(figures(document).filter(|column| column.spare == 0 || column.spare > spared));

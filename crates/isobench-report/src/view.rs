@@ -1,7 +1,8 @@
 //! The typed view between the summary and its renderings: tables whose entries say what they are.
 //!
-//! Words, emphasis and order of lines are decided here, once. A rendering asks for the lines of an entry and lays them out;
-//! it never looks for anything in their words, which may be a user's. Not here: widths, escaping, markup.
+//! Words, emphasis and order of lines are decided here, once. A rendering asks for the lines of an
+//! entry and lays them out; it never looks for anything in their words, which may be a user's. Not
+//! here: widths, escaping, markup.
 
 pub mod columns;
 mod entry;

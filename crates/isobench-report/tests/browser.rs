@@ -1,5 +1,6 @@
-//! The page in a real browser: that it opens without a complaint and without the network, shows values to pointer and keyboard,
-//! changes its theme, can be read in both, fits a phone and a desk, prints, and hands out its data.
+//! The page in a real browser: that it opens without a complaint and without the network, shows
+//! values to pointer and keyboard, changes its theme, can be read in both, fits a phone and a desk,
+//! prints, and hands out its data.
 //!
 //! Skipped where Chromium isn't installed. What can be told without a browser is in `html.rs`.
 

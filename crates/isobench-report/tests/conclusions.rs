@@ -54,7 +54,8 @@ fn a_wait_explains_what_it_takes_more_than_at_the_level_of_the_answer() {
     assert!(!reasons[1].contains("waited for"), "{reasons:?}");
 }
 
-/// A doubt in one round leaves unknown what the others mean; a history that is missing takes nothing back.
+/// A doubt in one round leaves unknown what the others mean; a history that is missing takes
+/// nothing back.
 #[test]
 fn a_withheld_verdict_accuses_nobody() {
     let withheld = example("withheld");

@@ -8,10 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use isobench_report::{Document, compare_results, json_schema, render, to_csv, to_markdown};
-
-fn blessing() -> bool {
-    std::env::var_os("ISOBENCH_BLESS").is_some_and(|value| value == "1")
-}
+use isobench_testkit::golden::{blessing, expect};
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
@@ -19,22 +16,6 @@ fn golden(name: &str) -> PathBuf {
 
 fn schema_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/result.schema.json")
-}
-
-/// Compares with the file, or writes it when blessing.
-fn expect(path: &Path, found: &str) {
-    if blessing() {
-        fs::create_dir_all(path.parent().expect("the file lies in a folder"))
-            .expect("the folder can be made");
-        fs::write(path, found).expect("the golden file can be written");
-        return;
-    }
-    let name = path.display();
-    let expected = fs::read_to_string(path).unwrap_or_else(|error| panic!("{name}: {error}; bless it first"));
-    assert!(
-        expected == found,
-        "{name} differs; if that is right, run ISOBENCH_BLESS=1 cargo test -p isobench-report\n\n{found}"
-    );
 }
 
 /// The examples as read from their files.
@@ -75,7 +56,7 @@ fn saved_documents_are_what_a_runner_fills() {
 #[test]
 fn text_is_as_expected() {
     for (name, document) in saved() {
-        expect(&golden(&format!("{name}.txt")), &render(&document, 100));
+        expect(golden(&format!("{name}.txt")), &render(&document, 100));
     }
 }
 
@@ -83,21 +64,21 @@ fn text_is_as_expected() {
 fn wide_text_shows_the_factors_as_columns() {
     for (name, document) in saved().iter().filter(|(name, _)| ["many-factors", "three-levels"].contains(name))
     {
-        expect(&golden(&format!("{name}.wide.txt")), &render(document, 170));
+        expect(golden(&format!("{name}.wide.txt")), &render(document, 170));
     }
 }
 
 #[test]
 fn csv_is_as_expected() {
     for (name, document) in saved() {
-        expect(&golden(&format!("{name}.csv")), &to_csv(&document));
+        expect(golden(&format!("{name}.csv")), &to_csv(&document));
     }
 }
 
 #[test]
 fn markdown_is_as_expected() {
     for (name, document) in saved() {
-        expect(&golden(&format!("{name}.md")), &to_markdown(&document));
+        expect(golden(&format!("{name}.md")), &to_markdown(&document));
     }
 }
 
@@ -111,13 +92,13 @@ fn two_results_are_shown_as_expected() {
     b.server.settings.insert("io_method".to_owned(), "worker".to_owned());
     b.cells.remove(2);
     let pair = compare_results(a, &b).unwrap().named("old.json", "new.json");
-    expect(&golden("pair.txt"), &pair.to_text(100));
-    expect(&golden("pair.md"), &pair.to_markdown());
-    expect(&golden("pair.csv"), &pair.to_csv());
-    expect(&golden("pair.json"), &pair.to_json());
+    expect(golden("pair.txt"), &pair.to_text(100));
+    expect(golden("pair.md"), &pair.to_markdown());
+    expect(golden("pair.csv"), &pair.to_csv());
+    expect(golden("pair.json"), &pair.to_json());
 }
 
 #[test]
 fn the_schema_in_the_manual_is_current() {
-    expect(&schema_file(), &json_schema());
+    expect(schema_file(), &json_schema());
 }

@@ -1,6 +1,7 @@
 //! The page: its structure against files, and what must be true of it whatever the document says.
 //!
-//! `ISOBENCH_BLESS=1 cargo test -p isobench-report` writes the outlines anew. What only a browser can tell is in `browser.rs`.
+//! `ISOBENCH_BLESS=1 cargo test -p isobench-report` writes the outlines anew. What only a browser
+//! can tell is in `browser.rs`.
 
 mod examples;
 #[path = "html/mutilate.rs"]
@@ -11,9 +12,9 @@ mod outline;
 mod sound;
 
 use std::path::Path;
-use std::{env, fs};
 
 use isobench_report::{Document, to_html};
+use isobench_testkit::golden;
 use proptest::prelude::*;
 
 fn example(name: &str) -> Document {
@@ -24,20 +25,7 @@ fn example(name: &str) -> Document {
 fn outlines_are_as_expected() {
     for (name, document) in examples::all() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.outline.txt"));
-        let found = outline::of(&to_html(&document));
-        if env::var_os("ISOBENCH_BLESS").is_some_and(|value| value == "1") {
-            fs::write(&path, found).expect("the golden file can be written");
-            continue;
-        }
-        let expected = fs::read_to_string(&path)
-            .unwrap_or_else(|error| panic!("{}: {error}; bless it first", path.display()));
-        let differing = found.lines().zip(expected.lines()).find(|(found, expected)| found != expected);
-        assert!(
-            expected == found,
-            "{} differs; if that is right, run ISOBENCH_BLESS=1 cargo test -p isobench-report; the first difference \
-             (found, expected): {differing:#?}",
-            path.display()
-        );
+        golden::expect(path, &outline::of(&to_html(&document)));
     }
 }
 

@@ -1,4 +1,5 @@
-//! Two results side by side: what is matched, what is called a difference, what counts as a regression.
+//! Two results side by side: what is matched, what is called a difference, what counts as a
+//! regression.
 
 mod examples;
 

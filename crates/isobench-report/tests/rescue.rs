@@ -1,4 +1,5 @@
-//! Results that are cut, damaged or of a newer format: whatever is left of them is shown, and nothing else.
+//! Results that are cut, damaged or of a newer format: whatever is left of them is shown, and
+//! nothing else.
 
 mod examples;
 
@@ -31,7 +32,8 @@ fn rescued(value: &Value) -> (Document, Vec<String>) {
     rescue(&value.to_string()).expect("the begin of a result")
 }
 
-/// The number of rounds that are left, after looking that each is one of the original's, in its place.
+/// The number of rounds that are left, after looking that each is one of the original's, in its
+/// place.
 fn rounds_left(original: &Document, found: &Document) -> usize {
     let is_same = |cell: &Cell, other: &Cell| {
         let (cell, other): (Vec<&Round>, Vec<&Round>) =
@@ -43,7 +45,8 @@ fn rounds_left(original: &Document, found: &Document) -> usize {
     found.cells.iter().map(|cell| cell.rounds.len()).sum()
 }
 
-/// Looks at what is left of a text that was cut; returns the number of rounds, if there is a document at all.
+/// Looks at what is left of a text that was cut; returns the number of rounds, if there is a
+/// document at all.
 fn cut(original: &Document, text: &str) -> Option<usize> {
     match rescue(text) {
         Ok((found, missing)) => {

@@ -1,8 +1,10 @@
-//! Runs a script for some seconds, recorded or not, and prints the lines of pgbench's summary that tell how much was done.
+//! Runs a script for some seconds, recorded or not, and prints the lines of pgbench's summary that
+//! tell how much was done.
 //!
 //! `cargo run --release -p isobench-runner --example record -- HOST PORT USER DATABASE CLIENTS SECONDS PROTOCOL SCRIPT [SETUP] [--record]`
 //!
-//! SETUP is a file with SQL that is executed before. For measuring what a recording costs (`bench/`).
+//! SETUP is a file with SQL that is executed before. For measuring what a recording costs
+//! (`bench/`).
 
 use std::time::Duration;
 

@@ -1,9 +1,11 @@
-//! Says what recording costs a client's own code, without the system's part: the clients' replies come from memory.
+//! Says what recording costs a client's own code, without the system's part: the clients' replies
+//! come from memory.
 //!
 //! `cargo run --release -p isobench-runner --example record_cost -- [ROUNDS]`
 //!
-//! Each round runs the same transactions (two reads and two writes of registers) without a recording and with one. The least
-//! time of all rounds is printed, because what disturbs a run only makes it longer.
+//! Each round runs the same transactions (two reads and two writes of registers) without a
+//! recording and with one. The least time of all rounds is printed, because what disturbs a run
+//! only makes it longer.
 
 use std::io;
 use std::time::Instant;

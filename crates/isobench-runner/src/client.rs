@@ -1,9 +1,10 @@
 //! One simulated user: the state machine that walks through transactions, attempts and commands.
 //!
-//! It has no socket and no clock: it is called with the bytes that arrived, or because its timer fired, and leaves
-//! bytes to send and one [`Action`]. `commands.rs` executes a script's commands, `replies.rs` understands what the
-//! server sends, `tape.rs` keeps what was read and written, `inside.rs` what the
-//! server says of attempts, `savepoint.rs` where an attempt may begin besides the first command, `ending.rs` decides which bucket an attempt lands in.
+//! It has no socket and no clock: it is called with the bytes that arrived, or because its timer
+//! fired, and leaves bytes to send and one [`Action`]. `commands.rs` executes a script's commands,
+//! `replies.rs` understands what the server sends, `tape.rs` keeps what was read and written,
+//! `inside.rs` what the server says of attempts, `savepoint.rs` where an attempt may begin besides
+//! the first command, `ending.rs` decides which bucket an attempt lands in.
 
 mod commands;
 mod ending;
@@ -55,28 +56,32 @@ pub(crate) const CLOSED: &str = "server closed the connection unexpectedly";
 pub(crate) enum State {
     /// Between two transactions; never left standing, except before the start.
     Idle,
-    /// Waits for the instant at which its next transaction is due. Then begins it; at the end of the run: `Finished`.
+    /// Waits for the instant at which its next transaction is due. Then begins it; at the end of
+    /// the run: `Finished`.
     Waiting {
         /// When the waiting began.
         since: Nanos,
     },
     /// Has no session, and is to get one for the transaction that is due. Then begins it.
     Connecting,
-    /// Waits for the server to prepare the statement of this command. Then executes the command again that needs it.
+    /// Waits for the server to prepare the statement of this command. Then executes the command
+    /// again that needs it.
     Preparing(usize),
-    /// Waits for the level of the transaction, for which the server was asked before this command, its COMMIT. Then executes the
-    /// command.
+    /// Waits for the level of the transaction, for which the server was asked before this command,
+    /// its COMMIT. Then executes the command.
     Asking,
-    /// Waits for the server's reply to the last request. Then goes on with the script, or rolls back.
+    /// Waits for the server's reply to the last request. Then goes on with the script, or rolls
+    /// back.
     Replying,
     /// Waits in a `\sleep`, or lets other clients have a turn. Then goes on with the script.
     Sleeping,
     /// Waits for the reply to ROLLBACK after a failed attempt. Then retries, gives up, or aborts.
     RollingBack,
-    /// Waits for the reply to ROLLBACK of a block that was left open for the next attempt, which isn't to come. Then the transaction, which
-    /// has been accounted for, is left.
+    /// Waits for the reply to ROLLBACK of a block that was left open for the next attempt, which
+    /// isn't to come. Then the transaction, which has been accounted for, is left.
     Leaving,
-    /// Waits before the next attempt. Then begins it; at the end of the run the transaction is cut off: `Finished`.
+    /// Waits before the next attempt. Then begins it; at the end of the run the transaction is cut
+    /// off: `Finished`.
     BackingOff {
         /// When the failed attempt ended.
         since: Nanos,
@@ -94,7 +99,8 @@ pub(crate) enum Action {
     Receive,
     /// To be called at this instant (and when the server has sent something).
     Wake(Nanos),
-    /// A session, opened at once; then [`Client::on_connected`] or [`Client::on_refused`] is called.
+    /// A session, opened at once; then [`Client::on_connected`] or [`Client::on_refused`] is
+    /// called.
     Connect,
     /// To be called after its session has been closed: [`Client::on_disconnected`].
     Disconnect,
@@ -165,7 +171,8 @@ pub(crate) struct Client {
     connected: bool,
     status: TransactionStatus,
     frames: FrameBuffer,
-    /// The most bytes of the server's words that are kept: of a message, and of an attempt's results.
+    /// The most bytes of the server's words that are kept: of a message, and of an attempt's
+    /// results.
     most_kept: usize,
     /// Bytes of results that are kept since the attempt began, roughly.
     kept: usize,
@@ -207,7 +214,8 @@ pub(crate) struct Client {
     may_commit: bool,
     /// The first error of the attempt.
     failure: Option<Box<Failure>>,
-    /// With what the server ended the session while it owed no reply, so that it is no failure of the attempt.
+    /// With what the server ended the session while it owed no reply, so that it is no failure of
+    /// the attempt.
     farewell: Option<Box<ServerError>>,
     /// Why the connection was lost, which is to be noticed when it is needed.
     lost: Option<Box<str>>,
@@ -226,8 +234,9 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// A client that isn't started, with its streams for expressions, choice of scripts and backoff; `recorded` says whether
-    /// what it reads and writes is kept, `most_kept` how many bytes of the server's words at most.
+    /// A client that isn't started, with its streams for expressions, choice of scripts and
+    /// backoff; `recorded` says whether what it reads and writes is kept, `most_kept` how many
+    /// bytes of the server's words at most.
     pub(crate) fn new(
         id: usize,
         variables: Variables,
@@ -322,7 +331,8 @@ impl Client {
         self.outstanding > 0
     }
 
-    /// Makes the client ready for a run, in which its first call is [`Client::on_timer`]; false if it has aborted.
+    /// Makes the client ready for a run, in which its first call is [`Client::on_timer`]; false if
+    /// it has aborted.
     pub(crate) fn ready(&mut self) -> bool {
         self.done = 0;
         if self.state == State::Finished {
@@ -520,8 +530,8 @@ impl Client {
         self.run_commands(ctx)
     }
 
-    /// A number that no other attempt has, in all runs: attempts of this client, this one included, times clients, plus the
-    /// client's number, plus what the run begins from. So it is never 0.
+    /// A number that no other attempt has, in all runs: attempts of this client, this one included,
+    /// times clients, plus the client's number, plus what the run begins from. So it is never 0.
     fn attempt_id(&self, ctx: &Context<'_>) -> u64 {
         let spec = &ctx.job.spec;
         spec.attempts_from + self.attempts * spec.clients as u64 + self.id as u64
@@ -556,7 +566,8 @@ impl Client {
             ctx.out.clear();
         }
         if self.copy == Some(CopyDirection::In) {
-            // The server listens to nothing else before; that the session ends is what it hears next.
+            // The server listens to nothing else before; that the session ends is what it hears
+            // next.
             frontend::copy_done(ctx.out);
         }
         self.leave_for_good();

@@ -1,4 +1,5 @@
-//! The way in from outside while a run is under way: a request to stop, and the progress it publishes.
+//! The way in from outside while a run is under way: a request to stop, and the progress it
+//! publishes.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -28,8 +29,8 @@ impl Control {
         Control::default()
     }
 
-    /// Somebody outside asks for the end: the first time [`Urgency::Soon`], then [`Urgency::Now`]. Blocking calls with
-    /// this control's [`patience`](Control::patience) hurry, too.
+    /// Somebody outside asks for the end: the first time [`Urgency::Soon`], then [`Urgency::Now`].
+    /// Blocking calls with this control's [`patience`](Control::patience) hurry, too.
     pub fn interrupt(&self) -> Urgency {
         let urgency = if self.patience.requests() == 0 { Urgency::Soon } else { Urgency::Now };
         self.patience.hurry();
@@ -37,7 +38,8 @@ impl Control {
         urgency
     }
 
-    /// How long blocking calls wait that are to end with the run; belongs into the connection options.
+    /// How long blocking calls wait that are to end with the run; belongs into the connection
+    /// options.
     pub fn patience(&self) -> &Patience {
         &self.patience
     }
@@ -57,7 +59,8 @@ impl Control {
     }
 }
 
-/// One worker's figures since the start of the run, published a few times per wake-up for whoever shows progress.
+/// One worker's figures since the start of the run, published a few times per wake-up for whoever
+/// shows progress.
 ///
 /// Each worker writes its own; the alignment keeps two workers off the same cache line.
 #[derive(Debug, Default)]

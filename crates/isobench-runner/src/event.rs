@@ -6,7 +6,8 @@ use isobench_script::EvalError;
 /// What the clients of a run tell besides what ends a client, notices, and the output of `debug()`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Detail {
-    /// Every error that an attempt meets and that doesn't end the client, and what follows it (pgbench: `--verbose-errors`).
+    /// Every error that an attempt meets and that doesn't end the client, and what follows it
+    /// (pgbench: `--verbose-errors`).
     pub errors: bool,
     /// Every step of a client (pgbench: `--debug`).
     pub steps: bool,
@@ -17,7 +18,8 @@ pub struct Detail {
 pub enum Event {
     /// The client ended before its time.
     Aborted(Place, Cause),
-    /// An error that isn't a conflict ended the transaction, and the client goes on (pgbench: `--continue-on-error`).
+    /// An error that isn't a conflict ended the transaction, and the client goes on (pgbench:
+    /// `--continue-on-error`).
     Abandoned(Place, Failed),
     /// An attempt met this error. Told with [`Detail::errors`], before its block is rolled back.
     Failed(Place, Failed),
@@ -67,8 +69,8 @@ pub struct Failed {
     pub error: Box<ServerError>,
     /// Statements of the request that had been answered before (pgbench: "query").
     pub query: u32,
-    /// The text that was sent and to which the error's position refers; `None` if only the name of a prepared statement
-    /// was sent.
+    /// The text that was sent and to which the error's position refers; `None` if only the name of
+    /// a prepared statement was sent.
     pub text: Option<String>,
 }
 
@@ -85,8 +87,8 @@ pub enum Cause {
     Assignment(String),
     /// The command isn't allowed here.
     NotAllowed(String),
-    /// The result of a query (number in its request, from 0) can't be stored. What is wrong, and what was wrong with
-    /// a variable's name.
+    /// The result of a query (number in its request, from 0) can't be stored. What is wrong, and
+    /// what was wrong with a variable's name.
     Result {
         /// Number of the query in its request, from 0.
         query: u32,
@@ -95,7 +97,8 @@ pub enum Cause {
         /// The name that makes no variable.
         name: Option<String>,
     },
-    /// What a line `--@` says can't be found in the result, or is impossible; with file, line and what is wrong.
+    /// What a line `--@` says can't be found in the result, or is impossible; with file, line and
+    /// what is wrong.
     Observation(String),
     /// The script ended where no script may end.
     Unfinished(Unfinished),

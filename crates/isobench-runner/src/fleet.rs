@@ -54,10 +54,12 @@ pub struct NoThreads {
     source: std::io::Error,
 }
 
-/// Opens a session for this client and sets it up; returns whatever the caller wants to know of each session.
+/// Opens a session for this client and sets it up; returns whatever the caller wants to know of
+/// each session.
 pub type Connect<'a, P, E> = dyn Fn(usize) -> Result<(Connection, P), E> + Sync + 'a;
 
-/// The clients of a job, connected, and kept connected from one run to the next (warm-up, measurement).
+/// The clients of a job, connected, and kept connected from one run to the next (warm-up,
+/// measurement).
 pub struct Fleet {
     crews: Vec<Crew<Sockets>>,
     streams: Vec<Streams>,
@@ -80,19 +82,21 @@ pub struct RunOutcome {
     pub aborted_in: Option<usize>,
     /// The run was ended by a request from outside.
     pub interrupted: bool,
-    /// Time spent on opening and closing sessions during the run, added up over clients ([`crate::RunSpec::connect_each`]).
+    /// Time spent on opening and closing sessions during the run, added up over clients
+    /// ([`crate::RunSpec::connect_each`]).
     pub reconnecting: Duration,
     /// What happened over time, if that was asked for ([`crate::RunSpec::series`]).
     pub series: Option<Series>,
     /// How busy each worker was.
     pub load: Vec<WorkerLoad>,
-    /// The levels that transactions named when they were asked ([`Job::asking_level`]), with the number of answers.
+    /// The levels that transactions named when they were asked ([`Job::asking_level`]), with the
+    /// number of answers.
     pub levels: BTreeMap<String, u64>,
 }
 
 impl Fleet {
-    /// Connects every client, the workers at the same time. Returns what `connect` told of each session. Where each
-    /// transaction has a connection of its own, none is made yet.
+    /// Connects every client, the workers at the same time. Returns what `connect` told of each
+    /// session. Where each transaction has a connection of its own, none is made yet.
     ///
     /// # Errors
     /// The first session that can't be set up; the others are closed.
@@ -124,8 +128,9 @@ impl Fleet {
         Ok((Fleet { crews, streams, clock, connecting: began.elapsed() }, prepared))
     }
 
-    /// Ends the fleet and hands back, with their clients' numbers, the sessions that are still of use: outside a transaction, and owed
-    /// no reply. They were opened with these options, of one host. The others are closed.
+    /// Ends the fleet and hands back, with their clients' numbers, the sessions that are still of
+    /// use: outside a transaction, and owed no reply. They were opened with these options, of one
+    /// host. The others are closed.
     pub fn into_sessions(self, options: &ConnectOptions) -> Vec<(usize, Connection)> {
         let mut sessions = Vec::new();
         for mut crew in self.crews {
@@ -144,13 +149,15 @@ impl Fleet {
         self.clock.epoch()
     }
 
-    /// For each worker, the random stream that says which transactions a log has (pgbench: `--sampling-rate`).
+    /// For each worker, the random stream that says which transactions a log has (pgbench:
+    /// `--sampling-rate`).
     pub fn sampling(&self) -> impl Iterator<Item = Prng> + '_ {
         self.streams.iter().map(|streams| streams.sampling.clone())
     }
 
-    /// Runs until `stop`, or until `control` asks to end. `report` hears of events, from the workers' threads; of
-    /// `observers` the first one watches the first worker's transactions, and so on.
+    /// Runs until `stop`, or until `control` asks to end. `report` hears of events, from the
+    /// workers' threads; of `observers` the first one watches the first worker's transactions, and
+    /// so on.
     ///
     /// # Errors
     /// There are no threads for the workers; then nothing has been done.
@@ -221,8 +228,8 @@ const STACK: usize = 2 << 20;
 /// What must be left for everything else, bytes.
 const ROOM: usize = 16 << 20;
 
-/// Fails if there is no memory for one more worker. Where a thread gets its stack and nothing is left, whoever needs a byte next
-/// ends the program.
+/// Fails if there is no memory for one more worker. Where a thread gets its stack and nothing is
+/// left, whoever needs a byte next ends the program.
 fn room() -> std::io::Result<()> {
     let mut trial = Vec::<u8>::new();
     let outcome = trial.try_reserve_exact(STACK + ROOM);
@@ -231,8 +238,8 @@ fn room() -> std::io::Result<()> {
     outcome.map_err(|_| std::io::ErrorKind::OutOfMemory.into())
 }
 
-/// Runs each of these in a thread of its own. They begin together, with what `begin` returns when all threads are there, or
-/// not at all; `meanwhile` runs in this one.
+/// Runs each of these in a thread of its own. They begin together, with what `begin` returns when
+/// all threads are there, or not at all; `meanwhile` runs in this one.
 fn together<T: Send, B: Copy + Send + Sync>(
     works: Vec<impl FnOnce(B) -> T + Send>,
     begin: impl FnOnce() -> B,
@@ -329,8 +336,8 @@ impl RunOutcome {
         self.aborted == 0 && !self.interrupted
     }
 
-    /// Checks the accounting rules: every attempt and every transaction in exactly one bucket, and as many conflicts by
-    /// kind, and of everything over time, as in all.
+    /// Checks the accounting rules: every attempt and every transaction in exactly one bucket, and
+    /// as many conflicts by kind, and of everything over time, as in all.
     ///
     /// # Errors
     /// The identity that doesn't hold. That is a defect of the program, never of the server.
@@ -348,7 +355,8 @@ impl RunOutcome {
         self.series.as_ref().map_or(Ok(()), |series| self.check_series(series, &ledger))
     }
 
-    /// Checks that what was counted over time is what was counted in all, and that it covers the whole run.
+    /// Checks that what was counted over time is what was counted in all, and that it covers the
+    /// whole run.
     fn check_series(&self, series: &Series, ledger: &Ledger) -> Result<(), AccountingError> {
         let bins = self.elapsed.as_nanos().div_ceil(series.bin.as_nanos().max(1)).max(1);
         let sum = series.total();

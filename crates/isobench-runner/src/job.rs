@@ -19,7 +19,8 @@ pub struct Job {
     pub(crate) classify: Box<Classify>,
     pub(crate) reconnect: Option<Box<Reconnect>>,
     pub(crate) recording: Option<Recording>,
-    /// The statement that asks for the level of the transaction it stands in, if transactions are asked.
+    /// The statement that asks for the level of the transaction it stands in, if transactions are
+    /// asked.
     pub(crate) level_question: Option<String>,
     /// The variable that has the number of each attempt, if a script mentions it.
     pub(crate) attempt_id: Option<Slot>,
@@ -27,12 +28,12 @@ pub struct Job {
     pub(crate) attempt: Option<Slot>,
 }
 
-/// Makes a connection for a client that has none, within this time (`None`: as long as it takes); the error is a text for
-/// the user.
+/// Makes a connection for a client that has none, within this time (`None`: as long as it takes);
+/// the error is a text for the user.
 pub type Reconnect = dyn Fn(Option<Duration>) -> Result<Connection, String> + Send + Sync;
 
-/// The most bytes of what servers send that all clients of a job keep together: messages that haven't arrived whole, results
-/// for variables, and what an attempt has read.
+/// The most bytes of what servers send that all clients of a job keep together: messages that
+/// haven't arrived whole, results for variables, and what an attempt has read.
 const MOST_KEPT: usize = 1 << 30;
 
 /// However many clients there are, each may keep this much.
@@ -82,9 +83,10 @@ impl Job {
         Ok(self)
     }
 
-    /// Has some of the scripts' own transactions asked which level they run at, just before their COMMIT: in each run the first one of
-    /// every client, and one in 128 of those that follow. The first column of the first row is the answer ([`crate::RunOutcome::levels`]).
-    /// Statements outside a block can't be asked.
+    /// Has some of the scripts' own transactions asked which level they run at, just before their
+    /// COMMIT: in each run the first one of every client, and one in 128 of those that follow. The
+    /// first column of the first row is the answer ([`crate::RunOutcome::levels`]). Statements
+    /// outside a block can't be asked.
     #[must_use]
     pub fn asking_level(mut self, question: &str) -> Job {
         self.level_question = Some(question.to_owned());
@@ -129,10 +131,11 @@ impl Job {
         format!("{command}: {}", commands[command].text.trim_end())
     }
 
-    /// The clients of a run and the random streams of its workers, split from the seed in a fixed order, which is pgbench's:
-    /// what each client's expressions draw; the variable `default_seed` (unless it is set); then for each worker the choice
-    /// of scripts, the schedule, the sampling. Where each client has a stream of its own for the choice, these come
-    /// first; so a client's transactions then depend on the seed and its number only. With one client both are the same.
+    /// The clients of a run and the random streams of its workers, split from the seed in a fixed
+    /// order, which is pgbench's: what each client's expressions draw; the variable `default_seed`
+    /// (unless it is set); then for each worker the choice of scripts, the schedule, the sampling.
+    /// Where each client has a stream of its own for the choice, these come first; so a client's
+    /// transactions then depend on the seed and its number only. With one client both are the same.
     pub(crate) fn cast(&self) -> (Vec<Client>, Vec<Streams>) {
         let mut streams = isobench_script::Streams::new(self.spec.seed);
         let functions: Vec<Prng> = (0..self.spec.clients).map(|_| streams.split()).collect();
@@ -156,7 +159,8 @@ impl Job {
                 sampling: streams.split(),
             })
             .collect();
-        // Backoff draws from a seed of its own, so that a retry policy never changes the transactions.
+        // Backoff draws from a seed of its own, so that a retry policy never changes the
+        // transactions.
         let mut backoffs = isobench_script::Streams::new(!self.spec.seed);
         let clients = functions
             .into_iter()
@@ -189,7 +193,8 @@ impl Job {
         &self.workload.mix.scripts()[script].script.commands
     }
 
-    /// pgbench's word for what fails in a command before anything is sent: the meta-command, also `\gset` and `\aset`.
+    /// pgbench's word for what fails in a command before anything is sent: the meta-command, also
+    /// `\gset` and `\aset`.
     pub fn command_kind(&self, script: usize, command: usize) -> &'static str {
         match self.commands(script).get(command).map(|command| &command.kind) {
             Some(CommandKind::Sql(sql)) => match sql.store {
@@ -202,7 +207,8 @@ impl Job {
         }
     }
 
-    /// Where a command stands, for messages: file, line and text. Past the last command it is the last one's place.
+    /// Where a command stands, for messages: file, line and text. Past the last command it is the
+    /// last one's place.
     pub fn place(&self, script: usize, command: usize) -> String {
         let script = &self.workload.mix.scripts()[script].script;
         script

@@ -1,8 +1,9 @@
 //! Drives the load: clients, retries, pacing, accounting.
 //!
-//! A [`Job`] is a workload with its settings; a [`Fleet`] is its clients with their sessions; [`Fleet::run`] makes an
-//! [`RunOutcome`] of them, in which every attempt lies in exactly one bucket. The runner knows neither server products
-//! nor SQL dialects: how a session is set up, and which errors are conflicts, are handed in.
+//! A [`Job`] is a workload with its settings; a [`Fleet`] is its clients with their sessions;
+//! [`Fleet::run`] makes an [`RunOutcome`] of them, in which every attempt lies in exactly one
+//! bucket. The runner knows neither server products nor SQL dialects: how a session is set up, and
+//! which errors are conflicts, are handed in.
 //!
 //! | file | holds |
 //! |---|---|

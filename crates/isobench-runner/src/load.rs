@@ -1,6 +1,7 @@
 //! How busy a worker was: what tells whether the client, and not the server, was the bottleneck.
 //!
-//! Not here: the loop that is measured (`worker.rs`), and from when on a client counts as overloaded (whoever judges the run).
+//! Not here: the loop that is measured (`worker.rs`), and from when on a client counts as
+//! overloaded (whoever judges the run).
 
 use std::time::Duration;
 
@@ -8,34 +9,40 @@ use isobench_stats::LatencyHistogram;
 
 use crate::time::{Clock, Nanos, ThreadTime};
 
-/// What one worker did besides waiting, from the begin of its run until its last client had finished.
+/// What one worker did besides waiting, from the begin of its run until its last client had
+/// finished.
 ///
-/// A *pass* of its loop begins when the poller comes back with news or because a timer is due, serves all of that, and ends when the worker
-/// waits again. The start, when every client begins its first transaction, is a pass, too.
+/// A *pass* of its loop begins when the poller comes back with news or because a timer is due,
+/// serves all of that, and ends when the worker waits again. The start, when every client begins
+/// its first transaction, is a pass, too.
 #[derive(Debug, Clone)]
 pub struct WorkerLoad {
     /// Its clients.
     pub clients: usize,
     /// From the begin of its run until its last client had finished.
     pub elapsed: Duration,
-    /// Of that, the time outside of the poller: in passes. It includes what the worker spent waiting for a core in them, opening sessions
-    /// ([`crate::RunSpec::connect_each`]) and running programs (`\shell`), and lacks what the poller itself costs.
+    /// Of that, the time outside of the poller: in passes. It includes what the worker spent
+    /// waiting for a core in them, opening sessions ([`crate::RunSpec::connect_each`]) and running
+    /// programs (`\shell`), and lacks what the poller itself costs.
     pub busy: Duration,
-    /// Processor time of the worker's thread, user and system, over `elapsed`; the poller's included, waiting excluded. `None` where the
-    /// clock doesn't tell (a simulation).
+    /// Processor time of the worker's thread, user and system, over `elapsed`; the poller's
+    /// included, waiting excluded. `None` where the clock doesn't tell (a simulation).
     pub cpu: Option<Duration>,
-    /// How long the thread was ready to run and had no core, over `elapsed`: in passes, and when the poller had news but couldn't come back. `None` where the system doesn't tell (Linux:
+    /// How long the thread was ready to run and had no core, over `elapsed`: in passes, and when
+    /// the poller had news but couldn't come back. `None` where the system doesn't tell (Linux:
     /// `/proc/thread-self/schedstat`).
     pub starved: Option<Duration>,
     /// Passes of the loop.
     pub passes: u64,
-    /// How long each pass took, counted once for every reply and every timer that it served. So it is weighted by what had to wait: nothing
-    /// that a pass served waited longer for its turn, and what arrived meanwhile waited for the rest of it. Where the worker has always
-    /// something to do, a reply waits half a pass to be noticed and half a pass for its turn on average, and the mean is the
-    /// delay that the client adds to each reply.
+    /// How long each pass took, counted once for every reply and every timer that it served. So it
+    /// is weighted by what had to wait: nothing that a pass served waited longer for its turn, and
+    /// what arrived meanwhile waited for the rest of it. Where the worker has always something to
+    /// do, a reply waits half a pass to be noticed and half a pass for its turn on average, and the
+    /// mean is the delay that the client adds to each reply.
     pub lag: LatencyHistogram,
-    /// How late timers were served (schedule, think time, backoff, `\sleep`): from the instant that was asked for to the
-    /// begin of the worker's turn at the timers. Includes how long the system took to wake the worker.
+    /// How late timers were served (schedule, think time, backoff, `\sleep`): from the instant that
+    /// was asked for to the begin of the worker's turn at the timers. Includes how long the system
+    /// took to wake the worker.
     pub timers: LatencyHistogram,
 }
 

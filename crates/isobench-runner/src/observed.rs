@@ -1,6 +1,7 @@
 //! The lines `--@` of one SQL command, made ready for the rows of its replies.
 //!
-//! Not here: the rows (`client/tape.rs`, `client/inside.rs`), and how the lines are written (the script language).
+//! Not here: the rows (`client/tape.rs`, `client/inside.rs`), and how the lines are written (the
+//! script language).
 
 use isobench_script::{Observation, Observed, Slot, Source, Sql, Statement};
 
@@ -11,7 +12,8 @@ use crate::recording::Recording;
 pub(crate) struct Watched {
     /// Which statement of the request it is, from 0; the others are BEGIN, COMMIT and the like.
     pub(crate) statement: u32,
-    /// The variables whose values are noted when the request is sent, because they may have others when the reply comes.
+    /// The variables whose values are noted when the request is sent, because they may have others
+    /// when the reply comes.
     pub(crate) noted: Vec<Slot>,
     /// The lines, in order.
     pub(crate) lines: Vec<Line>,
@@ -104,7 +106,8 @@ impl What {
 }
 
 impl Watched {
-    /// What is to be observed of a command of this script file; `assertions` are the names of those that the script has.
+    /// What is to be observed of a command of this script file; `assertions` are the names of those
+    /// that the script has.
     pub(crate) fn of(sql: &Sql, file: &str, recording: &Recording, assertions: &[String]) -> Option<Watched> {
         let mut watched =
             Watched { statement: told_by(sql), noted: Vec::new(), lines: Vec::new(), groups: 0 };
@@ -189,7 +192,8 @@ impl Disclosed {
     }
 }
 
-/// Which statement of a request has the rows that its lines tell of; the others are BEGIN, COMMIT and the like.
+/// Which statement of a request has the rows that its lines tell of; the others are BEGIN, COMMIT
+/// and the like.
 fn told_by(sql: &Sql) -> u32 {
     let place = sql.statements.iter().position(|statement| *statement == Statement::Other);
     place.and_then(|place| u32::try_from(place).ok()).unwrap_or(0)

@@ -1,8 +1,10 @@
-//! What a watcher on the worker's thread hears of each transaction that ends: enough for pgbench's logs.
+//! What a watcher on the worker's thread hears of each transaction that ends: enough for pgbench's
+//! logs.
 
 use crate::time::Nanos;
 
-/// Hears of the end of every transaction of one worker's clients, on the worker's thread; it must not block for long.
+/// Hears of the end of every transaction of one worker's clients, on the worker's thread; it must
+/// not block for long.
 pub trait Observer: Send {
     /// A transaction has ended.
     fn ended(&mut self, transaction: &Ended);
@@ -21,7 +23,8 @@ pub struct Ended {
     pub how: How,
     /// Attempts; 0 if it was skipped.
     pub tries: u32,
-    /// From its scheduled start (unpaced: the begin of the first attempt) to its end, all attempts and backoff included, ns.
+    /// From its scheduled start (unpaced: the begin of the first attempt) to its end, all attempts
+    /// and backoff included, ns.
     pub latency: u64,
     /// How far behind its scheduled start the first attempt began, ns; 0 in an unpaced run.
     pub lag: u64,
@@ -34,7 +37,8 @@ pub struct Ended {
 pub enum How {
     /// It committed.
     Committed,
-    /// It committed, and its work was lost in an error that the script's own SQL caught. To pgbench it is processed.
+    /// It committed, and its work was lost in an error that the script's own SQL caught. To pgbench
+    /// it is processed.
     Swallowed,
     /// It was given up after a deadlock.
     Deadlock,

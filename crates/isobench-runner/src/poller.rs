@@ -1,13 +1,15 @@
 //! Waiting for many sockets at once, in whichever of the system's two ways costs less at present.
 //!
-//! epoll leaves a watcher at every socket, which each send and receive, of the client and of a server on the same machine, then
-//! has to call under a lock that both want. poll leaves nothing behind, but looks at every socket each time. So poll is the cheaper
-//! one where a good part of the sockets has news whenever one looks (a server that answers at once: 5 to 15 % less processor
-//! time per transaction with 8, 64 and 512 clients), and epoll where few have: its cost doesn't grow with their number.
-//! Only polling shows which case it is, since epoll brings news in smaller portions. So it is tried again and again, more and more
-//! rarely if it fails.
+//! epoll leaves a watcher at every socket, which each send and receive, of the client and of a
+//! server on the same machine, then has to call under a lock that both want. poll leaves nothing
+//! behind, but looks at every socket each time. So poll is the cheaper one where a good part of the
+//! sockets has news whenever one looks (a server that answers at once: 5 to 15 % less processor
+//! time per transaction with 8, 64 and 512 clients), and epoll where few have: its cost doesn't
+//! grow with their number. Only polling shows which case it is, since epoll brings news in smaller
+//! portions. So it is tried again and again, more and more rarely if it fails.
 //!
-//! Waits are as fine as the clock (`ppoll`, `epoll_pwait2`); where the kernel lacks the latter, rustix rounds to milliseconds.
+//! Waits are as fine as the clock (`ppoll`, `epoll_pwait2`); where the kernel lacks the latter,
+//! rustix rounds to milliseconds.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -77,7 +79,8 @@ impl Poller {
         }
     }
 
-    /// Waits at most so long, and appends the connections with news. Interrupted by a signal it returns early.
+    /// Waits at most so long, and appends the connections with news. Interrupted by a signal it
+    /// returns early.
     ///
     /// # Errors
     /// The operating system refuses.
@@ -146,7 +149,8 @@ impl Poller {
             self.patience = 0;
             return Ok(());
         }
-        // A trial costs some microseconds for each socket: at first a twentieth at most of what is done meanwhile, then ever less.
+        // A trial costs some microseconds for each socket: at first a twentieth at most of what is
+        // done meanwhile, then ever less.
         self.patience = (8 * count).max(self.patience.saturating_mul(2));
         self.epoll = Some(epoll::create(CreateFlags::CLOEXEC)?);
         for (connection, watched) in sockets.iter().enumerate() {
@@ -177,7 +181,8 @@ fn wait_for_events(epoll: &OwnedFd, timeout: &Timespec, ready: &mut Vec<usize>) 
         let (flags, data) = (event.flags, event.data);
         let Ok(connection) = usize::try_from(data.u64()) else { continue };
         ready.push(connection);
-        // What arrived together with the end of the stream is one event, and the end needs a receive of its own.
+        // What arrived together with the end of the stream is one event, and the end needs a
+        // receive of its own.
         if flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR) {
             ready.push(connection);
         }
@@ -185,7 +190,8 @@ fn wait_for_events(epoll: &OwnedFd, timeout: &Timespec, ready: &mut Vec<usize>) 
     Ok(())
 }
 
-/// The room of a list for things of another lifetime: collecting nothing of a list in place keeps its memory.
+/// The room of a list for things of another lifetime: collecting nothing of a list in place keeps
+/// its memory.
 fn emptied<'b>(list: Vec<PollFd<'_>>) -> Vec<PollFd<'b>> {
     list.into_iter().map_while(|_| None).collect()
 }

@@ -1,4 +1,5 @@
-//! A workload made ready to send: every SQL command with its messages encoded as far as they don't depend on variables.
+//! A workload made ready to send: every SQL command with its messages encoded as far as they don't
+//! depend on variables.
 //!
 //! Not here: when a command is sent and what the reply means for the client.
 
@@ -133,8 +134,8 @@ impl Request {
         self.commits.in_block
     }
 
-    /// The text that is sent and that an error's position refers to, with the values that the variables have now; `None`
-    /// if only the name of a prepared statement is sent.
+    /// The text that is sent and that an error's position refers to, with the values that the
+    /// variables have now; `None` if only the name of a prepared statement is sent.
     pub(crate) fn text(&self, variables: &Variables) -> Option<String> {
         match &self.encoding {
             Encoding::Simple(pieces) => {
@@ -227,8 +228,9 @@ fn write_pieces(pieces: &[Piece], variables: &Variables, out: &mut Vec<u8>) {
 }
 
 impl Commits {
-    /// Follows the statements of one request through the blocks that they open and close. A statement outside any
-    /// block commits by itself. RELEASE counts as a commit, because with CockroachDB's retry savepoint it is one.
+    /// Follows the statements of one request through the blocks that they open and close. A
+    /// statement outside any block commits by itself. RELEASE counts as a commit, because with
+    /// CockroachDB's retry savepoint it is one.
     fn of(statements: &[Statement]) -> Commits {
         let follow = |mut in_block: bool| {
             let mut commits = false;
@@ -320,10 +322,12 @@ fn forget_late_savepoints(script: &Script, requests: &mut [Option<Request>]) {
     }
 }
 
-/// How often a script commits when it runs from its first to its last command, counting every branch.
+/// How often a script commits when it runs from its first to its last command, counting every
+/// branch.
 ///
-/// A conflict makes the *script* begin again, so one that commits more than once repeats work that is already
-/// committed (pgbench: "it is assumed that one transaction script contains only one transaction").
+/// A conflict makes the *script* begin again, so one that commits more than once repeats work that
+/// is already committed (pgbench: "it is assumed that one transaction script contains only one
+/// transaction").
 pub fn commit_points(script: &Script) -> usize {
     let mut in_block = false;
     let mut points = 0;

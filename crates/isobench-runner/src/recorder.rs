@@ -1,4 +1,5 @@
-//! What one worker writes down: ledgers, latencies and conflicts. No lock; workers' recorders are merged at the end.
+//! What one worker writes down: ledgers, latencies and conflicts. No lock; workers' recorders are
+//! merged at the end.
 //!
 //! Not here: when an attempt ends in which bucket (`client/ending.rs`).
 
@@ -17,20 +18,24 @@ use crate::time::Nanos;
 pub struct ScriptRecord {
     /// Attempts, transactions and time.
     pub ledger: Ledger,
-    /// Latency of the committed transactions: from the scheduled start (unpaced: the begin of the first attempt) to
-    /// the last reply, all attempts and backoff included.
+    /// Latency of the committed transactions: from the scheduled start (unpaced: the begin of the
+    /// first attempt) to the last reply, all attempts and backoff included.
     pub latency: LatencyHistogram,
-    /// Transactions, committed, swallowed, given up or abandoned, that took more than one attempt (pgbench: "transactions retried").
+    /// Transactions, committed, swallowed, given up or abandoned, that took more than one attempt
+    /// (pgbench: "transactions retried").
     pub retried_transactions: u64,
-    /// Their attempts after the first. Unlike [`Ledger::retries`], those of transactions that were cut off don't count,
-    /// and those inside the server neither (pgbench: "total number of retries").
+    /// Their attempts after the first. Unlike [`Ledger::retries`], those of transactions that were
+    /// cut off don't count, and those inside the server neither (pgbench: "total number of
+    /// retries").
     pub retries: u64,
-    /// Transactions given up after a deadlock; the others given up met a serialization failure (pgbench: "deadlock failures").
+    /// Transactions given up after a deadlock; the others given up met a serialization failure
+    /// (pgbench: "deadlock failures").
     pub deadlock_failures: u64,
-    /// Transactions abandoned after an error that is no conflict, with clients that went on; others that errored ended
-    /// their clients (pgbench: "other failures").
+    /// Transactions abandoned after an error that is no conflict, with clients that went on; others
+    /// that errored ended their clients (pgbench: "other failures").
     pub abandoned: u64,
-    /// How far behind their scheduled start transactions began; empty in an unpaced run (pgbench: schedule lag).
+    /// How far behind their scheduled start transactions began; empty in an unpaced run (pgbench:
+    /// schedule lag).
     pub lag: Moments,
     /// For each command of the script; empty unless asked for.
     pub commands: Vec<CommandRecord>,
@@ -58,7 +63,8 @@ impl AssertionRecord {
 /// What is counted for one command (pgbench: `-r`).
 #[derive(Debug, Clone, Default)]
 pub struct CommandRecord {
-    /// Time from sending the command (meta-commands: from beginning it) to the end of its reply, failed executions excluded.
+    /// Time from sending the command (meta-commands: from beginning it) to the end of its reply,
+    /// failed executions excluded.
     pub latency: Moments,
     /// Executions whose error ended the transaction.
     pub failures: u64,
@@ -66,13 +72,15 @@ pub struct CommandRecord {
     pub retries: u64,
 }
 
-/// More objects than this aren't told apart for one code and reason: what comes later is [`OTHERS`].
+/// More objects than this aren't told apart for one code and reason: what comes later is
+/// [`OTHERS`].
 const MOST_OBJECTS: usize = 50;
 
 /// The object of conflicts whose own isn't kept.
 const OTHERS: &str = "others";
 
-/// How often attempts ended in one kind of conflict at one command, or those that the server made within one.
+/// How often attempts ended in one kind of conflict at one command, or those that the server made
+/// within one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConflictCount {
     /// The server's code.
@@ -83,7 +91,8 @@ pub struct ConflictCount {
     pub command: usize,
     /// The reason, in the words of the server's product.
     pub reason: Cow<'static, str>,
-    /// The table, or row, that the conflict was about, if the server said so; `others` beyond the first 50 of a code and reason.
+    /// The table, or row, that the conflict was about, if the server said so; `others` beyond the
+    /// first 50 of a code and reason.
     pub object: Option<Cow<'static, str>>,
     /// Number of attempts.
     pub count: u64,
@@ -129,7 +138,8 @@ impl ScriptRecord {
 }
 
 impl Recorder {
-    /// An empty record for scripts with these numbers of commands; `per_command` asks for the commands' figures.
+    /// An empty record for scripts with these numbers of commands; `per_command` asks for the
+    /// commands' figures.
     pub(crate) fn new(commands: impl Iterator<Item = usize>, per_command: bool) -> Recorder {
         let scripts = commands
             .map(|count| ScriptRecord {

@@ -1,7 +1,9 @@
-//! A recording: what the transactions of a run read and wrote, for the isolation checker, while the run goes on.
+//! A recording: what the transactions of a run read and wrote, for the isolation checker, while the
+//! run goes on.
 //!
-//! Each worker encodes its clients' attempts into a chunk of its own (`Pen`) and hands it over when it is full, so that workers
-//! share nothing on the way. Not here: what an attempt has read and written (`client/tape.rs`).
+//! Each worker encodes its clients' attempts into a chunk of its own (`Pen`) and hands it over when
+//! it is full, so that workers share nothing on the way. Not here: what an attempt has read and
+//! written (`client/tape.rs`).
 
 mod store;
 
@@ -173,7 +175,8 @@ impl Recording {
         file.flush()
     }
 
-    /// The recording as a history. What was in memory is given back on the way. A file that it was kept in is finished.
+    /// The recording as a history. What was in memory is given back on the way. A file that it was
+    /// kept in is finished.
     ///
     /// # Errors
     /// It can't be read where it is kept.

@@ -1,4 +1,5 @@
-//! When a conflict is followed by a further attempt, and after what delay: the retry policy as a value.
+//! When a conflict is followed by a further attempt, and after what delay: the retry policy as a
+//! value.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -10,7 +11,8 @@ use isobench_script::Prng;
 /// How often a transaction is attempted and how long the client waits between two attempts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RetryPolicy {
-    /// The most attempts of one transaction, the first included; `None` is unlimited (pgbench: `--max-tries`, 0 = unlimited).
+    /// The most attempts of one transaction, the first included; `None` is unlimited (pgbench:
+    /// `--max-tries`, 0 = unlimited).
     pub max_tries: Option<NonZeroU32>,
     /// The delay before each further attempt.
     pub backoff: Backoff,
@@ -24,13 +26,16 @@ pub enum Restart {
     /// At the script's first command, after ROLLBACK.
     #[default]
     Transaction,
-    /// After the script's command `SAVEPOINT name`, in the same transaction block, after `ROLLBACK TO SAVEPOINT name`, as CockroachDB's retry
-    /// protocol wants it (there the name is `cockroach_restart`). At the first command after a conflict that came before that command was
-    /// answered, or after `RELEASE name` was, or if the server refuses `ROLLBACK TO`.
+    /// After the script's command `SAVEPOINT name`, in the same transaction block, after
+    /// `ROLLBACK TO SAVEPOINT name`, as CockroachDB's retry protocol wants it (there the name is
+    /// `cockroach_restart`). At the first command after a conflict that came before that command
+    /// was answered, or after `RELEASE name` was, or if the server refuses `ROLLBACK TO`.
     ///
-    /// The block's first savepoint counts, if it isn't set in a pipeline, and nothing before it has lines `--@`: what was done before it
-    /// stays done. RELEASE may be the real commit, so a connection that is lost after it leaves the attempt ambiguous.
-    /// A server that keeps the snapshot of the transaction, as PostgreSQL does from repeatable read up, meets the same conflict again.
+    /// The block's first savepoint counts, if it isn't set in a pipeline, and nothing before it has
+    /// lines `--@`: what was done before it stays done. RELEASE may be the real commit, so a
+    /// connection that is lost after it leaves the attempt ambiguous. A server that keeps the
+    /// snapshot of the transaction, as PostgreSQL does from repeatable read up, meets the same
+    /// conflict again.
     Savepoint,
 }
 
@@ -83,7 +88,8 @@ pub enum Jitter {
 }
 
 impl Backoff {
-    /// The delay before the next attempt of a transaction that was retried `retries` times before (0: first retry).
+    /// The delay before the next attempt of a transaction that was retried `retries` times before
+    /// (0: first retry).
     pub fn delay(&self, retries: u32, rng: &mut Prng) -> Duration {
         match *self {
             Backoff::None => Duration::ZERO,

@@ -6,19 +6,21 @@ use isobench_script::Prng;
 
 use crate::time::Nanos;
 
-/// One worker's share of the rate: due times with exponentially distributed gaps, handed to whichever of its clients
-/// asks next.
+/// One worker's share of the rate: due times with exponentially distributed gaps, handed to
+/// whichever of its clients asks next.
 pub(crate) struct Schedule {
     mean_gap: Duration,
-    /// Gaps are drawn in whole microseconds, as pgbench does, so beyond a million per second none is left. At least one
-    /// then, or a client that skips what it is too late for would skip for ever.
+    /// Gaps are drawn in whole microseconds, as pgbench does, so beyond a million per second none
+    /// is left. At least one then, or a client that skips what it is too late for would skip for
+    /// ever.
     least_gap: u64,
     due: Nanos,
     rng: Prng,
 }
 
 impl Schedule {
-    /// A schedule that begins at `start`, for a worker that carries `share` (0 to 1) of `rate` transactions per second.
+    /// A schedule that begins at `start`, for a worker that carries `share` (0 to 1) of `rate`
+    /// transactions per second.
     pub(crate) fn new(rate: f64, share: f64, start: Nanos, rng: Prng) -> Schedule {
         let mean_gap = Duration::try_from_secs_f64(1.0 / (rate * share)).unwrap_or(Duration::MAX);
         let least_gap = u64::from(mean_gap < Duration::from_micros(1));

@@ -1,23 +1,28 @@
-//! A run over time: what happened in each stretch of it, counted exactly, by every worker for itself.
+//! A run over time: what happened in each stretch of it, counted exactly, by every worker for
+//! itself.
 //!
-//! Not here: the counts of the whole run (`recorder.rs`), and what is shown while it goes on (`control.rs`).
+//! Not here: the counts of the whole run (`recorder.rs`), and what is shown while it goes on
+//! (`control.rs`).
 
 use std::time::Duration;
 
 use crate::time::{Nanos, nanos};
 
-/// More bins than this aren't kept: neighbours are merged, and all bins are twice as long from then on.
+/// More bins than this aren't kept: neighbours are merged, and all bins are twice as long from then
+/// on.
 const MOST_BINS: usize = 1_200;
 
 /// What happened over time, all workers together.
 ///
-/// The clock starts when all clients could begin, as that of [`crate::RunOutcome::elapsed`] does. Bin *n*, from 0, holds what happened later
-/// than *n* × `bin` and not later than (*n* + 1) × `bin`; the first one holds the begin, too. The bins cover the whole run: there are as many as
-/// the time elapsed takes, those in which nothing happened included, and the last one may be shorter than the others. Merged by addition.
+/// The clock starts when all clients could begin, as that of [`crate::RunOutcome::elapsed`] does.
+/// Bin *n*, from 0, holds what happened later than *n* × `bin` and not later than (*n* + 1) ×
+/// `bin`; the first one holds the begin, too. The bins cover the whole run: there are as many as
+/// the time elapsed takes, those in which nothing happened included, and the last one may be
+/// shorter than the others. Merged by addition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Series {
-    /// How long a bin is: what [`crate::RunSpec::series`] asks for, doubled as often as it takes to keep the bins of a long run few (1,200 at
-    /// most).
+    /// How long a bin is: what [`crate::RunSpec::series`] asks for, doubled as often as it takes to
+    /// keep the bins of a long run few (1,200 at most).
     pub bin: Duration,
     /// The bins, in their order.
     pub bins: Vec<Bin>,
@@ -26,13 +31,16 @@ pub struct Series {
 /// What happened in one stretch of a run, over all clients and scripts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bin {
-    /// Transactions whose commit was acknowledged then. Over all bins: the ledger's committed transactions.
+    /// Transactions whose commit was acknowledged then. Over all bins: the ledger's committed
+    /// transactions.
     pub committed: u64,
-    /// Attempts that ended in a conflict then: when their block was rolled back. Over all bins: the ledger's conflicts.
+    /// Attempts that ended in a conflict then: when their block was rolled back. Over all bins: the
+    /// ledger's conflicts.
     pub conflicts: u64,
     /// Attempts that began then. Over all bins: the ledger's attempts started.
     pub attempts: u64,
-    /// Sum of the latencies of the transactions that committed then, in nanoseconds. A latency belongs to the bin of its end as a whole.
+    /// Sum of the latencies of the transactions that committed then, in nanoseconds. A latency
+    /// belongs to the bin of its end as a whole.
     pub latency_ns: u64,
 }
 

@@ -1,4 +1,5 @@
-//! Runs a job's clients in one thread on any transport and clock, so that tests need neither server nor time.
+//! Runs a job's clients in one thread on any transport and clock, so that tests need neither server
+//! nor time.
 
 use crate::control::{Control, Published};
 use crate::event::Report;
@@ -28,7 +29,8 @@ impl<T: Transport> Simulation<T> {
         Simulation { crew: Crew::new(clients, transport), streams: streams.swap_remove(0) }
     }
 
-    /// Runs until `stop`, or until `control` asks to end; may be called again with the same sessions.
+    /// Runs until `stop`, or until `control` asks to end; may be called again with the same
+    /// sessions.
     pub fn run(
         &mut self,
         job: &Job,

@@ -31,7 +31,8 @@ impl Sockets {
         Sockets { poller: Poller::new(), open, cancels, canceller: None }
     }
 
-    /// Takes over a connection that has been set up; returns what it has received and not understood.
+    /// Takes over a connection that has been set up; returns what it has received and not
+    /// understood.
     ///
     /// # Errors
     /// The operating system refuses to watch the socket.
@@ -43,8 +44,8 @@ impl Sockets {
         Ok(session.pending)
     }
 
-    /// Gives a connection back, which has received these bytes and not understood them yet, as a session of these
-    /// options.
+    /// Gives a connection back, which has received these bytes and not understood them yet, as a
+    /// session of these options.
     pub(crate) fn release(
         &mut self,
         connection: usize,
@@ -135,10 +136,12 @@ impl Transport for Sockets {
     }
 
     fn cancel(&mut self, connection: usize) {
-        // Cancelling opens a connection, which may block; so a thread of its own does it, one after the other.
+        // Cancelling opens a connection, which may block; so a thread of its own does it, one after
+        // the other.
         let canceller = self.canceller.get_or_insert_with(|| {
             let (sender, tokens) = channel::<CancelToken>();
-            // Best effort: without a thread, or if the server can't be reached, the connection is closed soon.
+            // Best effort: without a thread, or if the server can't be reached, the connection is
+            // closed soon.
             let _ = thread::Builder::new().spawn(move || {
                 for token in tokens {
                     let _ = token.cancel();

@@ -1,6 +1,7 @@
 //! What a run is asked to do, as values: when it stops, how it is paced, how it treats failures.
 //!
-//! One loop holds them all; a new policy is a new variant here and a simulation test, never another loop.
+//! One loop holds them all; a new policy is a new variant here and a simulation test, never another
+//! loop.
 
 use std::time::Duration;
 
@@ -14,7 +15,8 @@ pub enum Stop {
     /// After this many transactions of each client, skipped ones included (pgbench: `-t`).
     Transactions(u64),
     /// After this time since the measuring clock started, which is when all clients are connected
-    /// (pgbench: `-T`, which counts connecting). What is under way then is finished, but not retried.
+    /// (pgbench: `-T`, which counts connecting). What is under way then is finished, but not
+    /// retried.
     Time(Duration),
 }
 
@@ -25,8 +27,8 @@ pub enum Pacing {
     Unpaced,
     /// This long after the last one ended.
     ThinkTime(Duration),
-    /// By a schedule with exponentially distributed gaps of this mean number per second over all clients
-    /// (pgbench: `-R`). Latency then counts from the scheduled start.
+    /// By a schedule with exponentially distributed gaps of this mean number per second over all
+    /// clients (pgbench: `-R`). Latency then counts from the scheduled start.
     Rate(f64),
 }
 
@@ -77,8 +79,8 @@ pub struct RunSpec {
     pub workers: usize,
     /// When the next transaction begins.
     pub pacing: Pacing,
-    /// A transaction slower than this is counted as late; one that can't begin within it of its scheduled start
-    /// is skipped; one that has exceeded it is not retried (pgbench: `-L`).
+    /// A transaction slower than this is counted as late; one that can't begin within it of its
+    /// scheduled start is skipped; one that has exceeded it is not retried (pgbench: `-L`).
     pub latency_limit: Option<Duration>,
     /// How conflicts are retried.
     pub retry: RetryPolicy,
@@ -88,9 +90,11 @@ pub struct RunSpec {
     pub on_error: OnError,
     /// Seed of every random stream (pgbench: `--random-seed`).
     pub seed: u64,
-    /// What is added to the numbers of attempts (the variable `attempt_id`): more than any number that rows have from runs before.
+    /// What is added to the numbers of attempts (the variable `attempt_id`): more than any number
+    /// that rows have from runs before.
     pub attempts_from: u64,
-    /// A connection of its own for each transaction (pgbench: `-C`); [`crate::Job::reconnecting`] says how it is made.
+    /// A connection of its own for each transaction (pgbench: `-C`); [`crate::Job::reconnecting`]
+    /// says how it is made.
     pub connect_each: bool,
     /// Whose rules hold where pgbench's differ.
     pub rules: Rules,
@@ -100,8 +104,9 @@ pub struct RunSpec {
     pub per_command: bool,
     /// Count what happens over time, in bins of this length ([`crate::Series`]).
     pub series: Option<Duration>,
-    /// How long transactions that are under way may take after the end of the run, or after an interrupt, before the
-    /// server is asked to cancel them. They then count as cut off, or as ambiguous if their commit was on its way.
+    /// How long transactions that are under way may take after the end of the run, or after an
+    /// interrupt, before the server is asked to cancel them. They then count as cut off, or as
+    /// ambiguous if their commit was on its way.
     pub grace: Duration,
 }
 

@@ -57,7 +57,8 @@ pub trait Clock {
 pub struct ThreadTime {
     /// Time on a processor, user and system.
     pub cpu: Duration,
-    /// Time in which it was ready to run and had no processor; `None` where the system doesn't tell.
+    /// Time in which it was ready to run and had no processor; `None` where the system doesn't
+    /// tell.
     pub starved: Option<Duration>,
 }
 
@@ -93,14 +94,15 @@ impl Clock for SystemClock {
     }
 }
 
-/// How long this thread has waited for a processor: the second number of the file (Linux: `sched-stats.rst`).
+/// How long this thread has waited for a processor: the second number of the file (Linux:
+/// `sched-stats.rst`).
 fn starved() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
-/// The system's monotonic clock in nanoseconds. It is read once or twice per transaction, and [`std::time::Instant`] would check
-/// and convert what is plain here.
+/// The system's monotonic clock in nanoseconds. It is read once or twice per transaction, and
+/// [`std::time::Instant`] would check and convert what is plain here.
 fn monotonic() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()

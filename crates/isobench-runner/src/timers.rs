@@ -5,7 +5,8 @@ use std::collections::BinaryHeap;
 
 use crate::time::Nanos;
 
-/// Instants at which clients want to be called. A client that changes its mind is simply called for nothing.
+/// Instants at which clients want to be called. A client that changes its mind is simply called for
+/// nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     queue: BinaryHeap<Reverse<(Nanos, usize)>>,

@@ -1,4 +1,5 @@
-//! The runner's whole contact with the network, as a trait: real sockets in `sockets.rs`, a simulation in the tests.
+//! The runner's whole contact with the network, as a trait: real sockets in `sockets.rs`, a
+//! simulation in the tests.
 //!
 //! Not here: what the bytes mean.
 
@@ -21,7 +22,8 @@ pub enum Received {
 
 /// The connections of one worker, addressed by index, none of which ever blocks.
 pub trait Transport {
-    /// Sends what the connection takes at once and returns how many bytes that were (0: none at present).
+    /// Sends what the connection takes at once and returns how many bytes that were (0: none at
+    /// present).
     ///
     /// # Errors
     /// The connection is lost.
@@ -39,23 +41,24 @@ pub trait Transport {
     /// The operating system refuses.
     fn watch_writable(&mut self, connection: usize, on: bool) -> io::Result<()>;
 
-    /// Waits until a connection has news or the instant `until` has come, and appends the connections to `ready`; `now` is the
-    /// present instant, which the caller has just read.
-    /// May return early with none. News may be told only once (edge-triggered): a reader has to receive until
-    /// fewer bytes came than the buffer holds. The end of a connection is news of its own.
+    /// Waits until a connection has news or the instant `until` has come, and appends the
+    /// connections to `ready`; `now` is the present instant, which the caller has just read. May
+    /// return early with none. News may be told only once (edge-triggered): a reader has to receive
+    /// until fewer bytes came than the buffer holds. The end of a connection is news of its own.
     ///
     /// # Errors
     /// The operating system refuses; the worker can't go on.
     fn wait(&mut self, now: Nanos, until: Nanos, ready: &mut Vec<usize>) -> io::Result<()>;
 
-    /// Asks the server to cancel what the connection is waiting for. Best effort; there is no answer.
+    /// Asks the server to cancel what the connection is waiting for. Best effort; there is no
+    /// answer.
     fn cancel(&mut self, connection: usize);
 
     /// Closes the connection; it brings no more news.
     fn close(&mut self, connection: usize);
 
-    /// Opens a session in place of one that was closed, or never was, and returns what arrived with it. Blocks, at most for
-    /// `limit`; `None`: as long as it takes.
+    /// Opens a session in place of one that was closed, or never was, and returns what arrived with
+    /// it. Blocks, at most for `limit`; `None`: as long as it takes.
     ///
     /// # Errors
     /// The reason, for the user.

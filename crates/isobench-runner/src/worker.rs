@@ -1,6 +1,8 @@
-//! One worker: the event loop over its clients. Stop condition, pacing, retries and protocol are values in it.
+//! One worker: the event loop over its clients. Stop condition, pacing, retries and protocol are
+//! values in it.
 //!
-//! Not here: what a client does when it is called (`client.rs`), and the threads that workers run on (`fleet.rs`).
+//! Not here: what a client does when it is called (`client.rs`), and the threads that workers run
+//! on (`fleet.rs`).
 
 use std::io;
 use std::time::Duration;
@@ -30,8 +32,8 @@ const BUFFER: usize = 64 * 1024;
 /// The longest sleep of the loop, so that a request to stop is seen soon.
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
 
-/// How often a connection is received from before others, timers and the clock have their turn: a server may send
-/// without end.
+/// How often a connection is received from before others, timers and the clock have their turn: a
+/// server may send without end.
 const MOST_RECEIVES: usize = 16;
 
 /// How often progress is published.
@@ -243,7 +245,8 @@ impl<T: Transport> Shift<'_, T> {
 
     /// Calls the clients whose instant has come, and returns how many they were.
     fn serve_timers(&mut self, due: &mut Vec<(Nanos, usize)>) -> usize {
-        // Taken out all at once: a client that asks to be called again at once waits for its next turn.
+        // Taken out all at once: a client that asks to be called again at once waits for its next
+        // turn.
         due.extend(std::iter::from_fn(|| self.timers.due(self.now)));
         let (turn, count) = (self.now, due.len());
         for (at, client) in due.drain(..) {
@@ -314,7 +317,8 @@ impl<T: Transport> Shift<'_, T> {
         }
     }
 
-    /// How long opening a session may block: no longer than what is under way may take; `None`: as long as it takes.
+    /// How long opening a session may block: no longer than what is under way may take; `None`: as
+    /// long as it takes.
     fn time_to_connect(&self) -> Option<Duration> {
         let end = match self.phase {
             Phase::Running => self.deadline.after(self.order.job.spec.grace),

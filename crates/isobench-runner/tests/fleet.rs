@@ -1,9 +1,8 @@
 //! The real transport: sockets, epoll and threads, against a few lines of server in a thread.
 //!
-//! Not here: what a client does in which state; that is tested on the simulated server (`simulation/`).
+//! Not here: what a client does in which state; that is tested on the simulated server
+//! (`simulation/`).
 
-use std::io::{Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -13,13 +12,13 @@ use std::time::Duration;
 
 use isobench_isolation::History;
 use isobench_isolation::history::{Key, Operation, Version};
-use isobench_pgwire::server::{self, FrontendMessage};
-use isobench_pgwire::{ConnectOptions, Connection, FrameBuffer, Host, TransactionStatus};
+use isobench_pgwire::{ConnectOptions, Connection, Host, TransactionStatus, server};
 use isobench_runner::{
     Cause, Control, Ended, ErrorClass, Event, Fleet, Job, Observer, OnError, Pacing, Rules, RunOutcome,
     RunSpec, Stop, Storage, Urgency, Watch, Workload,
 };
 use isobench_script::{Mix, Streams, Symbols, Variables, Weighted, parse};
+use isobench_testkit::played::{self, Peer};
 
 /// No run gets there unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -55,45 +54,24 @@ enum Farewell {
 }
 
 /// Answers one session, the `number`th one from 0.
-fn serve(mut stream: UnixStream, farewell: Farewell, number: usize) -> std::io::Result<()> {
-    let mut begin = Vec::new();
-    let mut chunk = [0; 4096];
-    while server::parse_initial(&begin).map_err(std::io::Error::other)?.is_none() {
-        let count = stream.read(&mut chunk)?;
-        begin.extend_from_slice(&chunk[..count]);
-    }
-    let mut out = Vec::new();
-    server::authentication_ok(&mut out);
-    server::parameter_status(&mut out, "server_version", "15.0");
-    server::backend_key_data(&mut out, 1, &[0; 4]);
-    server::ready_for_query(&mut out, TransactionStatus::Idle);
-    stream.write_all(&out)?;
-    let mut buffer = FrameBuffer::new();
-    loop {
-        let count = stream.read(&mut chunk)?;
-        let mut frames = buffer.feed(&chunk[..count]);
-        out.clear();
-        while let Some(frame) = frames.next().map_err(std::io::Error::other)? {
-            match server::parse(frame).map_err(std::io::Error::other)? {
-                FrontendMessage::Query(_) => {
-                    let first = farewell == Farewell::ToTheFirst && number == 0;
-                    if !first {
-                        server::command_complete(&mut out, "SELECT 0");
-                        server::ready_for_query(&mut out, TransactionStatus::Idle);
-                    }
-                    if first || farewell == Farewell::WithReplies {
-                        let fields = [(b'S', "FATAL"), (b'V', "FATAL"), (b'C', "57P01"), (b'M', "good-bye")];
-                        server::error_response(&mut out, &fields);
-                        return stream.write_all(&out);
-                    }
-                }
-                _ => return Ok(()),
+fn serve(peer: &mut Peer, farewell: Farewell, number: usize) {
+    peer.welcome();
+    while peer.query().is_some() {
+        let first = farewell == Farewell::ToTheFirst && number == 0;
+        let ends = first || farewell == Farewell::WithReplies;
+        peer.send(|out| {
+            if !first {
+                server::command_complete(out, "SELECT 0");
+                server::ready_for_query(out, TransactionStatus::Idle);
             }
+            if ends {
+                let fields = [(b'S', "FATAL"), (b'V', "FATAL"), (b'C', "57P01"), (b'M', "good-bye")];
+                server::error_response(out, &fields);
+            }
+        });
+        if ends {
+            return;
         }
-        if count == 0 {
-            return Ok(());
-        }
-        stream.write_all(&out)?;
     }
 }
 
@@ -193,21 +171,18 @@ impl Case {
 
 /// Answers sessions at a socket in the folder; counts them.
 fn listen(folder: &Folder, farewell: Farewell) -> Arc<AtomicUsize> {
-    let listener = UnixListener::bind(folder.0.join(".s.PGSQL.5432")).expect("a socket");
     let sessions = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&sessions);
-    thread::spawn(move || {
-        for (number, stream) in listener.incoming().enumerate() {
-            let Ok(stream) = stream else { return };
-            count.fetch_add(1, Ordering::Relaxed);
-            // A session that breaks shows on the other side.
-            thread::spawn(move || serve(stream, farewell, number));
-        }
-    });
+    played::side_by_side(&folder.0.join(".s.PGSQL.5432"), move |peer, number| {
+        count.fetch_add(1, Ordering::Relaxed);
+        serve(peer, farewell, number);
+    })
+    .expect("a socket");
     sessions
 }
 
-/// One of two clients of a worker keeps it busy, so that what happens to the other one meanwhile becomes one event.
+/// One of two clients of a worker keeps it busy, so that what happens to the other one meanwhile
+/// becomes one event.
 const BUSY: &str = "\\if :client_id = 1\n\\shell sleep 0.3\n\\endif\nSELECT 1;\n";
 
 #[test]
@@ -290,7 +265,8 @@ fn a_client_may_have_a_connection_for_each_transaction() {
 
 #[test]
 fn the_end_of_a_connection_that_was_left_concerns_nobody() {
-    // The first client's reply and the end of the connection are one event, of which the first half makes it leave.
+    // The first client's reply and the end of the connection are one event, of which the first half
+    // makes it leave.
     for pacing in [Pacing::Unpaced, Pacing::ThinkTime(Duration::from_millis(1))] {
         let mut case = Case { farewell: Farewell::WithReplies, ..Case::new(BUSY, 2, 1) };
         case.spec.connect_each = true;
@@ -318,8 +294,8 @@ fn by_pgbenchs_rules_the_clients_of_a_worker_share_its_choice_of_scripts() {
     case.scripts.push("SELECT 2;\n");
     case.spec.rules = Rules::Pgbench;
     case.stop = Stop::Transactions(30);
-    // pgbench's order: each client's expressions, the variable default_seed, then for each thread the choice of scripts,
-    // the schedule and the sampling.
+    // pgbench's order: each client's expressions, the variable default_seed, then for each thread
+    // the choice of scripts, the schedule and the sampling.
     let mix = case.workload().mix;
     let mut streams = Streams::new(case.spec.seed);
     let _expressions = (streams.split(), streams.split(), streams.number());

@@ -13,10 +13,12 @@ pub enum Step {
     Jump,
 }
 
-/// Decides a conditional command: the index of the command to go on with and how one gets there, or none if
-/// the command at `pc` is no conditional (the caller executes it and goes on at `pc + 1` by [`Step::Next`]).
+/// Decides a conditional command: the index of the command to go on with and how one gets there, or
+/// none if the command at `pc` is no conditional (the caller executes it and goes on at `pc + 1` by
+/// [`Step::Next`]).
 ///
-/// Arriving at `\elif` or `\else` by [`Step::Next`] means that the arm before has run, so the rest is skipped.
+/// Arriving at `\elif` or `\else` by [`Step::Next`] means that the arm before has run, so the rest
+/// is skipped.
 ///
 /// # Errors
 /// If a condition can't be evaluated.

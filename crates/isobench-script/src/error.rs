@@ -1,10 +1,12 @@
-//! Errors of parsing and of evaluation. Their texts are what pgbench prints after `pgbench: error: `.
+//! Errors of parsing and of evaluation. Their texts are what pgbench prints after
+//! `pgbench: error: `.
 
 use std::fmt;
 
 /// A script that can't be parsed.
 ///
-/// `Display` gives pgbench's message, with the offending command and a caret below it where pgbench shows them.
+/// `Display` gives pgbench's message, with the offending command and a caret below it where pgbench
+/// shows them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ParseError {
     /// The script's name as given to [`crate::parse()`].
@@ -179,7 +181,8 @@ impl fmt::Display for EvalError {
 
 impl std::error::Error for EvalError {}
 
-/// A double with six decimals, infinities and not-a-number spelt as PostgreSQL's programs spell them.
+/// A double with six decimals, infinities and not-a-number spelt as PostgreSQL's programs spell
+/// them.
 struct Fixed(f64);
 
 impl fmt::Display for Fixed {

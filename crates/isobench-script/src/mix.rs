@@ -30,7 +30,8 @@ impl Mix {
     /// Puts scripts together.
     ///
     /// # Errors
-    /// If there is none, there are more than 128, or the weights add up to nothing (or to more than 2^63).
+    /// If there is none, there are more than 128, or the weights add up to nothing (or to more than
+    /// 2^63).
     pub fn new(scripts: Vec<Weighted>) -> Result<Self, MixError> {
         if scripts.is_empty() {
             return Err(MixError::NoScript);
@@ -102,7 +103,8 @@ impl fmt::Display for MixError {
 
 impl std::error::Error for MixError {}
 
-/// Splits `name@weight`, the argument of `-f` and `-b`, at its last `@`; the weight is 1 if there is none.
+/// Splits `name@weight`, the argument of `-f` and `-b`, at its last `@`; the weight is 1 if there
+/// is none.
 ///
 /// # Errors
 /// If what follows the `@` is no integer, or outside 0 to 2147483647.

@@ -21,7 +21,8 @@ pub(crate) fn write_double(value: f64, out: &mut Vec<u8>) {
         out.extend_from_slice(b"Infinity");
         return;
     }
-    // "d.dddde±x" with the digits rounded correctly; at most 17 + 5 bytes, so this stays on the stack.
+    // "d.dddde±x" with the digits rounded correctly; at most 17 + 5 bytes, so this stays on the
+    // stack.
     let mut scratch = [0_u8; 32];
     let mut cursor = std::io::Cursor::new(&mut scratch[..]);
     if write!(cursor, "{:.*e}", SIGNIFICANT - 1, value.abs()).is_err() {
@@ -41,7 +42,8 @@ pub(crate) fn write_double(value: f64, out: &mut Vec<u8>) {
     write_digits(&digits[..used], exponent, out);
 }
 
-/// Appends significant digits (without trailing zeros) in fixed or scientific notation, whichever `%g` chooses.
+/// Appends significant digits (without trailing zeros) in fixed or scientific notation, whichever
+/// `%g` chooses.
 fn write_digits(digits: &[u8], exponent: i32, out: &mut Vec<u8>) {
     match usize::try_from(exponent) {
         Ok(exponent) if exponent < SIGNIFICANT => {
@@ -70,7 +72,8 @@ fn write_digits(digits: &[u8], exponent: i32, out: &mut Vec<u8>) {
     }
 }
 
-/// The integer that the text starts with (after blanks and a sign), saturated; none if there is no digit.
+/// The integer that the text starts with (after blanks and a sign), saturated; none if there is no
+/// digit.
 pub(crate) fn leading_int(text: &str) -> Option<i64> {
     let text = text.trim_start_matches(is_space);
     let (negative, digits) = match text.as_bytes().first() {
@@ -94,8 +97,8 @@ pub(crate) fn is_space(c: char) -> bool {
 
 /// Reads a variable's text as the value an expression sees.
 ///
-/// `null`; a prefix of `true`, `false`, `yes`, `no`, or `on`, `off`, `of`; an integer; a double: tried in this order, in any case.
-/// Found out by running pgbench 15.
+/// `null`; a prefix of `true`, `false`, `yes`, `no`, or `on`, `off`, `of`; an integer; a double:
+/// tried in this order, in any case. Found out by running pgbench 15.
 pub(crate) fn classify_text(text: &str, name: impl FnOnce() -> String) -> Result<Value, EvalError> {
     if text.eq_ignore_ascii_case("null") {
         return Ok(Value::Null);
@@ -144,7 +147,8 @@ fn looks_like_int(text: &str) -> bool {
     !text.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Reads a double as C's `strtod` does, refusing what is left over and what overflows or underflows.
+/// Reads a double as C's `strtod` does, refusing what is left over and what overflows or
+/// underflows.
 pub(crate) fn parse_double(text: &str) -> Option<f64> {
     let text = text.trim_start_matches(is_space);
     let (negative, magnitude) = match text.as_bytes().first()? {
@@ -172,7 +176,8 @@ pub(crate) fn parse_double(text: &str) -> Option<f64> {
     in_range.then_some(sign * value)
 }
 
-/// Hexadecimal integers, which `strtod` takes too; exact up to 64 bits, enough for what anyone writes.
+/// Hexadecimal integers, which `strtod` takes too; exact up to 64 bits, enough for what anyone
+/// writes.
 fn parse_hex(digits: &str) -> Option<f64> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;

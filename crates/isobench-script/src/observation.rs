@@ -1,9 +1,11 @@
-//! What a script says its SQL commands read, write, swallow and retry: types only; `parse/observations.rs` reads the lines.
+//! What a script says its SQL commands read, write, swallow and retry: types only;
+//! `parse/observations.rs` reads the lines.
 //!
-//! An isolation checker has to know which versions of which rows a transaction read and wrote. A line `--@ KIND TABLE
-//! FIELD=SOURCE …` before an SQL command says where the command's result has them. Two kinds, without a table, tell of attempts
-//! instead, which only the server knows of: `swallowed` and `inside`. To pgbench all are comments.
-//! Not here: what becomes of it when the result comes (the runner).
+//! An isolation checker has to know which versions of which rows a transaction read and wrote. A
+//! line `--@ KIND TABLE FIELD=SOURCE …` before an SQL command says where the command's result has
+//! them. Two kinds, without a table, tell of attempts instead, which only the server knows of:
+//! `swallowed` and `inside`. To pgbench all are comments. Not here: what becomes of it when the
+//! result comes (the runner).
 
 use crate::symbols::Slot;
 
@@ -21,8 +23,8 @@ pub struct Observation {
 /// What a command's result tells. Keys, groups, counters and values are 64-bit integers.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Observed {
-    /// `read`: every row is a version of a row that was read. If none but the version comes from the result and the result
-    /// is empty: the row isn't there.
+    /// `read`: every row is a version of a row that was read. If none but the version comes from
+    /// the result and the result is empty: the row isn't there.
     Read {
         /// The table.
         table: String,
@@ -31,8 +33,8 @@ pub enum Observed {
         /// The version that was read.
         version: VersionSource,
     },
-    /// `write`: every row of the result is a version that was written; if nothing comes from the result: one, unless no row
-    /// was written.
+    /// `write`: every row of the result is a version that was written; if nothing comes from the
+    /// result: one, unless no row was written.
     Write {
         /// The table.
         table: String,
@@ -84,7 +86,8 @@ pub enum Observed {
         /// The column with the boolean, from 1.
         value: u16,
     },
-    /// `swallowed`: whether the statement caught an error and didn't raise it again, so that its work is undone.
+    /// `swallowed`: whether the statement caught an error and didn't raise it again, so that its
+    /// work is undone.
     Swallowed {
         /// The column with the error's SQLSTATE, from 1; NULL: there was none.
         sqlstate: u16,
@@ -132,8 +135,8 @@ impl Observed {
         }
     }
 
-    /// True if it tells of rows or of what must be true of them, which only a run that is recorded keeps; the others tell of
-    /// attempts, which every run counts.
+    /// True if it tells of rows or of what must be true of them, which only a run that is recorded
+    /// keeps; the others tell of attempts, which every run counts.
     pub fn is_recorded(&self) -> bool {
         !matches!(self, Self::Swallowed { .. } | Self::Inside { .. })
     }

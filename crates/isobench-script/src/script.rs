@@ -123,7 +123,8 @@ impl CommandKind {
 pub struct Branch {
     /// The condition; none for `\else`.
     pub cond: Option<Expr>,
-    /// The index of the next arm (`\elif`, `\else`) or of the `\endif`: where a false condition leads.
+    /// The index of the next arm (`\elif`, `\else`) or of the `\endif`: where a false condition
+    /// leads.
     pub next: usize,
     /// The index of the `\endif`: where the end of the arm before this one leads.
     pub end: usize,
@@ -134,7 +135,8 @@ pub struct Branch {
 pub struct Sql {
     /// The text for the simple protocol, split at the variables.
     pub pieces: Vec<Piece>,
-    /// The text for the extended and prepared protocols, with `$1`, `$2`, … in place of the variables.
+    /// The text for the extended and prepared protocols, with `$1`, `$2`, … in place of the
+    /// variables.
     pub parameterized: String,
     /// The variables in order of `$1`, `$2`, …; every use has a number of its own.
     pub params: Vec<Slot>,
@@ -152,12 +154,14 @@ impl Sql {
     /// How many uses of variables one command may have in the extended and prepared protocols.
     pub const MAX_PARAMS: usize = 255;
 
-    /// Whether pgbench refuses the command in these protocols (`statement has too many arguments (maximum is 255)`).
+    /// Whether pgbench refuses the command in these protocols
+    /// (`statement has too many arguments (maximum is 255)`).
     pub fn has_too_many_params(&self) -> bool {
         self.params.len() > Self::MAX_PARAMS
     }
 
-    /// The first of these keywords (in any case) that stands in the command outside of quotations and comments.
+    /// The first of these keywords (in any case) that stands in the command outside of quotations
+    /// and comments.
     pub fn keyword<'a>(&self, wanted: &[&'a str]) -> Option<&'a str> {
         keyword(&self.parameterized, wanted)
     }
@@ -184,7 +188,8 @@ pub enum Statement {
     Begin,
     /// `COMMIT`, `END`, `PREPARE TRANSACTION`: ends a block, keeping its work.
     Commit,
-    /// `ROLLBACK`, `ABORT`, but not `ROLLBACK TO` or `ROLLBACK PREPARED`: ends a block, dropping its work.
+    /// `ROLLBACK`, `ABORT`, but not `ROLLBACK TO` or `ROLLBACK PREPARED`: ends a block, dropping
+    /// its work.
     Rollback,
     /// `RELEASE [SAVEPOINT]`.
     Release,
@@ -194,7 +199,8 @@ pub enum Statement {
     Other,
 }
 
-/// What a statement does with a savepoint. The name is as SQL compares it: with its quotes, or in lower case.
+/// What a statement does with a savepoint. The name is as SQL compares it: with its quotes, or in
+/// lower case.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Savepoint {
     /// `SAVEPOINT name`.
@@ -294,7 +300,8 @@ impl Operand {
     /// The duration in microseconds; a negative number means no pause at all.
     ///
     /// # Errors
-    /// If the variable is unset or its text doesn't start with a number (trailing text is ignored, as by pgbench).
+    /// If the variable is unset or its text doesn't start with a number (trailing text is ignored,
+    /// as by pgbench).
     pub fn sleep_microseconds(
         self,
         unit: SleepUnit,

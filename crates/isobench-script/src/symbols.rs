@@ -15,8 +15,8 @@ impl Slot {
 
 /// Interned variable names shared by all scripts of a run.
 ///
-/// A pgbench variable belongs to the client, not to the script, so all scripts of a run are parsed with the same
-/// table. A name that no script mentions needs no slot: nothing can ever read it.
+/// A pgbench variable belongs to the client, not to the script, so all scripts of a run are parsed
+/// with the same table. A name that no script mentions needs no slot: nothing can ever read it.
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
     names: Vec<Entry>,
@@ -59,7 +59,8 @@ impl Symbols {
         self.names.get(slot.index()).map_or("", |entry| &entry.name)
     }
 
-    /// Whether pgbench would accept an assignment to this name (`\set x-y 1` parses and fails when it runs).
+    /// Whether pgbench would accept an assignment to this name (`\set x-y 1` parses and fails when
+    /// it runs).
     pub fn is_assignable(&self, slot: Slot) -> bool {
         self.names.get(slot.index()).is_some_and(|entry| entry.assignable)
     }
@@ -75,9 +76,11 @@ impl Symbols {
     }
 }
 
-/// Whether `name` may be assigned to: letters (non-ASCII ones too), digits and underscores, no digit first.
+/// Whether `name` may be assigned to: letters (non-ASCII ones too), digits and underscores, no
+/// digit first.
 ///
-/// Source: pgbench manual, "Custom Scripts"; that a leading digit is refused is pgbench 15's behaviour.
+/// Source: pgbench manual, "Custom Scripts"; that a leading digit is refused is pgbench 15's
+/// behaviour.
 pub fn is_valid_variable_name(name: &str) -> bool {
     let bytes = name.as_bytes();
     !bytes.is_empty() && !bytes[0].is_ascii_digit() && bytes.iter().all(|byte| is_name_byte(*byte))

@@ -8,11 +8,12 @@ use crate::symbols::Symbols;
 const AROUND: &str = "BEGIN;\nROLLBACK;\n";
 
 impl Script {
-    /// The same script without anything lasting: within one transaction that is rolled back, without the ends of its own blocks, pauses,
-    /// and programs that are only called for what they do. Lines stay as they are.
+    /// The same script without anything lasting: within one transaction that is rolled back,
+    /// without the ends of its own blocks, pauses, and programs that are only called for what they
+    /// do. Lines stay as they are.
     ///
-    /// `None` if a block begins or ends in the middle of a command, so that it can't be left out. What transactions can't undo, such as
-    /// the numbers of sequences, is done.
+    /// `None` if a block begins or ends in the middle of a command, so that it can't be left out.
+    /// What transactions can't undo, such as the numbers of sequences, is done.
     pub fn in_rolled_back_transaction(&self, symbols: &mut Symbols) -> Option<Script> {
         let mut around = parse(&self.name, AROUND, symbols).ok()?.commands.into_iter();
         let commands = self.commands.iter().map(harmless).collect::<Option<Vec<Command>>>()?;

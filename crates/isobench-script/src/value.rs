@@ -34,7 +34,8 @@ impl Value {
         matches!(self, Self::Null)
     }
 
-    /// The value as a condition of `\if`, `CASE` or `IS TRUE`: numbers other than zero are true, `NULL` is false.
+    /// The value as a condition of `\if`, `CASE` or `IS TRUE`: numbers other than zero are true,
+    /// `NULL` is false.
     #[inline]
     pub fn truth(self) -> bool {
         match self {
@@ -102,7 +103,8 @@ impl Value {
     }
 }
 
-/// Appends the decimal digits, without going through the formatting machinery: this runs once per variable use.
+/// Appends the decimal digits, without going through the formatting machinery: this runs once per
+/// variable use.
 fn write_int(value: i64, out: &mut Vec<u8>) {
     let mut digits = [0_u8; 20];
     let mut start = digits.len();

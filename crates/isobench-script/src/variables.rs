@@ -1,4 +1,5 @@
-//! The variables of one client: typed values, or text that is typed when an expression first uses it.
+//! The variables of one client: typed values, or text that is typed when an expression first uses
+//! it.
 
 use crate::error::EvalError;
 use crate::number::classify_text;
@@ -26,7 +27,8 @@ impl Clone for Variable {
         }
     }
 
-    // The snapshot taken at the start of each transaction must not allocate: texts keep their buffer.
+    // The snapshot taken at the start of each transaction must not allocate: texts keep their
+    // buffer.
     fn clone_from(&mut self, source: &Self) {
         match (self, source) {
             (Self::Text(mine), Self::Text(theirs)) => mine.clone_from(theirs),
@@ -46,7 +48,8 @@ impl Clone for Variables {
         Self { slots: self.slots.clone() }
     }
 
-    // Takes over the values without allocating unless a text grew: this is the snapshot for retries.
+    // Takes over the values without allocating unless a text grew: this is the snapshot for
+    // retries.
     fn clone_from(&mut self, source: &Self) {
         self.slots.clone_from(&source.slots);
     }
@@ -93,7 +96,8 @@ impl Variables {
         !matches!(self.get(slot), Variable::Unset)
     }
 
-    /// Appends exactly the text that pgbench substitutes; false, and nothing appended, if the variable is unset.
+    /// Appends exactly the text that pgbench substitutes; false, and nothing appended, if the
+    /// variable is unset.
     pub fn write_text(&self, slot: Slot, out: &mut Vec<u8>) -> bool {
         match self.get(slot) {
             Variable::Unset => false,
@@ -108,7 +112,8 @@ impl Variables {
         }
     }
 
-    /// The value as an expression sees it; text is read as `NULL`, a boolean, an integer or a double.
+    /// The value as an expression sees it; text is read as `NULL`, a boolean, an integer or a
+    /// double.
     ///
     /// # Errors
     /// If the variable is unset, or its text is none of these.

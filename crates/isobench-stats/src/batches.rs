@@ -1,43 +1,48 @@
 //! The mean of one run's series, whose neighbouring values depend on each other, with its interval.
 //!
-//! Not here: independent measurements (`estimate`), and whether the series is steady at all (`steady`).
+//! Not here: independent measurements (`estimate`), and whether the series is steady at all
+//! (`steady`).
 
 use crate::estimate::{Estimate, critical_value, mean_of};
 
 /// How many batches a series is cut into.
 ///
-/// Twenty give a stable variance, and batches long enough. Simulated: with ten, intervals are a fifth wider, and hold the
-/// mean hardly more often.
+/// Twenty give a stable variance, and batches long enough. Simulated: with ten, intervals are a
+/// fifth wider, and hold the mean hardly more often.
 const BATCHES: usize = 20;
 
 /// The fewest bins with an interval: two in each batch.
 const FEWEST_BINS: usize = 2 * BATCHES;
 
-/// The mean of a series of one run, its interval, and how many independent values the series is worth.
+/// The mean of a series of one run, its interval, and how many independent values the series is
+/// worth.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SeriesEstimate {
-    /// Mean per bin and 95 % interval, in the unit of the bins; `n` is the number of bins. Without ends if the
-    /// series is too short, see [`series_interval`].
+    /// Mean per bin and 95 % interval, in the unit of the bins; `n` is the number of bins. Without
+    /// ends if the series is too short, see [`series_interval`].
     pub estimate: Estimate,
-    /// The effective sample size: as many independent bins would have given a mean as good as this one. From 1 to
-    /// the number of bins.
+    /// The effective sample size: as many independent bins would have given a mean as good as this
+    /// one. From 1 to the number of bins.
     pub ess: f64,
     /// How many batches the interval rests on.
     pub batches: usize,
 }
 
-/// Estimates the mean of a steady series of equally long bins, such as commits per 100 ms of one run.
+/// Estimates the mean of a steady series of equally long bins, such as commits per 100 ms of one
+/// run.
 ///
-/// Estimated: the mean that the same cell would have in a very long run. Method: 20 non-overlapping batch means; the
-/// variance of their mean is increased by (1 + r) ÷ (1 − r), where r is the correlation of neighbouring batches (not below
-/// 0, corrected for its bias); Student's t with 19 degrees of freedom. Bins at the begin that don't fill batches are
-/// left out of the variance, not of the mean. The effective sample size is the variance of the bins divided by the variance
-/// of the mean; of independent bins it is a fifth too small.
+/// Estimated: the mean that the same cell would have in a very long run. Method: 20 non-overlapping
+/// batch means; the variance of their mean is increased by (1 + r) ÷ (1 − r), where r is the
+/// correlation of neighbouring batches (not below 0, corrected for its bias); Student's t with 19
+/// degrees of freedom. Bins at the begin that don't fill batches are left out of the variance, not
+/// of the mean. The effective sample size is the variance of the bins divided by the variance of
+/// the mean; of independent bins it is a fifth too small.
 ///
-/// Assumes a steady series (see [`transient`](crate::transient), [`drift`](crate::drift)) that is at least ten times as long
-/// as its correlation lasts: with (1 + φ) ÷ (1 − φ) bins, AR(1) with φ = 0.6 takes 40 bins, with φ = 0.9 200. Simulated, the
-/// interval then holds the mean in 93 to 97 of 100 runs; in series half as long in 90 to 92. It is for one run: rounds of the
-/// same cell differ by more than that, see [`mean_interval`](crate::mean_interval).
+/// Assumes a steady series (see [`transient`](crate::transient), [`drift`](crate::drift)) that is
+/// at least ten times as long as its correlation lasts: with (1 + φ) ÷ (1 − φ) bins, AR(1) with φ =
+/// 0.6 takes 40 bins, with φ = 0.9 200. Simulated, the interval then holds the mean in 93 to 97 of
+/// 100 runs; in series half as long in 90 to 92. It is for one run: rounds of the same cell differ
+/// by more than that, see [`mean_interval`](crate::mean_interval).
 ///
 /// | bins | result |
 /// |---|---|
@@ -45,9 +50,10 @@ pub struct SeriesEstimate {
 /// | fewer than 40 | mean without an interval; effective sample size 1 |
 /// | all equal | the interval is the mean itself |
 ///
-/// Sources: Conway, "Some tactical problems in digital simulation", Management Science 10 (1963); the correction:
-/// Tafazzoli, Steiger and Wilson, "N-Skart", IEEE Transactions on Automatic Control 56 (2011); the bias: Kendall, "Note on
-/// bias in the estimation of autocorrelation", Biometrika 41 (1954).
+/// Sources: Conway, "Some tactical problems in digital simulation", Management Science 10 (1963);
+/// the correction: Tafazzoli, Steiger and Wilson, "N-Skart", IEEE Transactions on Automatic Control
+/// 56 (2011); the bias: Kendall, "Note on bias in the estimation of autocorrelation", Biometrika 41
+/// (1954).
 pub fn series_interval(bins: &[f64]) -> Option<SeriesEstimate> {
     let mean = mean_of(bins)?;
     let n = bins.len();
@@ -67,8 +73,8 @@ pub fn series_interval(bins: &[f64]) -> Option<SeriesEstimate> {
     Some(SeriesEstimate { estimate, ess, batches: BATCHES })
 }
 
-/// Means of `count` equally long batches; what doesn't fill them is left out at the begin, where a rest of the warm-up
-/// would be. Empty if there are fewer bins than batches.
+/// Means of `count` equally long batches; what doesn't fill them is left out at the begin, where a
+/// rest of the warm-up would be. Empty if there are fewer bins than batches.
 pub(crate) fn batch_means(bins: &[f64], count: usize) -> Vec<f64> {
     let length = bins.len() / count.max(1);
     if length == 0 {
@@ -89,10 +95,11 @@ fn variance_of_mean(means: &[f64]) -> f64 {
 /// The most correlation of neighbouring batches that is believed: beyond, the factor is noise.
 const MOST_CORRELATED: f64 = 0.8;
 
-/// By how much correlation of neighbours increases the variance of a mean: (1 + r) ÷ (1 − r), exact for long AR(1) series.
+/// By how much correlation of neighbours increases the variance of a mean: (1 + r) ÷ (1 − r), exact
+/// for long AR(1) series.
 ///
-/// Fitting makes residuals look less correlated than they are: n values show about r − (`constant` + `factor`·r) ÷ n.
-/// This is solved for r, which is kept between 0 and `most`.
+/// Fitting makes residuals look less correlated than they are: n values show about r − (`constant` +
+/// `factor`·r) ÷ n. This is solved for r, which is kept between 0 and `most`.
 pub(crate) fn inflation(residuals: &[f64], constant: f64, factor: f64, most: f64) -> f64 {
     let count = residuals.len() as f64;
     let squares = residuals.iter().map(|residual| residual * residual).sum::<f64>();
@@ -160,7 +167,8 @@ mod tests {
 
     #[test]
     fn the_inflation_is_ar1s() {
-        // Long and alternating by pairs: neighbours are uncorrelated. Long waves: the most that is believed.
+        // Long and alternating by pairs: neighbours are uncorrelated. Long waves: the most that is
+        // believed.
         let pairs: Vec<f64> = (0..4000).map(|index| if index / 2 % 2 == 0 { 1.0 } else { -1.0 }).collect();
         assert!((inflation(&pairs, 1.0, 4.0, 0.8) - 1.0).abs() < 0.01);
         let waves: Vec<f64> = (0..4000).map(|index| if index / 500 % 2 == 0 { 1.0 } else { -1.0 }).collect();

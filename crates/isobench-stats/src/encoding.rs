@@ -1,7 +1,8 @@
-//! The histogram as text: `HdrHistogram`'s compressed V2 encoding in base64, readable by its other libraries.
+//! The histogram as text: `HdrHistogram`'s compressed V2 encoding in base64, readable by its other
+//! libraries.
 //!
-//! What comes in may come from anybody, so it is checked before the decoder sees it: sizes are bounded and the counts
-//! can't overflow. Not here: what the histogram means.
+//! What comes in may come from anybody, so it is checked before the decoder sees it: sizes are
+//! bounded and the counts can't overflow. Not here: what the histogram means.
 
 use std::io::Read;
 
@@ -20,10 +21,12 @@ const COMPRESSED_COOKIE: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
 /// Length of the fixed fields before the counts.
 const HEADER: usize = 40;
 
-/// The most that the counts may take when inflated; a full histogram of three digits needs half a MiB.
+/// The most that the counts may take when inflated; a full histogram of three digits needs half a
+/// MiB.
 const MOST_INFLATED: usize = 4 << 20;
 
-/// The most latencies that a histogram may claim: integers beyond aren't exact in JSON numbers either.
+/// The most latencies that a histogram may claim: integers beyond aren't exact in JSON numbers
+/// either.
 const MOST_COUNTED: u64 = 1 << 53;
 
 /// A text that is no latency histogram.
@@ -41,8 +44,8 @@ pub enum HistogramError {
 }
 
 impl LatencyHistogram {
-    /// The distribution in `HdrHistogram`'s compressed V2 encoding, base64 with padding. Unit of its values:
-    /// microseconds.
+    /// The distribution in `HdrHistogram`'s compressed V2 encoding, base64 with padding. Unit of
+    /// its values: microseconds.
     ///
     /// Source: `HdrHistogram`, `Histogram.encodeIntoCompressedByteBuffer`.
     ///
@@ -56,15 +59,15 @@ impl LatencyHistogram {
         STANDARD.encode(bytes)
     }
 
-    /// Reads a distribution that [`Self::to_base64`] or another `HdrHistogram` library wrote, values in
-    /// microseconds.
+    /// Reads a distribution that [`Self::to_base64`] or another `HdrHistogram` library wrote,
+    /// values in microseconds.
     ///
-    /// The encoding has no exact sums: mean, standard deviation, minimum and maximum come from the buckets until
-    /// [`Self::with_figures`] restores them.
+    /// The encoding has no exact sums: mean, standard deviation, minimum and maximum come from the
+    /// buckets until [`Self::with_figures`] restores them.
     ///
     /// # Errors
-    /// [`HistogramError`], if the text is no such histogram or one that nobody needs (more than 5 digits, 4 MiB
-    /// or 2^53 latencies).
+    /// [`HistogramError`], if the text is no such histogram or one that nobody needs (more than 5
+    /// digits, 4 MiB or 2^53 latencies).
     pub fn from_base64(text: &str) -> Result<Self, HistogramError> {
         let bytes =
             STANDARD.decode(text.trim()).map_err(|error| HistogramError::NotBase64(error.to_string()))?;

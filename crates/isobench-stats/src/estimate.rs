@@ -7,12 +7,14 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 /// The confidence of every interval in this crate.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// The mean of repeated measurements and the interval that holds the true mean with 95 % confidence.
+/// The mean of repeated measurements and the interval that holds the true mean with 95 %
+/// confidence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// The arithmetic mean, in the unit of the samples.
     pub mean: f64,
-    /// The lower end of the interval; `None` with a single sample, which says nothing about its spread.
+    /// The lower end of the interval; `None` with a single sample, which says nothing about its
+    /// spread.
     pub low: Option<f64>,
     /// The upper end of the interval; `None` with a single sample.
     pub high: Option<f64>,
@@ -22,10 +24,11 @@ pub struct Estimate {
 
 /// Estimates the mean of independent measurements with Student's t distribution, 95 % two-sided.
 ///
-/// The interval is mean ± t(0.975, n − 1) · s / √n, where s is the standard deviation of the sample (divided by
-/// n − 1). It assumes that the measurements scatter roughly normally, and nothing about how many there
-/// are: with few rounds it is as wide as it has to be. Returns `None` when there is no sample or one isn't
-/// finite. Source: Student, "The probable error of a mean", Biometrika 6 (1908).
+/// The interval is mean ± t(0.975, n − 1) · s / √n, where s is the standard deviation of the sample
+/// (divided by n − 1). It assumes that the measurements scatter roughly normally, and nothing about
+/// how many there are: with few rounds it is as wide as it has to be. Returns `None` when there is
+/// no sample or one isn't finite. Source: Student, "The probable error of a mean", Biometrika 6
+/// (1908).
 pub fn mean_interval(samples: &[f64]) -> Option<Estimate> {
     let n = samples.len();
     let mean = mean_of(samples)?;
@@ -54,7 +57,8 @@ fn half_width(samples: &[f64], mean: f64) -> Option<f64> {
 pub(crate) fn critical_value(degrees_of_freedom: f64) -> Option<f64> {
     let probability = f64::midpoint(1.0, CONFIDENCE);
     if degrees_of_freedom > 1e4 {
-        // The exact one is searched for, and for long. This is its expansion, right to seven digits here.
+        // The exact one is searched for, and for long. This is its expansion, right to seven digits
+        // here.
         let normal = Normal::standard().inverse_cdf(probability);
         return Some(normal + (normal.powi(3) + normal) / (4.0 * degrees_of_freedom));
     }
@@ -62,8 +66,8 @@ pub(crate) fn critical_value(degrees_of_freedom: f64) -> Option<f64> {
     Some(distribution.inverse_cdf(probability))
 }
 
-/// The probability of an estimate at least this far from 0 if the truth is 0, by Student's t; `None` without degrees
-/// of freedom. Without any spread it is 0, or 1 if the estimate is 0, too.
+/// The probability of an estimate at least this far from 0 if the truth is 0, by Student's t;
+/// `None` without degrees of freedom. Without any spread it is 0, or 1 if the estimate is 0, too.
 pub(crate) fn two_sided_p(estimate: f64, standard_error: f64, degrees_of_freedom: f64) -> Option<f64> {
     let distribution = StudentsT::new(0.0, 1.0, degrees_of_freedom).ok()?;
     if !estimate.is_finite() || !standard_error.is_finite() {

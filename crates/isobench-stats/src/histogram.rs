@@ -18,12 +18,13 @@ const WARM_RANGE_US: u64 = 60_000_000;
 
 /// The latencies of transactions.
 ///
-/// Population: whatever is recorded; by the accounting rules the committed transactions after the warm-up. The
-/// clock of a latency starts at the transaction's scheduled start (at the begin of its first attempt when unpaced)
-/// and stops at the reply to its COMMIT, so it includes all attempts and backoffs. Recorded in nanoseconds; buckets of
-/// one microsecond, or three significant digits where that is coarser; beside them the exact mean, standard
-/// deviation, minimum and maximum. Merging two equals recording everything into one. pgbench: "latency average", "latency
-/// stddev" (it has no percentiles).
+/// Population: whatever is recorded; by the accounting rules the committed transactions after the
+/// warm-up. The clock of a latency starts at the transaction's scheduled start (at the begin of its
+/// first attempt when unpaced) and stops at the reply to its COMMIT, so it includes all attempts
+/// and backoffs. Recorded in nanoseconds; buckets of one microsecond, or three significant digits
+/// where that is coarser; beside them the exact mean, standard deviation, minimum and maximum.
+/// Merging two equals recording everything into one. pgbench: "latency average", "latency stddev"
+/// (it has no percentiles).
 ///
 /// Recording costs some ten nanoseconds and allocates only for latencies of more than a minute.
 #[derive(Debug, Clone)]
@@ -98,9 +99,10 @@ impl LatencyHistogram {
 
     /// The latency in milliseconds that `percent` (0 to 100) of the transactions didn't exceed.
     ///
-    /// `None` when the sample is too small to know: at least one transaction has to lie beyond, that is n ≥ 100 ÷
-    /// (100 − percent): 2 for the median, 10 for p90, 20 for p95, 100 for p99, 1000 for p99.9. For 100 a single
-    /// one will do. Never below the minimum nor above the maximum; otherwise off by at most 0.1 % or 1 µs.
+    /// `None` when the sample is too small to know: at least one transaction has to lie beyond,
+    /// that is n ≥ 100 ÷ (100 − percent): 2 for the median, 10 for p90, 20 for p95, 100 for p99,
+    /// 1000 for p99.9. For 100 a single one will do. Never below the minimum nor above the maximum;
+    /// otherwise off by at most 0.1 % or 1 µs.
     pub fn percentile(&self, percent: f64) -> Option<f64> {
         let (min, max) = (self.moments.min_ns()?, self.moments.max_ns()?);
         if !(0.0..=100.0).contains(&percent) {
@@ -120,7 +122,8 @@ impl LatencyHistogram {
         self.moments.mean_ms()
     }
 
-    /// The exact standard deviation of the population in milliseconds, as pgbench computes it; `None` when empty.
+    /// The exact standard deviation of the population in milliseconds, as pgbench computes it;
+    /// `None` when empty.
     pub fn stddev_ms(&self) -> Option<f64> {
         self.moments.stddev_ms()
     }

@@ -1,4 +1,5 @@
-//! The ledger of a run: every attempt and every transaction in exactly one bucket, and where the time went.
+//! The ledger of a run: every attempt and every transaction in exactly one bucket, and where the
+//! time went.
 //!
 //! Not here: why an attempt ended (SQLSTATE, command, reason), latencies, and who counts.
 
@@ -6,79 +7,83 @@ use std::iter::Sum;
 
 /// What became of the attempts (pgbench: tries) of a run.
 ///
-/// Population: every attempt that was started after the warm-up, that is, every execution of a script from
-/// its first command on, and the further ones that the server made within a statement and told of (`--@ inside`). Each lands in exactly one of the other buckets. Unit: attempts. Merged by addition.
-/// pgbench shows only sums of some of these.
+/// Population: every attempt that was started after the warm-up, that is, every execution of a
+/// script from its first command on, and the further ones that the server made within a statement
+/// and told of (`--@ inside`). Each lands in exactly one of the other buckets. Unit: attempts.
+/// Merged by addition. pgbench shows only sums of some of these.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Attempts {
     /// Attempts that were started.
     pub started: u64,
     /// Attempts whose COMMIT the server acknowledged.
     pub committed: u64,
-    /// Attempts that failed with a retryable error and whose transaction was to be tried again. pgbench: the
-    /// numerator of "total number of retries".
+    /// Attempts that failed with a retryable error and whose transaction was to be tried again.
+    /// pgbench: the numerator of "total number of retries".
     pub retried: u64,
-    /// Attempts that failed with a retryable error after which the transaction was given up, since its tries or
-    /// its latency limit were exhausted. pgbench: "number of failed transactions".
+    /// Attempts that failed with a retryable error after which the transaction was given up, since
+    /// its tries or its latency limit were exhausted. pgbench: "number of failed transactions".
     pub given_up: u64,
-    /// Attempts whose COMMIT the server acknowledged, and whose work was undone by an error that the script's own SQL caught and
-    /// didn't raise again (`--@ swallowed`). pgbench counts them as processed.
+    /// Attempts whose COMMIT the server acknowledged, and whose work was undone by an error that
+    /// the script's own SQL caught and didn't raise again (`--@ swallowed`). pgbench counts them as
+    /// processed.
     pub swallowed: u64,
-    /// Attempts of which nobody knows whether they committed: SQLSTATE 40003, or the connection was lost
-    /// between sending COMMIT and its reply. pgbench has no such bucket.
+    /// Attempts of which nobody knows whether they committed: SQLSTATE 40003, or the connection was
+    /// lost between sending COMMIT and its reply. pgbench has no such bucket.
     pub ambiguous: u64,
-    /// Attempts that the end of the run (its time, Ctrl-C) interrupted. pgbench counts them nowhere.
+    /// Attempts that the end of the run (its time, Ctrl-C) interrupted. pgbench counts them
+    /// nowhere.
     pub cut_off: u64,
-    /// Attempts that ended with an error that is never retried: the client aborted or, if asked to continue,
-    /// abandoned the transaction.
+    /// Attempts that ended with an error that is never retried: the client aborted or, if asked to
+    /// continue, abandoned the transaction.
     pub errored: u64,
 }
 
 /// What became of the transactions of a run.
 ///
-/// Population: every execution of a script, however many attempts it took, that either began its first attempt
-/// or was skipped. A transaction that was still waiting for its scheduled start at the end doesn't count.
-/// Unit: transactions. Merged by addition.
+/// Population: every execution of a script, however many attempts it took, that either began its
+/// first attempt or was skipped. A transaction that was still waiting for its scheduled start at
+/// the end doesn't count. Unit: transactions. Merged by addition.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Transactions {
     /// All of them.
     pub total: u64,
-    /// Transactions that committed; the only ones that throughput counts. pgbench: "number of transactions
-    /// actually processed".
+    /// Transactions that committed; the only ones that throughput counts. pgbench: "number of
+    /// transactions actually processed".
     pub committed: u64,
     /// Transactions given up after a retryable error. pgbench: "number of failed transactions".
     pub given_up: u64,
-    /// Transactions that the server acknowledged and whose work was lost in an error that the script's own SQL caught. pgbench:
-    /// part of "number of transactions actually processed".
+    /// Transactions that the server acknowledged and whose work was lost in an error that the
+    /// script's own SQL caught. pgbench: part of "number of transactions actually processed".
     pub swallowed: u64,
     /// Transactions of which nobody knows whether they committed.
     pub ambiguous: u64,
-    /// Transactions that the end of the run interrupted, during an attempt or during the backoff before the
-    /// next one.
+    /// Transactions that the end of the run interrupted, during an attempt or during the backoff
+    /// before the next one.
     pub cut_off: u64,
     /// Transactions that ended with an error that is never retried.
     pub errored: u64,
-    /// Transactions that were never begun, since their scheduled start was later than the latency limit
-    /// allows. pgbench: "number of transactions skipped".
+    /// Transactions that were never begun, since their scheduled start was later than the latency
+    /// limit allows. pgbench: "number of transactions skipped".
     pub skipped: u64,
 }
 
 /// Where the clients' time went.
 ///
-/// Population: all clients of a run. Unit: nanoseconds of client time (two clients working for a second make two
-/// seconds). Merged by addition.
+/// Population: all clients of a run. Unit: nanoseconds of client time (two clients working for a
+/// second make two seconds). Merged by addition.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TimeLedger {
-    /// Time of the attempts that committed, from the begin of the attempt to the reply to its COMMIT, without what failed attempts
-    /// inside the server took of it (`--@ inside`, `wasted`).
+    /// Time of the attempts that committed, from the begin of the attempt to the reply to its
+    /// COMMIT, without what failed attempts inside the server took of it (`--@ inside`, `wasted`).
     pub useful: u64,
-    /// Time of the attempts that ended in any other bucket, from the begin of the attempt to its end,
-    /// including the ROLLBACK, and what failed attempts inside the server took of a committed one.
+    /// Time of the attempts that ended in any other bucket, from the begin of the attempt to its
+    /// end, including the ROLLBACK, and what failed attempts inside the server took of a committed
+    /// one.
     pub wasted: u64,
     /// Time between the end of a failed attempt and the begin of the next one.
     pub backoff: u64,
-    /// Time in which a client had nothing to do, since its next transaction wasn't due yet (rate, think
-    /// time).
+    /// Time in which a client had nothing to do, since its next transaction wasn't due yet (rate,
+    /// think time).
     pub waiting: u64,
 }
 
@@ -93,14 +98,16 @@ pub struct Ledger {
     pub transactions: Transactions,
     /// Where the clients' time went.
     pub time: TimeLedger,
-    /// Attempts ended by a conflict: SQLSTATE 40001 (serialization failure) or 40P01 (deadlock), or what the
-    /// server's product uses instead. They lie in the buckets retried, given up, swallowed, cut off or errored.
+    /// Attempts ended by a conflict: SQLSTATE 40001 (serialization failure) or 40P01 (deadlock), or
+    /// what the server's product uses instead. They lie in the buckets retried, given up,
+    /// swallowed, cut off or errored.
     pub conflicts: u64,
-    /// Further attempts that were begun, that is, attempts beyond the first one of their transaction, by the client or inside
-    /// the server (`--@ inside`). pgbench: "total number of retries", which has the client's only.
+    /// Further attempts that were begun, that is, attempts beyond the first one of their
+    /// transaction, by the client or inside the server (`--@ inside`). pgbench: "total number of
+    /// retries", which has the client's only.
     pub retries: u64,
-    /// Transactions whose latency exceeded the latency limit. pgbench: "number of transactions above the …
-    /// latency limit".
+    /// Transactions whose latency exceeded the latency limit. pgbench: "number of transactions
+    /// above the … latency limit".
     pub late: u64,
 }
 
@@ -220,15 +227,16 @@ impl TimeLedger {
         add_fields!(self, other, useful, wasted, backoff, waiting);
     }
 
-    /// The share of the clients' busy time that went into attempts which didn't commit: wasted ÷ (useful +
-    /// wasted), 0 to 1; 0 when there was no busy time. Backoff and waiting count as idle.
+    /// The share of the clients' busy time that went into attempts which didn't commit: wasted ÷
+    /// (useful + wasted), 0 to 1; 0 when there was no busy time. Backoff and waiting count as idle.
     pub fn wasted_share(&self) -> f64 {
         share(self.wasted as f64, self.useful as f64 + self.wasted as f64)
     }
 }
 
 impl Ledger {
-    /// Checks every identity of the account. Holds at the end of a run, not while attempts are under way.
+    /// Checks every identity of the account. Holds at the end of a run, not while attempts are
+    /// under way.
     ///
     /// | identity | because |
     /// |---|---|
@@ -240,8 +248,8 @@ impl Ledger {
     /// | conflicts ≤ attempts retried, given up, swallowed, cut off or errored | a committed attempt met no conflict |
     /// | late ≤ transactions − skipped | only what ran has a latency |
     ///
-    /// From these follows: attempts retried − retries = transactions − attempts cut off, the transactions that the
-    /// end of the run met during a backoff.
+    /// From these follows: attempts retried − retries = transactions − attempts cut off, the
+    /// transactions that the end of the run met during a backoff.
     ///
     /// # Errors
     /// The first identity that doesn't hold, with both sides.
@@ -299,7 +307,8 @@ impl Ledger {
         share(self.conflicts as f64, self.attempts.started as f64)
     }
 
-    /// Further attempts ÷ transactions that ran (all but the skipped), 0 or more; 0 when nothing ran.
+    /// Further attempts ÷ transactions that ran (all but the skipped), 0 or more; 0 when nothing
+    /// ran.
     pub fn retries_per_transaction(&self) -> f64 {
         let ran = self.transactions.total.saturating_sub(self.transactions.skipped);
         share(self.retries as f64, ran as f64)

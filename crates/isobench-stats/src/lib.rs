@@ -1,8 +1,8 @@
 //! Counts, latencies and estimates: what a run has to add up, and what may be concluded from it.
 //!
-//! Pure arithmetic without I/O, clock or threads. It must not know where the numbers come from (no protocol,
-//! no script, no server product) nor where they go (no document, no table): recorders own these types, and
-//! reports read them.
+//! Pure arithmetic without I/O, clock or threads. It must not know where the numbers come from (no
+//! protocol, no script, no server product) nor where they go (no document, no table): recorders own
+//! these types, and reports read them.
 //!
 //! | file | concept |
 //! |---|---|
@@ -17,7 +17,8 @@
 //! | `ratio` | a ratio of two series of measurements with its interval; noise, resolution, many comparisons |
 //! | `sweep` | the search for the highest rate that keeps a condition |
 //!
-//! How the methods were chosen, what they assume, and how they did in simulation: `docs/concept/statistics.md`.
+//! How the methods were chosen, what they assume, and how they did in simulation:
+//! `docs/concept/statistics.md`.
 //!
 //! ```
 //! use isobench_stats::{LatencyHistogram, Ledger, mean_interval, paired_ratio};

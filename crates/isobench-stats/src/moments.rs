@@ -38,7 +38,8 @@ impl Moments {
         let (wide, many) = (u128::from(ns), u128::from(count));
         self.count = self.count.saturating_add(count);
         self.sum = self.sum.saturating_add(wide * many);
-        // 2^64 squared, once, still fits; a benchmark's worth of seconds leaves 40 bits for the count.
+        // 2^64 squared, once, still fits; a benchmark's worth of seconds leaves 40 bits for the
+        // count.
         self.squares = self.squares.saturating_add((wide * wide).saturating_mul(many));
         self.min = self.min.min(ns);
         self.max = self.max.max(ns);
@@ -78,17 +79,18 @@ impl Moments {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64 / NS_PER_MS)
     }
 
-    /// The standard deviation of the population (divided by n, as pgbench does) in milliseconds, `None` when
-    /// nothing was recorded.
+    /// The standard deviation of the population (divided by n, as pgbench does) in milliseconds,
+    /// `None` when nothing was recorded.
     pub fn stddev_ms(&self) -> Option<f64> {
         if self.count == 0 {
             return None;
         }
-        // n·Σ(x−mean)² from integers: subtracting two nearly equal floating point numbers would leave noise
-        // where the deviation is small against the mean.
+        // n·Σ(x−mean)² from integers: subtracting two nearly equal floating point numbers would
+        // leave noise where the deviation is small against the mean.
         let count = u128::from(self.count);
         let (quotient, remainder) = (self.sum / count, self.sum % count);
-        // Σ(x−q)² = Σx² − 2qΣx + nq², with Σx = qn + r. Cauchy-Schwarz keeps it positive unless a sum saturated.
+        // Σ(x−q)² = Σx² − 2qΣx + nq², with Σx = qn + r. Cauchy-Schwarz keeps it positive unless a
+        // sum saturated.
         let around_quotient = self
             .squares
             .saturating_sub(quotient.saturating_mul(self.sum))
@@ -98,10 +100,11 @@ impl Moments {
         Some(variance.max(0.0).sqrt() / NS_PER_MS)
     }
 
-    /// Rebuilds the sums from figures that were printed: `count` durations with this mean, standard deviation,
-    /// minimum and maximum, all in milliseconds.
+    /// Rebuilds the sums from figures that were printed: `count` durations with this mean, standard
+    /// deviation, minimum and maximum, all in milliseconds.
     ///
-    /// Returns `None` for figures that no recording has (negative, not finite, a mean outside the bounds).
+    /// Returns `None` for figures that no recording has (negative, not finite, a mean outside the
+    /// bounds).
     pub fn from_figures(count: u64, mean_ms: f64, stddev_ms: f64, min_ms: f64, max_ms: f64) -> Option<Self> {
         if count == 0 {
             return Some(Moments::default());

@@ -21,23 +21,27 @@ pub struct Percentile {
     pub rounds: usize,
 }
 
-/// The transactions that lie beyond the percentile in each round at least, for an interval: of fewer, a round's own
-/// percentile is mostly chance.
+/// The transactions that lie beyond the percentile in each round at least, for an interval: of
+/// fewer, a round's own percentile is mostly chance.
 const FEWEST_BEYOND: f64 = 5.0;
 
 /// Estimates a percentile (0 to 100) of latency over several rounds of the same cell.
 ///
-/// Estimated: the percentile of all transactions if there were very many rounds. Its value comes from the merged
-/// histogram. Its interval comes from the rounds: Student's t of the logarithms of each round's own percentile, laid around
-/// the value. Assumes that rounds are independent of one another, and nothing about the transactions within one.
+/// Estimated: the percentile of all transactions if there were very many rounds. Its value comes
+/// from the merged histogram. Its interval comes from the rounds: Student's t of the logarithms of
+/// each round's own percentile, laid around the value. Assumes that rounds are independent of one
+/// another, and nothing about the transactions within one.
 ///
-/// Simulated with lognormal latencies and rounds that shift by up to 5 %, it holds the truth in 93 to 95 of 100 cases; where rounds
-/// differ by 20 %, that of p99 in 90 to 93. The binomial interval of the merged histogram ([`LatencyHistogram::percentile_interval`])
-/// was tried: of five rounds of 3000 transactions that shift by 5 %, it holds the median in 34 of 100 cases. Around the mean of
-/// the rounds' percentiles instead of the merged value, p99.9 would be missed in up to one of five, since percentiles of small samples are biased.
+/// Simulated with lognormal latencies and rounds that shift by up to 5 %, it holds the truth in 93
+/// to 95 of 100 cases; where rounds differ by 20 %, that of p99 in 90 to 93. The binomial interval
+/// of the merged histogram ([`LatencyHistogram::percentile_interval`]) was tried: of five rounds of
+/// 3000 transactions that shift by 5 %, it holds the median in 34 of 100 cases. Around the mean of
+/// the rounds' percentiles instead of the merged value, p99.9 would be missed in up to one of five,
+/// since percentiles of small samples are biased.
 ///
-/// `None` where the merged histogram has no percentile ([`LatencyHistogram::percentile`]). No interval with a single round, or
-/// if a round has less than five transactions beyond: p99 takes 500 of them in each, p99.9 5000.
+/// `None` where the merged histogram has no percentile ([`LatencyHistogram::percentile`]). No
+/// interval with a single round, or if a round has less than five transactions beyond: p99 takes
+/// 500 of them in each, p99.9 5000.
 pub fn percentile_with_interval(rounds: &[LatencyHistogram], percent: f64) -> Option<Percentile> {
     let mut merged = LatencyHistogram::new();
     for round in rounds {
@@ -67,12 +71,13 @@ fn log_half_width(rounds: &[LatencyHistogram], percent: f64) -> Option<f64> {
 impl LatencyHistogram {
     /// The 95 % interval of a percentile (0 to 100) of one run, in milliseconds.
     ///
-    /// Method: order statistics, whose ranks come from the binomial distribution; nothing is assumed about the
-    /// distribution of latencies. Latencies of one run depend on each other, so the sample counts as `ess_factor` times its
-    /// size: effective by actual number, above 0, at most 1; a run's [`series_interval`](crate::series_interval) has an
-    /// `ess` to divide by its bins. Says nothing about how rounds differ: for that, [`percentile_with_interval`]. `None` where
-    /// there is no percentile, or the ranks fall outside the sample. Source: Hahn and Meeker, "Statistical intervals"
-    /// (1991), section 5.2.
+    /// Method: order statistics, whose ranks come from the binomial distribution; nothing is
+    /// assumed about the distribution of latencies. Latencies of one run depend on each other, so
+    /// the sample counts as `ess_factor` times its size: effective by actual number, above 0, at
+    /// most 1; a run's [`series_interval`](crate::series_interval) has an `ess` to divide by its
+    /// bins. Says nothing about how rounds differ: for that, [`percentile_with_interval`]. `None`
+    /// where there is no percentile, or the ranks fall outside the sample. Source: Hahn and Meeker,
+    /// "Statistical intervals" (1991), section 5.2.
     pub fn percentile_interval(&self, percent: f64, ess_factor: f64) -> Option<(f64, f64)> {
         self.percentile(percent)?;
         if !(ess_factor > 0.0 && ess_factor <= 1.0) {
@@ -93,8 +98,8 @@ impl LatencyHistogram {
         at(low).zip(at(high))
     }
 
-    /// The distribution for drawing, by rising latency: for each bucket that isn't empty its upper end in milliseconds and how
-    /// many latencies didn't exceed it.
+    /// The distribution for drawing, by rising latency: for each bucket that isn't empty its upper
+    /// end in milliseconds and how many latencies didn't exceed it.
     pub fn steps(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
         let mut total = 0;
         let buckets = self.buckets.iter_recorded();
@@ -104,8 +109,8 @@ impl LatencyHistogram {
         })
     }
 
-    /// The share of the latencies (0 to 1) above `ms` milliseconds, as exact as the buckets; `None` when empty or for a
-    /// limit that isn't a number.
+    /// The share of the latencies (0 to 1) above `ms` milliseconds, as exact as the buckets; `None`
+    /// when empty or for a limit that isn't a number.
     pub fn share_above(&self, ms: f64) -> Option<f64> {
         if self.is_empty() || ms.is_nan() {
             return None;

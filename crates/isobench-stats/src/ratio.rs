@@ -8,30 +8,33 @@ use crate::estimate::{CONFIDENCE, critical_value, mean_of, two_sided_p};
 /// How many times the first of a pair is the second, and whether that is more than noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
-    /// The geometric mean of the pairs' ratios; where some numbers are zero, the quotient of the arithmetic means.
+    /// The geometric mean of the pairs' ratios; where some numbers are zero, the quotient of the
+    /// arithmetic means.
     pub mean: f64,
     /// The lower end of the 95 % interval; `None` when the pairs don't tell.
     pub low: Option<f64>,
     /// The upper end of the 95 % interval; `None` when the pairs don't tell.
     pub high: Option<f64>,
-    /// True if the interval excludes 1: the difference is more than noise. False without an interval.
+    /// True if the interval excludes 1: the difference is more than noise. False without an
+    /// interval.
     pub significant: bool,
-    /// The probability of a ratio at least this far from 1 if the truth were 1, two-sided, not corrected for the number of
-    /// comparisons (see [`holm`]); `None` without an interval. Below 0.05 exactly if significant.
+    /// The probability of a ratio at least this far from 1 if the truth were 1, two-sided, not
+    /// corrected for the number of comparisons (see [`holm`]); `None` without an interval. Below
+    /// 0.05 exactly if significant.
     pub p_value: Option<f64>,
     /// How many pairs there were; of independent series the number of the shorter one.
     pub n: usize,
 }
 
 impl Ratio {
-    /// True if the difference is significant and larger than the noise of the machine, a distance from 1 in logarithms
-    /// ([`noise_of`]).
+    /// True if the difference is significant and larger than the noise of the machine, a distance
+    /// from 1 in logarithms ([`noise_of`]).
     pub fn beyond(&self, noise: f64) -> bool {
         self.significant && self.mean.ln().abs() > noise
     }
 
-    /// Half the width of the interval in logarithms: 0.02 is ± 2 %. `None` without an interval, or with one that
-    /// ends at 0.
+    /// Half the width of the interval in logarithms: 0.02 is ± 2 %. `None` without an interval, or
+    /// with one that ends at 0.
     pub fn half_width(&self) -> Option<f64> {
         let (low, high) = self.low.zip(self.high)?;
         Some((high.ln() - low.ln()) / 2.0).filter(|half| half.is_finite())
@@ -41,7 +44,8 @@ impl Ratio {
     fn of_logs(mean: f64, error: Option<(f64, f64)>, n: usize) -> Option<Self> {
         let value = Some(mean.exp()).filter(|value| value.is_finite())?;
         let half = error.and_then(|(error, degrees)| Some(critical_value(degrees)? * error));
-        // With wild pairs the upper end may leave the range of floating point: then the pairs don't tell.
+        // With wild pairs the upper end may leave the range of floating point: then the pairs don't
+        // tell.
         let ends = half.map(|half| ((mean - half).exp(), (mean + half).exp()));
         let ends = ends.filter(|(_, high)| high.is_finite());
         let p_value = ends.and(error).and_then(|(error, degrees)| two_sided_p(mean, error, degrees));
@@ -71,11 +75,12 @@ impl Ratio {
 
 /// Compares measurements made in the same round: (of interest, of reference).
 ///
-/// The machine drifts between rounds and drags both sides along, so only the differences *within* a round count:
-/// the result is the 95 % Student t interval of the logarithms of the ratios, transformed back. Its mean is
-/// geometric, so that swapping the sides gives the reciprocal. Assumes that the logarithms scatter roughly normally, and
-/// that rounds don't depend on one another. Each ratio is tested at 5 % by itself: of twenty equal
-/// things one is called different ([`holm`] corrects for that).
+/// The machine drifts between rounds and drags both sides along, so only the differences *within* a
+/// round count: the result is the 95 % Student t interval of the logarithms of the ratios,
+/// transformed back. Its mean is geometric, so that swapping the sides gives the reciprocal.
+/// Assumes that the logarithms scatter roughly normally, and that rounds don't depend on one
+/// another. Each ratio is tested at 5 % by itself: of twenty equal things one is called different
+/// ([`holm`] corrects for that).
 ///
 /// | pairs | result |
 /// |---|---|
@@ -102,13 +107,15 @@ pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Ratio> {
 
 /// Compares measurements that were not made in the same rounds, such as two result files.
 ///
-/// Method: Welch's t interval of the difference of the mean logarithms, with Satterthwaite's degrees of freedom,
-/// transformed back. The two sides may scatter differently and be of different number. Assumes that all
-/// measurements are independent and their logarithms scatter roughly normally. What differs between the two occasions
-/// (another hour, another load of the machine) is part of the ratio, and no interval knows it.
+/// Method: Welch's t interval of the difference of the mean logarithms, with Satterthwaite's
+/// degrees of freedom, transformed back. The two sides may scatter differently and be of different
+/// number. Assumes that all measurements are independent and their logarithms scatter roughly
+/// normally. What differs between the two occasions (another hour, another load of the machine) is
+/// part of the ratio, and no interval knows it.
 ///
-/// Zeros are treated as in [`paired_ratio`]; fewer than two measurements on a side leave no interval. Source: Welch,
-/// "The generalization of Student's problem when several different population variances are involved", Biometrika 34 (1947).
+/// Zeros are treated as in [`paired_ratio`]; fewer than two measurements on a side leave no
+/// interval. Source: Welch, "The generalization of Student's problem when several different
+/// population variances are involved", Biometrika 34 (1947).
 pub fn independent_ratio(of: &[f64], to: &[f64]) -> Option<Ratio> {
     let n = of.len().min(to.len());
     if n == 0 || of.iter().chain(to).any(|value| !is_usable(*value)) {
@@ -137,22 +144,24 @@ fn welch(left: &[f64], right: &[f64]) -> Option<(f64, f64)> {
     Some(((a + b).sqrt(), if degrees.is_finite() && least > 1.0 { degrees } else { least }))
 }
 
-/// The noise of a machine, from the ratio of a cell to itself (an A/A pair): how far from 1, in logarithms, the ratio of
-/// equal things may lie.
+/// The noise of a machine, from the ratio of a cell to itself (an A/A pair): how far from 1, in
+/// logarithms, the ratio of equal things may lie.
 ///
-/// It is the larger distance of the interval's ends from 1, so it counts what such a pair showed and what it couldn't
-/// exclude. A difference is called one only if it is larger ([`Ratio::beyond`]). `None` without an interval.
+/// It is the larger distance of the interval's ends from 1, so it counts what such a pair showed
+/// and what it couldn't exclude. A difference is called one only if it is larger
+/// ([`Ratio::beyond`]). `None` without an interval.
 pub fn noise_of(aa: &Ratio) -> Option<f64> {
     let (low, high) = aa.low.zip(aa.high)?;
     Some(low.ln().abs().max(high.ln().abs())).filter(|noise| noise.is_finite())
 }
 
-/// How many rounds in all, two at least, would make the interval's half width at most ln(1 + resolution), if the
-/// rounds to come scatter as those so far. A resolution of 0.02 is ± 2 %. When to stop: [`is_resolved`].
+/// How many rounds in all, two at least, would make the interval's half width at most ln(1 +
+/// resolution), if the rounds to come scatter as those so far. A resolution of 0.02 is ± 2 %. When
+/// to stop: [`is_resolved`].
 ///
-/// It is the smallest n with t(0.975, n − 1) · s ÷ √n ≤ ln(1 + resolution). The standard deviation s of few rounds is
-/// itself uncertain: with five it may be off by a factor of two. `None` with fewer than two pairs, with zeros among them, or if no number
-/// of rounds below 10^9 suffices.
+/// It is the smallest n with t(0.975, n − 1) · s ÷ √n ≤ ln(1 + resolution). The standard deviation
+/// s of few rounds is itself uncertain: with five it may be off by a factor of two. `None` with
+/// fewer than two pairs, with zeros among them, or if no number of rounds below 10^9 suffices.
 pub fn rounds_needed(pairs: &[(f64, f64)], resolution: f64) -> Option<usize> {
     if pairs.len() < 2 || pairs.iter().any(|(of, to)| !is_usable(*of) || !is_usable(*to)) {
         return None;
@@ -180,14 +189,15 @@ pub fn rounds_needed(pairs: &[(f64, f64)], resolution: f64) -> Option<usize> {
     Some(high)
 }
 
-/// True if a ratio is known well enough to stop measuring rounds: a half width of at most ln(1 + resolution) after the last
-/// round and also after the one before, and six rounds at least.
+/// True if a ratio is known well enough to stop measuring rounds: a half width of at most ln(1 +
+/// resolution) after the last round and also after the one before, and six rounds at least.
 ///
-/// Whoever stops as soon as the interval is narrow stops too often where it is narrow by chance. Simulated with
-/// normal logarithms, the worst coverage of the 95 % interval at the stop is 88 % when stopping from two rounds on, 92.1 % from
-/// five on, and 93.2 % by this rule; with few or very many rounds it is 95 %. False with fewer pairs, with zeros
-/// among them, and for a resolution that isn't positive. Source of the problem: Anscombe, "Sequential
-/// estimation", Journal of the Royal Statistical Society B 15 (1953).
+/// Whoever stops as soon as the interval is narrow stops too often where it is narrow by chance.
+/// Simulated with normal logarithms, the worst coverage of the 95 % interval at the stop is 88 %
+/// when stopping from two rounds on, 92.1 % from five on, and 93.2 % by this rule; with few or very
+/// many rounds it is 95 %. False with fewer pairs, with zeros among them, and for a resolution that
+/// isn't positive. Source of the problem: Anscombe, "Sequential estimation", Journal of the Royal
+/// Statistical Society B 15 (1953).
 pub fn is_resolved(pairs: &[(f64, f64)], resolution: f64) -> bool {
     const FEWEST_ROUNDS: usize = 6;
     let wanted = (1.0 + resolution).ln();
@@ -200,10 +210,11 @@ pub fn is_resolved(pairs: &[(f64, f64)], resolution: f64) -> bool {
 /// More rounds than this nobody measures.
 const MOST_ROUNDS: usize = 1 << 30;
 
-/// Which of several tests are significant at 5 % for all of them together: the probability that any of them is
-/// a false alarm is at most 5 %, whatever they have in common.
+/// Which of several tests are significant at 5 % for all of them together: the probability that any
+/// of them is a false alarm is at most 5 %, whatever they have in common.
 ///
-/// Source: Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979).
+/// Source: Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
+/// Statistics 6 (1979).
 pub fn holm(p_values: &[f64]) -> Vec<bool> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|left, right| p_values[*left].total_cmp(&p_values[*right]));
@@ -350,7 +361,8 @@ mod tests {
 
     #[test]
     fn independent_sides_are_compared_by_welch() {
-        // Logarithms 1 ± 0.1 and 0.5 ± 0.1: four degrees of freedom, a standard error of 0.1·√(2 ÷ 3).
+        // Logarithms 1 ± 0.1 and 0.5 ± 0.1: four degrees of freedom, a standard error of 0.1·√(2 ÷
+        // 3).
         let of = [0.9_f64, 1.0, 1.1].map(f64::exp);
         let to = [0.4_f64, 0.5, 0.6].map(f64::exp);
         let ratio = independent_ratio(&of, &to).unwrap();

@@ -11,25 +11,30 @@ const FEWEST_BINS: usize = 20;
 /// A change below this share of the mean is neither a transient nor a drift, however certain it is.
 const NEGLIGIBLE: f64 = 0.05;
 
-/// The bins of the initial transient: the begin of a series that differs from the rest, such as cold caches.
+/// The bins of the initial transient: the begin of a series that differs from the rest, such as
+/// cold caches.
 ///
-/// `Some(0)`: there is none. `None`: the series never becomes steady (its last change lies beyond its half), or it
-/// has fewer than 20 bins, or one that isn't finite.
+/// `Some(0)`: there is none. `None`: the series never becomes steady (its last change lies beyond
+/// its half), or it has fewer than 20 bins, or one that isn't finite.
 ///
-/// Method: the series is split in two where that explains most of its variance. If the means of the parts differ
-/// by more than noise, the first part is transient, and the rest is looked at in the same way; a slow rise is cut in several
-/// steps. More than noise is a distance of 3.4 standard errors, since the split is the worst of all, and 5 % of the mean; the
-/// standard error grows with the correlation of neighbours around the two means, as in AR(1). Series of 80 bins and more
-/// are looked at in at least 40 batches. Assumes that a disturbance lasts for a small part of the series. A steady drift from
-/// begin to end and a passing dip look like correlation to it: [`drift`] and [`is_bimodal`] find them.
+/// Method: the series is split in two where that explains most of its variance. If the means of the
+/// parts differ by more than noise, the first part is transient, and the rest is looked at in the
+/// same way; a slow rise is cut in several steps. More than noise is a distance of 3.4 standard
+/// errors, since the split is the worst of all, and 5 % of the mean; the standard error grows with
+/// the correlation of neighbours around the two means, as in AR(1). Series of 80 bins and more are
+/// looked at in at least 40 batches. Assumes that a disturbance lasts for a small part of the
+/// series. A steady drift from begin to end and a passing dip look like correlation to it:
+/// [`drift`] and [`is_bimodal`] find them.
 ///
-/// Simulated on steady series: at most one in twenty is cut without need, where neighbours correlate by 0.3 or less, or by
-/// 0.6 in 100 bins and more; up to one in ten with 0.6 in 20 to 60 bins; with 0.9 it takes some 300 bins. Half of the speed
-/// in the first third is found in 95 of 100 series of 60 bins with ten commits each; MSER (White 1997) after a self-normalised
-/// CUSUM (Shao and Zhang 2010), which was tried, finds it in 30.
+/// Simulated on steady series: at most one in twenty is cut without need, where neighbours
+/// correlate by 0.3 or less, or by 0.6 in 100 bins and more; up to one in ten with 0.6 in 20 to 60
+/// bins; with 0.9 it takes some 300 bins. Half of the speed in the first third is found in 95 of
+/// 100 series of 60 bins with ten commits each; MSER (White 1997) after a self-normalised CUSUM
+/// (Shao and Zhang 2010), which was tried, finds it in 30.
 ///
-/// Sources: Hawkins, "Testing a sequence of observations for a shift in location", Journal of the American Statistical
-/// Association 72 (1977); the repetition: Vostrikova, Soviet Mathematics Doklady 24 (1981).
+/// Sources: Hawkins, "Testing a sequence of observations for a shift in location", Journal of the
+/// American Statistical Association 72 (1977); the repetition: Vostrikova, Soviet Mathematics
+/// Doklady 24 (1981).
 pub fn transient(bins: &[f64]) -> Option<usize> {
     let end = last_change(bins)?;
     (2 * end <= bins.len()).then_some(end)
@@ -37,8 +42,9 @@ pub fn transient(bins: &[f64]) -> Option<usize> {
 
 /// True if a warm-up may end: nothing has changed since the `last` bins of all its `bins` began.
 ///
-/// For a warm-up that goes on slice by slice: `bins` holds all slices, `last` is the length of the latest one. False with
-/// fewer than 20 bins. Method, assumptions and false alarms (which cost another slice): [`transient`].
+/// For a warm-up that goes on slice by slice: `bins` holds all slices, `last` is the length of the
+/// latest one. False with fewer than 20 bins. Method, assumptions and false alarms (which cost
+/// another slice): [`transient`].
 pub fn is_warm(bins: &[f64], last: usize) -> bool {
     last_change(bins).is_some_and(|end| last <= bins.len() - end)
 }
@@ -61,7 +67,8 @@ fn last_change(bins: &[f64]) -> Option<usize> {
 
 /// Where the mean of the values changes most, if that is more than noise.
 fn change(values: &[f64]) -> Option<usize> {
-    /// Standard errors that the worst split of a steady series exceeds in less than one case of twenty.
+    /// Standard errors that the worst split of a steady series exceeds in less than one case of
+    /// twenty.
     const CRITICAL: f64 = 3.4;
     if values.len() < FEWEST_BINS {
         return None;
@@ -89,7 +96,8 @@ fn change(values: &[f64]) -> Option<usize> {
 /// How the level of a series changes from its begin to its end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drift {
-    /// The change of the fitted line over the whole series, divided by the mean: −0.1 is a loss of 10 %.
+    /// The change of the fitted line over the whole series, divided by the mean: −0.1 is a loss of
+    /// 10 %.
     pub relative: f64,
     /// True if the change is more than noise (5 %, two-sided) and at least 5 %.
     pub significant: bool,
@@ -97,10 +105,12 @@ pub struct Drift {
 
 /// Estimates the linear change of a series over its whole length.
 ///
-/// Method: least squares on 20 batch means; the variance of the slope is increased for the correlation of neighbouring
-/// residuals as in [`series_interval`](crate::series_interval); Student's t with 18 degrees of freedom. `None` with
-/// fewer than 40 bins, one that isn't finite, or a mean of 0. Assumes that a disturbance lasts for a small part of the
-/// series; with a correlation of 0.9 between neighbours that takes 200 bins. A jump and a transient are seen as a change, too.
+/// Method: least squares on 20 batch means; the variance of the slope is increased for the
+/// correlation of neighbouring residuals as in [`series_interval`](crate::series_interval);
+/// Student's t with 18 degrees of freedom. `None` with fewer than 40 bins, one that isn't finite,
+/// or a mean of 0. Assumes that a disturbance lasts for a small part of the series; with a
+/// correlation of 0.9 between neighbours that takes 200 bins. A jump and a transient are seen as a
+/// change, too.
 pub fn drift(bins: &[f64]) -> Option<Drift> {
     const BATCHES: usize = 20;
     let mean = mean_of(bins)?;
@@ -123,23 +133,27 @@ pub fn drift(bins: &[f64]) -> Option<Drift> {
     Some(Drift { relative, significant: certain && relative.abs() >= NEGLIGIBLE })
 }
 
-/// True if a series has two separated levels, such as full speed, and half speed while a checkpoint writes.
+/// True if a series has two separated levels, such as full speed, and half speed while a checkpoint
+/// writes.
 ///
-/// Method: the values are split into a lower and an upper group where the variance within the groups is least. Two
-/// levels are claimed if the means of the groups are at least 3.8 standard deviations apart (Ashman's D; a normal distribution
-/// split in its middle has 2.65, a straight drift 3.46) and 10 % of the mean. Since single bins are noisy and
-/// long batches mix the levels, batches of 1, 2, 3, 5, 8, … bins are tried, as long as there are 30 of them, each group with a tenth.
-/// Counts are steps, and of few per bin (now none, now one) any split separates perfectly: so the deviation counts as one step of
-/// the bins at least, the smallest difference between two of them.
-/// `None` with fewer than 40 bins or one that isn't finite. Assumes that levels last for several bins; how often they alternate doesn't matter,
-/// so a long transient has two levels, too.
+/// Method: the values are split into a lower and an upper group where the variance within the
+/// groups is least. Two levels are claimed if the means of the groups are at least 3.8 standard
+/// deviations apart (Ashman's D; a normal distribution split in its middle has 2.65, a straight
+/// drift 3.46) and 10 % of the mean. Since single bins are noisy and long batches mix the levels,
+/// batches of 1, 2, 3, 5, 8, … bins are tried, as long as there are 30 of them, each group with a
+/// tenth. Counts are steps, and of few per bin (now none, now one) any split separates perfectly:
+/// so the deviation counts as one step of the bins at least, the smallest difference between two of
+/// them. `None` with fewer than 40 bins or one that isn't finite. Assumes that levels last for
+/// several bins; how often they alternate doesn't matter, so a long transient has two levels, too.
 ///
-/// Simulated on steady series: at most one in twenty is called bimodal, but one in eight of AR(1) with 0.9 in less than 200
-/// bins. Half speed for some 30 bins at a time is found in 93 to 99 of 100 series of 200 bins, if a bin's noise is a sixth of
-/// its mean or less, and correlates by 0.6 or less.
+/// Simulated on steady series: at most one in twenty is called bimodal, but one in eight of AR(1)
+/// with 0.9 in less than 200 bins. Half speed for some 30 bins at a time is found in 93 to 99 of
+/// 100 series of 200 bins, if a bin's noise is a sixth of its mean or less, and correlates by 0.6
+/// or less.
 ///
-/// Sources: Ashman, Bird and Zepf, "Detecting bimodality in astronomical datasets", Astronomical Journal 108 (1994); the
-/// split: Otsu, IEEE Transactions on Systems, Man, and Cybernetics 9 (1979).
+/// Sources: Ashman, Bird and Zepf, "Detecting bimodality in astronomical datasets", Astronomical
+/// Journal 108 (1994); the split: Otsu, IEEE Transactions on Systems, Man, and Cybernetics 9
+/// (1979).
 pub fn is_bimodal(bins: &[f64]) -> Option<bool> {
     const FEWEST_BATCHES: usize = 30;
     const SEPARATION: f64 = 3.8;
@@ -168,8 +182,9 @@ fn step(values: &[f64]) -> f64 {
     gaps.filter(|gap| *gap > 0.0).reduce(f64::min).unwrap_or(0.0)
 }
 
-/// Splits values into two groups of similar ones, each with a tenth of them at least; the distance of the groups' means,
-/// and the standard deviation within a group (root of the mean of both variances).
+/// Splits values into two groups of similar ones, each with a tenth of them at least; the distance
+/// of the groups' means, and the standard deviation within a group (root of the mean of both
+/// variances).
 fn two_groups(mut values: Vec<f64>) -> Option<(f64, f64)> {
     values.sort_by(f64::total_cmp);
     let count = values.len();

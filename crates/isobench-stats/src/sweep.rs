@@ -8,14 +8,16 @@ const DEEPEST: f64 = 64.0;
 /// The most rates that are tried.
 const MOST_STEPS: usize = 10;
 
-/// A search for the highest rate that keeps a condition, such as p99 below a limit. A state machine without clock or I/O:
-/// [`next_rate`](Self::next_rate) says what to measure, [`answer`](Self::answer) takes what came of it.
+/// A search for the highest rate that keeps a condition, such as p99 below a limit. A state machine
+/// without clock or I/O: [`next_rate`](Self::next_rate) says what to measure,
+/// [`answer`](Self::answer) takes what came of it.
 ///
-/// The first rate is the capacity. Then the rate is divided by 2, 8 and 64 until one keeps the condition; then the
-/// interval between the highest rate that kept it and the lowest that didn't is halved in logarithmic scale until it
-/// is as narrow as asked for. Rates have three significant digits. Assumes that what a rate keeps, lower rates keep,
-/// too; of answers that contradict that, the broken one counts. With a precision of 5 % it takes 6 steps
-/// where the answer lies above half of the capacity, and 10 at most.
+/// The first rate is the capacity. Then the rate is divided by 2, 8 and 64 until one keeps the
+/// condition; then the interval between the highest rate that kept it and the lowest that didn't is
+/// halved in logarithmic scale until it is as narrow as asked for. Rates have three significant
+/// digits. Assumes that what a rate keeps, lower rates keep, too; of answers that contradict that,
+/// the broken one counts. With a precision of 5 % it takes 6 steps where the answer lies above half
+/// of the capacity, and 10 at most.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sweep {
     capacity: f64,
@@ -26,8 +28,8 @@ pub struct Sweep {
 /// What a search has found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SweepResult {
-    /// The capacity itself keeps the condition. What lies above it can't be searched: no more than that was
-    /// reached without pacing.
+    /// The capacity itself keeps the condition. What lies above it can't be searched: no more than
+    /// that was reached without pacing.
     Capacity {
         /// The capacity, the highest rate that was tried.
         kept: f64,
@@ -47,8 +49,8 @@ pub enum SweepResult {
 }
 
 impl Sweep {
-    /// Begins a search below `capacity`, the transactions per second that the same cell reached without pacing, until
-    /// the interval is narrower than `precision` (0.05: 5 %; not below 1 %).
+    /// Begins a search below `capacity`, the transactions per second that the same cell reached
+    /// without pacing, until the interval is narrower than `precision` (0.05: 5 %; not below 1 %).
     ///
     /// Without a capacity (zero, not finite) there is nothing to search.
     pub fn new(capacity: f64, precision: f64) -> Self {

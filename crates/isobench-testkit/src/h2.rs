@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 
 use isobench_pgwire::{ConnectOptions, Host, Secret};
 
-/// A running H2 on a loopback port, with its data in a folder of the caller's; stopped when dropped.
+/// A running H2 on a loopback port, with its data in a folder of the caller's; stopped when
+/// dropped.
 pub struct H2 {
     process: Child,
     /// Its port on 127.0.0.1.

@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Says why a test does nothing, past the test runner, which would keep the words of a passing test to itself.
+/// Says why a test does nothing, past the test runner, which would keep the words of a passing test
+/// to itself.
 pub fn skip(test: &str, why: &str) {
     // If nobody reads standard error, nobody wants to know.
     let _ = writeln!(std::io::stderr(), "skipped: {test}: {why}");
@@ -53,9 +54,9 @@ fn major(answer: &str) -> Option<u32> {
     version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// All real pgbenches that can be found, the oldest first, one of each major version: those that the environment
-/// variable `ISOBENCH_PGBENCH` names (a list of paths like `PATH`), then the one beside the installed server's programs,
-/// else in the search path.
+/// All real pgbenches that can be found, the oldest first, one of each major version: those that
+/// the environment variable `ISOBENCH_PGBENCH` names (a list of paths like `PATH`), then the one
+/// beside the installed server's programs, else in the search path.
 ///
 /// # Panics
 /// The variable names something else than a pgbench: whoever sets it wants no test to be skipped.
@@ -90,8 +91,8 @@ pub fn pgbench_of(major: u32) -> Result<RealPgbench, String> {
         .ok_or_else(|| format!("there is no pgbench {major} to compare with (ISOBENCH_PGBENCH can name one)"))
 }
 
-/// The installed pgbench and its major version, 15 to 18: beside the installed server's programs, else in the search
-/// path.
+/// The installed pgbench and its major version, 15 to 18: beside the installed server's programs,
+/// else in the search path.
 ///
 /// # Errors
 /// Says why there is none.
@@ -103,8 +104,9 @@ pub fn pgbench() -> Result<(PathBuf, u32), String> {
     }
 }
 
-/// PostgreSQL's own isolation tester: the one that the environment variable `ISOBENCH_ISOLATIONTESTER` names, else the one
-/// among the files for building extensions, which `pg_config --pgxs` tells.
+/// PostgreSQL's own isolation tester: the one that the environment variable
+/// `ISOBENCH_ISOLATIONTESTER` names, else the one among the files for building extensions, which
+/// `pg_config --pgxs` tells.
 ///
 /// # Errors
 /// Says why there is none.
@@ -130,7 +132,8 @@ pub struct Browser {
     pub driver: PathBuf,
 }
 
-/// The installed Chromium: in the search path, or the one that the environment variable `ISOBENCH_CHROMIUM` names.
+/// The installed Chromium: in the search path, or the one that the environment variable
+/// `ISOBENCH_CHROMIUM` names.
 ///
 /// # Errors
 /// Says what is missing.

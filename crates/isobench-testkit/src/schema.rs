@@ -1,14 +1,17 @@
-//! Checks a JSON document against a JSON Schema, as far as the schema of our results uses the language.
+//! Checks a JSON document against a JSON Schema, as far as the schema of our results uses the
+//! language.
 //!
-//! A keyword that isn't known here is a violation, so nothing in a schema goes unchecked unnoticed. The meaning of those
-//! that are known is JSON Schema 2020-12's (Validation, §6; Core, §10), `format` being an annotation as it is there.
+//! A keyword that isn't known here is a violation, so nothing in a schema goes unchecked unnoticed.
+//! The meaning of those that are known is JSON Schema 2020-12's (Validation, §6; Core, §10),
+//! `format` being an annotation as it is there.
 
 use serde_json::{Map, Value};
 
 /// Keywords that say nothing about what is valid.
 const ANNOTATIONS: [&str; 6] = ["$defs", "$schema", "default", "description", "format", "title"];
 
-/// Violations of a schema by a document, each with its place; none means that the document is valid.
+/// Violations of a schema by a document, each with its place; none means that the document is
+/// valid.
 pub fn violations(schema: &Value, document: &Value) -> Vec<String> {
     let mut found = Vec::new();
     Check { root: schema, found: &mut found }.apply(schema, document, "");

@@ -1,6 +1,8 @@
-//! A server that plays a script: it expects queries in order and gives the answers written below each.
+//! A server that plays a script: it expects queries in order and gives the answers written below
+//! each.
 //!
-//! For tests of what isobench says to products that aren't at hand, with answers recorded from them.
+//! For tests of what isobench says to products that aren't at hand, with answers recorded from
+//! them.
 //!
 //! ```text
 //! # a comment
@@ -19,7 +21,8 @@
 //! < close                         closes the connection without another word
 //! ```
 //!
-//! Anything that differs from the script is answered by an error, and [`ScriptedServer::finish`] panics with both texts.
+//! Anything that differs from the script is answered by an error, and [`ScriptedServer::finish`]
+//! panics with both texts.
 
 mod exchange;
 mod script;
@@ -37,7 +40,8 @@ use isobench_pgwire::{ConnectOptions, Host, Socket};
 
 use self::script::ConnectionScript;
 
-/// How long a connection of the server waits for the client before it gives up; no test should get there.
+/// How long a connection of the server waits for the client before it gives up; no test should get
+/// there.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A scripted server, listening until it is finished.
@@ -113,7 +117,8 @@ impl ScriptedServer {
         ConnectOptions::new(self.host.clone(), "test", "test")
     }
 
-    /// Waits until all connections have ended and checks that the whole script was played. Close them first.
+    /// Waits until all connections have ended and checks that the whole script was played. Close
+    /// them first.
     ///
     /// # Panics
     /// Something differed from the script, or a part of it wasn't played.
@@ -127,7 +132,8 @@ impl ScriptedServer {
     }
 }
 
-/// Accepts one connection for each part of the script, plays them side by side, and waits for all to end.
+/// Accepts one connection for each part of the script, plays them side by side, and waits for all
+/// to end.
 fn accept_all(listener: &Listener, connections: Vec<ConnectionScript>, shared: &Arc<Shared>) {
     let mut players = Vec::new();
     for (index, connection) in connections.into_iter().enumerate() {

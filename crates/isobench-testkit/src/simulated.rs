@@ -1,9 +1,11 @@
-//! A simulated PostgreSQL server with its network and its clock, for running the whole runner without either.
+//! A simulated PostgreSQL server with its network and its clock, for running the whole runner
+//! without either.
 //!
-//! It works on the protocol's bytes: what the runner sends is decoded, what it receives has been encoded. Time is
-//! simulated and jumps to the next event, so a test of an hour takes milliseconds, and times can be asserted
-//! exactly. Everything is drawn from one seed; the same seed gives the same run. The server keeps the [`Truth`]:
-//! what it really did, against which a runner's account can be held.
+//! It works on the protocol's bytes: what the runner sends is decoded, what it receives has been
+//! encoded. Time is simulated and jumps to the next event, so a test of an hour takes milliseconds,
+//! and times can be asserted exactly. Everything is drawn from one seed; the same seed gives the
+//! same run. The server keeps the [`Truth`]: what it really did, against which a runner's account
+//! can be held.
 //!
 //! | file | holds |
 //! |---|---|
@@ -59,8 +61,9 @@ use network::Network;
 
 /// The server, its network and its clock; clones are handles of the same one.
 ///
-/// It is a [`Transport`] whose connection *n* has a session that is connected and idle from its first use on, unless that
-/// is asked for. A session that is opened in place of another one begins afresh.
+/// It is a [`Transport`] whose connection *n* has a session that is connected and idle from its
+/// first use on, unless that is asked for. A session that is opened in place of another one begins
+/// afresh.
 #[derive(Clone)]
 pub struct SimulatedServer {
     network: Rc<RefCell<Network>>,
@@ -72,13 +75,15 @@ impl SimulatedServer {
         SimulatedServer { network: Rc::new(RefCell::new(Network::new(settings))) }
     }
 
-    /// Calls `action` at an instant, such as to request the end of the run. It must not use the server itself.
+    /// Calls `action` at an instant, such as to request the end of the run. It must not use the
+    /// server itself.
     pub fn at(&self, when: Nanos, action: impl FnOnce() + 'static) {
         self.network.borrow_mut().call_at(when, Box::new(action));
     }
 
-    /// Lets the server finish what it has begun, though nobody listens any more: a COMMIT that the client doesn't wait for
-    /// may still commit. To be called after the last run, before the truth is asked for.
+    /// Lets the server finish what it has begun, though nobody listens any more: a COMMIT that the
+    /// client doesn't wait for may still commit. To be called after the last run, before the truth
+    /// is asked for.
     pub fn settle(&self) {
         self.network.borrow_mut().settle();
     }

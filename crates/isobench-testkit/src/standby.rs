@@ -22,8 +22,9 @@ pub struct Standby {
 }
 
 impl Standby {
-    /// Copies a primary and follows it, with further settings (`name=value`). `programs` is the folder of its programs, `folder` the one
-    /// with its socket: it belongs to the user of the server, who also runs the standby, and takes the standby's folder in.
+    /// Copies a primary and follows it, with further settings (`name=value`). `programs` is the
+    /// folder of its programs, `folder` the one with its socket: it belongs to the user of the
+    /// server, who also runs the standby, and takes the standby's folder in.
     ///
     /// # Panics
     /// The copy fails, or the standby takes no connections.
@@ -93,7 +94,8 @@ impl Standby {
 
 impl Drop for Standby {
     fn drop(&mut self) {
-        // An end at once, SIGQUIT, is for the whole server; SIGKILL would leave its processes behind.
+        // An end at once, SIGQUIT, is for the whole server; SIGKILL would leave its processes
+        // behind.
         if let Some(pid) = i32::try_from(self.server.id()).ok().and_then(rustix::process::Pid::from_raw) {
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::QUIT);
         }

@@ -117,7 +117,8 @@ impl Chosen {
         self.variant
     }
 
-    /// The same workload with this variant instead of its own, and these parameters instead of what they were.
+    /// The same workload with this variant instead of its own, and these parameters instead of what
+    /// they were.
     ///
     /// # Errors
     /// There is no such variant or parameter, or a value is out of range.
@@ -150,7 +151,8 @@ impl Chosen {
         format!("{}{variant}{separator}{}", self.workload.name, set.join(","))
     }
 
-    /// The variables that the scripts need, with their values: the parameters. (`attempt_id` is set by whoever runs them.)
+    /// The variables that the scripts need, with their values: the parameters. (`attempt_id` is set
+    /// by whoever runs them.)
     pub fn variables(&self) -> Vec<(String, Value)> {
         let names = self.workload.parameters.iter().map(|parameter| parameter.name.to_owned());
         names.zip(self.values.iter().copied()).collect()
@@ -185,8 +187,8 @@ impl Chosen {
         Names::made_by([self.setup_text(database).as_str()])
     }
 
-    /// Files that make a workload of one's own out of this one, by their names: `tables.sql`, and each script, which begins with
-    /// its parameters.
+    /// Files that make a workload of one's own out of this one, by their names: `tables.sql`, and
+    /// each script, which begins with its parameters.
     pub fn files(&self, database: &Database) -> Vec<(String, String)> {
         let mut files = vec![("tables.sql".to_owned(), self.setup_text(database))];
         let names =

@@ -13,7 +13,8 @@ pub struct Violations {
     pub name: &'static str,
     /// What must hold, in a sentence.
     pub meaning: &'static str,
-    /// How many things are broken; 0: it holds. What is counted, is said by the invariant's meaning.
+    /// How many things are broken; 0: it holds. What is counted, is said by the invariant's
+    /// meaning.
     pub found: u64,
     /// An example, if something is broken.
     pub example: Option<String>,
@@ -22,7 +23,8 @@ pub struct Violations {
 /// Asks for all invariants of a workload, one statement each; nobody else may be writing.
 ///
 /// # Errors
-/// A table is missing, the answer isn't understood, or the connection is lost. A violation is no error.
+/// A table is missing, the answer isn't understood, or the connection is lost. A violation is no
+/// error.
 pub fn check(conn: &mut Connection, database: &Database, chosen: &Chosen) -> Result<Vec<Violations>, Error> {
     chosen.invariants().into_iter().map(|invariant| ask(conn, database, chosen, invariant)).collect()
 }

@@ -1,8 +1,9 @@
 //! Checked workloads: tables, scripts, invariants, and what the history of each can prove.
 //!
-//! A workload is a file and a folder: `NAME.rs` is its row of facts, `NAME/tables.sql` makes its tables, and the other files
-//! are its scripts in the pgbench language, with lines `--@ …` that say what each statement reads and writes.
-//! Nothing here knows who runs the scripts, records what they did, or judges it.
+//! A workload is a file and a folder: `NAME.rs` is its row of facts, `NAME/tables.sql` makes its
+//! tables, and the other files are its scripts in the pgbench language, with lines `--@ …` that say
+//! what each statement reads and writes. Nothing here knows who runs the scripts, records what they
+//! did, or judges it.
 //!
 //! | file | holds |
 //! |---|---|

@@ -1,8 +1,9 @@
 //! pgbench's built-in scripts with each strategy, as a table.
 //!
-//! Every strategy writes what the built-in script writes: the same delta to the same rows, and one row of history for each
-//! transaction that is committed. So the same invariants hold (`isobench-database`). What a strategy needs of the server says
-//! `strategy`. Not here: pgbench's tables, and the scripts without strategy (`isobench-script`).
+//! Every strategy writes what the built-in script writes: the same delta to the same rows, and one
+//! row of history for each transaction that is committed. So the same invariants hold
+//! (`isobench-database`). What a strategy needs of the server says `strategy`. Not here: pgbench's
+//! tables, and the scripts without strategy (`isobench-script`).
 
 use isobench_script::builtins;
 
@@ -13,7 +14,8 @@ use crate::unknown::{UnknownWorkload, list};
 pub struct PgbenchStrategy {
     /// The text in the pgbench language.
     pub script: &'static str,
-    /// SQL that makes its functions, one statement each, to be run once the tables are there. Running it again does no harm.
+    /// SQL that makes its functions, one statement each, to be run once the tables are there.
+    /// Running it again does no harm.
     pub setup: &'static [&'static str],
 }
 
@@ -33,8 +35,9 @@ const fn row(builtin: &'static str, strategy: &'static str, script: &'static str
 const TPCB: &str = "tpcb-like";
 const SIMPLE: &str = "simple-update";
 
-/// In the order of [`strategies`](crate::strategies). `select-only` writes nothing, so it has nothing to cope with; `simple-update`
-/// takes its contended row, the account, first anyway, so it can't be reordered.
+/// In the order of [`strategies`](crate::strategies). `select-only` writes nothing, so it has
+/// nothing to cope with; `simple-update` takes its contended row, the account, first anyway, so it
+/// can't be reordered.
 static TABLE: [Row; 13] = [
     Row {
         setup: &[include_str!("pgbench/tpcb/procedure_setup.sql")],
@@ -63,7 +66,8 @@ static TABLE: [Row; 13] = [
     row(SIMPLE, "advisory-lock", include_str!("pgbench/simple/advisory_lock.sql")),
 ];
 
-/// The strategies of a built-in script, by its full name; `retry` is the script as it is. Empty if there is no such script.
+/// The strategies of a built-in script, by its full name; `retry` is the script as it is. Empty if
+/// there is no such script.
 pub fn pgbench_strategies(builtin: &str) -> Vec<&'static str> {
     let itself = builtins().iter().filter(|script| script.name == builtin).map(|_| "retry");
     itself.chain(TABLE.iter().filter(|row| row.builtin == builtin).map(|row| row.strategy)).collect()

@@ -1,7 +1,8 @@
 //! The files of workloads: lines that are there only sometimes, and parameters.
 //!
-//! A line `--+NAME rest` is `rest` where the piece NAME is asked for (a variant, or something that a product has), and isn't
-//! there otherwise. So one file holds a script and its variants, beside each other.
+//! A line `--+NAME rest` is `rest` where the piece NAME is asked for (a variant, or something that
+//! a product has), and isn't there otherwise. So one file holds a script and its variants, beside
+//! each other.
 
 use isobench_script::{CommandKind, ParseError, Piece, Sql, Symbols, parse};
 

@@ -4,7 +4,8 @@ use crate::workload::{Parameter, ScriptFile, Weight, Workload};
 
 /// Rows of the largest table.
 const MOST_ROWS: i64 = 1_000_000_000;
-/// Rows of the smallest table that is read by index. With few rows, sorting what was read sequentially costs less.
+/// Rows of the smallest table that is read by index. With few rows, sorting what was read
+/// sequentially costs less.
 const LEAST_ROWS: i64 = 1000;
 
 /// A read-only scan.

@@ -1,4 +1,5 @@
-//! `SmallBank`: five transactions on two accounts per customer, and the published ways to make them serializable.
+//! `SmallBank`: five transactions on two accounts per customer, and the published ways to make them
+//! serializable.
 
 use crate::workload::{Invariant, Parameter, ScriptFile, Variant, Weight, Workload};
 

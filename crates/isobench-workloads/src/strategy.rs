@@ -1,7 +1,8 @@
-//! The ways in which an application can cope with conflicts, as a table, and which server can do which.
+//! The ways in which an application can cope with conflicts, as a table, and which server can do
+//! which.
 //!
-//! Each is a factor of the matrix. For a checked workload a strategy is the variant of that name, for pgbench's scripts the
-//! one that `pgbench` has; `retry` is the workload as it is.
+//! Each is a factor of the matrix. For a checked workload a strategy is the variant of that name,
+//! for pgbench's scripts the one that `pgbench` has; `retry` is the workload as it is.
 
 use isobench_database::{Abilities, Ability, Database};
 
@@ -25,7 +26,8 @@ pub enum OnConflict {
     Retries,
     /// Nothing: the transaction is lost. There is no retry policy to choose.
     Never,
-    /// It rolls back to the savepoint `cockroach_restart`, and repeats what follows within the same block.
+    /// It rolls back to the savepoint `cockroach_restart`, and repeats what follows within the same
+    /// block.
     RetriesBySavepoint,
 }
 

@@ -5,11 +5,13 @@ use isobench_pgwire::Connection;
 
 use crate::chosen::Chosen;
 
-/// Drops the tables of a workload and makes them anew, vacuumed, analysed and checkpointed where the product knows that.
-/// Returns sentences for people, for example that a checkpoint wasn't permitted; usually none.
+/// Drops the tables of a workload and makes them anew, vacuumed, analysed and checkpointed where
+/// the product knows that. Returns sentences for people, for example that a checkpoint wasn't
+/// permitted; usually none.
 ///
 /// # Errors
-/// The server refuses a command other than the checkpoint or the statistics, or the connection is lost.
+/// The server refuses a command other than the checkpoint or the statistics, or the connection is
+/// lost.
 pub fn make(conn: &mut Connection, database: &Database, chosen: &Chosen) -> Result<Vec<String>, Error> {
     let setup = chosen.setup(database).map_err(|error| Error::Answer {
         statement: format!("set-up of {}", chosen.name()),

@@ -17,13 +17,15 @@ pub struct Workload {
     pub setup: &'static str,
     /// Its scripts; one is drawn for each transaction.
     pub scripts: &'static [ScriptFile],
-    /// What can be set, in the order of lists. Each is a variable of the same name in scripts and set-up.
+    /// What can be set, in the order of lists. Each is a variable of the same name in scripts and
+    /// set-up.
     pub parameters: &'static [Parameter],
     /// Pairs of parameters of which the first may not be greater than the second.
     pub at_most: &'static [(&'static str, &'static str)],
     /// The same workload with remedies that an application has.
     pub variants: &'static [Variant],
-    /// What must hold in the tables after any number of transactions, had they run one after the other.
+    /// What must hold in the tables after any number of transactions, had they run one after the
+    /// other.
     pub invariants: &'static [Invariant],
     /// What transactions assert of what they read (`--@ holds`).
     pub assertions: &'static [Assertion],
@@ -79,7 +81,8 @@ pub struct Variant {
     pub tables: &'static [&'static str],
     /// SQL that makes its functions, after the tables; running it again does no harm.
     pub setup: &'static str,
-    /// Its own scripts in place of the workload's; empty: those of the workload, with the lines that are marked for the variant.
+    /// Its own scripts in place of the workload's; empty: those of the workload, with the lines
+    /// that are marked for the variant.
     pub scripts: &'static [ScriptFile],
     /// What must hold in them, too.
     pub invariants: &'static [Invariant],
@@ -92,7 +95,8 @@ pub struct Invariant {
     pub name: &'static str,
     /// What must hold, in a sentence.
     pub meaning: &'static str,
-    /// Asks for one row: how many things are broken (0: it holds), and an example as text or NULL. May hold `:parameter`.
+    /// Asks for one row: how many things are broken (0: it holds), and an example as text or NULL.
+    /// May hold `:parameter`.
     pub sql: &'static str,
 }
 

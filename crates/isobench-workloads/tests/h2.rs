@@ -1,4 +1,5 @@
-//! The tables and invariants of all workloads on H2, a second engine. Skipped without Java or H2's jar.
+//! The tables and invariants of all workloads on H2, a second engine. Skipped without Java or H2's
+//! jar.
 
 mod support;
 

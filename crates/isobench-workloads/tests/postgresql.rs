@@ -1,4 +1,5 @@
-//! All workloads on the installed PostgreSQL: tables, invariants, and their scripts under the real pgbench.
+//! All workloads on the installed PostgreSQL: tables, invariants, and their scripts under the real
+//! pgbench.
 
 mod support;
 
@@ -41,8 +42,8 @@ fn scripts_run_under_the_real_pgbench() {
     }
 }
 
-/// Nothing is left to the search path: with an empty one, and with the user's own tables of the same names in it, everything
-/// lies and happens in the schema.
+/// Nothing is left to the search path: with an empty one, and with the user's own tables of the
+/// same names in it, everything lies and happens in the schema.
 #[test]
 fn every_statement_names_the_schema() {
     let Some((server, bin)) = postgresql("every_statement_names_the_schema") else { return };
@@ -133,7 +134,8 @@ fn pgbench_with(
     assert!(printed.contains("actually processed: 40/40"), "{} {protocol}: {printed}{said}", chosen.name());
 }
 
-/// Two clients, `a` and `b`, at an isolation level, what they do in turn, and what the invariants find then.
+/// Two clients, `a` and `b`, at an isolation level, what they do in turn, and what the invariants
+/// find then.
 struct Violation {
     workload: &'static str,
     level: &'static str,
@@ -301,7 +303,8 @@ fn invariants_see_what_no_serial_execution_does() {
     for violation in &VIOLATIONS {
         let chosen = find(violation.workload).unwrap();
         make(&mut conn, &database, &chosen).unwrap();
-        // Everything that the workload can check is looked at, and nothing else is broken by the way.
+        // Everything that the workload can check is looked at, and nothing else is broken by the
+        // way.
         let expected: BTreeMap<&str, u64> = violation.found.iter().copied().collect();
         let names = |counts: &BTreeMap<&str, u64>| counts.keys().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(names(&found(&mut conn, &chosen)), names(&expected));

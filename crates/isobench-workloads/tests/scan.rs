@@ -1,4 +1,5 @@
-//! The scan on the installed PostgreSQL: the plans that it is meant to have, and the predicate locks that it takes.
+//! The scan on the installed PostgreSQL: the plans that it is meant to have, and the predicate
+//! locks that it takes.
 
 mod support;
 
@@ -20,7 +21,8 @@ fn plan(conn: &mut Connection, sql: &str) -> String {
     rows.into_iter().filter_map(|row| row[0].clone()).collect::<Vec<_>>().join("\n")
 }
 
-/// By index every row is fetched from the table, also where the query reads all of it; and one process does it.
+/// By index every row is fetched from the table, also where the query reads all of it; and one
+/// process does it.
 #[test]
 fn plans_are_those_that_the_name_says() {
     let Some((server, _)) = postgresql("plans_are_those_that_the_name_says") else { return };
@@ -60,15 +62,17 @@ fn the_plan_stays_when_it_becomes_generic() {
     assert!(plan.contains("Index Scan using scanned_pkey") && plan.contains("$1"), "{plan}");
 }
 
-/// A query of a transaction that isn't declared read-only takes predicate locks, though nobody writes: rows, or what they are
-/// promoted to, by PostgreSQL's settings as they are delivered. At repeatable read there are none.
+/// A query of a transaction that isn't declared read-only takes predicate locks, though nobody
+/// writes: rows, or what they are promoted to, by PostgreSQL's settings as they are delivered. At
+/// repeatable read there are none.
 #[test]
 fn serializable_takes_predicate_locks() {
     let Some((server, _)) = postgresql("serializable_takes_predicate_locks") else { return };
     let (mut conn, mut other) = (session(&server), session(&server));
     let database = detect(&mut conn).unwrap();
     for (spec, level, kinds) in [
-        // Two rows of a page are two locks; more are one of the page; many pages are one of the relation.
+        // Two rows of a page are two locks; more are one of the page; many pages are one of the
+        // relation.
         ("scan:rows=2", "serializable", "tuple"),
         ("scan:rows=1000", "serializable", "page"),
         ("scan:rows=50000", "serializable", "relation"),

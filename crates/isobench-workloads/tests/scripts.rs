@@ -1,4 +1,5 @@
-//! The files of all workloads, without a server: they parse, their lines `--@` are understood, and they say what they need.
+//! The files of all workloads, without a server: they parse, their lines `--@` are understood, and
+//! they say what they need.
 
 mod support;
 
@@ -58,7 +59,8 @@ fn every_workload_but_one_is_observed() {
     assert_eq!(unobserved, ["scan"]);
 }
 
-/// One block, or one statement alone. What stands outside the block neither reads nor writes a table.
+/// One block, or one statement alone. What stands outside the block neither reads nor writes a
+/// table.
 #[test]
 fn every_script_is_one_transaction() {
     use isobench_script::Statement::{Begin, Commit};
@@ -137,7 +139,8 @@ fn clauses(sql: &str) -> Vec<String> {
     clauses
 }
 
-/// `CockroachDB` v20.1.5: 0A000 `WITH clause "u" does not return any columns`, HINT `missing RETURNING clause?`.
+/// `CockroachDB` v20.1.5: 0A000 `WITH clause "u" does not return any columns`, HINT
+/// `missing RETURNING clause?`.
 #[test]
 fn every_clause_that_writes_returns_something() {
     let builtins = ["tpcb-like", "simple-update"].into_iter().flat_map(|builtin| {

@@ -1,4 +1,5 @@
-//! The strategies on the installed PostgreSQL: pgbench's scripts under the real pgbench, and what functions tell of conflicts.
+//! The strategies on the installed PostgreSQL: pgbench's scripts under the real pgbench, and what
+//! functions tell of conflicts.
 
 mod support;
 
@@ -145,8 +146,8 @@ fn pgbench(bin: &Path, server: &Server, script: &Path, protocol: &str, level: &s
     assert!(printed.contains(&format!("actually processed: {all}/{all}")), "{case}: {printed}{said}");
 }
 
-/// Runs a statement in a session at that level while another session holds a row that it needs, commits there once the statement
-/// waits, and returns the statement's row.
+/// Runs a statement in a session at that level while another session holds a row that it needs,
+/// commits there once the statement waits, and returns the statement's row.
 fn against_a_writer(server: &Server, level: &str, write: &str, statement: &str) -> Vec<Option<String>> {
     let (mut writer, mut watcher) = (session(server), session(server));
     writer.execute("BEGIN").unwrap();
@@ -230,7 +231,8 @@ fn the_functions_of_orders_tell_what_they_saw() {
         row.iter().map(|value| value.clone().unwrap_or_default()).collect::<Vec<_>>().join(" ")
     };
     for (level, seen) in [
-        // At read committed the shop that was read isn't the one that was replaced: a lost update, observed.
+        // At read committed the shop that was read isn't the one that was replaced: a lost update,
+        // observed.
         ("read committed", "0  0  1 2"),
         ("repeatable read", "0  1 77 1 2"),
     ] {
@@ -246,8 +248,8 @@ fn the_functions_of_orders_tell_what_they_saw() {
     assert_eq!(text(&conn.query(call).unwrap().rows.remove(0)), " 0  1 77 1 2");
 }
 
-/// While one session has the lock, another one waits before it takes its snapshot; a failed attempt's lock is released by the
-/// next attempt of the same session.
+/// While one session has the lock, another one waits before it takes its snapshot; a failed
+/// attempt's lock is released by the next attempt of the same session.
 #[test]
 fn an_advisory_lock_comes_before_the_snapshot_and_does_not_leak() {
     let Some((server, _)) = postgresql("an_advisory_lock_comes_before_the_snapshot_and_does_not_leak") else {

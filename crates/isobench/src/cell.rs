@@ -1,7 +1,8 @@
-//! One cell in one round: the tables in their starting state, all clients connected at the level, warm-up, measurement,
-//! invariants, verdict.
+//! One cell in one round: the tables in their starting state, all clients connected at the level,
+//! warm-up, measurement, invariants, verdict.
 //!
-//! Not here: how a run becomes a round of the document (`round.rs`), what the server's statistics tell (`observation.rs`).
+//! Not here: how a run becomes a round of the document (`round.rs`), what the server's statistics
+//! tell (`observation.rs`).
 
 mod warmup;
 
@@ -44,7 +45,8 @@ pub struct Bench<'a> {
     pub control: &'a Control,
     /// What is loaded on each server.
     pub loaded: Vec<Option<Loaded>>,
-    /// The servers and works whose tables have been made before, so that it is known how long that takes.
+    /// The servers and works whose tables have been made before, so that it is known how long that
+    /// takes.
     pub made: BTreeSet<(usize, usize)>,
     /// Tables on which scripts were tried, and which the only cell takes as they are.
     pub kept: Option<Ready>,
@@ -92,7 +94,8 @@ impl Bench<'_> {
         ready
     }
 
-    /// Measures one cell, whose tables are ready. `watch` sees the progress of warm-up and measurement.
+    /// Measures one cell, whose tables are ready. `watch` sees the progress of warm-up and
+    /// measurement.
     ///
     /// # Errors
     /// Nothing could be measured: a client couldn't connect, the level was refused.

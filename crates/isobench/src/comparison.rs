@@ -1,8 +1,9 @@
-//! A comparison: rounds of shuffled cells, until all are measured, the ratios are known well enough, or the time
-//! is up.
+//! A comparison: rounds of shuffled cells, until all are measured, the ratios are known well
+//! enough, or the time is up.
 //!
-//! Not here: how a cell is measured (`cell.rs`), the search for the highest rates (`comparison/sweep.rs`), and what is shown
-//! of it meanwhile and where the result is saved, which is handed in.
+//! Not here: how a cell is measured (`cell.rs`), the search for the highest rates
+//! (`comparison/sweep.rs`), and what is shown of it meanwhile and where the result is saved, which
+//! is handed in.
 
 mod listener;
 mod sweep;
@@ -74,7 +75,8 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Tries the scripts of every cell, once for each that differ. A cell that fails is left out; the others are measured.
+    /// Tries the scripts of every cell, once for each that differ. A cell that fails is left out;
+    /// the others are measured.
     ///
     /// # Errors
     /// The server is gone, or no cell is left.
@@ -140,7 +142,8 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Measures every cell in every round. Ends early, with what there is, if that is asked for or the server is lost.
+    /// Measures every cell in every round. Ends early, with what there is, if that is asked for or
+    /// the server is lost.
     ///
     /// # Errors
     /// Nothing at all could be measured.
@@ -325,8 +328,8 @@ fn nothing_finished(cell: &Cell) -> bool {
     started > 0 && started == cut_off
 }
 
-/// Asks the server for every level once, before anything is measured. Returns the plan's cells, without rounds; `say` is
-/// handed warnings for people.
+/// Asks the server for every level once, before anything is measured. Returns the plan's cells,
+/// without rounds; `say` is handed warnings for people.
 ///
 /// # Errors
 /// The server is gone, or a level is refused.

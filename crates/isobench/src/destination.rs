@@ -1,4 +1,5 @@
-//! Where a command is going to write: that it can, and that nobody loses a file of theirs by it. Asked before anything is measured.
+//! Where a command is going to write: that it can, and that nobody loses a file of theirs by it.
+//! Asked before anything is measured.
 //!
 //! Not here: the writing (`output.rs`).
 
@@ -27,11 +28,12 @@ pub enum Kind {
 /// The most bytes that are read of an existing file.
 const HEAD: u64 = 4096;
 
-/// Checks that a file can be written, and that there is none yet, or an earlier one of ours, or an empty one. What isn't a
-/// regular file (a pipe, a device) is taken as it is.
+/// Checks that a file can be written, and that there is none yet, or an earlier one of ours, or an
+/// empty one. What isn't a regular file (a pipe, a device) is taken as it is.
 ///
 /// # Errors
-/// It can't be written there, or somebody else's file is there; the message begins with the option that names it.
+/// It can't be written there, or somebody else's file is there; the message begins with the option
+/// that names it.
 pub fn check_file(option: &str, path: &Path, kind: Kind) -> Outcome {
     let shown = path.display();
     let refused = |why: String| Err(Failure::setup(format!("{option}: {why}")));

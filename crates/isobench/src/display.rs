@@ -1,7 +1,8 @@
-//! Progress of a comparison on standard error: one line that is renewed on a terminal, several with `--live`, one plain line for each
-//! cell elsewhere.
+//! Progress of a comparison on standard error: one line that is renewed on a terminal, several with
+//! `--live`, one plain line for each cell elsewhere.
 //!
-//! Not here: what the lines say (`display/live`), and how they get on the terminal (`display/painter`).
+//! Not here: what the lines say (`display/live`), and how they get on the terminal
+//! (`display/painter`).
 
 mod estimate;
 mod live;
@@ -280,7 +281,8 @@ pub fn note(text: &str) {
     }
 }
 
-/// Removes what is shown, from any thread, before the program ends without tidying up. Waits for nobody.
+/// Removes what is shown, from any thread, before the program ends without tidying up. Waits for
+/// nobody.
 pub fn abandon() {
     let Ok(shown) = SHOWN.try_lock() else { return };
     if let Some(screen) = shown.upgrade()

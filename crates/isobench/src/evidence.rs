@@ -1,8 +1,9 @@
-//! What contradicts the level of a row: answers of the scripts' own transactions, of the sessions after the run, and what can't happen
-//! at that level.
+//! What contradicts the level of a row: answers of the scripts' own transactions, of the sessions
+//! after the run, and what can't happen at that level.
 //!
-//! A session's default is not what counts: a script, or a function that it calls, may set a level of its own. Not here: how
-//! sessions are asked (`sessions.rs`), and transactions (`isobench_runner`).
+//! A session's default is not what counts: a script, or a function that it calls, may set a level
+//! of its own. Not here: how sessions are asked (`sessions.rs`), and transactions
+//! (`isobench_runner`).
 
 use std::collections::BTreeMap;
 
@@ -22,8 +23,9 @@ pub fn named(runs: &[Option<&BTreeMap<String, u64>>]) -> BTreeMap<String, u64> {
     sum
 }
 
-/// The level that a round really had: what its sessions said when they were opened, unless something contradicts that, which is
-/// noted in the round. `left` is what the sessions said at the end.
+/// The level that a round really had: what its sessions said when they were opened, unless
+/// something contradicts that, which is noted in the round. `left` is what the sessions said at the
+/// end.
 pub fn weigh(
     opened: &EffectiveLevel,
     left: &[EffectiveLevel],
@@ -45,7 +47,8 @@ pub fn weigh(
     if round.contradictions.is_empty() { said } else { EffectiveLevel::Other("another level".to_owned()) }
 }
 
-/// What can't be at the level that the sessions said they run, a sentence each. `alone` says that nobody else uses the server.
+/// What can't be at the level that the sessions said they run, a sentence each. `alone` says that
+/// nobody else uses the server.
 fn contradictions(product: &Product, opened: &EffectiveLevel, round: &Round, alone: bool) -> Vec<String> {
     let EffectiveLevel::Standard(level) = opened else { return Vec::new() };
     let impossible = round.conflicts.iter().filter(|conflict| product.contradicts(*level, &conflict.reason));

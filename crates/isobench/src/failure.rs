@@ -8,15 +8,16 @@ pub enum Failure {
     /// Nothing was measured: wrong options or files, no server, no tables. Status 1 (as pgbench's).
     #[error("{0}")]
     Setup(String),
-    /// The measurement is incomplete: clients were aborted, the server was lost, the run was interrupted. What was
-    /// measured has been reported. Status 2 (as pgbench's).
+    /// The measurement is incomplete: clients were aborted, the server was lost, the run was
+    /// interrupted. What was measured has been reported. Status 2 (as pgbench's).
     #[error("{0}")]
     Incomplete(String),
-    /// The measurement is complete, but a promise was broken, or one result is worse than another. Status 3.
+    /// The measurement is complete, but a promise was broken, or one result is worse than another.
+    /// Status 3.
     #[error("{0}")]
     Broken(String),
-    /// The measurement is complete, but what its history proves isn't known: the history contradicts itself, isn't whole, or
-    /// isn't there. Status 1.
+    /// The measurement is complete, but what its history proves isn't known: the history
+    /// contradicts itself, isn't whole, or isn't there. Status 1.
     #[error("{0}")]
     Withheld(String),
     /// The measurement is complete, but its result could not be written. Status 1.

@@ -1,5 +1,5 @@
-//! Ctrl-C, SIGTERM and SIGHUP: the first asks the run to end in order, the second to cancel what is under way. If that doesn't
-//! end the program within some seconds, it ends without tidying up.
+//! Ctrl-C, SIGTERM and SIGHUP: the first asks the run to end in order, the second to cancel what is
+//! under way. If that doesn't end the program within some seconds, it ends without tidying up.
 //!
 //! A signal that whoever started the program had ignored (`nohup`) stays ignored.
 
@@ -17,7 +17,8 @@ use signal_hook::iterator::Signals;
 use crate::display;
 use crate::failure::{Failure, Outcome};
 
-/// How long the program may take to end after the second signal. Every wait for a server ends long before.
+/// How long the program may take to end after the second signal. Every wait for a server ends long
+/// before.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Watches for signals from now on, and passes them on to the control.
@@ -44,7 +45,8 @@ pub fn watch(control: &Arc<Control>) -> Outcome {
     Ok(())
 }
 
-/// A command that was interrupted before it had measured anything hasn't failed by itself: it is incomplete.
+/// A command that was interrupted before it had measured anything hasn't failed by itself: it is
+/// incomplete.
 pub fn blame<T>(control: &Control, outcome: Outcome<T>) -> Outcome<T> {
     outcome.map_err(|failure| match failure {
         Failure::Setup(text) if control.patience().requests() > 0 => {
@@ -54,7 +56,8 @@ pub fn blame<T>(control: &Control, outcome: Outcome<T>) -> Outcome<T> {
     })
 }
 
-/// Makes a file that may not grow any more a failed write, as a full disk is, instead of the end of the program.
+/// Makes a file that may not grow any more a failed write, as a full disk is, instead of the end of
+/// the program.
 pub fn outlive_file_limits() {
     // If it can't be, the program ends as most do.
     let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
@@ -71,7 +74,8 @@ fn abandon_now() {
     std::process::exit(2);
 }
 
-/// The signals that are ignored, a bit each from the lowest one. Where the system doesn't tell, none.
+/// The signals that are ignored, a bit each from the lowest one. Where the system doesn't tell,
+/// none.
 fn ignored() -> u64 {
     Process::myself().and_then(|process| process.status()).map_or(0, |status| status.sigign)
 }

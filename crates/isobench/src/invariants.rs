@@ -1,4 +1,5 @@
-//! What must hold in the tables: their state before the measured part, and the comparison with what was counted.
+//! What must hold in the tables: their state before the measured part, and the comparison with what
+//! was counted.
 //!
 //! Not here: what a recorded history proves (`judgement.rs`).
 
@@ -13,13 +14,14 @@ use isobench_workloads::{Chosen, Violations};
 
 use crate::workload::Sources;
 
-/// How long a server that was lost may take to come back for the check of the invariants (a crashed backend makes
-/// PostgreSQL restart by itself).
+/// How long a server that was lost may take to come back for the check of the invariants (a crashed
+/// backend makes PostgreSQL restart by itself).
 const COMEBACK: Duration = Duration::from_secs(10);
 
 /// What is known of the tables before the measured part.
 pub enum InvariantCheck {
-    /// The scripts are built-in ones, this was the state, and asking for it took so many transactions of the server.
+    /// The scripts are built-in ones, this was the state, and asking for it took so many
+    /// transactions of the server.
     Builtin(Vec<Writes>, Baseline, u64),
     /// They are a checked workload, whose invariants need no state before.
     Checked(Chosen),
@@ -28,8 +30,8 @@ pub enum InvariantCheck {
 }
 
 impl InvariantCheck {
-    /// Reads the state before measuring, as far as the scripts' invariants need it. `own_tables` says that the tables aren't
-    /// pgbench's even if the scripts are.
+    /// Reads the state before measuring, as far as the scripts' invariants need it. `own_tables`
+    /// says that the tables aren't pgbench's even if the scripts are.
     pub fn begin(
         connector: &Connector,
         database: &Database,
@@ -67,7 +69,8 @@ impl InvariantCheck {
         if let InvariantCheck::Builtin(_, _, transactions) = self { *transactions } else { 0 }
     }
 
-    /// Reads the state again and compares its change with what the run counted. `promised` is what the level promises.
+    /// Reads the state again and compares its change with what the run counted. `promised` is what
+    /// the level promises.
     pub fn end(
         self,
         connector: &Connector,
@@ -113,8 +116,8 @@ fn expected(run: &RunOutcome, writes: &[Writes]) -> Expectation {
     expected
 }
 
-/// An invariant of a checked workload says what holds if transactions run one after the other, so only a level that
-/// promises as much promises it.
+/// An invariant of a checked workload says what holds if transactions run one after the other, so
+/// only a level that promises as much promises it.
 fn counted(name: &str, found: u64, detail: String, promised: Option<Guarantee>) -> Invariant {
     Invariant {
         violations: Some(found),

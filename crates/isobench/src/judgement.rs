@@ -1,6 +1,7 @@
 //! The recorded history of a run: where it is kept, and what it proves about the level.
 //!
-//! Not here: how a history is checked (`isobench_isolation`), and invariants of the tables (`invariants.rs`).
+//! Not here: how a history is checked (`isobench_isolation`), and invariants of the tables
+//! (`invariants.rs`).
 
 mod hint;
 
@@ -52,7 +53,8 @@ impl Judging {
         job.recording(storage).map_err(Failure::setup)
     }
 
-    /// Checks what was recorded, into `file` if there is one, of these scripts. Returns the verdict, and the report for people.
+    /// Checks what was recorded, into `file` if there is one, of these scripts. Returns the
+    /// verdict, and the report for people.
     pub fn judge(
         &self,
         recording: Recording,

@@ -1,4 +1,5 @@
-//! The command line: parses the options, hands over to one command, prints what went wrong, and exits.
+//! The command line: parses the options, hands over to one command, prints what went wrong, and
+//! exits.
 //!
 //! Only this file prints errors and chooses the exit status.
 
@@ -80,8 +81,8 @@ fn main() -> ExitCode {
 /// The name under which the program is the strict drop-in.
 const PGBENCH: &str = "pgbench";
 
-/// The command line of the strict drop-in, if that is what was started: under its name, or by the command of that name.
-/// Its options are not this program's, so they are taken as they are.
+/// The command line of the strict drop-in, if that is what was started: under its name, or by the
+/// command of that name. Its options are not this program's, so they are taken as they are.
 fn as_pgbench(words: &[OsString]) -> Option<Vec<OsString>> {
     let (program, rest) = words.split_first()?;
     if Path::new(program).file_name()? == PGBENCH {
@@ -90,7 +91,8 @@ fn as_pgbench(words: &[OsString]) -> Option<Vec<OsString>> {
     (rest.first()? == PGBENCH).then(|| rest.to_vec())
 }
 
-/// Help and version go to standard output with status 0; a wrong option gets status 1, as in pgbench.
+/// Help and version go to standard output with status 0; a wrong option gets status 1, as in
+/// pgbench.
 fn usage(error: &clap::Error) -> ExitCode {
     let plain = error.to_string();
     if error.use_stderr() && fit(&plain) != plain {

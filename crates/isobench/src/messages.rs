@@ -9,7 +9,8 @@ use isobench_runner::{Cause, Event, Job, Unfinished};
 
 use crate::sessions::advice;
 
-/// The most messages of a round that are kept: a thousand clients lose their server in the same words.
+/// The most messages of a round that are kept: a thousand clients lose their server in the same
+/// words.
 const MOST_ERRORS: usize = 20;
 
 /// Collects why clients ended before their time. Takes events from any thread.
@@ -23,8 +24,8 @@ pub struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
-    /// Keeps errors silently, for a result that shows them; shows only what a script asks for with `debug()`. Notices of a
-    /// benchmark script are the user's own doing and would drown the rest.
+    /// Keeps errors silently, for a result that shows them; shows only what a script asks for with
+    /// `debug()`. Notices of a benchmark script are the user's own doing and would drown the rest.
     pub fn kept(say: &'a (dyn Fn(&str) + Sync)) -> Messages<'a> {
         Messages { aloud: false, say, errors: Mutex::default(), lost: AtomicBool::new(false) }
     }

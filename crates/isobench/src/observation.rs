@@ -17,7 +17,8 @@ pub fn observer(target: &Target) -> Observer {
     Observer::start(connect, &target.database, target.local(), &ObserverOptions::default())
 }
 
-/// What the clients' sessions are waiting for right now: event and number of sessions, the most first.
+/// What the clients' sessions are waiting for right now: event and number of sessions, the most
+/// first.
 pub fn waits_now(observer: &Observer) -> Vec<(String, u32)> {
     let Some(sample) = observer.latest() else { return Vec::new() };
     let name = |((kind, event), sessions): ((String, String), u32)| {
@@ -49,7 +50,8 @@ impl OwnWork {
         let mut counts =
             OwnCounts { sessions: clients, other_committed: transactions, ..OwnCounts::default() };
         if spec.protocol == Protocol::Prepared {
-            // The first statement of a script is prepared in a transaction of its own; a client may never choose a script.
+            // The first statement of a script is prepared in a transaction of its own; a client may
+            // never choose a script.
             let prepared = clients * scripts.len() as u64;
             counts.other_committed += clients;
             counts.uncertain += prepared - clients;
@@ -79,13 +81,15 @@ impl OwnWork {
         let attempts = ledger.attempts;
         // What a script's own SQL swallowed was committed, with its work undone.
         self.counts.committed += attempts.committed + attempts.swallowed;
-        // Attempts that were cut off after a conflict were rolled back; of the others nobody knows how far they were.
+        // Attempts that were cut off after a conflict were rolled back; of the others nobody knows
+        // how far they were.
         let conflicts =
             ledger.conflicts.saturating_sub(attempts.retried + attempts.given_up + attempts.swallowed);
         let conflicts = conflicts.min(attempts.cut_off);
         self.counts.rolled_back += attempts.retried + attempts.given_up + attempts.errored + conflicts;
         self.counts.uncertain += attempts.ambiguous + attempts.cut_off - conflicts;
-        // Each of them is a transaction that the server has rolled back; they lie in the bucket retried.
+        // Each of them is a transaction that the server has rolled back; they lie in the bucket
+        // retried.
         let inside = run.conflicts.iter().filter(|conflict| conflict.reason == RETRIED_INSIDE);
         let inside = inside.map(|conflict| conflict.count).sum::<u64>();
         self.counts.inside += inside;
@@ -96,8 +100,8 @@ impl OwnWork {
     }
 }
 
-/// True if a script is exactly one transaction of the server, whichever branches it takes: what begins and ends it stands
-/// outside of them, and it doesn't roll back of its own accord.
+/// True if a script is exactly one transaction of the server, whichever branches it takes: what
+/// begins and ends it stands outside of them, and it doesn't roll back of its own accord.
 fn is_one_transaction(script: &Script) -> bool {
     let mut depth = 0_usize;
     let mut unconditional = script.clone();
@@ -127,7 +131,8 @@ fn bounds(script: &Script) -> Vec<Statement> {
     sql.flatten().copied().filter(bound).collect()
 }
 
-/// The server's side of a round. Where a script is more or less than one transaction of the server, counts aren't compared.
+/// The server's side of a round. Where a script is more or less than one transaction of the server,
+/// counts aren't compared.
 pub fn server_side(observed: Observed, own: &OwnWork) -> report::ServerSide {
     let mut notes = observed.notes.clone();
     let comparison = if own.untold {

@@ -1,6 +1,7 @@
 //! The options of all commands, as clap reads them.
 //!
-//! Not here: those of a plan (`plan_text.rs`); what they mean together (`plan.rs` for comparisons, the commands for the rest).
+//! Not here: those of a plan (`plan_text.rs`); what they mean together (`plan.rs` for comparisons,
+//! the commands for the rest).
 
 mod audit;
 mod check;
@@ -28,7 +29,8 @@ pub use written::command;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
-/// Measures what transaction isolation costs and what it buys, on PostgreSQL and the databases that speak its protocol.
+/// Measures what transaction isolation costs and what it buys, on PostgreSQL and the databases that
+/// speak its protocol.
 #[derive(Debug, Parser)]
 #[command(name = "isobench", version, infer_subcommands = true, infer_long_args = true)]
 #[command(
@@ -69,7 +71,8 @@ pub enum Command {
     Plans(PlansOptions),
     /// Start an embedded PostgreSQL and keep it running until Ctrl-C
     Server(ServerOptions),
-    /// Be pgbench, with its options, words, logs and exit status (as is the program under the name pgbench)
+    /// Be pgbench, with its options, words, logs and exit status (as is the program under the name
+    /// pgbench)
     #[command(disable_help_flag = true)]
     Pgbench {
         /// pgbench's options; see isobench pgbench --help

@@ -1,7 +1,9 @@
-//! Files, and standard output and standard error, which may be pipes that somebody closes: `isobench compare | head` is no panic.
+//! Files, and standard output and standard error, which may be pipes that somebody closes:
+//! `isobench compare | head` is no panic.
 //!
-//! Standard output is where results go, so failing to write there is an error. Standard error is for people; if nobody
-//! reads it, the run goes on. Whatever goes out here is fit for a terminal: no control characters of a server's, no password.
+//! Standard output is where results go, so failing to write there is an error. Standard error is
+//! for people; if nobody reads it, the run goes on. Whatever goes out here is fit for a terminal:
+//! no control characters of a server's, no password.
 
 use std::fs;
 use std::io::{self, Write};
@@ -11,7 +13,8 @@ use isobench_pgbench::fit;
 
 use crate::failure::{Failure, Outcome};
 
-/// Like the standard library's macro of this name, but doesn't panic if standard error is closed. Only for words of our own.
+/// Like the standard library's macro of this name, but doesn't panic if standard error is closed.
+/// Only for words of our own.
 macro_rules! eprint {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -20,8 +23,8 @@ macro_rules! eprint {
     }};
 }
 
-/// Like the standard library's macro of this name, but doesn't panic if standard error is closed, and shows nothing that a
-/// terminal would obey.
+/// Like the standard library's macro of this name, but doesn't panic if standard error is closed,
+/// and shows nothing that a terminal would obey.
 macro_rules! eprintln {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -47,7 +50,8 @@ pub fn say(text: &str) {
     eprintln!("{text}");
 }
 
-/// Writes a file as a whole or not at all; what isn't a regular file (a pipe, a device) is written to directly.
+/// Writes a file as a whole or not at all; what isn't a regular file (a pipe, a device) is written
+/// to directly.
 ///
 /// # Errors
 /// It can't be written; the message names it.

@@ -1,4 +1,5 @@
-//! The plan of a comparison: what a plan file and the options say together, checked before anything is started.
+//! The plan of a comparison: what a plan file and the options say together, checked before anything
+//! is started.
 //!
 //! Not here: carrying it out (`commands/compare.rs`, `cell.rs`).
 
@@ -98,7 +99,8 @@ pub struct Plan {
     pub experiment: Option<report::Experiment>,
     /// Settings of the embedded server, from the plan's file.
     pub server_settings: Vec<(String, String)>,
-    /// Who names the levels: a level that a server can't run is left out unless the user asked for it.
+    /// Who names the levels: a level that a server can't run is left out unless the user asked for
+    /// it.
     levels_by: By,
     /// Who names the strategies: what a file names and a server can't do is left out.
     strategies_by: By,
@@ -170,8 +172,8 @@ impl CellPlan {
 }
 
 impl Plan {
-    /// Puts options, plan file and defaults together; the earlier one wins. `tables` says how pgbench's tables are made, but for
-    /// their scale.
+    /// Puts options, plan file and defaults together; the earlier one wins. `tables` says how
+    /// pgbench's tables are made, but for their scale.
     ///
     /// # Errors
     /// A value is out of range; the message names option or key.
@@ -282,9 +284,8 @@ impl Plan {
         })
     }
 
-    /// Adapts the plan to the server that the options name, or the programs of the embedded one that they choose: what the plan's
-    /// file says gives way.
-    /// Returns what gives way, in words.
+    /// Adapts the plan to the server that the options name, or the programs of the embedded one
+    /// that they choose: what the plan's file says gives way. Returns what gives way, in words.
     ///
     /// # Errors
     /// The user asked for versions of the embedded server as well as for another server.
@@ -319,8 +320,8 @@ impl Plan {
         Ok(notes)
     }
 
-    /// Leaves out the strategies that this server can't do, if the plan's file and not the user named them. Returns what was left
-    /// out, and why.
+    /// Leaves out the strategies that this server can't do, if the plan's file and not the user
+    /// named them. Returns what was left out, and why.
     ///
     /// # Errors
     /// The user named one of them, or nothing is left.
@@ -405,8 +406,8 @@ impl Plan {
         plain.next().into_iter().chain(again).chain(plain)
     }
 
-    /// The order in which a round measures the cells: shuffled by the seed, differently in every round, so that a machine
-    /// that gets slower or faster favours no level.
+    /// The order in which a round measures the cells: shuffled by the seed, differently in every
+    /// round, so that a machine that gets slower or faster favours no level.
     pub fn order(&self, round: u32) -> Vec<usize> {
         self.shuffled(round, self.cells().len())
     }
@@ -449,8 +450,8 @@ impl Plan {
         }
     }
 
-    /// How long the bins of a cell's course are: a hundred in the measured time, and enough in a step of the warm-up to see
-    /// whether it is steady.
+    /// How long the bins of a cell's course are: a hundred in the measured time, and enough in a
+    /// step of the warm-up to see whether it is steady.
     fn bin(&self) -> Duration {
         let Some(time) = self.time() else { return COUNTED_BIN };
         let time = time.as_secs_f64();

@@ -1,4 +1,5 @@
-//! A plan as it is written: as options of the command line, and with the same names as keys of a file.
+//! A plan as it is written: as options of the command line, and with the same names as keys of a
+//! file.
 //!
 //! Not here: what it means (`plan.rs`).
 
@@ -16,19 +17,27 @@ pub use self::file::{PUBLISHED, Size, published, read};
 #[derive(Debug, Clone, Default, PartialEq, Args, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PlanOptions {
-    /// Isolation levels, in the order of the table: ru, rc, rr, ser or their full names [default: rc,rr,ser]
+    /// Isolation levels, in the order of the table: ru, rc, rr, ser or their full names [default:
+    /// rc,rr,ser]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub levels: Option<Vec<String>>,
-    /// Built-in script (tpcb-like, simple-update, select-only) or script file, with @WEIGHT and repeated a mix; or one checked workload, such as registers or write-skew+for-update (see isobench workloads) [default: tpcb-like]
+    /// Built-in script (tpcb-like, simple-update, select-only) or script file, with @WEIGHT and
+    /// repeated a mix; or one checked workload, such as registers or write-skew+for-update (see
+    /// isobench workloads) [default: tpcb-like]
     #[arg(long, short = 'w', value_name = "NAME|FILE[@WEIGHT]")]
     pub workload: Option<Vec<String>>,
-    /// Ways in which the application copes with conflicts, as a factor: retry, procedure, swallow, single-statement, savepoint, for-update, advisory-lock, reorder, or any variant of a checked workload [default: the workload as it is, which retries]
+    /// Ways in which the application copes with conflicts, as a factor: retry, procedure, swallow,
+    /// single-statement, savepoint, for-update, advisory-lock, reorder, or any variant of a checked
+    /// workload [default: the workload as it is, which retries]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub strategies: Option<Vec<String>>,
-    /// A parameter and its values, as a factor: of the workload (rows=10,1000), of pgbench's tables (scale, foreign-keys=off,on, unlogged-tables, fillfactor, script-scale), a variable of your own scripts, or server-version=14,18; one value sets it (repeatable)
+    /// A parameter and its values, as a factor: of the workload (rows=10,1000), of pgbench's tables
+    /// (scale, foreign-keys=off,on, unlogged-tables, fillfactor, script-scale), a variable of your
+    /// own scripts, or server-version=14,18; one value sets it (repeatable)
     #[arg(long, value_name = "NAME=VALUE,VALUE")]
     pub vary: Option<Vec<String>>,
-    /// SQL script that makes the tables of a workload of your own, run before every cell instead of making pgbench's tables
+    /// SQL script that makes the tables of a workload of your own, run before every cell instead of
+    /// making pgbench's tables
     #[arg(long, value_name = "FILE.sql")]
     pub setup: Option<PathBuf>,
     /// Numbers of clients [default: 8]
@@ -37,7 +46,8 @@ pub struct PlanOptions {
     /// Worker threads of isobench itself [default: 1]
     #[arg(long, short = 'j', value_name = "NUM")]
     pub jobs: Option<usize>,
-    /// Scale of the TPC-B-like tables; 1 means one branch, on which every client collides [default: 1]
+    /// Scale of the TPC-B-like tables; 1 means one branch, on which every client collides [default:
+    /// 1]
     #[arg(long, short = 's', value_name = "NUM")]
     pub scale: Option<u32>,
     /// Seconds measured in each cell [default: 2.5]
@@ -55,28 +65,34 @@ pub struct PlanOptions {
     /// How often every cell is measured, interleaved with the others [default: 5]
     #[arg(long, value_name = "NUM")]
     pub rounds: Option<u32>,
-    /// Measure the first level twice in every round, to learn what equal cells differ by on this machine; smaller differences are noise
+    /// Measure the first level twice in every round, to learn what equal cells differ by on this
+    /// machine; smaller differences are noise
     #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL")]
     pub calibrate: Option<bool>,
-    /// Go on with rounds until every ratio is known to this precision, such as 2%, or the time limit is reached
+    /// Go on with rounds until every ratio is known to this precision, such as 2%, or the time
+    /// limit is reached
     #[arg(long, value_name = "PERCENT")]
     pub resolve: Option<String>,
-    /// Begin no further round that would end after so many seconds [default: unlimited; with --resolve 600]
+    /// Begin no further round that would end after so many seconds [default: unlimited; with
+    /// --resolve 600]
     #[arg(long, value_name = "SECONDS")]
     pub time_limit: Option<f64>,
     /// The most attempts of one transaction; 0 is unlimited [default: 0]
     #[arg(long, value_name = "NUM")]
     pub max_tries: Option<u32>,
-    /// Delay before a retry: none, fixed:DELAY or exponential:base=…,factor=…,max=…,jitter=full|none [default: none]
+    /// Delay before a retry: none, fixed:DELAY or
+    /// exponential:base=…,factor=…,max=…,jitter=full|none [default: none]
     #[arg(long, value_name = "LIST")]
     pub backoff: Option<Vec<String>>,
     /// How statements are sent: simple, extended or prepared [default: simple]
     #[arg(long, short = 'M', value_name = "PROTOCOL")]
     pub protocol: Option<String>,
-    /// Transactions per second that are begun, over all clients; latency then counts from the scheduled start [default: unlimited]
+    /// Transactions per second that are begun, over all clients; latency then counts from the
+    /// scheduled start [default: unlimited]
     #[arg(long, short = 'R', value_name = "LIST", value_delimiter = ',')]
     pub rate: Option<Vec<f64>>,
-    /// After the rounds, search for the highest rate of each level at which 99 % of the transactions commit within --latency-limit
+    /// After the rounds, search for the highest rate of each level at which 99 % of the
+    /// transactions commit within --latency-limit
     #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL")]
     pub sweep: Option<bool>,
     /// Milliseconds after which a transaction is late, and not retried
@@ -91,7 +107,8 @@ pub struct PlanOptions {
     /// Refuse a level that the server runs as another one
     #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL")]
     pub strict_levels: Option<bool>,
-    /// Only in a plan's file: settings of the embedded server, such as `autovacuum=off`; --server-setting adds to them
+    /// Only in a plan's file: settings of the embedded server, such as `autovacuum=off`;
+    /// --server-setting adds to them
     #[arg(skip)]
     pub server_settings: Option<Vec<String>>,
     /// Only in a plan's file: what its full size changes

@@ -4,8 +4,9 @@
 
 use isobench_script::{Command, CommandKind, Script};
 
-/// The fewest and the most round trips of an attempt that meets no conflict, over all paths through the script. Statements of one
-/// request, and of one pipeline, wait once. Preparing statements isn't counted: it happens once in a session.
+/// The fewest and the most round trips of an attempt that meets no conflict, over all paths through
+/// the script. Statements of one request, and of one pipeline, wait once. Preparing statements
+/// isn't counted: it happens once in a session.
 pub fn round_trips(script: &Script) -> (u32, u32) {
     Walk { commands: &script.commands, at: 0, in_pipeline: false }.block()
 }
@@ -42,7 +43,8 @@ impl Walk<'_> {
         (least, most)
     }
 
-    /// Counts from an `\if` to its `\endif`, at which it stops. Without an `\else` nothing may be done.
+    /// Counts from an `\if` to its `\endif`, at which it stops. Without an `\else` nothing may be
+    /// done.
     fn branches(&mut self) -> (u32, u32) {
         let (mut least, mut most) = (u32::MAX, 0);
         let mut otherwise = false;

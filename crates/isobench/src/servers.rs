@@ -1,5 +1,5 @@
-//! The servers that the options ask for: the one that they or the environment name, or embedded ones; found while signals
-//! are watched.
+//! The servers that the options ask for: the one that they or the environment name, or embedded
+//! ones; found while signals are watched.
 //!
 //! Not here: what is done with a server (`target.rs`).
 
@@ -15,9 +15,9 @@ use crate::options::{ConnectionOptions, EmbeddedOptions};
 use crate::output::say;
 use crate::target::{Target, enough_connections};
 
-/// Finds the named server, or starts an embedded one for so many clients, and tells which in one line. From then on
-/// signals are watched, so that what is started is stopped and what is made is removed; before that, Ctrl-C simply
-/// ends a program that waits for a server that doesn't answer.
+/// Finds the named server, or starts an embedded one for so many clients, and tells which in one
+/// line. From then on signals are watched, so that what is started is stopped and what is made is
+/// removed; before that, Ctrl-C simply ends a program that waits for a server that doesn't answer.
 ///
 /// # Errors
 /// Wrong connection options, no server there, or the embedded server doesn't start.
@@ -49,8 +49,8 @@ pub fn find(
     Ok((target, control))
 }
 
-/// The servers of a plan: the named one, or an embedded one of each version (of whichever there is, without versions), all of
-/// them running before anything is measured.
+/// The servers of a plan: the named one, or an embedded one of each version (of whichever there is,
+/// without versions), all of them running before anything is measured.
 ///
 /// # Errors
 /// As [`find`].

@@ -1,4 +1,5 @@
-//! Connects a job's clients at an isolation level, and reads back from every session which level it really has.
+//! Connects a job's clients at an isolation level, and reads back from every session which level it
+//! really has.
 
 use std::time::Duration;
 
@@ -9,7 +10,8 @@ use isobench_runner::{ErrorClass, Fleet, Job, OpenError, RunSpec, Workload};
 
 use crate::failure::{Failure, Outcome};
 
-/// A job whose errors are understood as the server's product means them, with the names that its tables have now.
+/// A job whose errors are understood as the server's product means them, with the names that its
+/// tables have now.
 pub fn job(spec: RunSpec, workload: Workload, database: &Database, connector: &Connector) -> Job {
     let product = database.product;
     let relations = relations(database, connector);
@@ -30,14 +32,16 @@ fn relations(database: &Database, connector: &Connector) -> Relations {
     if database.product.relations.is_none() {
         return Relations::default();
     }
-    // Without the names there are the numbers; and if the server is lost, connecting the clients will tell.
+    // Without the names there are the numbers; and if the server is lost, connecting the clients
+    // will tell.
     let Ok(mut session) = connector.open() else { return Relations::default() };
     let relations = Relations::read(&mut session, database);
     session.close();
     relations
 }
 
-/// The same job with a way to open a session at this level, for runs with a session for each transaction.
+/// The same job with a way to open a session at this level, for runs with a session for each
+/// transaction.
 pub fn reconnecting(job: Job, connector: &Connector, database: &Database, level: Option<Level>) -> Job {
     let (connector, product) = (connector.clone(), database.product);
     let connect = move |limit| {
@@ -56,11 +60,13 @@ pub struct Opened {
     pub fleet: Fleet,
     /// The level that their sessions have.
     pub effective: EffectiveLevel,
-    /// Transactions that setting up the sessions took, as the server counts them, all sessions together.
+    /// Transactions that setting up the sessions took, as the server counts them, all sessions
+    /// together.
     pub transactions: u64,
 }
 
-/// Connects all clients. With a level, every session is set to it, and asked inside a transaction which one it has.
+/// Connects all clients. With a level, every session is set to it, and asked inside a transaction
+/// which one it has.
 ///
 /// # Errors
 /// A session can't be set up; the message says what to do where that is known.
@@ -90,8 +96,9 @@ pub fn open(job: &Job, connector: &Connector, database: &Database, level: Option
     Ok(Opened { fleet, effective: effective.map_err(Failure::setup)?, transactions })
 }
 
-/// Asks sessions that have done their work for their level once more, and closes them. Returns the answers, and how many transactions that took. A session that doesn't answer in time
-/// says nothing.
+/// Asks sessions that have done their work for their level once more, and closes them. Returns the
+/// answers, and how many transactions that took. A session that doesn't answer in time says
+/// nothing.
 pub fn leave(sessions: Vec<(usize, Connection)>, product: &Product) -> (Vec<EffectiveLevel>, u64) {
     let mut answers = Vec::new();
     let mut transactions = 0;

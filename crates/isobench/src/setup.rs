@@ -60,7 +60,8 @@ impl Setup {
     }
 }
 
-/// What says that something exists already: a table, a function, any other object, a schema (PostgreSQL manual, "Error Codes").
+/// What says that something exists already: a table, a function, any other object, a schema
+/// (PostgreSQL manual, "Error Codes").
 const EXISTS: [&str; 4] = ["42P07", "42723", "42710", "42P06"];
 
 /// What to do about it.

@@ -1,5 +1,5 @@
-//! What `isobench run` adds below pgbench's summary: level, percentiles, the account of attempts and time, conflicts by
-//! reason, invariants.
+//! What `isobench run` adds below pgbench's summary: level, percentiles, the account of attempts
+//! and time, conflicts by reason, invariants.
 //!
 //! Not here: pgbench's own lines (`isobench_pgbench::summary`).
 

@@ -31,7 +31,8 @@ pub enum Tables {
     Found,
 }
 
-/// pgbench's tables as they were loaded on a server, and since then used by nothing but built-in scripts.
+/// pgbench's tables as they were loaded on a server, and since then used by nothing but built-in
+/// scripts.
 #[derive(Debug)]
 pub struct Loaded {
     options: InitOptions,
@@ -52,8 +53,9 @@ pub struct Ready {
 }
 
 impl Tables {
-    /// Brings them into their starting state: puts back what was loaded before if the product asks for that, and else makes them
-    /// anew. `builtin` says that nothing but built-in scripts will work on them.
+    /// Brings them into their starting state: puts back what was loaded before if the product asks
+    /// for that, and else makes them anew. `builtin` says that nothing but built-in scripts will
+    /// work on them.
     ///
     /// # Errors
     /// The server refuses or is gone.
@@ -118,8 +120,8 @@ impl Tables {
         notes.map_err(Failure::setup)
     }
 
-    /// Puts back the rows of tables that were loaded; `None` if others are needed, or new ones are no slower. Returns what is there
-    /// then, and what a reader of the result should know.
+    /// Puts back the rows of tables that were loaded; `None` if others are needed, or new ones are
+    /// no slower. Returns what is there then, and what a reader of the result should know.
     fn put_back(
         &self,
         target: &Target,

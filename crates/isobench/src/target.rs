@@ -1,7 +1,8 @@
-//! The server that is measured: the one that is named, or an embedded PostgreSQL; and the place in it where isobench works.
+//! The server that is measured: the one that is named, or an embedded PostgreSQL; and the place in
+//! it where isobench works.
 //!
-//! Nothing is printed here: who calls is handed notes for people, one line each, as they come up. Not here: which server
-//! the options name (`servers.rs`), and what is measured there.
+//! Nothing is printed here: who calls is handed notes for people, one line each, as they come up.
+//! Not here: which server the options name (`servers.rs`), and what is measured there.
 
 use isobench_database::{
     Connector, Database, Namespace, detect, environment, is_standby, relation_sizes, settings,
@@ -13,8 +14,8 @@ use isobench_report as report;
 
 use crate::failure::{Failure, Outcome};
 
-/// A server to measure, and how to reach the place where the tables are. What was started or made is stopped and removed
-/// when this is dropped.
+/// A server to measure, and how to reach the place where the tables are. What was started or made
+/// is stopped and removed when this is dropped.
 pub struct Target {
     // Dropped in this order: first what was made on the server, then the server.
     namespace: Option<Namespace>,
@@ -76,8 +77,8 @@ impl Target {
         self.options.describe()
     }
 
-    /// On a server that is somebody's, makes a schema of our own to work in, and hands `say` its description. On the
-    /// embedded one there is no need.
+    /// On a server that is somebody's, makes a schema of our own to work in, and hands `say` its
+    /// description. On the embedded one there is no need.
     ///
     /// # Errors
     /// The schema exists and isn't ours, or may not be made.
@@ -91,7 +92,8 @@ impl Target {
         Ok(())
     }
 
-    /// Makes sure that a level set in a session of ours is the level of its transactions, whatever stands between.
+    /// Makes sure that a level set in a session of ours is the level of its transactions, whatever
+    /// stands between.
     ///
     /// # Errors
     /// A pooler shares sessions out, or passes them on as they are.
@@ -107,8 +109,9 @@ impl Target {
         self.embedded.is_some()
     }
 
-    /// How the server's processes may be found on this machine; `None` if it is elsewhere. A Unix socket or a loopback address
-    /// may lead out of a container or through a tunnel, which shows later.
+    /// How the server's processes may be found on this machine; `None` if it is elsewhere. A Unix
+    /// socket or a loopback address may lead out of a container or through a tunnel, which shows
+    /// later.
     pub fn local(&self) -> Option<LocalServer> {
         let mut hosts = self.options.hosts.iter().map(LocalServer::of_host);
         hosts.all(|local| local.is_some()).then_some(LocalServer::Maybe)
@@ -210,8 +213,8 @@ impl Target {
     }
 }
 
-/// Of several hosts the one that the first session is on, for all sessions to come, so that a comparison measures one server; and what
-/// it is called.
+/// Of several hosts the one that the first session is on, for all sessions to come, so that a
+/// comparison measures one server; and what it is called.
 fn settled(
     options: ConnectOptions,
     first: &Connection,
@@ -239,7 +242,8 @@ fn embedded_options(server: &Server) -> ConnectOptions {
     ConnectOptions::new(host, server.user(), server.database())
 }
 
-/// Connections that PostgreSQL keeps for superusers (the default), and those that isobench needs besides its clients.
+/// Connections that PostgreSQL keeps for superusers (the default), and those that isobench needs
+/// besides its clients.
 const SPARE_CONNECTIONS: usize = 3;
 
 /// PostgreSQL's default.

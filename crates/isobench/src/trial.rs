@@ -1,7 +1,9 @@
-//! Tries every script once before anything is measured, in a transaction that is rolled back: so a missing table, a wrong column or a
-//! statement that the server doesn't know comes to light in a second, and not after the cells before it.
+//! Tries every script once before anything is measured, in a transaction that is rolled back: so a
+//! missing table, a wrong column or a statement that the server doesn't know comes to light in a
+//! second, and not after the cells before it.
 //!
-//! Not here: how a script is made harmless (`isobench_script`), and what follows for the comparison (`comparison.rs`).
+//! Not here: how a script is made harmless (`isobench_script`), and what follows for the comparison
+//! (`comparison.rs`).
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -22,11 +24,13 @@ const LONGEST: Duration = Duration::from_secs(3);
 /// How often it is looked whether somebody asks for the end.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Errors that say only that a script can't be tried within a transaction: it can't be, or ends transactions by itself.
+/// Errors that say only that a script can't be tried within a transaction: it can't be, or ends
+/// transactions by itself.
 const NOT_IN_A_BLOCK: [SqlState; 3] = [SqlState(*b"25001"), SqlState(*b"25P01"), SqlState(*b"2D000")];
 
 impl Bench<'_> {
-    /// Tries the scripts of a cell on tables in their starting state. Returns why it can't be measured, if it can't.
+    /// Tries the scripts of a cell on tables in their starting state. Returns why it can't be
+    /// measured, if it can't.
     ///
     /// # Errors
     /// The server is gone.

@@ -39,7 +39,8 @@ pub struct Sources {
     checked: Option<Chosen>,
 }
 
-/// Words of statements that a server refuses which can only be read (PostgreSQL manual, "Hot Standby").
+/// Words of statements that a server refuses which can only be read (PostgreSQL manual, "Hot
+/// Standby").
 const WRITING: [&str; 11] = [
     "insert", "update", "delete", "merge", "truncate", "create", "alter", "drop", "copy", "nextval", "vacuum",
 ];
@@ -51,7 +52,8 @@ fn is_checked(argument: &str) -> bool {
 }
 
 impl Source {
-    /// A built-in script, by its name or an unambiguous beginning of it, with an optional `@weight`.
+    /// A built-in script, by its name or an unambiguous beginning of it, with an optional
+    /// `@weight`.
     ///
     /// # Errors
     /// There is none, or several.
@@ -110,7 +112,8 @@ impl Source {
 }
 
 impl Sources {
-    /// The scripts that these names mean: one checked workload, or built-in scripts and files with weights.
+    /// The scripts that these names mean: one checked workload, or built-in scripts and files with
+    /// weights.
     ///
     /// # Errors
     /// A name means nothing, a checked workload isn't alone, or a script has an error.
@@ -150,7 +153,8 @@ impl Sources {
         Sources { scripts, checked: Some(chosen) }.parsed()
     }
 
-    /// The same scripts as they are with a strategy, and the SQL that makes the functions they then call.
+    /// The same scripts as they are with a strategy, and the SQL that makes the functions they then
+    /// call.
     ///
     /// # Errors
     /// A script has no such strategy, or is the user's own.
@@ -204,8 +208,9 @@ impl Sources {
         Ok((least, most))
     }
 
-    /// The same scripts as they are on a server where isobench's tables lie in a schema of their own: those that come with isobench
-    /// name it. `functions` is the SQL that made the functions which they call. A script of the user's stays as it is.
+    /// The same scripts as they are on a server where isobench's tables lie in a schema of their
+    /// own: those that come with isobench name it. `functions` is the SQL that made the functions
+    /// which they call. A script of the user's stays as it is.
     #[must_use]
     pub fn placed(&self, database: &Database, functions: &[String]) -> Sources {
         let names = match &self.checked {
@@ -242,7 +247,8 @@ impl Sources {
             .any(|weighted| weighted.script.observations().any(|line| line.what.is_recorded())))
     }
 
-    /// Takes scripts together, and parses each once, so that errors come to light before anything is started.
+    /// Takes scripts together, and parses each once, so that errors come to light before anything
+    /// is started.
     ///
     /// # Errors
     /// A script has an error (with file, line and column), is empty, or the weights make no mix.
@@ -262,8 +268,8 @@ impl Sources {
         Mix::new(weighted).map_err(Failure::setup)
     }
 
-    /// What the runner takes, with `scale` and `random_seed` set and then what the user defines; `client_id` and
-    /// `default_seed` are the runner's to set.
+    /// What the runner takes, with `scale` and `random_seed` set and then what the user defines;
+    /// `client_id` and `default_seed` are the runner's to set.
     ///
     /// # Errors
     /// A variable's name is invalid.
@@ -301,7 +307,8 @@ impl Sources {
         Ok(Workload { mix, symbols, variables })
     }
 
-    /// Each script alone, as it is tried before anything is measured; without those that can't be tried.
+    /// Each script alone, as it is tried before anything is measured; without those that can't be
+    /// tried.
     ///
     /// # Errors
     /// A variable's name is invalid.
@@ -341,7 +348,8 @@ impl Sources {
         Ok(())
     }
 
-    /// Checks that no script of the user's sets a level where isobench sets it, and names the row after it.
+    /// Checks that no script of the user's sets a level where isobench sets it, and names the row
+    /// after it.
     ///
     /// # Errors
     /// The first command that does, with its line.
@@ -373,12 +381,14 @@ impl Sources {
         parts.join("+")
     }
 
-    /// What each script writes into the TPC-B-like tables; `None` if a script of the user's own is among them.
+    /// What each script writes into the TPC-B-like tables; `None` if a script of the user's own is
+    /// among them.
     pub fn writes(&self) -> Option<Vec<Writes>> {
         self.scripts.iter().map(|source| source.writes).collect()
     }
 
-    /// Which script writes, or locks rows, and how that shows; `None` if none does as far as can be seen: what functions do can't.
+    /// Which script writes, or locks rows, and how that shows; `None` if none does as far as can be
+    /// seen: what functions do can't.
     ///
     /// # Errors
     /// A script has an error.
@@ -412,7 +422,8 @@ impl Sources {
     /// A script has an error.
     pub fn warnings(&self) -> Outcome<Vec<String>> {
         let mix = self.parse(&mut Symbols::new())?;
-        // Those that come with isobench know what they do: an advisory lock is taken and released outside of the block.
+        // Those that come with isobench know what they do: an advisory lock is taken and released
+        // outside of the block.
         let own = self.scripts.iter().map(|source| self.checked.is_none() && source.writes.is_none());
         let several = mix
             .scripts()

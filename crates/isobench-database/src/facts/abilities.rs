@@ -1,4 +1,5 @@
-//! What a product can do for applications that cope with conflicts by more than repeating their transactions.
+//! What a product can do for applications that cope with conflicts by more than repeating their
+//! transactions.
 //!
 //! Which strategy needs which of them is said where strategies are (`isobench-workloads`).
 
@@ -28,7 +29,8 @@ pub enum Ability {
     Lacks(&'static str),
 }
 
-/// Savepoints as the standard has them. PostgreSQL: "Serialization Failure Handling": "the whole transaction must be retried".
+/// Savepoints as the standard has them. PostgreSQL: "Serialization Failure Handling": "the whole
+/// transaction must be retried".
 pub(crate) const SAVEPOINTS_KEEP_THE_SNAPSHOT: Ability = Ability::Lacks(
     "ROLLBACK TO SAVEPOINT keeps the snapshot that led to the conflict, so a repetition would meet the same conflict for ever; the \
      whole transaction has to be repeated",

@@ -22,8 +22,8 @@ pub enum Reason {
     Named(&'static str),
     /// This text, a colon and PostgreSQL's `Reason code:` from the detail, without its numbers.
     WithReasonCode(&'static str),
-    /// The first word of the message that begins like this, for example `ABORT_REASON_`; if a dash follows, a colon and what comes then, up to
-    /// the first key or number.
+    /// The first word of the message that begins like this, for example `ABORT_REASON_`; if a dash
+    /// follows, a colon and what comes then, up to the first key or number.
     Word(&'static str),
 }
 

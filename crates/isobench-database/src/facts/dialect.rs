@@ -27,19 +27,20 @@ pub struct Dialect {
     pub series_batch: Option<u64>,
     /// The command that vacuums and analyses a table, without its name.
     pub vacuum: Option<&'static str>,
-    /// The command that refreshes a table's statistics where there is no vacuum, without the table's name.
+    /// The command that refreshes a table's statistics where there is no vacuum, without the
+    /// table's name.
     pub analyze: Option<&'static str>,
     /// Whether `CHECKPOINT` exists.
     pub checkpoint: bool,
-    /// The statement after which a session's queries have no helping processes, whose starts the server counts as transactions;
-    /// `None` where it has none, or counts none.
+    /// The statement after which a session's queries have no helping processes, whose starts the
+    /// server counts as transactions; `None` where it has none, or counts none.
     pub no_helpers: Option<&'static str>,
     /// Whether the columns of a foreign key need an index first.
     pub foreign_key_index: bool,
     /// How often a statement or batch is tried again after a conflict while tables are made.
     pub retries: u32,
-    /// Tables whose load took this long aren't loaded again for each measurement: their rows are put back. `None`: they are always
-    /// made anew.
+    /// Tables whose load took this long aren't loaded again for each measurement: their rows are
+    /// put back. `None`: they are always made anew.
     pub put_back_after: Option<Duration>,
 }
 
@@ -88,6 +89,7 @@ pub(crate) const CAUTIOUS: Dialect = Dialect {
     no_helpers: None,
     foreign_key_index: false,
     retries: 20,
-    // Nobody knows what its storage keeps of old rows, so new tables are the better state as long as they are cheap.
+    // Nobody knows what its storage keeps of old rows, so new tables are the better state as long
+    // as they are cheap.
     put_back_after: Some(Duration::from_secs(20)),
 };

@@ -5,13 +5,14 @@
 /// Where isobench works on somebody else's server, and how a product is asked for it.
 #[derive(Debug, Clone, Copy)]
 pub struct Home {
-    /// The first version in which a schema can be made and marked; older ones get a database. (0, 0): any version,
-    /// even an unknown one.
+    /// The first version in which a schema can be made and marked; older ones get a database. (0,
+    /// 0): any version, even an unknown one.
     pub schema_since: (u32, u32),
-    /// The query for the comment on schema `isobench`: no row if there is no such schema, an empty text if there is no
-    /// comment.
+    /// The query for the comment on schema `isobench`: no row if there is no such schema, an empty
+    /// text if there is no comment.
     pub marked: &'static str,
-    /// What a session sends to work in the schema. Not a start-up parameter: poolers and proxies refuse those, or ignore them.
+    /// What a session sends to work in the schema. Not a start-up parameter: poolers and proxies
+    /// refuse those, or ignore them.
     pub enter: &'static str,
     /// The query for the schema in which a session would make a table.
     pub current: &'static str,

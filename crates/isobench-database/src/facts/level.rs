@@ -11,12 +11,12 @@ pub enum SetLevel {
     DefaultTransactionIsolation,
 }
 
-/// How the level that really runs is read: commands to send one after the other in a session, and which of them
-/// answers with the level in the first column of its first row.
+/// How the level that really runs is read: commands to send one after the other in a session, and
+/// which of them answers with the level in the first column of its first row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EffectiveLevelQuery {
-    /// The commands; they begin and end their own transaction block, for outside a block the answer could be
-    /// another one.
+    /// The commands; they begin and end their own transaction block, for outside a block the answer
+    /// could be another one.
     pub steps: &'static [&'static str],
     /// The index in `steps` of the command that answers.
     pub answer: usize,

@@ -7,7 +7,8 @@
 pub enum SettingsSource {
     /// `pg_settings`, with the defaults to compare with.
     PgSettings,
-    /// One command for each setting: name, command whose first value is its value. An unknown one is left out.
+    /// One command for each setting: name, command whose first value is its value. An unknown one
+    /// is left out.
     Commands(&'static [(&'static str, &'static str)]),
     /// A query for names and values.
     Query(&'static str),

@@ -17,8 +17,9 @@ use crate::product::{Product, Recognition};
 
 /// `CockroachDB`.
 ///
-/// Without the cluster settings below, weaker levels silently become serializable; `SHOW transaction_isolation`
-/// tells the truth. A failed COMMIT answers the tag `ROLLBACK`, and COMMIT itself may fail with 40001.
+/// Without the cluster settings below, weaker levels silently become serializable;
+/// `SHOW transaction_isolation` tells the truth. A failed COMMIT answers the tag `ROLLBACK`, and
+/// COMMIT itself may fail with 40001.
 pub static COCKROACHDB: Product = Product {
     name: "CockroachDB",
     recognition: Recognition { contains: "CockroachDB", lacks: &[], version_after: "CockroachDB" },
@@ -52,14 +53,16 @@ pub static COCKROACHDB: Product = Product {
         foreign_key_index: true,
         // One load needed six tries.
         retries: 20,
-        // Loading takes minutes. Old versions of rows lie in the same log-structured storage, whichever way rows are renewed.
+        // Loading takes minutes. Old versions of rows lie in the same log-structured storage,
+        // whichever way rows are renewed.
         put_back_after: Some(Duration::ZERO),
     },
     abilities: Abilities {
         catches_conflicts: Ability::Lacks("its PL/pgSQL can't catch a conflict (issue 111446)"),
         procedures_end_transactions: Ability::Since((24, 1), "its procedures end transactions since v24.1"),
         modifying_ctes: Ability::Has,
-        // pg_try_advisory_lock answers true, so that migration tools don't fail; v20.1 has no pg_advisory_lock.
+        // pg_try_advisory_lock answers true, so that migration tools don't fail; v20.1 has no
+        // pg_advisory_lock.
         advisory_locks: Ability::Lacks("its advisory lock functions lock nothing, or don't exist"),
         restart_savepoint: Ability::Has,
     },

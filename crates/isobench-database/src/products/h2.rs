@@ -15,8 +15,8 @@ use crate::product::{Product, Recognition};
 
 /// `H2`.
 ///
-/// Rejects `BEGIN ISOLATION LEVEL …`, `END`, `SHOW transaction_isolation`, `COPY`, `TRUNCATE` of a table that others refer
-/// to. DDL commits.
+/// Rejects `BEGIN ISOLATION LEVEL …`, `END`, `SHOW transaction_isolation`, `COPY`, `TRUNCATE` of a
+/// table that others refer to. DDL commits.
 pub static H2: Product = Product {
     name: "H2",
     recognition: Recognition { contains: "using H2 ", lacks: &[], version_after: "using H2 " },

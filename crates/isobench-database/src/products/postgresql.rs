@@ -61,19 +61,20 @@ pub static POSTGRESQL: Product = Product {
     settings: SettingsSource::PgSettings,
 };
 
-/// PostgreSQL manual, "Read Committed Isolation Level" (a statement goes on with the row's newest version) and "Serializable Isolation
-/// Level" (only that one watches what is read).
+/// PostgreSQL manual, "Read Committed Isolation Level" (a statement goes on with the row's newest
+/// version) and "Serializable Isolation Level" (only that one watches what is read).
 static IMPOSSIBLE: [(Level, &str); 3] = [
     (Level::ReadCommitted, "concurrent update"),
     (Level::ReadCommitted, "concurrent delete"),
     (Level::RepeatableRead, "read/write dependencies"),
 ];
 
-/// What a standby cancels because it replays what the primary did: no other transaction is to blame, and no level prevents it.
+/// What a standby cancels because it replays what the primary did: no other transaction is to
+/// blame, and no level prevents it.
 const RECOVERY: Reason = Reason::Named("recovery conflict");
 
-/// Recorded from versions 15 and 18; see the manual, "Serialization Failure Handling" and "Hot Standby", "Handling Query
-/// Conflicts".
+/// Recorded from versions 15 and 18; see the manual, "Serialization Failure Handling" and "Hot
+/// Standby", "Handling Query Conflicts".
 static CONFLICTS: [ConflictRule; 8] = [
     rule(SqlState::SERIALIZATION_FAILURE, "conflict with recovery", RECOVERY),
     rule(SqlState::DEADLOCK_DETECTED, "conflict with recovery", RECOVERY),

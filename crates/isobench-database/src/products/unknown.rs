@@ -18,7 +18,8 @@ pub static UNKNOWN: Product = Product {
     set_level: SetLevel::SessionCharacteristics,
     effective_level: SHOW,
     promises: STANDARD,
-    // Products that call themselves PostgreSQL's kin mostly know it; others answer with an error, which is understood.
+    // Products that call themselves PostgreSQL's kin mostly know it; others answer with an error,
+    // which is understood.
     session_name: Some("SELECT pg_backend_pid()"),
     waits: WaitView::Time,
     conflicts: &GENERIC,

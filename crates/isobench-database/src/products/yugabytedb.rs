@@ -17,9 +17,10 @@ use crate::product::{Product, Recognition};
 
 /// `YugabyteDB`.
 ///
-/// Read committed is snapshot isolation unless `yb_enable_read_committed_isolation` is on, and `SHOW` doesn't tell;
-/// versions without the function asked here are [`isobench_isolation::EffectiveLevel::Unknown`]. SET TRANSACTION
-/// after BEGIN fails, the session's default works.
+/// Read committed is snapshot isolation unless `yb_enable_read_committed_isolation` is on, and
+/// `SHOW` doesn't tell; versions without the function asked here are
+/// [`isobench_isolation::EffectiveLevel::Unknown`]. SET TRANSACTION after BEGIN fails, the
+/// session's default works.
 pub static YUGABYTEDB: Product = Product {
     name: "YugabyteDB",
     recognition: Recognition { contains: "-YB-", lacks: &[], version_after: "-YB-" },
@@ -50,7 +51,8 @@ pub static YUGABYTEDB: Product = Product {
         no_helpers: None,
         foreign_key_index: false,
         retries: 20,
-        // Loading takes minutes. Old versions of rows lie in the same log-structured storage, whichever way rows are renewed.
+        // Loading takes minutes. Old versions of rows lie in the same log-structured storage,
+        // whichever way rows are renewed.
         put_back_after: Some(Duration::ZERO),
     },
     abilities: Abilities {

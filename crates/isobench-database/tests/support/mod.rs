@@ -4,20 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
+use isobench_testkit::golden::expect;
 use isobench_testkit::installed::{postgresql_programs, skip};
 
-/// Compares a text with `tests/golden/NAME`; with `ISOBENCH_BLESS=1` writes it there instead.
+/// Compares a text with `tests/golden/NAME`.
 pub fn golden(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("ISOBENCH_BLESS").is_some() {
-        std::fs::write(&path, text).unwrap();
-        return;
-    }
-    let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    for (number, (expected, got)) in expected.lines().zip(text.lines()).enumerate() {
-        assert_eq!(got, expected, "{name}, line {}; ISOBENCH_BLESS=1 accepts it", number + 1);
-    }
-    assert_eq!(text.len(), expected.len(), "{name} has more or fewer lines; ISOBENCH_BLESS=1 accepts it");
+    expect(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name), text);
 }
 
 /// A server of the installed PostgreSQL, or `None` after saying why the test is skipped.

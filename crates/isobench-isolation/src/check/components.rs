@@ -1,8 +1,9 @@
 //! Views of the graph, and their strongly connected components.
 //!
-//! A view is the graph with some labels only, either plain or *doubled*: in a doubled one a node knows whether the dependency
-//! that led to it was an anti-dependency, and then no other may follow. So the closed walks of a doubled view are exactly those
-//! without two anti-dependencies in a row, which snapshot isolation excludes (Cerone and Gotsman 2018, theorem 10).
+//! A view is the graph with some labels only, either plain or *doubled*: in a doubled one a node
+//! knows whether the dependency that led to it was an anti-dependency, and then no other may
+//! follow. So the closed walks of a doubled view are exactly those without two anti-dependencies in
+//! a row, which snapshot isolation excludes (Cerone and Gotsman 2018, theorem 10).
 
 use super::dependencies::{Graph, Label, Labels, Node};
 
@@ -62,7 +63,8 @@ impl<'g> View<'g> {
     }
 }
 
-/// Which component each state lies in. Components are numbered so that edges lead to the same or a smaller number.
+/// Which component each state lies in. Components are numbered so that edges lead to the same or a
+/// smaller number.
 #[derive(Debug)]
 pub(super) struct Components {
     of: Vec<u32>,
@@ -155,7 +157,8 @@ impl Components {
     }
 }
 
-/// True if the whole graph has no cycle: takes away what nothing leads to until nothing is left (Kahn 1962).
+/// True if the whole graph has no cycle: takes away what nothing leads to until nothing is left
+/// (Kahn 1962).
 pub(super) fn acyclic(graph: &Graph) -> bool {
     let nodes = graph.nodes();
     let mut waiting = vec![0_u32; nodes as usize];

@@ -1,8 +1,10 @@
-//! From the graph to cycles: decides for every model and order whether there is one that contradicts it, and counts.
+//! From the graph to cycles: decides for every model and order whether there is one that
+//! contradicts it, and counts.
 //!
-//! *Whether* never depends on the effort: strongly connected components decide it for all models but consistent view, and for that
-//! one a sweep over the graph. *How many* are the shortest cycles through each dependency: of every anti-dependency the gravest
-//! one that it closes, and of those a shortest one; cycles of the same dependencies are one.
+//! *Whether* never depends on the effort: strongly connected components decide it for all models
+//! but consistent view, and for that one a sweep over the graph. *How many* are the shortest cycles
+//! through each dependency: of every anti-dependency the gravest one that it closes, and of those a
+//! shortest one; cycles of the same dependencies are one.
 
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
@@ -35,7 +37,8 @@ fn outside(order: Order) -> Labels {
 
 /// A cycle's anomaly.
 ///
-/// At read uncommitted it is no proof of a commit that somebody read what was written; so such transactions make no G0.
+/// At read uncommitted it is no proof of a commit that somebody read what was written; so such
+/// transactions make no G0.
 fn class(cycle: &[Link], doubtful: &dyn Fn(Node) -> bool) -> Anomaly {
     let sure = |link: &Link| !doubtful(link.from);
     let anti = |link: &Link| link.label.is_anti();
@@ -113,14 +116,16 @@ struct Hunt<'a> {
     everything: View<'a>,
     /// Of everything.
     components: &'a Components,
-    /// By node: a number that doesn't fall along dependencies other than anti-dependencies; of a fan the least below it.
+    /// By node: a number that doesn't fall along dependencies other than anti-dependencies; of a
+    /// fan the least below it.
     levels: &'a [u32],
     pairs: &'a mut Pairs,
     /// By edge: true if it has been counted with these orders.
     taken: Vec<bool>,
 }
 
-/// One way of looking for cycles: through each of the edges with some labels, back by the edges of a view.
+/// One way of looking for cycles: through each of the edges with some labels, back by the edges of
+/// a view.
 struct Pass<'v> {
     view: View<'v>,
     /// Of the view; without, the levels bound the search.
@@ -167,7 +172,8 @@ impl Hunt<'_> {
         !self.found.contradicts(Guarantee { model, order: self.order })
     }
 
-    /// True if the anomaly has not been found, and would say something new: with the data alone always.
+    /// True if the anomaly has not been found, and would say something new: with the data alone
+    /// always.
     fn wanted(&self, anomaly: Anomaly) -> bool {
         !self.found.has(anomaly)
             && (self.order == Order::Data
@@ -213,7 +219,8 @@ impl Hunt<'_> {
         // What leads to many at once goes last: mostly it has been found from the other side then.
         let direct = self.count_round(pass, false, &mut search, &mut left, &mut tallies);
         let complete = self.count_round(pass, true, &mut search, &mut left, &mut tallies) && direct;
-        // Several steps of a session are searched as several, and told as one; and lost updates aren't counted again.
+        // Several steps of a session are searched as several, and told as one; and lost updates
+        // aren't counted again.
         let exact = self.order == Order::Data && complete && !self.found.has(Anomaly::LostUpdate);
         let passed_over = self.taken.contains(&true);
         for (anomaly, tally) in Anomaly::ALL.into_iter().zip(tallies) {
@@ -228,7 +235,8 @@ impl Hunt<'_> {
         }
     }
 
-    /// Counts cycles through edges that lead to transactions, or to fans. False if the effort didn't suffice.
+    /// Counts cycles through edges that lead to transactions, or to fans. False if the effort
+    /// didn't suffice.
     fn count_round(
         &mut self,
         pass: &Pass<'_>,
@@ -462,8 +470,8 @@ fn joined(history: &History, cycle: Vec<Link>) -> Vec<Link> {
     joined
 }
 
-/// By node, the length of the longest way to it without anti-dependencies, counted in components; of a fan the least of those
-/// below it.
+/// By node, the length of the longest way to it without anti-dependencies, counted in components;
+/// of a fan the least of those below it.
 fn levels_of(graph: &Graph, outside: Labels) -> Vec<u32> {
     let view = View::plain(graph, READS.and(outside));
     let components = Components::of_view(view);

@@ -1,7 +1,8 @@
 //! The graph of dependencies, as compact arrays: what comes before what, and why.
 //!
-//! Nodes are the history's transactions, by index, and behind them auxiliary nodes, by which one edge stands for many: the
-//! chain of real time (`precedence.rs`) and the trees of a [`Fan`]. Not here: which dependencies there are, and cycles.
+//! Nodes are the history's transactions, by index, and behind them auxiliary nodes, by which one
+//! edge stands for many: the chain of real time (`precedence.rs`) and the trees of a [`Fan`]. Not
+//! here: which dependencies there are, and cycles.
 
 use std::ops::Range;
 
@@ -84,7 +85,8 @@ impl Labels {
     }
 }
 
-/// Takes the dependencies that rows show; the records are the operations' places in the history, which prove them.
+/// Takes the dependencies that rows show; the records are the operations' places in the history,
+/// which prove them.
 pub(super) trait Sink {
     /// A set of operations that many others may point to.
     type Fan;
@@ -117,7 +119,8 @@ pub(super) struct Edges {
     counts: [u64; 8],
 }
 
-/// Targets that many edges lead to, as the leaves of a tree whose nodes stand for ranges; made when it pays.
+/// Targets that many edges lead to, as the leaves of a tree whose nodes stand for ranges; made when
+/// it pays.
 #[derive(Debug)]
 pub(super) struct Fan {
     targets: Vec<Place>,
@@ -144,7 +147,8 @@ impl Edges {
         self.list.push((from, to | (label as u32) << NODE_BITS));
     }
 
-    /// A new auxiliary node that belongs to no fan; `None` if there are too many. No fan can be made after it.
+    /// A new auxiliary node that belongs to no fan; `None` if there are too many. No fan can be
+    /// made after it.
     pub(super) fn node(&mut self) -> Option<Node> {
         self.fans_end.get_or_insert(self.nodes);
         self.nodes_in_a_row(1)

@@ -1,9 +1,11 @@
-//! Why a verdict is withheld: what makes it likelier that the history is wrong than that the database is.
+//! Why a verdict is withheld: what makes it likelier that the history is wrong than that the
+//! database is.
 //!
-//! A history that somebody wrote down leaves things out: a statement without its line `--@ write`, a counter that one script forgets to
-//! raise, values that two transactions share. What then looks like a read of something that nobody wrote says nothing about the
-//! database. So a doubt withholds the verdict; what was found is still shown. Not here: where doubts arise (`registers.rs`, `lists.rs`,
-//! `groups.rs`).
+//! A history that somebody wrote down leaves things out: a statement without its line `--@ write`,
+//! a counter that one script forgets to raise, values that two transactions share. What then looks
+//! like a read of something that nobody wrote says nothing about the database. So a doubt withholds
+//! the verdict; what was found is still shown. Not here: where doubts arise (`registers.rs`,
+//! `lists.rs`, `groups.rs`).
 
 use std::fmt;
 
@@ -19,9 +21,11 @@ pub enum DoubtKind {
     NothingChecked,
     /// Transactions are missing, because the history couldn't be kept; others are there.
     Cut,
-    /// Several transactions wrote the same value into one row, or appended the same element, so that nobody knows whose was read.
+    /// Several transactions wrote the same value into one row, or appended the same element, so
+    /// that nobody knows whose was read.
     NotUnique,
-    /// What was read fits nothing that was written, in a history that nobody vouches for: a write may have been left out.
+    /// What was read fits nothing that was written, in a history that nobody vouches for: a write
+    /// may have been left out.
     Unexplained,
     /// A version counter that doesn't rise with every write.
     Counter,
@@ -41,7 +45,8 @@ pub struct Doubt {
 }
 
 impl Doubt {
-    /// True if the history contradicts itself, so that nothing in it counts; false if there was nothing to look at.
+    /// True if the history contradicts itself, so that nothing in it counts; false if there was
+    /// nothing to look at.
     pub fn is_contradiction(&self) -> bool {
         !matches!(self.kind, DoubtKind::NothingChecked | DoubtKind::Cut)
     }
@@ -102,8 +107,8 @@ impl Doubts {
     }
 }
 
-/// True if the anomaly is no cycle but a contradiction within the history: no database has a level that permits it, and a history in
-/// which something is missing shows it.
+/// True if the anomaly is no cycle but a contradiction within the history: no database has a level
+/// that permits it, and a history in which something is missing shows it.
 fn is_contradiction(anomaly: Anomaly) -> bool {
     matches!(
         anomaly,
@@ -111,7 +116,8 @@ fn is_contradiction(anomaly: Anomaly) -> bool {
     )
 }
 
-/// The doubts about a history, whatever the verdict would be. What can't be explained is a doubt unless somebody vouches for the history.
+/// The doubts about a history, whatever the verdict would be. What can't be explained is a doubt
+/// unless somebody vouches for the history.
 pub(super) fn doubts(found: &mut Found, vouched: bool) -> Doubts {
     let mut doubts = std::mem::take(&mut found.doubts);
     let unique = !doubts.0.iter().any(|doubt| doubt.kind == DoubtKind::NotUnique);
@@ -135,7 +141,8 @@ pub(crate) fn nothing_checked(examined: &Examined) -> Option<Doubt> {
 }
 
 impl Report {
-    /// Withholds the verdict because transactions are missing, for this reason. What the rest shows of a broken promise stands.
+    /// Withholds the verdict because transactions are missing, for this reason. What the rest shows
+    /// of a broken promise stands.
     pub fn cut(&mut self, why: String) {
         if self.verdict.kept == Some(false) {
             return;

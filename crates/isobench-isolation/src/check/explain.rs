@@ -1,7 +1,7 @@
 //! Puts a dependency of a cycle into words: finds the operations that prove it.
 //!
-//! The graph holds no operations; so the rows that two transactions share are examined once more, and whoever shows the
-//! dependency is asked for its operations.
+//! The graph holds no operations; so the rows that two transactions share are examined once more,
+//! and whoever shows the dependency is asked for its operations.
 
 use std::ops::Range;
 

@@ -33,7 +33,8 @@ pub struct Node {
 pub struct Arrow {
     /// Index of the transaction that comes first.
     pub from: usize,
-    /// Index of the one that must come later; the same one if the step concerns one transaction only.
+    /// Index of the one that must come later; the same one if the step concerns one transaction
+    /// only.
     pub to: usize,
     /// The short name of the dependency: ww, wr, rw …; may be empty.
     pub label: String,
@@ -114,10 +115,11 @@ impl Graph {
         }
     }
 
-    /// The graph as SVG: boxes on a circle, an arrow for each step. Arrows to boxes that don't exist are left out.
+    /// The graph as SVG: boxes on a circle, an arrow for each step. Arrows to boxes that don't
+    /// exist are left out.
     ///
-    /// Self-contained, in the colour of the text around it. The steps in words are its description for screen readers, and
-    /// what a pointer shows at each arrow.
+    /// Self-contained, in the colour of the text around it. The steps in words are its description
+    /// for screen readers, and what a pointer shows at each arrow.
     pub fn svg(&self) -> String {
         let count = self.transactions.len();
         let radius = (count as f64 * 36.0).max(84.0);
@@ -175,7 +177,8 @@ fn draw(text: &mut String, from: (f64, f64), to: (f64, f64), arrow: &Arrow) {
     let turn = (end.1 - bend.1).atan2(end.0 - bend.0);
     let wing = |turn: f64| (end.0 - 9.0 * turn.cos(), end.1 - 9.0 * turn.sin());
     let (left, right) = (wing(turn - 0.4), wing(turn + 0.4));
-    // The curve goes half as far as its control point; the label stands outside of it, further out beside it than above it.
+    // The curve goes half as far as its control point; the label stands outside of it, further out
+    // beside it than above it.
     let apex = (start.0.midpoint(end.0).midpoint(bend.0), start.1.midpoint(end.1).midpoint(bend.1));
     let out = 10.0 + 3.5 * arrow.label.len() as f64 * side.0.abs();
     let words = (apex.0 + out * side.0, apex.1 + out * side.1 + 4.0);

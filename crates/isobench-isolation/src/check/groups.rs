@@ -1,7 +1,8 @@
 //! Groups of rows that are inserted, and read by a predicate.
 //!
-//! A row exists from its insert on and is never deleted; one that nobody inserted was there from the start. So who read the group
-//! comes after the inserters of the rows that it saw and before all others.
+//! A row exists from its insert on and is never deleted; one that nobody inserted was there from
+//! the start. So who read the group comes after the inserters of the rows that it saw and before
+//! all others.
 
 use rustc_hash::FxHashMap;
 
@@ -94,7 +95,8 @@ struct Group<'a, 'h> {
     /// In the order of the transactions.
     committed: Vec<Insert>,
     known: FxHashMap<i64, Known>,
-    /// The committed inserts, those that were seen most often first: if what was read is nested, each read is a beginning.
+    /// The committed inserts, those that were seen most often first: if what was read is nested,
+    /// each read is a beginning.
     order: Vec<usize>,
     /// By insert: its place in that order.
     position: Vec<usize>,

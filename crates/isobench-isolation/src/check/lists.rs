@@ -35,7 +35,8 @@ pub(super) fn examine<S: Sink>(scene: Scene<'_>, places: &[Place], found: &mut F
         append.standing == Standing::Committed && !scene.acknowledged(append.place.transaction)
     };
     if appends.iter().any(doubtful) && !reads.agree(places) {
-        // Somebody read what a transaction of unknown outcome appended, and others show that it never was there for good.
+        // Somebody read what a transaction of unknown outcome appended, and others show that it
+        // never was there for good.
         appends
             .iter_mut()
             .filter(|append| doubtful(append))
@@ -60,7 +61,8 @@ pub(super) fn examine<S: Sink>(scene: Scene<'_>, places: &[Place], found: &mut F
     (rest * rest.saturating_sub(1) / 2).saturating_sub(own_order)
 }
 
-/// How the lists that were read are to be taken: without the elements of aborted transactions, which may have been there for a while.
+/// How the lists that were read are to be taken: without the elements of aborted transactions,
+/// which may have been there for a while.
 struct Reads<'h> {
     scene: Scene<'h>,
     aborted: FxHashMap<i64, Place>,
@@ -196,8 +198,8 @@ fn owners(
     owners
 }
 
-/// How many elements were there before all transactions: those that are stated; in a history that nobody vouches for, those that nobody
-/// appended and with which every list begins that was read.
+/// How many elements were there before all transactions: those that are stated; in a history that
+/// nobody vouches for, those that nobody appended and with which every list begins that was read.
 fn initial(
     reads: &Reads<'_>,
     places: &[Place],
@@ -235,7 +237,8 @@ struct List<'a, 'h> {
     longest: &'a [i64],
     appends: &'a [Append],
     owners: Vec<Option<usize>>,
-    /// For each position, and the end, the next one at or after it that a committed transaction appended.
+    /// For each position, and the end, the next one at or after it that a committed transaction
+    /// appended.
     next: Vec<usize>,
     /// The first position of an element that nobody appended.
     garbage: Option<usize>,
@@ -271,14 +274,16 @@ impl<'a, 'h> List<'a, 'h> {
         self.owners.get(position).copied().flatten().map(|index| &self.appends[index])
     }
 
-    /// Pairs of appends that nobody read, and whose order is known because one transaction made both.
+    /// Pairs of appends that nobody read, and whose order is known because one transaction made
+    /// both.
     fn unread_by_one(&self) -> u64 {
         let one =
             |a: &usize, b: &usize| self.appends[*a].place.transaction == self.appends[*b].place.transaction;
         self.unread.chunk_by(one).map(|own| own.len() as u64).map(|own| own * (own - 1) / 2).sum()
     }
 
-    /// Write-write dependencies, what was made from aborted work, and elements that stand there in an impossible order.
+    /// Write-write dependencies, what was made from aborted work, and elements that stand there in
+    /// an impossible order.
     fn order<S: Sink>(&self, found: &mut Found, sink: &mut S) {
         let scene = self.scene;
         let mut before: Option<Place> = None;
@@ -352,7 +357,8 @@ impl<'a, 'h> List<'a, 'h> {
         }
     }
 
-    /// What a committed transaction read and appended; who read all that is known goes to `readers`.
+    /// What a committed transaction read and appended; who read all that is known goes to
+    /// `readers`.
     fn transaction<S: Sink>(&self, own: &[Place], found: &mut Found, sink: &mut S, readers: &mut Vec<Place>) {
         let scene = self.scene;
         let first_own = self.own_appends(own).first();

@@ -1,4 +1,5 @@
-//! Ways of a single dependency back to a transaction, through the trees of fans, without looking at all that a fan leads to.
+//! Ways of a single dependency back to a transaction, through the trees of fans, without looking at
+//! all that a fan leads to.
 //!
 //! Longer ways are for `search.rs`.
 

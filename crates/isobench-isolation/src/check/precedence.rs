@@ -7,7 +7,8 @@ use crate::history::{History, Outcome};
 
 /// Adds an edge between a client's consecutive transactions.
 ///
-/// Only acknowledged ones lead on: one of unknown outcome may still be committed by the server when its client is at its next.
+/// Only acknowledged ones lead on: one of unknown outcome may still be committed by the server when
+/// its client is at its next.
 pub(super) fn sessions(history: &History, committed: &[bool], edges: &mut Edges) {
     let mut last: FxHashMap<u32, Node> = FxHashMap::default();
     for (node, transaction) in (0..).zip(history.transactions().iter().take(committed.len())) {
@@ -25,8 +26,9 @@ pub(super) fn sessions(history: &History, committed: &[bool], edges: &mut Edges)
 
 /// Adds real time: what had ended before another began comes before it.
 ///
-/// Linear in the transactions: a chain of nodes stands for instants; a transaction leads to the first one after its end, and the
-/// last one before its begin leads to it. One of unknown outcome has no end, since nobody knows when the server committed it.
+/// Linear in the transactions: a chain of nodes stands for instants; a transaction leads to the
+/// first one after its end, and the last one before its begin leads to it. One of unknown outcome
+/// has no end, since nobody knows when the server committed it.
 pub(super) fn real_time(history: &History, committed: &[bool], edges: &mut Edges) {
     let counted = || {
         (0_u32..)

@@ -1,8 +1,10 @@
-//! Rows that are overwritten: their versions, in the order that counters tell, and what follows for those who read and wrote.
+//! Rows that are overwritten: their versions, in the order that counters tell, and what follows for
+//! those who read and wrote.
 //!
-//! Versions with counters form a *chain*. Of versions without (*loose* ones) is known only that the initial one comes first, and
-//! that what a transaction read before it wrote comes before what it wrote. That suffices for anti-dependencies; write-write
-//! dependencies of loose versions add nothing to the write-read ones.
+//! Versions with counters form a *chain*. Of versions without (*loose* ones) is known only that the
+//! initial one comes first, and that what a transaction read before it wrote comes before what it
+//! wrote. That suffices for anti-dependencies; write-write dependencies of loose versions add
+//! nothing to the write-read ones.
 
 mod doubtful;
 mod loose;
@@ -19,7 +21,8 @@ use doubtful::Start;
 use loose::{Follower, Reader};
 use versions::{Access, Others, Seen, Versions, Written, accesses, alike, by_transaction};
 
-/// Examines a row that is overwritten. Gives the number of pairs of versions whose order is unknown.
+/// Examines a row that is overwritten. Gives the number of pairs of versions whose order is
+/// unknown.
 pub(super) fn examine<S: Sink>(scene: Scene<'_>, places: &[Place], found: &mut Found, sink: &mut S) -> u64 {
     let accesses = accesses(scene, places);
     let mut row = Examination {
@@ -87,7 +90,8 @@ impl<S: Sink> Examination<'_, '_, S> {
         });
     }
 
-    /// Versions of different transactions that cannot be told apart, or that were made from the same one.
+    /// Versions of different transactions that cannot be told apart, or that were made from the
+    /// same one.
     fn duplicates(&mut self) {
         let scene = self.scene;
         for bounds in self.versions.groups.windows(2) {
@@ -125,9 +129,11 @@ impl<S: Sink> Examination<'_, '_, S> {
         }
     }
 
-    /// Write-write dependencies along the chain, and versions that were made from an aborted transaction's.
+    /// Write-write dependencies along the chain, and versions that were made from an aborted
+    /// transaction's.
     ///
-    /// Of two versions with one counter nobody knows which one the next was made from, nor whether the other came later than that.
+    /// Of two versions with one counter nobody knows which one the next was made from, nor whether
+    /// the other came later than that.
     fn chain_order(&mut self) {
         let mut before: Option<Written> = None;
         let mut counter_before = None;
@@ -288,7 +294,8 @@ impl<S: Sink> Examination<'_, '_, S> {
                 label = Label::Lost;
             }
         }
-        // Of several with one counter one will do: that there are several says more than the rest of these dependencies.
+        // Of several with one counter one will do: that there are several says more than the rest
+        // of these dependencies.
         if let Some(next) = group.iter().find(|written| written.place.transaction != place.transaction) {
             self.sink.edge(place, next.place, label);
         }
@@ -346,7 +353,8 @@ impl<S: Sink> Examination<'_, '_, S> {
         None
     }
 
-    /// A read of what an aborted transaction wrote, if the value says so, or if nobody else can have written it.
+    /// A read of what an aborted transaction wrote, if the value says so, or if nobody else can
+    /// have written it.
     fn aborted_read(&mut self, aborted: Place, place: Place, version: Version) {
         let by_value = version.value.is_some_and(|value| self.versions.aborted.has(value));
         if by_value || self.scene.whole {

@@ -1,7 +1,8 @@
 //! The history by rows: which operations concern each one, in the order of the transactions.
 //!
-//! A *row* here is what has one order of versions: a register, a list, or a whole group of rows that are inserted and read by a
-//! predicate. Not here: what follows from the operations (`registers.rs`, `lists.rs`, `groups.rs`).
+//! A *row* here is what has one order of versions: a register, a list, or a whole group of rows
+//! that are inserted and read by a predicate. Not here: what follows from the operations
+//! (`registers.rs`, `lists.rs`, `groups.rs`).
 
 use rustc_hash::FxHashMap;
 

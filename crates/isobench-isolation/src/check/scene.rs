@@ -17,11 +17,13 @@ use crate::history::{History, Key, Operation, Outcome, Version};
 pub(super) struct Scene<'h> {
     pub(super) history: &'h History,
     pub(super) standing: &'h [Standing],
-    /// True if every transaction that was carried out is there, so that what nobody wrote is remarkable.
+    /// True if every transaction that was carried out is there, so that what nobody wrote is
+    /// remarkable.
     pub(super) complete: bool,
     /// True if besides somebody vouches for what they did, so that what nobody wrote doesn't exist.
     pub(super) whole: bool,
-    /// True if unwritten values that were read first are taken for initial ones, in a history that nobody vouches for.
+    /// True if unwritten values that were read first are taken for initial ones, in a history that
+    /// nobody vouches for.
     pub(super) assume: bool,
     pub(super) inserts: &'h OnceCell<Inserted>,
 }
@@ -34,7 +36,8 @@ impl<'h> Scene<'h> {
         self.history.operation(place.record as usize)
     }
 
-    /// The rows that any transaction inserted; asked for by histories that are wrong, or have rows from the start.
+    /// The rows that any transaction inserted; asked for by histories that are wrong, or have rows
+    /// from the start.
     pub(super) fn inserted(&self) -> &'h Inserted {
         self.inserts.get_or_init(|| {
             let all = (0..self.standing.len()).flat_map(|transaction| self.history.operations(transaction));

@@ -48,7 +48,8 @@ impl Search {
         }
     }
 
-    /// A shortest way, in transactions, from a state to another one; looks only at states that `allowed` lets through.
+    /// A shortest way, in transactions, from a state to another one; looks only at states that
+    /// `allowed` lets through.
     pub(super) fn way(
         &mut self,
         view: View<'_>,
@@ -115,7 +116,8 @@ impl Search {
     }
 }
 
-/// The dependencies that a closed way of edges stands for; the first edge leads out of the transaction `start`.
+/// The dependencies that a closed way of edges stands for; the first edge leads out of the
+/// transaction `start`.
 pub(super) fn links(view: View<'_>, start: Node, edges: &[usize]) -> Vec<Link> {
     let mut links: Vec<Link> = Vec::new();
     let (mut from, mut label) = (start, Label::Through);

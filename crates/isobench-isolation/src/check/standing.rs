@@ -1,7 +1,9 @@
-//! Which transactions count: the committed ones, and those of unknown outcome that the history proves to be committed.
+//! Which transactions count: the committed ones, and those of unknown outcome that the history
+//! proves to be committed.
 //!
-//! A transaction of unknown outcome is committed if a committed one read what it wrote, or if the version order needs what it
-//! wrote: a committed transaction made the next version of the row, and nobody else can have made the one before.
+//! A transaction of unknown outcome is committed if a committed one read what it wrote, or if the
+//! version order needs what it wrote: a committed transaction made the next version of the row, and
+//! nobody else can have made the one before.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -27,11 +29,13 @@ pub(super) struct Standings {
     pub(super) standing: Vec<Standing>,
     /// How many of unknown outcome are proved to be committed.
     pub(super) proved: u64,
-    /// Those of them of which the only proof is that somebody read what they wrote: none at read uncommitted.
+    /// Those of them of which the only proof is that somebody read what they wrote: none at read
+    /// uncommitted.
     pub(super) only_read: FxHashSet<Node>,
 }
 
-/// Tells the standing of the first so many transactions; `whole` if none is missing, and nothing of what they did.
+/// Tells the standing of the first so many transactions; `whole` if none is missing, and nothing of
+/// what they did.
 pub(super) fn standings(history: &History, rows: &Rows, transactions: u32, whole: bool) -> Standings {
     let standing: Vec<Standing> = history.transactions()[..transactions as usize]
         .iter()

@@ -1,6 +1,8 @@
-//! A report in words, for people: the verdict first, then what was found with a proof of each, then what was not seen.
+//! A report in words, for people: the verdict first, then what was found with a proof of each, then
+//! what was not seen.
 //!
-//! Not here: the words of single dependencies (`scene.rs`, `explain.rs`), and pictures (`graph.rs`).
+//! Not here: the words of single dependencies (`scene.rs`, `explain.rs`), and pictures
+//! (`graph.rs`).
 
 use std::fmt::{self, Write as _};
 

@@ -1,7 +1,8 @@
 //! The format of recordings: a few bytes per operation, written while a benchmark runs.
 //!
-//! A file is a header, chunks, and a trailer. Each stands for itself and has a checksum (CRC-32), so that chunks can be made by
-//! several threads and what a crash left can still be read. All numbers of fixed size are little-endian.
+//! A file is a header, chunks, and a trailer. Each stands for itself and has a checksum (CRC-32),
+//! so that chunks can be made by several threads and what a crash left can still be read. All
+//! numbers of fixed size are little-endian.
 //!
 //! | part | bytes |
 //! |---|---|
@@ -9,8 +10,9 @@
 //! | chunk | `C`, the length of its transactions in bytes (`u64`), their number (`u64`), checksum (`u32`), the transactions |
 //! | trailer | `E`, transactions in all chunks (`u64`), dropped ones (`u64`), checksum (`u32`) |
 //!
-//! The checksum covers all of its part that isn't the checksum. How transactions are written stands in `encode.rs`, and byte by byte in
-//! `docs/reference/history-format.md`. The chunks may stand in any order but for this: the transactions of a client are in its order.
+//! The checksum covers all of its part that isn't the checksum. How transactions are written stands
+//! in `encode.rs`, and byte by byte in `docs/reference/history-format.md`. The chunks may stand in
+//! any order but for this: the transactions of a client are in its order.
 
 mod decode;
 mod encode;
@@ -25,8 +27,8 @@ pub use write::write;
 
 use super::{Kind, Record};
 
-/// The first bytes of every recording. The first and the line ends tell whether something took the file for text on its way
-/// (the idea is PNG's).
+/// The first bytes of every recording. The first and the line ends tell whether something took the
+/// file for text on its way (the idea is PNG's).
 pub const MAGIC: [u8; 8] = *b"\x89IBH\r\n\x1a\n";
 
 /// The version of the format.
@@ -66,7 +68,8 @@ mod value {
     pub const OWN: u8 = 3;
 }
 
-/// Bits of a transaction's first number: the outcome's code in the lowest two, this, and the number of operations above.
+/// Bits of a transaction's first number: the outcome's code in the lowest two, this, and the number
+/// of operations above.
 const OPEN_END: u64 = 1 << 2;
 
 /// Signed numbers near 0 become small unsigned ones: 0, -1, 1, -2, …
@@ -112,7 +115,8 @@ pub fn header(tables: &[String]) -> Vec<u8> {
     with_checksum(header)
 }
 
-/// The end of a file: how many transactions all its chunks have, and how many were carried out and not recorded.
+/// The end of a file: how many transactions all its chunks have, and how many were carried out and
+/// not recorded.
 pub fn trailer(transactions: u64, dropped: u64) -> Vec<u8> {
     let mut trailer = vec![TRAILER];
     trailer.extend_from_slice(&transactions.to_le_bytes());

@@ -1,8 +1,10 @@
-//! Elle's histories: EDN as Jepsen writes it, JSON as elle-cli reads it; list-append and rw-register.
+//! Elle's histories: EDN as Jepsen writes it, JSON as elle-cli reads it; list-append and
+//! rw-register.
 //!
-//! Both are read operation by operation: EDN is turned into JSON (`edn.rs`), JSON is cut into its objects (`json.rs`), an object is understood
-//! in one place (`event.rs`), and what invocations and completions mean together stands in `read.rs`. What is read and written of the
-//! formats is listed in `docs/reference/history-format.md`. Source: the manuals of Elle and elle-cli.
+//! Both are read operation by operation: EDN is turned into JSON (`edn.rs`), JSON is cut into its
+//! objects (`json.rs`), an object is understood in one place (`event.rs`), and what invocations and
+//! completions mean together stands in `read.rs`. What is read and written of the formats is listed
+//! in `docs/reference/history-format.md`. Source: the manuals of Elle and elle-cli.
 
 mod edn;
 mod event;

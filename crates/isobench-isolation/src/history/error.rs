@@ -12,10 +12,12 @@ pub enum FormatError {
     /// The file isn't in this format at all.
     #[error("{0}")]
     Foreign(String),
-    /// The file ends before it should: whoever wrote it was interrupted. What comes before is whole.
+    /// The file ends before it should: whoever wrote it was interrupted. What comes before is
+    /// whole.
     #[error("the history is truncated: {0}")]
     Truncated(String),
-    /// Bytes were changed after they had been written, or were never right. What comes before is whole.
+    /// Bytes were changed after they had been written, or were never right. What comes before is
+    /// whole.
     #[error("the history is damaged: {0}")]
     Damaged(String),
     /// A text is not as its format has it.

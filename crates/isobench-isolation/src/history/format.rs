@@ -118,7 +118,8 @@ impl FromStr for Format {
 #[error("unknown format \"{0}\"; use binary, text, edn or json")]
 pub struct UnknownFormat(String);
 
-/// Reads the beginning of a file, as much as detecting its format needs; what was read must be read again.
+/// Reads the beginning of a file, as much as detecting its format needs; what was read must be read
+/// again.
 ///
 /// # Errors
 /// It can't be read.

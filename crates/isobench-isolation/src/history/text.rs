@@ -1,4 +1,5 @@
-//! The readable form of a history: a transaction a line, for examples, tests, and people who want to look.
+//! The readable form of a history: a transaction a line, for examples, tests, and people who want
+//! to look.
 //!
 //! The grammar stands in `docs/reference/history-format.md`.
 //!

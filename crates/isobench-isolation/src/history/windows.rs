@@ -1,16 +1,17 @@
 //! A history in windows: so many transactions at a time, in the order in which they began.
 //!
-//! Not here: windows of a recording that is never in memory as a whole (`binary/windows.rs`), and what is made of them
-//! (`windows.rs` of the crate).
+//! Not here: windows of a recording that is never in memory as a whole (`binary/windows.rs`), and
+//! what is made of them (`windows.rs` of the crate).
 
 use super::{Draft, History};
 
-/// The windows of a history, `size` transactions each. All others count as dropped in each of them, because what is read may have been
-/// written by one of those.
+/// The windows of a history, `size` transactions each. All others count as dropped in each of them,
+/// because what is read may have been written by one of those.
 pub fn windows(history: &History, size: usize) -> impl Iterator<Item = History> {
     let transactions = history.transactions();
     let mut order: Vec<usize> = (0..transactions.len()).collect();
-    // Stable: without instants it is the history's own order, and a client's transactions stay in theirs.
+    // Stable: without instants it is the history's own order, and a client's transactions stay in
+    // theirs.
     order.sort_by_key(|index| transactions[*index].begin);
     let size = size.max(1);
     let mut draft = Draft::new();

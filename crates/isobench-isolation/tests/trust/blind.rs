@@ -1,4 +1,5 @@
-//! What a check can't see has to be said: each kind of blindness in a history that has it, and in one that doesn't.
+//! What a check can't see has to be said: each kind of blindness in a history that has it, and in
+//! one that doesn't.
 
 use isobench_isolation::check::{Blind, Options, check};
 use isobench_isolation::history::text;

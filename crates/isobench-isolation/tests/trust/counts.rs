@@ -1,4 +1,5 @@
-//! How often each anomaly that isn't a cycle occurs among registers, and lost updates: counted naively.
+//! How often each anomaly that isn't a cycle occurs among registers, and lost updates: counted
+//! naively.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +41,8 @@ pub fn wrong_count(case: &Case<'_>, report: &Report) -> Option<String> {
                 Source::Writer(writer, true) => (None, place(writer).map(|it| it + 1)),
                 Source::Writer(writer, false) => (Some(Anomaly::G1b), place(writer).map(|it| it + 1)),
                 Source::Aborted(_) => (Some(Anomaly::G1a), None),
-                // Its own later write, or a counter that belongs to another value, has another name.
+                // Its own later write, or a counter that belongs to another value, has another
+                // name.
                 Source::Nobody if case.writers_of(key, version).contains(&reader) => {
                     (Some(Anomaly::Internal), None)
                 }

@@ -1,4 +1,5 @@
-//! What withholds a verdict: each doubt in a history that has it, and in one that differs a little and has none.
+//! What withholds a verdict: each doubt in a history that has it, and in one that differs a little
+//! and has none.
 
 use std::convert::Infallible;
 
@@ -25,7 +26,8 @@ fn kinds(report: &Report) -> Vec<DoubtKind> {
 
 use DoubtKind::{Assumed, Counter, NotUnique, NothingChecked, Unexplained};
 
-/// A history, what withholds its verdict if nobody vouches for it, and whether it then keeps the promise of serializability.
+/// A history, what withholds its verdict if nobody vouches for it, and whether it then keeps the
+/// promise of serializability.
 const ROWS: [(&str, &[DoubtKind], Option<bool>); 31] = [
     ("", &[NothingChecked], None),
     ("T1: ", &[NothingChecked], None),

@@ -1,8 +1,8 @@
-//! Golden histories: `tests/golden/NAME.txt`, each anomaly in one, and `NAME-not.txt`, which differs in a single read, version or
-//! outcome and doesn't show it.
+//! Golden histories: `tests/golden/NAME.txt`, each anomaly in one, and `NAME-not.txt`, which
+//! differs in a single read, version or outcome and doesn't show it.
 //!
-//! What each shows stands in a table here, so that writing the rendered reports of what was found (`NAME.report`) anew can't hide a
-//! wrong verdict.
+//! What each shows stands in a table here, so that writing the rendered reports of what was found
+//! (`NAME.report`) anew can't hide a wrong verdict.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use isobench_isolation::check::{Options, check, graph, render};
 use isobench_isolation::history::text;
 use isobench_isolation::{Anomaly, Order};
+use isobench_testkit::golden::difference;
 
 use crate::naive::Case;
 use crate::oracle::wrong_verdict;
@@ -121,21 +122,12 @@ fn wrong(name: &str, expected: &[(Anomaly, Order)], verdict: &[&str]) -> Option<
     if expected.is_empty() {
         return None;
     }
-    differs(&format!("{name}.report"), &render(&report)).or_else(|| {
+    let differs = |kind: &str, text: &str| difference(directory().join(format!("{name}.{kind}")), text);
+    differs("report", &render(&report)).or_else(|| {
         let finding = report.findings.first().filter(|_| PICTURES.contains(&name))?;
-        differs(&format!("{name}.dot"), &graph::dot(&history, finding))
-            .or_else(|| differs(&format!("{name}.svg"), &graph::svg(&history, finding)))
+        differs("dot", &graph::dot(&history, finding))
+            .or_else(|| differs("svg", &graph::svg(&history, finding)))
     })
-}
-
-/// Compares with a file, or writes it anew.
-fn differs(file: &str, text: &str) -> Option<String> {
-    let golden = directory().join(file);
-    if std::env::var_os("ISOBENCH_BLESS").is_some() {
-        fs::write(&golden, text).unwrap_or_else(|error| panic!("{}: {error}", golden.display()));
-    }
-    let same = fs::read_to_string(&golden).is_ok_and(|held| held == text);
-    (!same).then(|| format!("{file} differs; ISOBENCH_BLESS=1 writes it anew:\n{text}"))
 }
 
 #[test]

@@ -11,8 +11,8 @@
 //! | `counts` | how often an anomaly occurs is counted again |
 //! | `witness` | each step of a witness is looked up in the history again |
 //!
-//! None of it shares code with the checker. `ISOBENCH_SEEDS=N` makes the random tests N times as long;
-//! `ISOBENCH_BLESS=1` writes the rendered reports of the golden histories anew.
+//! None of it shares code with the checker. `ISOBENCH_SEEDS=N` makes the random tests N times as
+//! long; `ISOBENCH_BLESS=1` writes the rendered reports of the golden histories anew.
 
 mod blind;
 mod counts;

@@ -1,4 +1,5 @@
-//! Histories of which something was left out, or written down wrongly, as by a script with a wrong line `--@`: nobody is accused for it.
+//! Histories of which something was left out, or written down wrongly, as by a script with a wrong
+//! line `--@`: nobody is accused for it.
 
 use isobench_isolation::check::{Options, check};
 use isobench_isolation::history::{Draft, Key, Operation, Outcome, Version};
@@ -147,7 +148,8 @@ fn what_the_history_says_wrongly_accuses_nobody() {
     }
 }
 
-/// What nobody vouches for is accused of nothing else than what is vouched for, and still of most of it.
+/// What nobody vouches for is accused of nothing else than what is vouched for, and still of most
+/// of it.
 #[test]
 fn true_accusations_are_left() {
     let promised = Guarantee::of(Model::Serializable);

@@ -1,7 +1,8 @@
-//! The definitions of Adya (1999) and of Cerone and Gotsman (2018), followed naively: all version orders, all simple cycles.
+//! The definitions of Adya (1999) and of Cerone and Gotsman (2018), followed naively: all version
+//! orders, all simple cycles.
 //!
-//! Slow, short, and written without regard to how the checker works. Only for histories of a handful of transactions
-//! (`judge`), or for single facts of larger ones (`explain`).
+//! Slow, short, and written without regard to how the checker works. Only for histories of a
+//! handful of transactions (`judge`), or for single facts of larger ones (`explain`).
 //!
 //! | file | holds |
 //! |---|---|
@@ -66,7 +67,8 @@ impl<'h> Case<'h> {
         self.history.transactions()[transaction].outcome
     }
 
-    /// All choices of what counts: the committed transactions with each subset of those of unknown outcome.
+    /// All choices of what counts: the committed transactions with each subset of those of unknown
+    /// outcome.
     pub fn choices(&self) -> Vec<Vec<bool>> {
         let unknown: Vec<_> =
             (0..self.len()).filter(|&index| self.outcome(index) == Outcome::Unknown).collect();
@@ -81,7 +83,8 @@ impl<'h> Case<'h> {
         (0..1 << unknown.len()).map(subset).collect()
     }
 
-    /// The committed transactions, and those of unknown outcome that the committed ones prove to be committed.
+    /// The committed transactions, and those of unknown outcome that the committed ones prove to be
+    /// committed.
     pub fn proved(&self) -> Vec<bool> {
         let mut counts: Vec<_> =
             (0..self.len()).map(|index| self.outcome(index) == Outcome::Committed).collect();
@@ -96,7 +99,8 @@ impl<'h> Case<'h> {
         }
     }
 
-    /// True if a transaction that counts has read what `writer` wrote, or has made the next version.
+    /// True if a transaction that counts has read what `writer` wrote, or has made the next
+    /// version.
     fn proves(&self, counts: &[bool], writer: usize) -> bool {
         let read = (0..self.len()).filter(|&index| counts[index]).any(|reader| {
             self.operations[reader].iter().any(|operation| match *operation {
@@ -145,8 +149,8 @@ impl<'h> Case<'h> {
         self.appenders.get(&(key, element)).copied()
     }
 
-    /// Why the one must come before the other, whatever they read and wrote; nothing is known of what comes after an unknown
-    /// outcome, which may be decided at any later time.
+    /// Why the one must come before the other, whatever they read and wrote; nothing is known of
+    /// what comes after an unknown outcome, which may be decided at any later time.
     pub fn precedes(&self, first: usize, second: usize, order: Order) -> Option<Dependency> {
         let (a, b) = (self.history.transactions()[first], self.history.transactions()[second]);
         if a.outcome == Outcome::Unknown || first == second {
@@ -202,7 +206,8 @@ impl<'h> Case<'h> {
         KnownOrder { first, rest }
     }
 
-    /// The longest list that a transaction that counts read in this row, without the elements of those that don't.
+    /// The longest list that a transaction that counts read in this row, without the elements of
+    /// those that don't.
     pub fn longest_list(&self, counts: &[bool], key: Key) -> Vec<i64> {
         let mut longest = Vec::new();
         for reader in (0..self.len()).filter(|&index| counts[index]) {

@@ -12,7 +12,8 @@ use crate::naive::judge::{Judgement, guarantees};
 use crate::random::{self, Kind};
 use crate::{search, seeds, shrink, witness};
 
-/// How often the checker was asked, and how often it was weaker than the oracle, which tries all that is unknown.
+/// How often the checker was asked, and how often it was weaker than the oracle, which tries all
+/// that is unknown.
 #[derive(Debug, Default)]
 struct Tally {
     histories: u64,
@@ -85,7 +86,8 @@ fn empty(history: &History) -> bool {
     history.operation_count() == 0 || !history.transactions().iter().any(committed)
 }
 
-/// True if two transactions that ended well, or so far, wrote what can't be told apart into one row.
+/// True if two transactions that ended well, or so far, wrote what can't be told apart into one
+/// row.
 fn doubtful(history: &History, worst: Outcome) -> bool {
     let mut written: Vec<(usize, Operation<'_>)> = Vec::new();
     for (index, transaction) in history.transactions().iter().enumerate() {
@@ -171,14 +173,16 @@ fn all_kinds_in_one() {
     assert!(tally.weaker * 10 < tally.impossible, "{tally:?}");
 }
 
-/// Values don't tell the version order: the checker may miss something here, but accuses nobody wrongly.
+/// Values don't tell the version order: the checker may miss something here, but accuses nobody
+/// wrongly.
 #[test]
 fn values() {
     let tally = compare(Kind::Values, 300);
     assert!(tally.weaker * 2 < tally.impossible, "{tally:?}");
 }
 
-/// The definitions by graphs and those by execution say the same: so neither oracle is wrong by itself.
+/// The definitions by graphs and those by execution say the same: so neither oracle is wrong by
+/// itself.
 #[test]
 fn oracles_agree() {
     let differs = |history: &History| {

@@ -104,7 +104,8 @@ pub fn history(kind: Kind, seed: u64) -> History {
 /// Makes an operation on a row.
 type Make = fn(i64) -> Plan;
 
-/// Two transactions that write one row each, and two that read both rows: what long forks and write skew are made of.
+/// Two transactions that write one row each, and two that read both rows: what long forks and write
+/// skew are made of.
 fn fork(random: &mut fastrand::Rng, kind: Kind, plans: &mut [Vec<Plan>]) {
     let kind = if kind == Kind::Mixed { Kind::Lists } else { kind };
     let (write, read): (Make, Make) = match kind {
@@ -178,8 +179,8 @@ impl Maker {
         for (transaction, place) in self.places(|plan| matches!(plan, Plan::Write(row) if row == key)) {
             counter += 1;
             self.counters.push(((transaction, place), counter));
-            // What an aborted transaction wrote is replaced by the next one's; rarely it isn't, or a counter comes twice (but not
-            // where no values tell which of two was read).
+            // What an aborted transaction wrote is replaced by the next one's; rarely it isn't, or
+            // a counter comes twice (but not where no values tell which of two was read).
             let aborted = self.outcomes[transaction] == Outcome::Aborted;
             let unknown = self.outcomes[transaction] == Outcome::Unknown;
             let told = self.kind != Kind::CountersOnly;
@@ -223,8 +224,9 @@ impl Maker {
         self.seen[transaction].contains(&other)
     }
 
-    /// Chooses what each transaction sees: all that committed before; all before a snapshot; or any causally closed part. A
-    /// transaction mostly sees whoever wrote the rows that it writes: the first committer wins.
+    /// Chooses what each transaction sees: all that committed before; all before a snapshot; or any
+    /// causally closed part. A transaction mostly sees whoever wrote the rows that it writes: the
+    /// first committer wins.
     fn look(&mut self) {
         let style = self.random.u8(0..3);
         let careful = self.random.u8(0..4) > 0;

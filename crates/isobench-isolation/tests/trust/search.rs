@@ -1,5 +1,6 @@
-//! Serializability and snapshot isolation by their operational meaning: is there an order of whole transactions, or of snapshots
-//! and commits, in which every read returns what a database would have returned? No graph, no dependency.
+//! Serializability and snapshot isolation by their operational meaning: is there an order of whole
+//! transactions, or of snapshots and commits, in which every read returns what a database would
+//! have returned? No graph, no dependency.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -139,7 +140,8 @@ impl Search<'_> {
         false
     }
 
-    /// Applies the writes alone to the state of now, which nobody has changed in these rows since the snapshot.
+    /// Applies the writes alone to the state of now, which nobody has changed in these rows since
+    /// the snapshot.
     fn commit(&self, transaction: usize, state: &mut State) -> Option<BTreeSet<Key>> {
         for operation in &self.case.operations[transaction] {
             if !matches!(

@@ -1,5 +1,5 @@
-//! A simulated database under random load: the checker must never accuse it of what it does right, and must catch what it does
-//! wrong.
+//! A simulated database under random load: the checker must never accuse it of what it does right,
+//! and must catch what it does wrong.
 //!
 //! | file | holds |
 //! |---|---|
@@ -48,7 +48,8 @@ fn guaranteed(level: Level) -> &'static [Guarantee] {
     }
 }
 
-/// How many of the histories at this level contradict the next stronger model, at least, of 100: else the test shows nothing.
+/// How many of the histories at this level contradict the next stronger model, at least, of 100:
+/// else the test shows nothing.
 fn fraction_of_stronger(level: Level) -> (Model, u64) {
     match level {
         Level::ReadUncommitted => (Model::ReadCommitted, 40),
@@ -58,8 +59,8 @@ fn fraction_of_stronger(level: Level) -> (Model, u64) {
     }
 }
 
-/// Compares a report with the definitions: each witness, and, if the version orders are known, each guarantee but read
-/// uncommitted, about which the definitions leave room.
+/// Compares a report with the definitions: each witness, and, if the version orders are known, each
+/// guarantee but read uncommitted, about which the definitions leave room.
 fn confirm(history: &History, report: &Report) -> Result<(), String> {
     let case = Case::new(history);
     witness::verify(&case, report)?;
@@ -127,7 +128,8 @@ fn two_phase_locking_is_never_accused() {
     never_accused(Level::Locked);
 }
 
-/// Each planted defect is found whenever it shows, under its name, and nothing else is said to be broken.
+/// Each planted defect is found whenever it shows, under its name, and nothing else is said to be
+/// broken.
 #[test]
 fn planted_defects_are_caught() {
     for case in &defect::CASES {
@@ -169,7 +171,8 @@ fn planted_defects_are_caught() {
     }
 }
 
-/// The simulation itself against the definitions, without the checker: each level gives what it should, each defect breaks it.
+/// The simulation itself against the definitions, without the checker: each level gives what it
+/// should, each defect breaks it.
 #[test]
 fn the_simulation_is_right() {
     let mut decided = 0;

@@ -1,4 +1,5 @@
-//! Looks up each step of a witness in the history: is it the cycle, or the fact, that it claims to be?
+//! Looks up each step of a witness in the history: is it the cycle, or the fact, that it claims to
+//! be?
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +57,8 @@ impl<'c> Known<'c> {
             || self.orders.keys().any(|&key| self.case.interleaved(&self.counts, key))
     }
 
-    /// True if the version of one writer of a row comes before that of another in all possible orders.
+    /// True if the version of one writer of a row comes before that of another in all possible
+    /// orders.
     fn is_before(&self, key: Key, one: usize, other: usize) -> bool {
         let Some(order) = self.orders.get(&key) else { return false };
         let place = |writer| order.first.iter().position(|&it| it == writer);
@@ -110,7 +112,8 @@ impl<'c> Known<'c> {
             if !self.counts[step.from] || !self.counts[step.to] {
                 return Err(format!("step {place}: a transaction that nothing proves to be committed"));
             }
-            // Where no order of versions explains what was read, it isn't clear what depends on what.
+            // Where no order of versions explains what was read, it isn't clear what depends on
+            // what.
             if !self.is_nonsense()
                 && !self.holds((step.from, step.to, dependency))
                 && !self.is_lost(finding, step)
@@ -129,7 +132,8 @@ impl<'c> Known<'c> {
             return Err(format!("the witness needs {order:?}, the finding says {:?}", finding.order));
         }
         let class = match class(&cycle) {
-            // What the version order can't tell, two transactions that both read one version and wrote the next do.
+            // What the version order can't tell, two transactions that both read one version and
+            // wrote the next do.
             Anomaly::GSingle | Anomaly::G2Item if finding.anomaly == Anomaly::LostUpdate => {
                 Anomaly::LostUpdate
             }
@@ -141,7 +145,8 @@ impl<'c> Known<'c> {
         self.verify_smallest(finding, cycle.len())
     }
 
-    /// Steps of sessions and of time that follow each other are told as one, where one order alone has it.
+    /// Steps of sessions and of time that follow each other are told as one, where one order alone
+    /// has it.
     fn verify_joined(&self, finding: &Finding, cycle: &[Edge]) -> Result<(), String> {
         for (place, one) in cycle.iter().enumerate() {
             let two = cycle[(place + 1) % cycle.len()];
@@ -170,7 +175,8 @@ impl<'c> Known<'c> {
         if least < length { Err(format!("there is a cycle of {least}")) } else { Ok(()) }
     }
 
-    /// True if the anti-dependency of a cycle belongs to a lost update, which isn't called a G-single again.
+    /// True if the anti-dependency of a cycle belongs to a lost update, which isn't called a
+    /// G-single again.
     fn loses(&self, cycle: &[Edge]) -> bool {
         cycle
             .iter()
@@ -178,7 +184,8 @@ impl<'c> Known<'c> {
             .any(|edge| self.orders.keys().any(|&key| self.is_before(key, edge.1, edge.0)))
     }
 
-    /// True if a step leads from a version that a lost update lost to the one it wrote: others may lie between them.
+    /// True if a step leads from a version that a lost update lost to the one it wrote: others may
+    /// lie between them.
     fn is_lost(&self, finding: &Finding, step: &WitnessStep) -> bool {
         finding.anomaly == Anomaly::LostUpdate
             && step.dependency == Some(Dependency::WriteWrite)
@@ -211,7 +218,8 @@ impl<'c> Known<'c> {
         }
     }
 
-    /// True if the one wrote the version of a row that follows one of the other's, be it its last one or not.
+    /// True if the one wrote the version of a row that follows one of the other's, be it its last
+    /// one or not.
     fn wrote_next(&self, from: usize, to: usize) -> bool {
         self.orders.keys().any(|&key| {
             let mut written: Vec<(u64, usize)> = Vec::new();
@@ -248,7 +256,8 @@ impl<'c> Known<'c> {
         sources
     }
 
-    /// What is no cycle: the history shows this anomaly, and the transactions of the witness are those that show it.
+    /// What is no cycle: the history shows this anomaly, and the transactions of the witness are
+    /// those that show it.
     fn verify_fact(&self, finding: &Finding, steps: &[WitnessStep]) -> Result<(), String> {
         if finding.order != Order::Data {
             return Err("no order is needed for this".to_owned());

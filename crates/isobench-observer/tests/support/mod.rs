@@ -14,7 +14,8 @@ use isobench_testkit::installed::{pgbenches, postgresql_programs, skip};
 /// No test waits longer for something that must happen.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The folders with the programs of the installed servers, one of each major version that is known to be here.
+/// The folders with the programs of the installed servers, one of each major version that is known
+/// to be here.
 fn programs() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = pgbenches().into_iter().filter_map(|pgbench| pgbench.server).collect();
     let installed = postgresql_programs().filter(|folder| folder.join("postgres").exists());

@@ -1,4 +1,5 @@
-//! Ctrl-C while tables are made: the server is asked to cancel what it does, and says so; then the program ends by itself.
+//! Ctrl-C while tables are made: the server is asked to cancel what it does, and says so; then the
+//! program ends by itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

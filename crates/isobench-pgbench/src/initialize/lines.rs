@@ -1,4 +1,5 @@
-//! The lines that show how far an initialisation is, as text for standard error: also `isobench init` has them.
+//! The lines that show how far an initialisation is, as text for standard error: also
+//! `isobench init` has them.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -41,8 +42,8 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The lines of a version, all of them or with `quiet` only one every five seconds, for this program's standard
-    /// error.
+    /// The lines of a version, all of them or with `quiet` only one every five seconds, for this
+    /// program's standard error.
     pub fn new(version: Version, quiet: bool) -> Lines {
         let terminal = std::io::stderr().is_terminal();
         Lines { version, quiet, terminal, table: None, width: 0, due: 1.0 }

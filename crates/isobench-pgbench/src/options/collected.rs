@@ -1,5 +1,5 @@
-//! What the options have said so far. An option is checked as it is read, scripts included; what depends on several
-//! options is checked afterwards (`resolve`).
+//! What the options have said so far. An option is checked as it is read, scripts included; what
+//! depends on several options is checked afterwards (`resolve`).
 
 use std::time::Duration;
 

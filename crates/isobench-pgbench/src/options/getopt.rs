@@ -1,4 +1,5 @@
-//! Splits a command line into options and operands exactly as glibc's `getopt_long` does, in its words.
+//! Splits a command line into options and operands exactly as glibc's `getopt_long` does, in its
+//! words.
 //!
 //! Not here: which options there are (`table`) and what they mean (`collected`).
 
@@ -36,11 +37,12 @@ impl<T: Copy> Getopt<T> {
         Getopt { options, rest, bundle: VecDeque::new(), operands: Vec::new(), posix }
     }
 
-    /// The next option and its argument (empty if it has none), or none if only operands are left. Arguments that aren't UTF-8 are
-    /// read as far as they are.
+    /// The next option and its argument (empty if it has none), or none if only operands are left.
+    /// Arguments that aren't UTF-8 are read as far as they are.
     ///
     /// # Errors
-    /// What is wrong with it, without the program's name, in bytes: of a bad short option only the first one is named.
+    /// What is wrong with it, without the program's name, in bytes: of a bad short option only the
+    /// first one is named.
     pub fn next(&mut self) -> Result<Option<(T, String)>, Vec<u8>> {
         loop {
             if let Some(letter) = self.bundle.pop_front() {

@@ -1,4 +1,5 @@
-//! What `--help` prints: `help.txt`, where a line may start with the versions that have it (`{17-}`, `{-16}`).
+//! What `--help` prints: `help.txt`, where a line may start with the versions that have it
+//! (`{17-}`, `{-16}`).
 
 use crate::version::Version;
 

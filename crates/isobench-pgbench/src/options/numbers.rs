@@ -1,4 +1,5 @@
-//! Numbers on the command line as C's library reads them: what `strtol`, `atoi`, `strtod` and `sscanf` take.
+//! Numbers on the command line as C's library reads them: what `strtol`, `atoi`, `strtod` and
+//! `sscanf` take.
 
 use std::ops::RangeInclusive;
 
@@ -19,7 +20,8 @@ fn leading(text: &str) -> Option<(i128, &str)> {
     Some((if text.starts_with('-') { -value } else { value }, &unsigned[digits..]))
 }
 
-/// The value of an option that takes an integer; `label` is how messages name it. Nothing but blanks counts as 0.
+/// The value of an option that takes an integer; `label` is how messages name it. Nothing but
+/// blanks counts as 0.
 ///
 /// # Errors
 /// It is no number, or outside the range; in pgbench's words.
@@ -34,7 +36,8 @@ pub(super) fn integer(text: &str, label: &str, range: &RangeInclusive<i32>) -> R
         .ok_or_else(|| format!("{label} must be in range {}..{}", range.start(), range.end()))
 }
 
-/// What `atoi` makes of a text: the number it starts with, or 0; of one that is too large, the low 32 bits.
+/// What `atoi` makes of a text: the number it starts with, or 0; of one that is too large, the low
+/// 32 bits.
 pub(super) fn atoi(text: &str) -> i32 {
     let value = leading(text).map_or(0, |(value, _)| value);
     let value = value.clamp(i128::from(i64::MIN), i128::from(i64::MAX));
@@ -43,7 +46,8 @@ pub(super) fn atoi(text: &str) -> i32 {
     low
 }
 
-/// An unsigned number and nothing after it; a sign turns it around, and what is too large becomes the largest.
+/// An unsigned number and nothing after it; a sign turns it around, and what is too large becomes
+/// the largest.
 pub(super) fn unsigned(text: &str) -> Option<u64> {
     let (value, rest) = leading(text)?;
     if !rest.is_empty() {

@@ -6,11 +6,12 @@ use crate::console::Message;
 
 /// What pgbench reckons with beside its clients.
 const BESIDE: u64 = 3;
-/// What this program needs beside its clients and besides what pgbench reckons with: its threads' own files.
+/// What this program needs beside its clients and besides what pgbench reckons with: its threads'
+/// own files.
 const OWN: u64 = 1024;
 
-/// Makes sure that so many clients can connect. If the limit may be raised, it is raised as far as it goes; `raises` says
-/// whether pgbench does so too, or refuses.
+/// Makes sure that so many clients can connect. If the limit may be raised, it is raised as far as
+/// it goes; `raises` says whether pgbench does so too, or refuses.
 ///
 /// # Errors
 /// The limit is too low, in pgbench's words.

@@ -1,4 +1,5 @@
-//! From the options as given to what is asked for: what they mean together, in the order in which pgbench checks it.
+//! From the options as given to what is asked for: what they mean together, in the order in which
+//! pgbench checks it.
 
 use std::time::Duration;
 
@@ -28,8 +29,8 @@ pub(super) fn resolve(mut given: Collected, operands: Vec<String>, env: Env<'_>)
     if given.initialize { initialize(given) } else { benchmark(given) }
 }
 
-/// The database is the one named by option, operand, `PGDATABASE`, or the user's: that of `PGUSER`, else of the system,
-/// whatever `-U` says.
+/// The database is the one named by option, operand, `PGDATABASE`, or the user's: that of `PGUSER`,
+/// else of the system, whatever `-U` says.
 fn name_database(given: &mut Collected, operands: Vec<String>, env: Env<'_>) -> Result<(), Message> {
     let mut operands = operands.into_iter();
     if given.connection.dbname.is_none() {

@@ -1,7 +1,7 @@
 //! The sums of `--aggregate-interval`: a line for each interval that is over, empty ones included.
 //!
-//! An interval is told when a transaction ends after it; so the last one, which is under way at the end of the run, is
-//! never told, as in pgbench.
+//! An interval is told when a transaction ends after it; so the last one, which is under way at the
+//! end of the run, is never told, as in pgbench.
 //!
 //! Source: PostgreSQL: pgbench, Aggregated Logging.
 
@@ -64,13 +64,14 @@ pub(super) struct Intervals {
 }
 
 impl Intervals {
-    /// Intervals of `every` seconds, at least 1, of which the first begins with the second of this time, in µs since
-    /// 1970.
+    /// Intervals of `every` seconds, at least 1, of which the first begins with the second of this
+    /// time, in µs since 1970.
     pub(super) fn new(every: u64, began: u64) -> Intervals {
         Intervals { every: every.max(1), began: began / MICROS, sums: Sums::default() }
     }
 
-    /// Takes a transaction that ended at this time, in µs since 1970, and writes the intervals that are over by then.
+    /// Takes a transaction that ended at this time, in µs since 1970, and writes the intervals that
+    /// are over by then.
     pub(super) fn take(&mut self, ended: &Ended, at: u64, columns: Columns, sink: &mut Sink) {
         while at / MICROS >= self.began.saturating_add(self.every) {
             self.write(sink.buffer(), columns);

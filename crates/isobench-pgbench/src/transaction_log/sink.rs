@@ -18,7 +18,8 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    /// Creates the file, or empties it. Of all files that share `failed` the first error is kept there.
+    /// Creates the file, or empties it. Of all files that share `failed` the first error is kept
+    /// there.
     pub(super) fn create(name: &str, failed: Arc<OnceLock<LogError>>) -> Result<Sink, LogError> {
         let file = File::create(name)
             .map_err(|error| LogError::Open { name: name.to_owned(), reason: reason(&error) })?;

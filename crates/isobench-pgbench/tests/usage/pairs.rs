@@ -1,4 +1,5 @@
-//! All ordered pairs of pieces of command lines: which of two faults is reported, and which options contradict each other.
+//! All ordered pairs of pieces of command lines: which of two faults is reported, and which options
+//! contradict each other.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,5 @@
-//! Random command lines: none makes us panic, and all come to what they come to with the real pgbench.
+//! Random command lines: none makes us panic, and all come to what they come to with the real
+//! pgbench.
 
 use std::fmt::Write as _;
 

@@ -7,8 +7,8 @@
 //! ```
 
 use std::fmt::Write as _;
-use std::path::Path;
 
+use isobench_testkit::golden::expect;
 use isobench_testkit::installed::{pgbenches, skip};
 
 use crate::outcome::Line;
@@ -16,7 +16,7 @@ use crate::outcome::Line;
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/usage/rows.txt");
 
 fn lines() -> Vec<String> {
-    let text = std::fs::read_to_string(Path::new(PATH)).expect("the golden file is readable");
+    let text = std::fs::read_to_string(PATH).expect("the golden file is readable");
     text.lines()
         .filter_map(|line| line.strip_prefix("$ ").or((line == "$").then_some("")))
         .map(str::to_owned)
@@ -25,7 +25,6 @@ fn lines() -> Vec<String> {
 
 #[test]
 fn golden() {
-    let before = std::fs::read_to_string(PATH).expect("the golden file is readable");
     let mut text = String::new();
     for row in lines() {
         writeln!(text, "{}", format!("$ {row}").trim_end()).expect("writes");
@@ -41,14 +40,7 @@ fn golden() {
             }
         }
     }
-    if std::env::var_os("ISOBENCH_BLESS").is_some() {
-        std::fs::write(PATH, text).expect("the golden file is writable");
-        return;
-    }
-    for (number, (expected, actual)) in before.lines().zip(text.lines()).enumerate() {
-        assert_eq!(actual, expected, "rows.txt:{}; ISOBENCH_BLESS=1 writes it anew", number + 1);
-    }
-    assert_eq!(text.len(), before.len(), "ISOBENCH_BLESS=1 writes rows.txt anew");
+    expect(PATH, &text);
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Reads the parts of a message body: integers, C strings, values. Every read is checked against the end.
+//! Reads the parts of a message body: integers, C strings, values. Every read is checked against
+//! the end.
 
 use std::borrow::Cow;
 
@@ -108,7 +109,8 @@ impl<'a> Body<'a> {
         std::str::from_utf8(self.c_string()?).map_err(|_| self.malformed("a text that is not UTF-8"))
     }
 
-    /// A C string in the client encoding, which may not be UTF-8; foreign bytes are replaced by U+FFFD.
+    /// A C string in the client encoding, which may not be UTF-8; foreign bytes are replaced by
+    /// U+FFFD.
     pub(crate) fn lossy(&mut self) -> Result<Cow<'a, str>, ProtocolError> {
         self.c_string().map(String::from_utf8_lossy)
     }

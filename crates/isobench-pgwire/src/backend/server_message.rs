@@ -20,7 +20,8 @@ impl<'a> ServerMessage<'a> {
         Ok(Self { fields })
     }
 
-    /// The fields in the server's order: the letter that says what it is, and the text in the client encoding.
+    /// The fields in the server's order: the letter that says what it is, and the text in the
+    /// client encoding.
     pub fn fields(self) -> impl Iterator<Item = (u8, &'a [u8])> {
         Fields { rest: self.fields }
     }

@@ -16,8 +16,8 @@ fn entry() -> Option<(String, PathBuf)> {
     })
 }
 
-/// The name of the operating system's user. Accounts that come from elsewhere than the system's list are found by
-/// `LOGNAME` or `USER`.
+/// The name of the operating system's user. Accounts that come from elsewhere than the system's
+/// list are found by `LOGNAME` or `USER`.
 ///
 /// # Errors
 /// There is no name.

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-/// What messages quote instead of a piece of a connection string that may be a piece of its password.
+/// What messages quote instead of a piece of a connection string that may be a piece of its
+/// password.
 pub(super) const ELIDED: &str = "…";
 
 /// Connection options that can't be used, in libpq's words; but no piece of a password is quoted.
@@ -28,12 +29,14 @@ pub enum ConfigError {
         /// Its value.
         value: String,
     },
-    /// A part of a URI is out of place, most likely because a character of the password isn't encoded.
+    /// A part of a URI is out of place, most likely because a character of the password isn't
+    /// encoded.
     #[error(
         "the URI's {0} can't be right; write @, / and other special characters of a password percent-encoded (@ as %40, / as %2F)"
     )]
     NotEncoded(&'static str),
-    /// The value of another option has a password in it, which would be shown and sent as that option.
+    /// The value of another option has a password in it, which would be shown and sent as that
+    /// option.
     #[error(
         "the value of connection option \"{0}\" has a password in it; give the password as an option of its own (an empty value is written '')"
     )]

@@ -21,7 +21,8 @@ pub(super) struct Keyword {
 pub(super) enum Treatment {
     /// It counts.
     Used,
-    /// It matters only with GSSAPI, OAuth or encrypted keys, which isobench lacks, or not at all; so ignoring it is harmless.
+    /// It matters only with GSSAPI, OAuth or encrypted keys, which isobench lacks, or not at all;
+    /// so ignoring it is harmless.
     WithoutEffect,
     /// The first values are what isobench does anyway; the second are known and not supported.
     Choice(&'static [&'static str], &'static [&'static str]),

@@ -1,4 +1,5 @@
-//! The options of a connection as values, all of them resolved. Where they come from is in `resolve.rs`.
+//! The options of a connection as values, all of them resolved. Where they come from is in
+//! `resolve.rs`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,19 +9,21 @@ use crate::patience::Patience;
 
 /// Everything that is needed to open a connection.
 ///
-/// Other crates change single fields, for instance `options` to add a setting for every session. `Debug` doesn't
-/// print passwords.
+/// Other crates change single fields, for instance `options` to add a setting for every session.
+/// `Debug` doesn't print passwords.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ConnectOptions {
     /// The servers to try, in this order; never empty.
     pub hosts: Vec<Host>,
     /// The role.
     pub user: String,
-    /// The password for all hosts; a host's own (from the password file) counts only where this is `None`.
+    /// The password for all hosts; a host's own (from the password file) counts only where this is
+    /// `None`.
     pub password: Option<Secret>,
     /// The database.
     pub dbname: String,
-    /// Command-line options for the session, such as `-csearch_path=isobench` (blanks in values escaped by `\`).
+    /// Command-line options for the session, such as `-csearch_path=isobench` (blanks in values
+    /// escaped by `\`).
     pub options: Option<String>,
     /// The name under which the server lists the session.
     pub application_name: Option<String>,
@@ -40,7 +43,8 @@ pub struct ConnectOptions {
     pub target_session_attrs: TargetSessionAttrs,
     /// TCP keepalives.
     pub keepalives: Keepalives,
-    /// How long sent data may stay unacknowledged before TCP gives up; `None`: the system's default.
+    /// How long sent data may stay unacknowledged before TCP gives up; `None`: the system's
+    /// default.
     pub tcp_user_timeout: Option<Duration>,
     /// What went wrong without consequence while the options were put together; to be shown once.
     pub warnings: Vec<String>,
@@ -64,7 +68,8 @@ pub struct Host {
 /// Where a server is.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Address {
-    /// A folder with the socket in it; a name that begins with `@` is in the abstract namespace (Linux).
+    /// A folder with the socket in it; a name that begins with `@` is in the abstract namespace
+    /// (Linux).
     Unix(PathBuf),
     /// A host name or a numeric address.
     Tcp(String),

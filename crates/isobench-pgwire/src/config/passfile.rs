@@ -14,7 +14,8 @@ pub(super) struct PasswordFile {
 }
 
 impl PasswordFile {
-    /// Reads a file. A missing one is as good as an empty one; one that others may read is ignored with a warning.
+    /// Reads a file. A missing one is as good as an empty one; one that others may read is ignored
+    /// with a warning.
     pub(super) fn read(path: &Path, warnings: &mut Vec<String>) -> Self {
         let Ok(metadata) = std::fs::metadata(path) else {
             return Self::default();
@@ -54,7 +55,8 @@ impl PasswordFile {
         };
         let port = host.port.to_string();
         let wanted = [name.as_str(), &port, dbname, user];
-        // As libpq, which takes away all line feeds and carriage returns at the end, but ends a line at a line feed only.
+        // As libpq, which takes away all line feeds and carriage returns at the end, but ends a
+        // line at a line feed only.
         let lines = self.text.split('\n').map(|line| line.trim_end_matches('\r'));
         let lines = lines.filter(|line| !line.starts_with('#'));
         let password = lines.into_iter().find_map(|line| password(line, wanted))?;
@@ -87,7 +89,8 @@ fn split(text: &str) -> Option<(&str, &str)> {
     Some((&text[..end], &text[end + 1..]))
 }
 
-/// Resolves `\:` and `\\`; a backslash takes away the meaning of any character, but at the end it is one.
+/// Resolves `\:` and `\\`; a backslash takes away the meaning of any character, but at the end it
+/// is one.
 fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars();

@@ -1,5 +1,5 @@
-//! Puts the options of a connection together: connection string before single options before service file before
-//! environment before defaults.
+//! Puts the options of a connection together: connection string before single options before
+//! service file before environment before defaults.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,7 +14,8 @@ use super::{
 /// The port of a server unless told otherwise.
 const DEFAULT_PORT: u16 = 5432;
 
-/// The folders in which servers put their sockets unless told otherwise: that of Linux packages, and PostgreSQL's own.
+/// The folders in which servers put their sockets unless told otherwise: that of Linux packages,
+/// and PostgreSQL's own.
 const DEFAULT_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
 /// Variables that set run-time parameters. Source: libpq, Environment Variables.
@@ -52,12 +53,14 @@ pub fn process_environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Whether libpq takes a database name for a connection string: a URI, or anything with a `=` in it.
+/// Whether libpq takes a database name for a connection string: a URI, or anything with a `=` in
+/// it.
 pub fn is_connection_string(dbname: &str) -> bool {
     uri::is_uri(dbname) || dbname.contains('=')
 }
 
-/// Parses a connection string of either kind into keywords and values, sorted by keyword, nothing added.
+/// Parses a connection string of either kind into keywords and values, sorted by keyword, nothing
+/// added.
 ///
 /// # Errors
 ///
@@ -72,9 +75,11 @@ pub(super) fn parse(text: &str) -> Result<Values, ConfigError> {
 }
 
 impl ConnectOptions {
-    /// Puts options together from the command line, the environment, the service file and the password file.
+    /// Puts options together from the command line, the environment, the service file and the
+    /// password file.
     ///
-    /// As with pgbench, what a connection string says comes before the single options of the command line.
+    /// As with pgbench, what a connection string says comes before the single options of the
+    /// command line.
     ///
     /// # Errors
     ///
@@ -123,9 +128,10 @@ impl ConnectOptions {
 
     /// Whether command line or environment name a server.
     ///
-    /// If not, isobench brings its own. Any connection option does: who gives a database or a role means a server that has
-    /// it. Of the environment, those variables do that say where the server is; `PGDATABASE` only if it holds a connection
-    /// string, and `PGUSER` not, since both are often set for good.
+    /// If not, isobench brings its own. Any connection option does: who gives a database or a role
+    /// means a server that has it. Of the environment, those variables do that say where the server
+    /// is; `PGDATABASE` only if it holds a connection string, and `PGUSER` not, since both are
+    /// often set for good.
     pub fn names_server(given: &Given, env: Env<'_>) -> bool {
         let is_set = |value: Option<String>| value.is_some_and(|value| !value.is_empty());
         let options = [&given.host, &given.port, &given.user, &given.dbname];

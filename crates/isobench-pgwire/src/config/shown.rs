@@ -1,7 +1,7 @@
 //! How connection options are shown: never with a password.
 //!
-//! What is shown is written from the options as they were parsed, so that no spelling of a password can slip through. A
-//! text that can't be parsed and may hold one is not shown at all.
+//! What is shown is written from the options as they were parsed, so that no spelling of a password
+//! can slip through. A text that can't be parsed and may hold one is not shown at all.
 
 use std::borrow::Cow;
 
@@ -38,8 +38,8 @@ pub(super) fn holds_secret(text: &str) -> bool {
     is_connection_string(text) && resolve::parse(text).is_ok_and(|values| values.have_secret())
 }
 
-/// Whether a text may be meant as a connection string with a password, but isn't one: what can't be parsed, and a URI
-/// with an `@` or `/` of the password not encoded.
+/// Whether a text may be meant as a connection string with a password, but isn't one: what can't be
+/// parsed, and a URI with an `@` or `/` of the password not encoded.
 fn may_hold_secret(text: &str) -> bool {
     if !is_connection_string(text) {
         return false;
@@ -54,9 +54,11 @@ fn may_hold_secret(text: &str) -> bool {
     uri::misplaced(text).is_some() || resolve::parse(text).is_err() && mentions_one()
 }
 
-/// A word as it may be shown: a connection string with a password is written anew without it, from its parsed options.
+/// A word as it may be shown: a connection string with a password is written anew without it, from
+/// its parsed options.
 ///
-/// Any other text comes back as it is, but for one that may be meant as such a string: of that nothing is shown.
+/// Any other text comes back as it is, but for one that may be meant as such a string: of that
+/// nothing is shown.
 pub fn shown(text: &str) -> Cow<'_, str> {
     if may_hold_secret(text) {
         return Cow::Borrowed(HIDDEN);
@@ -86,7 +88,8 @@ fn written(values: &Values) -> String {
 pub struct Concealed(Vec<(String, String)>);
 
 impl Concealed {
-    /// Finds connection strings with passwords among words, also behind an option's name (`-dURI`, `--dbname=URI`).
+    /// Finds connection strings with passwords among words, also behind an option's name (`-dURI`,
+    /// `--dbname=URI`).
     pub fn among<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
         let mut found = Vec::new();
         for word in words {

@@ -1,5 +1,5 @@
-//! What is asked of encryption, beyond whether there is any: certificates, versions, channel binding. As values; no file
-//! is read here.
+//! What is asked of encryption, beyond whether there is any: certificates, versions, channel
+//! binding. As values; no file is read here.
 //!
 //! Source: PostgreSQL: libpq, Parameter Key Words, SSL Support.
 
@@ -15,7 +15,8 @@ use super::{ConfigError, Env, SslMode, account};
 pub struct TlsOptions {
     /// How encryption begins. libpq: sslnegotiation.
     pub negotiation: SslNegotiation,
-    /// Whose signature makes a server's certificate trusted; `None`: nothing names any. libpq: sslrootcert.
+    /// Whose signature makes a server's certificate trusted; `None`: nothing names any. libpq:
+    /// sslrootcert.
     pub roots: Option<TlsRoots>,
     /// Lists of revoked certificates, if the file exists. libpq: sslcrl.
     pub revoked: Option<PathBuf>,

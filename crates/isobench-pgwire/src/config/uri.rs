@@ -33,7 +33,8 @@ pub(super) fn parse(uri: &str) -> Result<Values, ConfigError> {
     Ok(values)
 }
 
-/// The option of a URI that has got a part of what most likely is the password, whose `@` or `/` isn't encoded.
+/// The option of a URI that has got a part of what most likely is the password, whose `@` or `/`
+/// isn't encoded.
 pub(super) fn misplaced(uri: &str) -> Option<&'static str> {
     let rest = SCHEMES.iter().find_map(|scheme| uri.strip_prefix(scheme))?;
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -62,7 +63,8 @@ fn user<'a>(rest: &'a str, values: &mut Values) -> Result<&'a str, ConfigError> 
     Ok(after)
 }
 
-/// Reads the list of hosts and ports; returns what follows, which begins with `/` or `?` or is empty.
+/// Reads the list of hosts and ports; returns what follows, which begins with `/` or `?` or is
+/// empty.
 fn hosts<'a>(uri: &str, mut rest: &'a str, values: &mut Values) -> Result<&'a str, ConfigError> {
     let mut names = String::new();
     let mut ports = String::new();
@@ -153,7 +155,8 @@ fn set(values: &mut Values, name: &str, encoded: &str) -> Result<(), ConfigError
     if encoded.is_empty() {
         return Ok(());
     }
-    // What follows the colon, or stands before an `@`, may be a password that isn't encoded as it should be.
+    // What follows the colon, or stands before an `@`, may be a password that isn't encoded as it
+    // should be.
     let hide = shown::is_secret(name) || name == "port" || encoded.contains('@');
     values.set(name, decode(encoded, hide)?)
 }

@@ -37,7 +37,8 @@ pub(super) fn ways(mode: SslMode, endpoint: &Endpoint) -> &'static [Way] {
 pub(super) struct Secured {
     pub(super) socket: Socket,
     pub(super) protection: Protection,
-    /// How further connections of the session, such as cancel requests, are encrypted; `None`: they aren't.
+    /// How further connections of the session, such as cancel requests, are encrypted; `None`: they
+    /// aren't.
     pub(super) client: Option<Arc<TlsClient>>,
 }
 

@@ -30,7 +30,8 @@ pub struct FailedAttempt {
 pub enum ConnectProblem {
     /// The host's name has no address, or the socket's path doesn't fit; a sentence.
     Address(String),
-    /// Nobody answers there; a sentence that asks whether the server runs (libpq's hint) is part of the text.
+    /// Nobody answers there; a sentence that asks whether the server runs (libpq's hint) is part of
+    /// the text.
     Unreachable(io::Error),
     /// `connect_timeout` is over, or whatever else bounds the wait.
     Timeout,
@@ -44,7 +45,8 @@ pub enum ConnectProblem {
     Startup(StartupError),
     /// The server refused after it had asked for a password and got one.
     WrongPassword(StartupError),
-    /// The connection can't be encrypted as the options ask, or its server isn't trusted; a sentence.
+    /// The connection can't be encrypted as the options ask, or its server isn't trusted; a
+    /// sentence.
     Tls(String),
     /// The session is not of the kind that `target_session_attrs` asks for.
     Unsuitable(&'static str),

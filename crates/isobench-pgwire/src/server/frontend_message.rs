@@ -67,8 +67,8 @@ pub enum FrontendMessage<'a> {
     Flush,
     /// End of the session.
     Terminate,
-    /// A password, an MD5 answer (both with a NUL at the end) or a SASL message: what it is, the server must know
-    /// from what it asked for.
+    /// A password, an MD5 answer (both with a NUL at the end) or a SASL message: what it is, the
+    /// server must know from what it asked for.
     Password(&'a [u8]),
     /// COPY data.
     CopyData(&'a [u8]),
@@ -90,8 +90,8 @@ pub enum Describable<'a> {
 /// The values of a Bind; `None` is NULL.
 pub type Parameters<'a> = Vec<Option<&'a [u8]>>;
 
-/// Decodes what a connection begins with, which has no type byte: `None` while it is not complete, else the
-/// message and its size in bytes.
+/// Decodes what a connection begins with, which has no type byte: `None` while it is not complete,
+/// else the message and its size in bytes.
 ///
 /// # Errors
 ///
@@ -170,7 +170,8 @@ pub fn parse(frame: Frame<'_>) -> Result<FrontendMessage<'_>, ProtocolError> {
     Ok(message)
 }
 
-/// Decodes the body of [`FrontendMessage::Password`] as SASLInitialResponse: mechanism and the client's first message.
+/// Decodes the body of [`FrontendMessage::Password`] as SASLInitialResponse: mechanism and the
+/// client's first message.
 ///
 /// # Errors
 ///
@@ -190,7 +191,8 @@ fn describable<'a>(body: &mut Body<'a>) -> Result<Describable<'a>, ProtocolError
     }
 }
 
-/// A list with its number of elements before it; memory grows with the elements read, not with the number claimed.
+/// A list with its number of elements before it; memory grows with the elements read, not with the
+/// number claimed.
 fn list<'a, T>(
     body: &mut Body<'a>,
     element: impl Fn(&mut Body<'a>) -> Result<T, ProtocolError>,

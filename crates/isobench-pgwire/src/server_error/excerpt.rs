@@ -9,7 +9,8 @@ const COLUMNS: usize = 60;
 /// The columns from the caret on that stay when both ends of a line must be cut.
 const RIGHT_OF_CARET: usize = 10;
 
-/// `LINE n: …` and the line with the caret; `None` if the position (in characters, from 1) is outside of the text.
+/// `LINE n: …` and the line with the caret; `None` if the position (in characters, from 1) is
+/// outside of the text.
 pub(super) fn excerpt(sql: &str, position: u32) -> Option<String> {
     let chars: Vec<char> = sql.chars().collect();
     let caret = usize::try_from(position).ok()?.checked_sub(1)?;

@@ -1,4 +1,5 @@
-//! What a certificate says: its names, its key, who issued it, and the hash that ties authentication to it.
+//! What a certificate says: its names, its key, who issued it, and the hash that ties
+//! authentication to it.
 //!
 //! Not here: whether it is trusted (`verify.rs`).
 
@@ -46,8 +47,9 @@ fn sha512(bytes: &[u8]) -> Vec<u8> {
     Sha512::digest(bytes).to_vec()
 }
 
-/// Algorithms of signatures with the hash that channel binding takes then: that of the signature, but never a weaker one
-/// than SHA-256. Source: RFC 5929, section 4.1; RFC 8017, appendix C; RFC 5758, section 3.2.
+/// Algorithms of signatures with the hash that channel binding takes then: that of the signature,
+/// but never a weaker one than SHA-256. Source: RFC 5929, section 4.1; RFC 8017, appendix C; RFC
+/// 5758, section 3.2.
 const HASHES: [(&str, Hash); 11] = [
     ("1.2.840.113549.1.1.4", sha256),
     ("1.2.840.113549.1.1.5", sha256),
@@ -62,8 +64,8 @@ const HASHES: [(&str, Hash); 11] = [
     ("1.2.840.10045.4.3.4", sha512),
 ];
 
-/// The data of the channel binding `tls-server-end-point`; `None` where the signature's algorithm has no hash of its own
-/// (Ed25519) or hides it (RSA-PSS).
+/// The data of the channel binding `tls-server-end-point`; `None` where the signature's algorithm
+/// has no hash of its own (Ed25519) or hides it (RSA-PSS).
 pub(super) fn end_point(certificate: &CertificateDer<'_>) -> Option<Vec<u8>> {
     let algorithm = parse(certificate)?.signature_algorithm().oid.to_string();
     let (_, hash) = HASHES.iter().find(|(known, _)| *known == algorithm)?;
@@ -136,7 +138,8 @@ impl Names {
     }
 }
 
-/// Whether a name, which may begin with `*.`, stands for this host. The asterisk stands for one label.
+/// Whether a name, which may begin with `*.`, stands for this host. The asterisk stands for one
+/// label.
 fn is_for(name: &str, host: &str) -> bool {
     if name.eq_ignore_ascii_case(host) {
         return true;

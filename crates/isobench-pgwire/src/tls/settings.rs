@@ -24,7 +24,8 @@ const PROTOCOL: &[u8] = b"postgresql";
 /// What a configuration was made from, and the configuration.
 type Known = ((SslMode, TlsOptions), Arc<ClientConfig>);
 
-/// The configuration that was made last: the thousand sessions of a benchmark share one, and read its files once.
+/// The configuration that was made last: the thousand sessions of a benchmark share one, and read
+/// its files once.
 static LAST: Mutex<Option<Known>> = Mutex::new(None);
 
 impl TlsClient {
@@ -38,7 +39,8 @@ impl TlsClient {
             Address::Unix(_) => "",
         };
         let (config, shown) = if options.certificate_mode == SslCertMode::Require {
-            // Whether the server asks for a certificate is seen by who shows it, so that can't be shared.
+            // Whether the server asks for a certificate is seen by who shows it, so that can't be
+            // shared.
             let (config, shown) = configure(mode, options)?;
             (Arc::new(config), Some(shown))
         } else {
@@ -100,7 +102,8 @@ fn builder(
     builder.map_err(|error| format!("could not create SSL context: {error}"))
 }
 
-/// Whom to trust; `None`: anybody, as libpq does where no file of authorities exists and none is demanded.
+/// Whom to trust; `None`: anybody, as libpq does where no file of authorities exists and none is
+/// demanded.
 fn trusted(mode: SslMode, options: &TlsOptions) -> Result<Option<Trusted>, String> {
     let certificates = match &options.roots {
         Some(TlsRoots::System) => system_certificates()?,
@@ -163,7 +166,8 @@ fn revoked(options: &TlsOptions) -> Result<Vec<CertRevocationList<'static>>, Str
     Ok(lists)
 }
 
-/// The lists in one file. One that can't be used is an error: to go on without it would trust what it revokes.
+/// The lists in one file. One that can't be used is an error: to go on without it would trust what
+/// it revokes.
 fn read_revoked(path: &Path) -> Result<Vec<CertRevocationList<'static>>, String> {
     let unreadable = |why: &str| format!("could not read SSL CRL file \"{}\": {why}", path.display());
     let pem = fs::read(path).map_err(|error| unreadable(&errno_text(&error)))?;

@@ -1,7 +1,7 @@
 //! An encrypted stream over a TCP socket, which reads and writes like the socket itself.
 //!
-//! rustls' interface without buffers is used: between two messages a stream owns no memory but its keys. Not here: how
-//! the session came about (`handshake.rs`).
+//! rustls' interface without buffers is used: between two messages a stream owns no memory but its
+//! keys. Not here: how the session came about (`handshake.rs`).
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -31,11 +31,11 @@ const KEPT: usize = 1024;
 
 /// An encrypted stream over TCP.
 ///
-/// Reading without waiting takes all there is: fewer bytes than the buffer holds mean that nothing is left, neither in the
-/// socket nor here. So an edge-triggered loop can treat it like a socket.
+/// Reading without waiting takes all there is: fewer bytes than the buffer holds mean that nothing
+/// is left, neither in the socket nor here. So an edge-triggered loop can treat it like a socket.
 ///
-/// What is encrypted can't be taken back: whoever is told that not all bytes were written must offer the rest again, the
-/// same bytes first (as with OpenSSL's `SSL_write`).
+/// What is encrypted can't be taken back: whoever is told that not all bytes were written must
+/// offer the rest again, the same bytes first (as with OpenSSL's `SSL_write`).
 pub struct TlsStream {
     socket: TcpStream,
     session: UnbufferedClientConnection,
@@ -75,7 +75,8 @@ impl TlsStream {
         &self.socket
     }
 
-    /// Whether bytes wait here, so that the socket may have nothing to read although the stream has.
+    /// Whether bytes wait here, so that the socket may have nothing to read although the stream
+    /// has.
     pub(crate) fn has_buffered(&self) -> bool {
         !self.plain.is_empty()
     }

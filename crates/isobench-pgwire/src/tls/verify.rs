@@ -1,9 +1,10 @@
 //! Which servers' certificates are trusted: any, or those that a trusted authority has signed.
 //!
-//! Chains are checked by webpki, the library under rustls. It is stricter than OpenSSL in two ways that matter with
-//! PostgreSQL, whose manual leads to certificates of version 1 and to servers that show the very certificate that the
-//! clients trust. For these two, and only where no lists of revoked certificates are at work, a certificate counts that a
-//! trusted one has signed directly, or that is itself a trusted one. Not here: host names (`certificate.rs`).
+//! Chains are checked by webpki, the library under rustls. It is stricter than OpenSSL in two ways
+//! that matter with PostgreSQL, whose manual leads to certificates of version 1 and to servers that
+//! show the very certificate that the clients trust. For these two, and only where no lists of
+//! revoked certificates are at work, a certificate counts that a trusted one has signed directly,
+//! or that is itself a trusted one. Not here: host names (`certificate.rs`).
 
 use std::time::Duration;
 
@@ -145,7 +146,8 @@ impl Trusted {
         }
     }
 
-    /// Whether the certificate is a trusted one that stands for itself, or is signed by a trusted one.
+    /// Whether the certificate is a trusted one that stands for itself, or is signed by a trusted
+    /// one.
     fn trusts_directly(
         &self,
         certificate: &CertificateDer<'_>,
@@ -191,7 +193,8 @@ fn is_for_servers(certificate: &Certificate) -> bool {
     }
 }
 
-/// Whether the certificate is an authority's, or so old that it can't say. One that limits names is left to webpki.
+/// Whether the certificate is an authority's, or so old that it can't say. One that limits names is
+/// left to webpki.
 fn may_issue(certificate: &Certificate) -> bool {
     let tbs = certificate.tbs_certificate();
     let is_authority = match tbs.get_extension::<BasicConstraints>() {

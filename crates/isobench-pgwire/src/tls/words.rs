@@ -38,7 +38,8 @@ pub(super) fn error(error: &Error) -> String {
     }
 }
 
-/// An error while the session is being agreed on; where the versions may be to blame, a hint follows.
+/// An error while the session is being agreed on; where the versions may be to blame, a hint
+/// follows.
 pub(super) fn handshake_error(cause: &Error, (min, max): (TlsVersion, TlsVersion)) -> String {
     let text = error(cause);
     let is_about_versions = matches!(

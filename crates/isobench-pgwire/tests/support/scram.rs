@@ -31,7 +31,8 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Takes the client's first message. Returns the exchange, the client's nonce, and the server's first message.
+    /// Takes the client's first message. Returns the exchange, the client's nonce, and the server's
+    /// first message.
     pub fn begin(password: &str, client_first: &[u8]) -> (Self, String, String) {
         let client_first = std::str::from_utf8(client_first).expect("ASCII");
         let bare = client_first.strip_prefix("n,,").expect("no channel binding").to_owned();
@@ -47,7 +48,8 @@ impl Exchange {
         (exchange, nonce, server_first)
     }
 
-    /// Takes the client's final message. Returns its proof and, if that is right, the server's final message.
+    /// Takes the client's final message. Returns its proof and, if that is right, the server's
+    /// final message.
     pub fn finish(&self, client_final: &[u8]) -> (String, Option<String>) {
         let client_final = std::str::from_utf8(client_final).expect("ASCII");
         let (without_proof, proof) = client_final.split_once(",p=").expect("a proof");

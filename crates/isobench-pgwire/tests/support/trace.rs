@@ -1,4 +1,5 @@
-//! Messages as text, one a line: `F` what the client (frontend) sent, `B` what the server (backend) sent.
+//! Messages as text, one a line: `F` what the client (frontend) sent, `B` what the server (backend)
+//! sent.
 
 use isobench_pgwire::backend::{self, Message};
 use isobench_pgwire::server::{self, FrontendMessage};

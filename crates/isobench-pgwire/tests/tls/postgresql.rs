@@ -1,7 +1,8 @@
-//! Every mode, certificate and binding against a real PostgreSQL with TLS, beside what psql does with the same options;
-//! skipped where there is none.
+//! Every mode, certificate and binding against a real PostgreSQL with TLS, beside what psql does
+//! with the same options; skipped where there is none.
 //!
-//! The certificates are as PostgreSQL's manual makes them: of version 1, with nothing but a common name.
+//! The certificates are as PostgreSQL's manual makes them: of version 1, with nothing but a common
+//! name.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};

@@ -81,7 +81,8 @@ pub fn answer(stream: &mut TcpStream, reply: &[u8]) {
     stream.write_all(reply).expect("the client listens");
 }
 
-/// Takes a start-up packet, or whatever packet a connection begins with; `None`: the client has gone.
+/// Takes a start-up packet, or whatever packet a connection begins with; `None`: the client has
+/// gone.
 pub fn beginning(stream: &mut impl Read) -> Option<String> {
     let mut bytes = Vec::new();
     let mut byte = [0];

@@ -1,8 +1,8 @@
-//! The encrypted stream as an event loop uses it: reads that take all there is, writes that don't wait, and endings.
+//! The encrypted stream as an event loop uses it: reads that take all there is, writes that don't
+//! wait, and endings.
 
 use std::io::{ErrorKind, Read, Write};
 use std::sync::mpsc;
-use std::time::Duration;
 
 use isobench_pgwire::{Socket, SslMode, connect};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -10,7 +10,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use crate::authority::{Authority, Wanted};
 use crate::server::{Encrypted, Server, answer, beginning, config, encrypt, welcome};
 
-/// A client's socket, and a server that goes on with `play` after the start-up and one byte of the client.
+/// A client's socket, and a server that goes on with `play` after the start-up and one byte of the
+/// client.
 fn session(play: impl FnOnce(Encrypted) + Send + 'static) -> (Server, Socket) {
     let identity = Authority::new("a").sign(&Wanted { names: &["localhost"], common: "x", expired: false });
     let config = config(&identity);
@@ -34,8 +35,8 @@ fn wait(socket: &Socket, flags: PollFlags) {
     poll(&mut [PollFd::new(socket, flags)], None).expect("the system waits");
 }
 
-/// What the edge-triggered loop relies on: fewer bytes than the buffer holds, or `WouldBlock`, mean that all has been
-/// read, so that no byte is left without an event to come.
+/// What the edge-triggered loop relies on: fewer bytes than the buffer holds, or `WouldBlock`, mean
+/// that all has been read, so that no byte is left without an event to come.
 #[test]
 fn a_short_read_leaves_nothing() {
     const SIZE: usize = 3_000_000;
@@ -85,7 +86,8 @@ fn a_short_read_leaves_nothing() {
     server.end();
 }
 
-/// A server that doesn't read stops the writer, but blocks nobody; then all bytes arrive once and in order.
+/// A server that doesn't read stops the writer, but blocks nobody; then all bytes arrive once and
+/// in order.
 #[test]
 fn writes_do_not_wait_and_lose_nothing() {
     const SIZE: usize = 8_000_000;
@@ -130,7 +132,8 @@ fn writes_do_not_wait_and_lose_nothing() {
     server.end();
 }
 
-/// What was written last arrives before the end, and then the end stays the end, with a goodbye and without.
+/// What was written last arrives before the end, and then the end stays the end, with a goodbye and
+/// without.
 #[test]
 fn endings() {
     for polite in [true, false] {
@@ -143,7 +146,8 @@ fn endings() {
         });
         begin(&mut socket);
         server.end();
-        std::thread::sleep(Duration::from_millis(20));
+        // The end comes after the last words.
+        wait(&socket, PollFlags::RDHUP);
         let mut buffer = [0; 100];
         let count = socket.receive_now(&mut buffer).expect("the last words");
         assert_eq!(&buffer[..count], b"the last words", "polite: {polite}");

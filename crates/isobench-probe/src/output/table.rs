@@ -1,4 +1,5 @@
-//! A result as libpq's `PQprint` lays it out: columns of numbers to the right, others to the left, widths in bytes.
+//! A result as libpq's `PQprint` lays it out: columns of numbers to the right, others to the left,
+//! widths in bytes.
 
 use std::fmt::Write as _;
 

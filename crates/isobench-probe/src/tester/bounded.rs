@@ -22,8 +22,8 @@ pub enum GivenUp {
     NoThread(String),
 }
 
-/// Does something that may block in a thread of its own, which is left alone if it takes too long or is to stop. It then goes on
-/// until whatever it waits for happens, or the program ends.
+/// Does something that may block in a thread of its own, which is left alone if it takes too long
+/// or is to stop. It then goes on until whatever it waits for happens, or the program ends.
 pub fn bounded<T: Send + 'static>(
     limit: Duration,
     stopped: &dyn Fn() -> bool,

@@ -1,8 +1,9 @@
 //! One permutation: launches its steps in order, and tells when each completes or waits.
 //!
-//! A step is launched as soon as the earlier step of its session has completed and the step before it in the permutation has
-//! completed or waits. After each launch all steps that wait are looked at again. Source: PostgreSQL's
-//! `src/test/isolation/README`, "Support for blocking commands" and "Dealing with race conditions".
+//! A step is launched as soon as the earlier step of its session has completed and the step before
+//! it in the permutation has completed or waits. After each launch all steps that wait are looked
+//! at again. Source: PostgreSQL's `src/test/isolation/README`, "Support for blocking commands" and
+//! "Dealing with race conditions".
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -14,7 +15,8 @@ use super::{Options, Tester};
 use crate::event::Event;
 use crate::spec::{Launch, Marker, Spec, StepId};
 
-/// How long setup and teardown may take, as a multiple of a step's limit: specifications load tables there.
+/// How long setup and teardown may take, as a multiple of a step's limit: specifications load
+/// tables there.
 const SETUP_PATIENCE: u32 = 10;
 
 /// A step under way.
@@ -160,7 +162,8 @@ impl<'a> Run<'a> {
         if self.waiting.is_empty() { Ok(()) } else { Err(RunError::MutuallyBlocking) }
     }
 
-    /// Waits until the session's earlier step has completed, which another one may have to release first.
+    /// Waits until the session's earlier step has completed, which another one may have to release
+    /// first.
     fn complete_earlier(&mut self, session: usize) -> Result<(), RunError> {
         let began = Instant::now();
         while self.active[session].is_some() {
@@ -209,8 +212,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Looks at all waiting steps in order. If some complete and others are held back by markers, looks at those again,
-    /// because a marker may have been lifted.
+    /// Looks at all waiting steps in order. If some complete and others are held back by markers,
+    /// looks at those again, because a marker may have been lifted.
     fn look_at_waiting(&mut self, how: Look) -> Result<(), RunError> {
         loop {
             let before = self.waiting.clone();
@@ -239,7 +242,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Looks at a session's step until it completes or waits; tells which, and returns whether it waits.
+    /// Looks at a session's step until it completes or waits; tells which, and returns whether it
+    /// waits.
     fn look(&mut self, session: usize, how: Look) -> Result<bool, RunError> {
         let Some(active) = self.active[session].clone() else { return Ok(false) };
         if how == Look::First && active.markers.iter().any(|hold| matches!(hold, Hold::Once)) {
@@ -263,7 +267,8 @@ impl<'a> Run<'a> {
         Ok(false)
     }
 
-    /// Waits for the answer to the next statement of a step; true if the session waits for another one, and may.
+    /// Waits for the answer to the next statement of a step; true if the session waits for another
+    /// one, and may.
     fn await_answer(&mut self, session: usize, step: StepId, may_wait: bool) -> Result<bool, RunError> {
         let (began, limit) = (Instant::now(), self.options.step_timeout);
         let mut cancelled = false;

@@ -1,7 +1,8 @@
 //! One session's connection, read without waiting: replies are handed out as libpq would.
 //!
-//! As in libpq, a query counts as busy until its first statement has an answer, and what comes after that is read when
-//! that answer is taken. The order of notices and results in the isolation tester's output hangs on it.
+//! As in libpq, a query counts as busy until its first statement has an answer, and what comes
+//! after that is read when that answer is taken. The order of notices and results in the isolation
+//! tester's output hangs on it.
 
 use std::collections::VecDeque;
 use std::io;
@@ -86,7 +87,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Takes over a connection that waits for queries; `id` is its name in the product's view of who waits.
+    /// Takes over a connection that waits for queries; `id` is its name in the product's view of
+    /// who waits.
     pub fn new(name: &str, id: String, established: Established) -> Session {
         let mut frames = FrameBuffer::new();
         drop(frames.feed(&established.pending));
@@ -125,7 +127,8 @@ impl Session {
         self.notices
     }
 
-    /// Asks the server to cancel, and returns whether it has taken notice. If not, it shows in the session, which goes on.
+    /// Asks the server to cancel, and returns whether it has taken notice. If not, it shows in the
+    /// session, which goes on.
     pub fn cancel(&self) -> bool {
         self.cancel.cancel().is_ok()
     }
@@ -161,7 +164,8 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the query that was sent has no answer to its next statement yet; tells the notices before it.
+    /// Whether the query that was sent has no answer to its next statement yet; tells the notices
+    /// before it.
     pub fn busy(&mut self, tell: &mut dyn FnMut(ServerError)) -> bool {
         self.receive();
         loop {
@@ -196,13 +200,15 @@ impl Session {
         }
     }
 
-    /// Takes the next answer, once the session isn't busy; `None`: there are no more, and it waits for the next query.
+    /// Takes the next answer, once the session isn't busy; `None`: there are no more, and it waits
+    /// for the next query.
     pub fn reply(&mut self) -> Option<Reply> {
         let Some(Item::Reply(reply)) = self.items.pop_front() else { return None };
         if matches!(reply, Reply::Copy("PGRES_COPY_IN")) {
             let mut out = Vec::new();
             frontend::copy_fail(&mut out, "a step has no COPY data");
-            // So few bytes always fit, unless the connection is lost, which shows when its answer is read.
+            // So few bytes always fit, unless the connection is lost, which shows when its answer
+            // is read.
             let _ = self.socket.send_now(&out);
         }
         Some(reply)
@@ -324,7 +330,8 @@ const MOST_RECEIVED: usize = 64 << 20;
 /// How long a look at a socket takes.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 
-/// Deals with one message. Those that don't belong into the answer to a query say nothing to anybody here.
+/// Deals with one message. Those that don't belong into the answer to a query say nothing to
+/// anybody here.
 fn take(message: Message<'_>, items: &mut VecDeque<Item>, table: &mut Option<Table>) {
     let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
     match message {

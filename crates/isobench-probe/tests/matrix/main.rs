@@ -1,7 +1,8 @@
 //! Which anomalies real servers permit, held against what is published, and what H2 does.
 //!
-//! PostgreSQL: Kleppmann's Hermitage (read committed prevents G0, G1 and OTV; repeatable read all but write skew; serializable
-//! all), and the manual's table of isolation levels. Write skew after summarisation was seen on 15.18 and 18.4.
+//! PostgreSQL: Kleppmann's Hermitage (read committed prevents G0, G1 and OTV; repeatable read all
+//! but write skew; serializable all), and the manual's table of isolation levels. Write skew after
+//! summarisation was seen on 15.18 and 18.4.
 
 mod limitations;
 #[path = "../support/mod.rs"]
@@ -87,7 +88,8 @@ fn postgresql_permits_what_is_published() {
     }
 }
 
-/// Without many transactions in between, the interleaving of the summarisation probe is plain write skew, and fails.
+/// Without many transactions in between, the interleaving of the summarisation probe is plain write
+/// skew, and fails.
 #[test]
 fn nothing_is_summarised_after_one_transaction() {
     let Some(place) = installed("nothing_is_summarised_after_one_transaction") else { return };
@@ -118,7 +120,8 @@ fn postgresql_with(effective: &'static [&'static str], waits: WaitView) -> &'sta
     }))
 }
 
-/// As `CockroachDB` does: whoever asks for read committed is promised serializable, if that is what runs.
+/// As `CockroachDB` does: whoever asks for read committed is promised serializable, if that is what
+/// runs.
 #[test]
 fn a_server_is_judged_by_the_level_that_it_says_it_runs() {
     let Some(place) = installed("a_server_is_judged_by_the_level_that_it_says_it_runs") else { return };
@@ -142,7 +145,8 @@ fn a_server_is_judged_by_the_level_that_it_says_it_runs() {
     assert!(unknown.levels[0].cells.iter().all(|cell| cell.standing == Standing::Open));
 }
 
-/// A view that never says who waits, as behind a proxy: a step is cancelled once, and from then on the time tells.
+/// A view that never says who waits, as behind a proxy: a step is cancelled once, and from then on
+/// the time tells.
 #[test]
 fn a_view_of_who_waits_that_says_nothing_is_not_believed_for_long() {
     let Some(place) = installed("a_view_of_who_waits_that_says_nothing_is_not_believed_for_long") else {

@@ -1,4 +1,5 @@
-//! One combination of the plan's factors (workload, strategy, level, clients, retry policy …), with its rounds.
+//! One combination of the plan's factors (workload, strategy, level, clients, retry policy …), with
+//! its rounds.
 //!
 //! Not here: which cell is compared with which.
 
@@ -18,8 +19,8 @@ pub struct CellLevel {
     #[serde(with = "level_name::optional")]
     #[schemars(schema_with = "level_name::optional_schema")]
     pub requested: Option<Level>,
-    /// The level that the server names inside a transaction of every session, read before measuring; "unknown"
-    /// if it can't tell. This is the server's word, not a proof.
+    /// The level that the server names inside a transaction of every session, read before
+    /// measuring; "unknown" if it can't tell. This is the server's word, not a proof.
     #[serde(with = "level_name::effective")]
     #[schemars(with = "String")]
     pub effective: EffectiveLevel,
@@ -60,18 +61,20 @@ pub struct Cell {
     pub protocol: String,
     /// The retry policy: how long a client waits before it tries again.
     pub backoff: String,
-    /// Transactions per second that were to be begun, over all clients; null: as many as possible. pgbench: -R.
+    /// Transactions per second that were to be begun, over all clients; null: as many as possible.
+    /// pgbench: -R.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// True if this is the first level once more, measured to learn how much equal cells differ on this machine (an A/A cell).
+    /// True if this is the first level once more, measured to learn how much equal cells differ on
+    /// this machine (an A/A cell).
     #[serde(default, skip_serializing_if = "is_false")]
     pub calibration: bool,
-    /// How the application copes with conflicts, by the name of the strategy ("retry", "for-update" …); null if the plan doesn't
-    /// vary it, and then a conflict makes the client try again.
+    /// How the application copes with conflicts, by the name of the strategy ("retry", "for-update"
+    /// …); null if the plan doesn't vary it, and then a conflict makes the client try again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
-    /// What else the plan varies: parameters of the workload or its tables, and "server-version", each with its value in this
-    /// cell.
+    /// What else the plan varies: parameters of the workload or its tables, and "server-version",
+    /// each with its value in this cell.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub varied: BTreeMap<String, String>,
     /// The isolation level.
@@ -89,14 +92,15 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl Cell {
-    /// True if the histories of its rounds contradict what the level promises. A history that contradicts itself leaves that unknown for
-    /// all of them, as they are of the same scripts.
+    /// True if the histories of its rounds contradict what the level promises. A history that
+    /// contradicts itself leaves that unknown for all of them, as they are of the same scripts.
     pub fn breaks_promise(&self) -> bool {
         let doubtful = |round: &Round| round.verdict.as_ref().is_some_and(Verdict::is_doubtful);
         self.rounds.iter().any(Round::breaks_promise) && !self.rounds.iter().any(doubtful)
     }
 
-    /// A cell without rounds: one client, one worker, scale 1, simple protocol, no backoff. Set what differs.
+    /// A cell without rounds: one client, one worker, scale 1, simple protocol, no backoff. Set
+    /// what differs.
     pub fn new(workload: impl Into<String>, level: CellLevel) -> Self {
         Cell {
             workload: workload.into(),

@@ -23,7 +23,8 @@ pub struct Server {
     /// Where the server was, or where its programs came from, in words and without secrets.
     #[serde(default)]
     pub description: String,
-    /// Which of several hosts that were named the sessions are on, as name and port; missing if one was named.
+    /// Which of several hosts that were named the sessions are on, as name and port; missing if one
+    /// was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// True if it is a hot standby, which only follows another server; missing otherwise.

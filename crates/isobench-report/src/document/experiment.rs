@@ -1,6 +1,8 @@
-//! A published experiment that a plan repeats: what was published, what should come out again, and what was missed.
+//! A published experiment that a plan repeats: what was published, what should come out again, and
+//! what was missed.
 //!
-//! Plain facts, the same in plan files (TOML) and results. Not here: the comparison with what was measured (`crate::shape`).
+//! Plain facts, the same in plan files (TOML) and results. Not here: the comparison with what was
+//! measured (`crate::shape`).
 
 use std::collections::BTreeMap;
 
@@ -73,13 +75,15 @@ pub struct Selector {
     pub varied: BTreeMap<String, String>,
 }
 
-/// Something that can be told of a cell. Definitions are those of the cell's summary, unless said otherwise.
+/// Something that can be told of a cell. Definitions are those of the cell's summary, unless said
+/// otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
     /// Committed transactions per second.
     Tps,
-    /// Transactions per second that the server acknowledged: committed and swallowed. What other tools show as tps.
+    /// Transactions per second that the server acknowledged: committed and swallowed. What other
+    /// tools show as tps.
     AcknowledgedTps,
     /// Attempts ended by a conflict ÷ attempts, 0 to 1.
     ConflictRatio,
@@ -99,10 +103,11 @@ pub enum Metric {
     PredicateLocks,
 }
 
-/// Something that should come out again: a metric of a cell, or its ratio to that of another cell, within a tolerance.
+/// Something that should come out again: a metric of a cell, or its ratio to that of another cell,
+/// within a tolerance.
 ///
-/// The tolerance is an interval around what was published, wide enough for another machine and another version, and narrow enough
-/// that a different conclusion lies outside.
+/// The tolerance is an interval around what was published, wide enough for another machine and
+/// another version, and narrow enough that a different conclusion lies outside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Shape {

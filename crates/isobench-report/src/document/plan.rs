@@ -32,8 +32,8 @@ pub struct PlannedStrategy {
     pub summary: String,
     /// The scripts, with their weights and texts.
     pub scripts: Vec<PlannedScript>,
-    /// Messages to the server that wait for an answer in one attempt without a conflict, preparing statements excluded: the
-    /// fewest of any script and path through it.
+    /// Messages to the server that wait for an answer in one attempt without a conflict, preparing
+    /// statements excluded: the fewest of any script and path through it.
     pub round_trips_least: u32,
     /// The most of any script and path through it.
     pub round_trips_most: u32,
@@ -58,7 +58,8 @@ pub struct Plan {
     #[serde(with = "level_name::list")]
     #[schemars(schema_with = "level_name::list_schema")]
     pub levels: Vec<Level>,
-    /// The scripts, with their weights and texts; those of the first strategy, if the plan has several.
+    /// The scripts, with their weights and texts; those of the first strategy, if the plan has
+    /// several.
     pub workload: Vec<PlannedScript>,
     /// The strategies, if the plan varies or chooses them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -90,19 +91,24 @@ pub struct Plan {
     pub seed: Option<u64>,
     /// True if a level that the server doesn't run was to be refused.
     pub strict_levels: bool,
-    /// Transactions per second that were to be begun, over all clients; empty: as many as possible. pgbench: -R.
+    /// Transactions per second that were to be begun, over all clients; empty: as many as possible.
+    /// pgbench: -R.
     pub rates: Vec<f64>,
     /// Latency in milliseconds beyond which a transaction is late; null: none. pgbench: -L.
     pub latency_limit_ms: Option<f64>,
     /// Pause of a client between two transactions in milliseconds; null: none.
     pub think_time_ms: Option<f64>,
-    /// True if each transaction had a connection of its own, whose opening counts for nothing but the time. pgbench: -C.
+    /// True if each transaction had a connection of its own, whose opening counts for nothing but
+    /// the time. pgbench: -C.
     pub connect_each: bool,
-    /// The longest warm-up in seconds: it goes on, in steps of `warmup_s`, until the rate is steady.
+    /// The longest warm-up in seconds: it goes on, in steps of `warmup_s`, until the rate is
+    /// steady.
     pub max_warmup_s: f64,
-    /// True if the first level was measured twice in every round, to learn what equal cells differ by.
+    /// True if the first level was measured twice in every round, to learn what equal cells differ
+    /// by.
     pub calibrate: bool,
-    /// Rounds were to go on until the intervals of all ratios reach no further than this share; null: a fixed number of rounds.
+    /// Rounds were to go on until the intervals of all ratios reach no further than this share;
+    /// null: a fixed number of rounds.
     pub resolve: Option<f64>,
     /// The time in seconds after which no further round begins; null: none.
     pub time_limit_s: Option<f64>,

@@ -1,7 +1,7 @@
 //! One measurement of a cell: its ledger, its conflicts, its latencies, its invariants.
 //!
-//! The counts are those of `isobench_stats`, with the descriptions that go into the schema. Not here:
-//! conclusions from several rounds.
+//! The counts are those of `isobench_stats`, with the descriptions that go into the schema. Not
+//! here: conclusions from several rounds.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,8 @@ use crate::numbers::finite;
 /// What became of the attempts of a round. `started` is the sum of the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Attempts {
-    /// Attempts started after the warm-up: executions of a script from its first command on. pgbench: tries.
+    /// Attempts started after the warm-up: executions of a script from its first command on.
+    /// pgbench: tries.
     pub started: u64,
     /// Attempts whose COMMIT the server acknowledged.
     pub committed: u64,
@@ -24,10 +25,12 @@ pub struct Attempts {
     pub retried: u64,
     /// Attempts that failed with a retryable error when tries or latency limit were exhausted.
     pub given_up: u64,
-    /// Attempts that the server acknowledged and whose work was undone by an error that the script's own SQL caught.
+    /// Attempts that the server acknowledged and whose work was undone by an error that the
+    /// script's own SQL caught.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub swallowed: u64,
-    /// Attempts of which nobody knows whether they committed (40003, or connection lost during COMMIT).
+    /// Attempts of which nobody knows whether they committed (40003, or connection lost during
+    /// COMMIT).
     pub ambiguous: u64,
     /// Attempts that the end of the run interrupted.
     pub cut_off: u64,
@@ -40,13 +43,13 @@ pub struct Attempts {
 pub struct Transactions {
     /// Transactions that were begun or skipped after the warm-up, however many attempts each took.
     pub total: u64,
-    /// Transactions that committed; the only ones that `tps` counts. pgbench: "number of transactions actually
-    /// processed".
+    /// Transactions that committed; the only ones that `tps` counts. pgbench: "number of
+    /// transactions actually processed".
     pub committed: u64,
     /// Transactions given up after a retryable error. pgbench: "number of failed transactions".
     pub given_up: u64,
-    /// Transactions that the server acknowledged and whose work was lost in an error that the script's own SQL caught. pgbench
-    /// counts them as processed; `tps` doesn't.
+    /// Transactions that the server acknowledged and whose work was lost in an error that the
+    /// script's own SQL caught. pgbench counts them as processed; `tps` doesn't.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub swallowed: u64,
     /// Transactions of which nobody knows whether they committed.
@@ -55,15 +58,16 @@ pub struct Transactions {
     pub cut_off: u64,
     /// Transactions that ended with an error that is never retried.
     pub errored: u64,
-    /// Transactions never begun, since their scheduled start was too late already. pgbench: "number of
-    /// transactions skipped".
+    /// Transactions never begun, since their scheduled start was too late already. pgbench: "number
+    /// of transactions skipped".
     pub skipped: u64,
 }
 
 /// Attempts that ended with the same conflict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Conflict {
-    /// The server's error code: 40001 (serialization failure), 40P01 (deadlock) or the product's own.
+    /// The server's error code: 40001 (serialization failure), 40P01 (deadlock) or the product's
+    /// own.
     pub sqlstate: String,
     /// The command of the script that failed, COMMIT included.
     pub command: String,
@@ -89,10 +93,11 @@ pub struct TimeSpent {
     pub waiting: f64,
 }
 
-/// Latency of committed transactions in milliseconds, from the scheduled start (from the begin of the first
-/// attempt when unpaced) to the reply to COMMIT, all attempts and backoffs included.
+/// Latency of committed transactions in milliseconds, from the scheduled start (from the begin of
+/// the first attempt when unpaced) to the reply to COMMIT, all attempts and backoffs included.
 ///
-/// A percentile is null unless at least one transaction is expected beyond it: p99 needs 100 transactions.
+/// A percentile is null unless at least one transaction is expected beyond it: p99 needs 100
+/// transactions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Latency {
@@ -128,22 +133,25 @@ pub struct Invariant {
     /// The numbers found, or why it couldn't be checked.
     #[serde(default)]
     pub detail: String,
-    /// How many things it doesn't hold for: shifts with nobody on call, reports that changed. Null where it isn't counted.
+    /// How many things it doesn't hold for: shifts with nobody on call, reports that changed. Null
+    /// where it isn't counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub violations: Option<u64>,
-    /// False if the level asked for doesn't promise this, so that a violation shows what the level permits, and breaks no
-    /// promise.
+    /// False if the level asked for doesn't promise this, so that a violation shows what the level
+    /// permits, and breaks no promise.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub promised: bool,
 }
 
-/// What happened in the warm-up before a round. Nothing of it is in the round's counts, but it is in the tables.
+/// What happened in the warm-up before a round. Nothing of it is in the round's counts, but it is
+/// in the tables.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Warmup {
     /// Duration in seconds.
     pub seconds: f64,
-    /// In how many steps it was made: it goes on until the rate is steady, or its longest time is over.
+    /// In how many steps it was made: it goes on until the rate is steady, or its longest time is
+    /// over.
     pub steps: u32,
     /// False if the rate wasn't steady at its end; null if that wasn't looked at.
     pub steady: Option<bool>,
@@ -162,7 +170,8 @@ pub enum StartingState {
     /// They were made anew.
     #[default]
     Made,
-    /// They were loaded before, and their rows put back: what the server keeps of old rows may still be there.
+    /// They were loaded before, and their rows put back: what the server keeps of old rows may
+    /// still be there.
     PutBack,
     /// They were there, and were left as they are.
     Found,
@@ -199,8 +208,8 @@ pub struct Round {
     /// How the tables came into their starting state; missing if they were made anew.
     #[serde(default, skip_serializing_if = "StartingState::is_made")]
     pub starting_state: StartingState,
-    /// Duration in seconds, from the moment when all clients are connected and warmed up to the end of the last
-    /// one's work.
+    /// Duration in seconds, from the moment when all clients are connected and warmed up to the end
+    /// of the last one's work.
     pub seconds: f64,
     /// What became of the attempts.
     pub attempts: Attempts,
@@ -216,21 +225,23 @@ pub struct Round {
     /// What was checked in the database afterwards.
     #[serde(default)]
     pub invariants: Vec<Invariant>,
-    /// What the recorded history shows; null if the workload's scripts don't say what they read and write.
+    /// What the recorded history shows; null if the workload's scripts don't say what they read and
+    /// write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// Committed transactions ÷ seconds; null if no time passed.
     pub tps: Option<f64>,
-    /// Transactions above the latency limit; null without one. pgbench: "number of transactions above the … latency
-    /// limit".
+    /// Transactions above the latency limit; null without one. pgbench: "number of transactions
+    /// above the … latency limit".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late: Option<u64>,
-    /// What the scripts' own transactions said, sampled, when they were asked for their level just before COMMIT, and how many of them
-    /// said so, warm-up included. Empty where statements stand outside of transaction blocks.
+    /// What the scripts' own transactions said, sampled, when they were asked for their level just
+    /// before COMMIT, and how many of them said so, warm-up included. Empty where statements stand
+    /// outside of transaction blocks.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub levels_named: BTreeMap<String, u64>,
-    /// What contradicts the level of the row: other answers of transactions, errors and locks that can't be at that level, a sentence
-    /// each.
+    /// What contradicts the level of the row: other answers of transactions, errors and locks that
+    /// can't be at that level, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<String>,
     /// What ended clients or the measurement before their time, a text each.
@@ -239,7 +250,8 @@ pub struct Round {
     /// User and system time of the measuring process during the measurement, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_cpu_s: Option<f64>,
-    /// Time from the first connection's start to the last one's readiness, in seconds. Not part of `seconds`.
+    /// Time from the first connection's start to the last one's readiness, in seconds. Not part of
+    /// `seconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_s: Option<f64>,
     /// What happened before the clock started.
@@ -283,8 +295,9 @@ pub struct RoundError {
 impl Round {
     /// A complete measurement from what the recorders hold. Set the optional fields afterwards.
     ///
-    /// `conflicts` must account for every one of `ledger.conflicts`; [`Round::check`] tells. Documents keep no
-    /// `ledger.retries` and `ledger.late` is kept only if the caller sets [`Round::late`].
+    /// `conflicts` must account for every one of `ledger.conflicts`; [`Round::check`] tells.
+    /// Documents keep no `ledger.retries` and `ledger.late` is kept only if the caller sets
+    /// [`Round::late`].
     pub fn from_ledger(
         round: u32,
         ledger: &Ledger,
@@ -346,7 +359,8 @@ impl Round {
         self.invariants.iter().any(|invariant| invariant.held == Some(false) && invariant.promised)
     }
 
-    /// Violations of the invariant that is broken most often. (Not a sum: the same thing may break several.)
+    /// Violations of the invariant that is broken most often. (Not a sum: the same thing may break
+    /// several.)
     pub fn violations(&self) -> u64 {
         self.invariants.iter().filter_map(|invariant| invariant.violations).max().unwrap_or(0)
     }
@@ -392,7 +406,8 @@ impl Latency {
         }
     }
 
-    /// The distribution with its exact mean, deviation and maximum; `None` if there is none or it is damaged.
+    /// The distribution with its exact mean, deviation and maximum; `None` if there is none or it
+    /// is damaged.
     pub fn distribution(&self) -> Option<LatencyHistogram> {
         let histogram = LatencyHistogram::from_base64(self.histogram.as_deref()?).ok()?;
         Some(histogram.with_figures(self.mean, self.stddev, self.max))

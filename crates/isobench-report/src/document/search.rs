@@ -1,4 +1,5 @@
-//! What was found by going on until something was known: the precision of a comparison, the highest rate of a level.
+//! What was found by going on until something was known: the precision of a comparison, the highest
+//! rate of a level.
 //!
 //! Not here: how it is searched.
 
@@ -14,16 +15,18 @@ use crate::level_name;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Resolution {
-    /// What was wanted: a ratio's 95 % interval reaches no further than this share up and down, for example 0.02.
+    /// What was wanted: a ratio's 95 % interval reaches no further than this share up and down, for
+    /// example 0.02.
     pub wanted: f64,
     /// What was reached by the ratio that is known least; null if a ratio has no interval.
     pub reached: Option<f64>,
-    /// How many more rounds of the same kind would probably reach it for good, which is after two successive rounds, six at
-    /// least; 0 if it was reached, null if nobody knows.
+    /// How many more rounds of the same kind would probably reach it for good, which is after two
+    /// successive rounds, six at least; 0 if it was reached, null if nobody knows.
     pub more_rounds: Option<u32>,
 }
 
-/// The highest rate at which a level kept the latency limit for 99 % of the transactions that were due.
+/// The highest rate at which a level kept the latency limit for 99 % of the transactions that were
+/// due.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepResult {
     /// The level asked for.
@@ -44,8 +47,8 @@ pub struct SweepResult {
     pub limit_ms: f64,
     /// Committed transactions per second in a closed loop, where the search began.
     pub capacity: f64,
-    /// The highest rate, in transactions due per second, at which at least 99 % of them committed within the limit; null if
-    /// none did.
+    /// The highest rate, in transactions due per second, at which at least 99 % of them committed
+    /// within the limit; null if none did.
     pub highest_kept: Option<f64>,
     /// The lowest rate at which less than 99 % did; null if even the highest one tried was kept.
     pub lowest_missed: Option<f64>,
@@ -76,7 +79,8 @@ pub struct SweepStep {
     pub rate: f64,
     /// The share of the transactions due that committed within the limit, 0 to 1.
     pub within_limit: f64,
-    /// 99th percentile of the latency of those that committed, in milliseconds, from the scheduled start; null if too few did.
+    /// 99th percentile of the latency of those that committed, in milliseconds, from the scheduled
+    /// start; null if too few did.
     pub p99_ms: Option<f64>,
     /// True if at least 99 % committed within the limit, and nothing was broken.
     pub kept: bool,

@@ -5,8 +5,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Counts in equal bins of time, from the begin of the measured part on. All lists have the same length; each adds up to the
-/// round's count.
+/// Counts in equal bins of time, from the begin of the measured part on. All lists have the same
+/// length; each adds up to the round's count.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Series {
@@ -22,22 +22,24 @@ pub struct Series {
     pub latency_sum_ms: Vec<f64>,
 }
 
-/// How much of the machine the measuring program itself needed, and whether replies had to wait for it.
+/// How much of the machine the measuring program itself needed, and whether replies had to wait for
+/// it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ClientLoad {
     /// Worker threads.
     pub workers: u32,
-    /// The share of the time, 0 to 1, in which the busiest worker wasn't waiting for the network or a timer. Near 1 the
-    /// client is the bottleneck.
+    /// The share of the time, 0 to 1, in which the busiest worker wasn't waiting for the network or
+    /// a timer. Near 1 the client is the bottleneck.
     pub busiest: f64,
-    /// The share of the time, 0 to 1, in which the worker that fared worst could have run but had no processor; null if the
-    /// system doesn't tell.
+    /// The share of the time, 0 to 1, in which the worker that fared worst could have run but had
+    /// no processor; null if the system doesn't tell.
     pub starved: Option<f64>,
     /// CPU time of the measuring process ÷ (seconds × processors that it may use), 0 to 1.
     pub share_of_cores: f64,
-    /// Mean time of a pass of the worker's loop over what the poller found, in milliseconds, weighted by the replies and timers
-    /// it served: about the delay that the client adds to a reply when it is busy. Null if nothing was served.
+    /// Mean time of a pass of the worker's loop over what the poller found, in milliseconds,
+    /// weighted by the replies and timers it served: about the delay that the client adds to a
+    /// reply when it is busy. Null if nothing was served.
     pub lag_mean_ms: Option<f64>,
     /// The same, 99th percentile.
     pub lag_p99_ms: Option<f64>,

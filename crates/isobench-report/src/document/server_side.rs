@@ -1,23 +1,29 @@
-//! What the server did during a round, as its own statistics tell it: waits, locks, counters, processes.
+//! What the server did during a round, as its own statistics tell it: waits, locks, counters,
+//! processes.
 //!
 //! Not here: how it is read (`isobench_observer`), and what the clients counted (`round`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The server's side of a round. Whatever the server doesn't show, or doesn't let the role see, is empty and has a note.
+/// The server's side of a round. Whatever the server doesn't show, or doesn't let the role see, is
+/// empty and has a note.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ServerSide {
     /// When each sample was taken, in seconds from the begin of the measured part.
     pub at_s: Vec<f64>,
-    /// What the sessions of the clients were doing, one row for each state or wait event that was seen, most frequent first.
+    /// What the sessions of the clients were doing, one row for each state or wait event that was
+    /// seen, most frequent first.
     pub waits: Vec<WaitRow>,
-    /// Predicate locks (`SIReadLock` in `pg_locks`), sampled less often. Null if the server has none or doesn't show them.
+    /// Predicate locks (`SIReadLock` in `pg_locks`), sampled less often. Null if the server has
+    /// none or doesn't show them.
     pub predicate_locks: Option<PredicateLocks>,
-    /// Locks that were waited for, by type and mode, added up over the samples, most frequent first.
+    /// Locks that were waited for, by type and mode, added up over the samples, most frequent
+    /// first.
     pub lock_waits: Vec<LockWait>,
-    /// Counters of the server, by how much they rose from just before to just after the measured part.
+    /// Counters of the server, by how much they rose from just before to just after the measured
+    /// part.
     pub counters: Vec<Counter>,
     /// The server's counts beside our own.
     pub comparison: Vec<CountComparison>,
@@ -33,10 +39,12 @@ pub struct ServerSide {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct WaitRow {
-    /// The type of the wait event (PostgreSQL: `wait_event_type`, for example Lock, `LWLock`, IO, Client); "CPU" for sessions
-    /// that work and don't wait; "idle" for sessions without a statement.
+    /// The type of the wait event (PostgreSQL: `wait_event_type`, for example Lock, `LWLock`, IO,
+    /// Client); "CPU" for sessions that work and don't wait; "idle" for sessions without a
+    /// statement.
     pub kind: String,
-    /// The wait event (PostgreSQL: `wait_event`, for example tuple, `SerializableFinishedListLock`); empty for "CPU".
+    /// The wait event (PostgreSQL: `wait_event`, for example tuple,
+    /// `SerializableFinishedListLock`); empty for "CPU".
     pub event: String,
     /// Number of sessions in each sample, one for each time in `at_s`.
     pub sessions: Vec<u32>,
@@ -52,7 +60,8 @@ pub struct PredicateLocks {
     pub tuple: Vec<u64>,
     /// Locks on pages: promoted from tuples (`max_pred_locks_per_page`), or taken by an index scan.
     pub page: Vec<u64>,
-    /// Locks on relations: promoted from pages (`max_pred_locks_per_relation`), or taken by a sequential scan.
+    /// Locks on relations: promoted from pages (`max_pred_locks_per_relation`), or taken by a
+    /// sequential scan.
     pub relation: Vec<u64>,
 }
 
@@ -104,12 +113,14 @@ pub struct CountComparison {
 pub struct ServerProcesses {
     /// User and system time of all of them, in seconds.
     pub cpu_s: f64,
-    /// Memory that is theirs alone or their share of what they share (PSS), at the end, in bytes; null if it can't be read.
+    /// Memory that is theirs alone or their share of what they share (PSS), at the end, in bytes;
+    /// null if it can't be read.
     pub memory_bytes: Option<u64>,
 }
 
 impl ServerSide {
-    /// The most predicate locks that any sample found, of all granularities together; `None` if none was looked for.
+    /// The most predicate locks that any sample found, of all granularities together; `None` if
+    /// none was looked for.
     pub fn most_predicate_locks(&self) -> Option<u64> {
         let locks = self.predicate_locks.as_ref()?;
         let at = |list: &[u64], index: usize| list.get(index).copied().unwrap_or(0);

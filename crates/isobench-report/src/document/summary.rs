@@ -36,7 +36,8 @@ pub struct Interval {
 pub struct PercentileInterval {
     /// The percentage, for example 99.9.
     pub percent: f64,
-    /// The latency in milliseconds that this percentage of the committed transactions didn't exceed.
+    /// The latency in milliseconds that this percentage of the committed transactions didn't
+    /// exceed.
     pub ms: f64,
     /// Lower end of the 95 % interval; null if the sample doesn't tell.
     pub low: Option<f64>,
@@ -66,21 +67,25 @@ pub struct RoundsFor {
     pub rounds: u32,
 }
 
-/// Committed transactions per second as a multiple of the first level's, or the first strategy's, measured in the same rounds.
+/// Committed transactions per second as a multiple of the first level's, or the first strategy's,
+/// measured in the same rounds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RatioToFirst {
-    /// The level, or the strategy, that this cell is compared with: the plan's first, all other factors being equal.
+    /// The level, or the strategy, that this cell is compared with: the plan's first, all other
+    /// factors being equal.
     pub to: String,
     /// The geometric mean of the rounds' ratios; 1 for the first one itself.
     pub mean: f64,
-    /// Lower end of the 95 % interval (Student's t of the rounds' log ratios); null when the rounds don't tell.
+    /// Lower end of the 95 % interval (Student's t of the rounds' log ratios); null when the rounds
+    /// don't tell.
     pub low: Option<f64>,
     /// Upper end of the 95 % interval; null when the rounds don't tell.
     pub high: Option<f64>,
-    /// True if the interval excludes 1, and the difference is larger than what equal cells differ by, where that was measured.
+    /// True if the interval excludes 1, and the difference is larger than what equal cells differ
+    /// by, where that was measured.
     pub significant: bool,
-    /// By what share equal cells may differ on this machine: the farther end of the A/A cell's interval; null if that wasn't
-    /// measured.
+    /// By what share equal cells may differ on this machine: the farther end of the A/A cell's
+    /// interval; null if that wasn't measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<f64>,
     /// How many rounds a finer ratio would need.
@@ -90,21 +95,23 @@ pub struct RatioToFirst {
 
 /// What follows from the rounds of a cell.
 ///
-/// Computed from the complete rounds; if there is none, from the incomplete ones, and then `rounds` is 0.
+/// Computed from the complete rounds; if there is none, from the incomplete ones, and then `rounds`
+/// is 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Summary {
     /// Committed transactions per second: mean over the rounds, with its interval.
     pub tps: Interval,
-    /// Committed transactions per second as a multiple of the first level's; null where there is nothing to
-    /// compare with.
+    /// Committed transactions per second as a multiple of the first level's; null where there is
+    /// nothing to compare with.
     pub ratio: Option<RatioToFirst>,
-    /// Committed transactions per second as a multiple of the first strategy's at the same level; null if strategies weren't
-    /// compared.
+    /// Committed transactions per second as a multiple of the first strategy's at the same level;
+    /// null if strategies weren't compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy_ratio: Option<RatioToFirst>,
-    /// Transactions per second that the server acknowledged, those included whose work was lost in an error that their own SQL
-    /// caught: mean over the rounds, with its interval. Null if there was none of these; then it is `tps`.
+    /// Transactions per second that the server acknowledged, those included whose work was lost in
+    /// an error that their own SQL caught: mean over the rounds, with its interval. Null if there
+    /// was none of these; then it is `tps`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acknowledged_tps: Option<Interval>,
     /// Attempts ended by a conflict ÷ attempts started, over all rounds, 0 to 1.
@@ -113,15 +120,16 @@ pub struct Summary {
     pub attempts_per_s: Option<f64>,
     /// Further attempts ÷ transactions that ran, over all rounds.
     pub retries_per_transaction: f64,
-    /// Time of attempts that didn't commit ÷ time of all attempts, over all rounds and clients, 0 to 1.
+    /// Time of attempts that didn't commit ÷ time of all attempts, over all rounds and clients, 0
+    /// to 1.
     pub wasted_share: f64,
     /// Where the clients' time went, added up over all rounds.
     pub time_s: TimeSpent,
-    /// The effective number of independent measurements within the rounds: bins of the series, reduced by their correlation;
-    /// null without a series that is long enough.
+    /// The effective number of independent measurements within the rounds: bins of the series,
+    /// reduced by their correlation; null without a series that is long enough.
     pub effective_samples: Option<f64>,
-    /// Latency of committed transactions, from the merged histograms of the rounds. Its `histogram` is null, since it
-    /// is the sum of those of the rounds.
+    /// Latency of committed transactions, from the merged histograms of the rounds. Its `histogram`
+    /// is null, since it is the sum of those of the rounds.
     pub latency_ms: Latency,
     /// The percentiles of that latency with their intervals.
     pub percentiles: Vec<PercentileInterval>,
@@ -129,16 +137,20 @@ pub struct Summary {
     pub waits: Vec<WaitShare>,
     /// The most predicate locks that any sample found; null if none was looked for.
     pub predicate_locks: Option<u64>,
-    /// CPU time of the measuring process per committed transaction, in microseconds; null if none committed.
+    /// CPU time of the measuring process per committed transaction, in microseconds; null if none
+    /// committed.
     pub client_cpu_us: Option<f64>,
-    /// CPU time of the server's processes per committed transaction, in microseconds; null if it isn't known.
+    /// CPU time of the server's processes per committed transaction, in microseconds; null if it
+    /// isn't known.
     pub server_cpu_us: Option<f64>,
     /// What a reader must know before trusting the numbers.
     pub flags: Vec<Flag>,
-    /// True if every invariant held in every round, false if one was broken that the level promises; null if the workload
-    /// has none, they couldn't be checked, or only such were broken as the level doesn't promise.
+    /// True if every invariant held in every round, false if one was broken that the level
+    /// promises; null if the workload has none, they couldn't be checked, or only such were broken
+    /// as the level doesn't promise.
     pub invariants_held: Option<bool>,
-    /// Violations of the invariant that a round breaks most often, added up over all rounds, whether promised or not.
+    /// Violations of the invariant that a round breaks most often, added up over all rounds,
+    /// whether promised or not.
     pub violations: u64,
     /// What the histories of the rounds show; null if none was recorded.
     pub verdict: Option<VerdictSummary>,

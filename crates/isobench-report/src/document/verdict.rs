@@ -1,4 +1,5 @@
-//! What the history of a round proves about the level: the fields. How it is checked is `isobench_isolation`'s.
+//! What the history of a round proves about the level: the fields. How it is checked is
+//! `isobench_isolation`'s.
 
 use std::time::Duration;
 
@@ -12,14 +13,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Verdict {
-    /// What the product's manual promises at the level asked for, as a consistency model; null if nothing is known.
+    /// What the product's manual promises at the level asked for, as a consistency model; null if
+    /// nothing is known.
     pub promised: Option<String>,
-    /// False if an anomaly contradicts what is promised; null if nothing is, or if the verdict is withheld.
+    /// False if an anomaly contradicts what is promised; null if nothing is, or if the verdict is
+    /// withheld.
     pub kept: Option<bool>,
     /// Why there is no verdict; empty if there is one. What was found then accuses nobody.
     pub withheld: Vec<Withheld>,
-    /// The strongest guarantees that the history doesn't contradict, none of which implies another; empty if the verdict is
-    /// withheld.
+    /// The strongest guarantees that the history doesn't contradict, none of which implies another;
+    /// empty if the verdict is withheld.
     pub not_contradicted: Vec<String>,
     /// What was found, the gravest first.
     pub anomalies: Vec<AnomalyFound>,
@@ -37,8 +40,8 @@ pub struct Verdict {
 pub struct Withheld {
     /// The reason, a sentence without its full stop.
     pub reason: String,
-    /// True if the history contradicts itself, so that what it shows counts in no round; false if there was nothing, or not
-    /// everything, to look at.
+    /// True if the history contradicts itself, so that what it shows counts in no round; false if
+    /// there was nothing, or not everything, to look at.
     pub doubtful: bool,
 }
 
@@ -82,13 +85,15 @@ pub struct WitnessTransaction {
 pub struct WitnessArrow {
     /// Index of the transaction that comes first.
     pub from: usize,
-    /// Index of the one that must come later; the same one if the step concerns one transaction only.
+    /// Index of the one that must come later; the same one if the step concerns one transaction
+    /// only.
     pub to: usize,
     /// The dependency: ww, wr, rw, session, real time; empty if it is none.
     pub label: String,
 }
 
-/// How much of a history was looked at. One transaction of a history is one attempt of the benchmark.
+/// How much of a history was looked at. One transaction of a history is one attempt of the
+/// benchmark.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ExaminedHistory {
@@ -218,20 +223,22 @@ impl From<Examined> for ExaminedHistory {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct VerdictSummary {
-    /// The strongest models that no round contradicts, leaving sessions and real time aside; empty if even read uncommitted
-    /// is contradicted, or if the verdict is withheld.
+    /// The strongest models that no round contradicts, leaving sessions and real time aside; empty
+    /// if even read uncommitted is contradicted, or if the verdict is withheld.
     pub models: Vec<String>,
     /// What is promised.
     pub promised: Option<String>,
-    /// False if a round's history contradicts what is promised; null if nothing is, or if the verdict is withheld.
+    /// False if a round's history contradicts what is promised; null if nothing is, or if the
+    /// verdict is withheld.
     pub kept: Option<bool>,
-    /// Why verdicts of rounds are withheld, each reason once. One withheld verdict withholds that of all rounds, unless the
-    /// history of a round is incomplete only, and another one shows a broken promise.
+    /// Why verdicts of rounds are withheld, each reason once. One withheld verdict withholds that
+    /// of all rounds, unless the history of a round is incomplete only, and another one shows a
+    /// broken promise.
     pub withheld: Vec<String>,
     /// Committed attempts that were looked at, of all rounds, warm-ups included.
     pub committed: u64,
-    /// Anomalies of all kinds and rounds that the data alone shows; those that need the order of sessions or real time, which
-    /// no level of SQL promises, are among `kinds` only.
+    /// Anomalies of all kinds and rounds that the data alone shows; those that need the order of
+    /// sessions or real time, which no level of SQL promises, are among `kinds` only.
     pub anomalies: u64,
     /// True if there may be more.
     pub at_least: bool,

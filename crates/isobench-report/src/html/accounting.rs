@@ -1,4 +1,5 @@
-//! The account of every cell: attempts, transactions and time in their buckets, adding up visibly; and every round.
+//! The account of every cell: attempts, transactions and time in their buckets, adding up visibly;
+//! and every round.
 //!
 //! Not here: what the buckets mean in the runner, and the check of the identities after every run.
 

@@ -1,8 +1,10 @@
 //! The pictures of the report, drawn as SVG: one function for each, in a table.
 //!
-//! Colours are classes only (`chart/chart.css`, which expects `color-scheme` to say which theme is shown), so that themes and print decide; markers, dashes, hatchings and direct labels
-//! tell the same without colour. Whatever a document holds, a figure has no number that isn't finite, and nothing panics. Not
-//! here: the page around the figures, and anything that is computed: figures show what the summaries and rounds hold.
+//! Colours are classes only (`chart/chart.css`, which expects `color-scheme` to say which theme is
+//! shown), so that themes and print decide; markers, dashes, hatchings and direct labels tell the
+//! same without colour. Whatever a document holds, a figure has no number that isn't finite, and
+//! nothing panics. Not here: the page around the figures, and anything that is computed: figures
+//! show what the summaries and rounds hold.
 //!
 //! | file | concept |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! The published experiment that was repeated: its table beside ours, what came out again, what the original missed.
+//! The published experiment that was repeated: its table beside ours, what came out again, what the
+//! original missed.
 //!
 //! Not here: the comparison (`crate::shape`) and its words (`text/experiment`).
 

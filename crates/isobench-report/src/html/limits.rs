@@ -1,6 +1,7 @@
 //! What the numbers do not say: the limits that apply to this very document.
 //!
-//! A table of conditions on the document and sentences. Not here: flags of single cells, which stand at the answer.
+//! A table of conditions on the document and sentences. Not here: flags of single cells, which
+//! stand at the answer.
 
 use maud::{Markup, html};
 

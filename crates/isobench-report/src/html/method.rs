@@ -1,6 +1,8 @@
-//! How it was measured: the plan, the order, the method of each interval, and what it takes to repeat it.
+//! How it was measured: the plan, the order, the method of each interval, and what it takes to
+//! repeat it.
 //!
-//! Only methods that this document's numbers rest on are named. Not here: the plan as a file (`plan_file`).
+//! Only methods that this document's numbers rest on are named. Not here: the plan as a file
+//! (`plan_file`).
 
 use maud::{Markup, html};
 

@@ -49,8 +49,9 @@ pub fn measured(document: &Document) -> impl Iterator<Item = &Cell> {
     document.cells.iter().filter(|cell| !cell.rounds.is_empty())
 }
 
-/// A table whose first column names its rows; rows of one name stand together under it. An entry's first line is its value,
-/// the others explain it. It scrolls within itself where the page is narrow.
+/// A table whose first column names its rows; rows of one name stand together under it. An entry's
+/// first line is its value, the others explain it. It scrolls within itself where the page is
+/// narrow.
 pub fn table(caption: &str, table: &Table) -> Markup {
     let rows: Vec<Vec<Shown>> = table.entries().map(|row| row.iter().map(Shown::of).collect()).collect();
     let groups: Vec<&[Vec<Shown>]> = rows.chunk_by(|one, next| one.first() == next.first()).collect();

@@ -1,7 +1,8 @@
 //! The plan as the file that `isobench compare --plan` reads.
 //!
-//! Written from the document alone, so what a plan of the document doesn't keep (`--setup`, options of the tables and of the
-//! server) is missing; the file's comment says so. Not here: the plan in words (`method`).
+//! Written from the document alone, so what a plan of the document doesn't keep (`--setup`, options
+//! of the tables and of the server) is missing; the file's comment says so. Not here: the plan in
+//! words (`method`).
 
 use serde::Serialize;
 

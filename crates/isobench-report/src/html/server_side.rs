@@ -1,4 +1,5 @@
-//! What the server's own statistics tell: counters, lock waits, its counts beside ours, its processes.
+//! What the server's own statistics tell: counters, lock waits, its counts beside ours, its
+//! processes.
 //!
 //! Not here: wait events and predicate locks over time, which are pictures.
 

@@ -1,7 +1,8 @@
 //! The table of results: a row for each cell, the interval below each number.
 //!
-//! The columns and their words are those of the table in the terminal, with the percentiles' intervals and the flags in
-//! addition, in another order: the answer's columns first. Not here: what a column counts (`view/columns`).
+//! The columns and their words are those of the table in the terminal, with the percentiles'
+//! intervals and the flags in addition, in another order: the answer's columns first. Not here:
+//! what a column counts (`view/columns`).
 
 use maud::{Markup, html};
 
@@ -12,7 +13,8 @@ use crate::summarise::{choices, groups};
 use crate::view::columns::{Column, ColumnId, LEVEL, figures};
 use crate::view::{Line, Medium};
 
-/// The columns that a document fills: the verdict stands behind the answer's numbers, so that it is seen without scrolling.
+/// The columns that a document fills: the verdict stands behind the answer's numbers, so that it is
+/// seen without scrolling.
 fn columns(document: &Document) -> Vec<&'static Column> {
     let mut columns: Vec<&'static Column> = std::iter::once(&LEVEL).chain(figures(document)).collect();
     let place = |id: ColumnId| columns.iter().position(|column| column.id == id);

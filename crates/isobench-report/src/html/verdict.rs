@@ -1,4 +1,5 @@
-//! What the recorded histories prove of each level: the promise, the anomalies with a witness, the invariants.
+//! What the recorded histories prove of each level: the promise, the anomalies with a witness, the
+//! invariants.
 //!
 //! Not here: how histories are checked (`isobench_isolation`).
 
@@ -46,7 +47,8 @@ pub fn body(document: &Document) -> Option<Markup> {
     })
 }
 
-/// The A/A cell's verdict is worth a paragraph only if it is broken; its numbers stand in the table of results.
+/// The A/A cell's verdict is worth a paragraph only if it is broken; its numbers stand in the table
+/// of results.
 fn is_told(cell: &Cell, summary: &VerdictSummary) -> bool {
     !cell.calibration || summary.kept == Some(false)
 }
@@ -127,7 +129,8 @@ fn looked_at(verdicts: &[&Verdict]) -> Markup {
     }
 }
 
-/// Every kind of anomaly with its count over the rounds, those that break the promise first, and the example with the shortest witness.
+/// Every kind of anomaly with its count over the rounds, those that break the promise first, and
+/// the example with the shortest witness.
 fn kinds<'a>(verdicts: &[&'a Verdict]) -> Vec<(AnomalyFound, &'a AnomalyFound)> {
     let mut kinds: Vec<(AnomalyFound, &AnomalyFound)> = Vec::new();
     for found in verdicts.iter().flat_map(|verdict| &verdict.anomalies) {

@@ -6,7 +6,8 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::view::{Entry, Medium, Table};
 
-/// The lines of a table, without a newline at the end. Lines of an entry are parted by breaks; headings of rows are left out.
+/// The lines of a table, without a newline at the end. Lines of an entry are parted by breaks;
+/// headings of rows are left out.
 pub fn table(table: &Table) -> String {
     let right: Vec<bool> = table.columns.iter().map(|column| column.right).collect();
     let titles: Vec<String> = table.columns.iter().map(|column| escape(&column.name())).collect();

@@ -1,6 +1,8 @@
-//! What differs between two results besides their numbers, and which of it makes a comparison unfair.
+//! What differs between two results besides their numbers, and which of it makes a comparison
+//! unfair.
 //!
-//! Server, client and plan are compared member by member as they stand in the JSON, so that a new member needs nothing here.
+//! Server, client and plan are compared member by member as they stand in the JSON, so that a new
+//! member needs nothing here.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -18,7 +20,8 @@ pub struct Difference {
     pub b: String,
 }
 
-/// Members that differ in any two results and explain nothing: texts that hold other members, sizes that grow with the time.
+/// Members that differ in any two results and explain nothing: texts that hold other members, sizes
+/// that grow with the time.
 static PASSED_OVER: [&str; 4] = ["server.version_text", "server.relations", "server.notes", "plan.workload"];
 
 /// Longer values are cut.
@@ -108,7 +111,8 @@ static CONDITIONS: [Condition; 11] = [
     ("the version of isobench", |document| Value::from(document.client.version.as_str())),
 ];
 
-/// What must be known before believing the ratios: unequal conditions, incomplete results, each result's own warnings.
+/// What must be known before believing the ratios: unequal conditions, incomplete results, each
+/// result's own warnings.
 pub fn warnings(a: &Document, b: &Document) -> Vec<String> {
     let unequal = CONDITIONS.iter().filter(|(_, get)| get(a) != get(b));
     let mut warnings: Vec<String> =

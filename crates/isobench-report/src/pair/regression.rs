@@ -1,6 +1,7 @@
 //! What makes B worse than A, so that a job in continuous integration fails.
 //!
-//! Only throughput and promises count. Latency doesn't: a percentile of a few rounds has no interval that a job could rely on.
+//! Only throughput and promises count. Latency doesn't: a percentile of a few rounds has no
+//! interval that a job could rely on.
 
 use serde::Serialize;
 
@@ -36,7 +37,8 @@ impl Pair {
         worse.chain(lacking).collect()
     }
 
-    /// The cells whose throughputs can't be told apart by any difference, because a side has less than two complete rounds.
+    /// The cells whose throughputs can't be told apart by any difference, because a side has less
+    /// than two complete rounds.
     pub fn undecidable(&self) -> Vec<&str> {
         let decidable = |cell: &&PairedCell| cell.ratio.is_some_and(|ratio| ratio.high.is_some());
         let rest = self.cells.iter().filter(|cell| !decidable(cell));

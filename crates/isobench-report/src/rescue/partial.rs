@@ -1,6 +1,8 @@
-//! JSON that ends in the middle or is damaged from somewhere on: the values that came before, as far as they are whole.
+//! JSON that ends in the middle or is damaged from somewhere on: the values that came before, as
+//! far as they are whole.
 //!
-//! The reading is `serde_json`'s; here is only what is kept of it when it fails. Not here: what the values mean.
+//! The reading is `serde_json`'s; here is only what is kept of it when it fails. Not here: what the
+//! values mean.
 
 use std::fmt;
 
@@ -18,8 +20,8 @@ pub struct Partial {
 
 /// Reads as far as the text goes.
 ///
-/// Objects and arrays that aren't whole are kept only down to `depth` levels (the outermost value is at level 0); what
-/// lies deeper is whole or is left out.
+/// Objects and arrays that aren't whole are kept only down to `depth` levels (the outermost value
+/// is at level 0); what lies deeper is whole or is left out.
 pub fn read(text: &str, depth: usize) -> Partial {
     // A number at the very end of an object's text is one that was cut.
     let whole = text.trim_end_matches(|letter: char| letter.is_ascii_digit() || "+-.eE".contains(letter));

@@ -1,4 +1,5 @@
-//! Each cell as a multiple of the first level's, or the first strategy's, measured in the same rounds; the noise of the machine; how precise that is.
+//! Each cell as a multiple of the first level's, or the first strategy's, measured in the same
+//! rounds; the noise of the machine; how precise that is.
 //!
 //! Not here: the arithmetic of ratios (`isobench_stats`).
 
@@ -14,21 +15,23 @@ const RESOLUTIONS: [f64; 3] = [0.01, 0.02, 0.05];
 
 /// For each cell its ratio to the cell at its reference.
 ///
-/// Paired by the number of the round. If the group of cells has an A/A cell, a difference counts only if it is larger than
-/// what that shows or can't exclude.
+/// Paired by the number of the round. If the group of cells has an A/A cell, a difference counts
+/// only if it is larger than what that shows or can't exclude.
 pub fn ratios(document: &Document, references: &[Option<usize>]) -> Vec<Option<RatioToFirst>> {
     compared(document, references, same_factors, |first| first.level.name())
 }
 
-/// For each cell its ratio to the cell of the first strategy at its level, if strategies vary. What equal cells differ by is
-/// taken from any A/A cell beside it, whose level and strategy may be others.
+/// For each cell its ratio to the cell of the first strategy at its level, if strategies vary. What
+/// equal cells differ by is taken from any A/A cell beside it, whose level and strategy may be
+/// others.
 pub fn strategy_ratios(document: &Document) -> Vec<Option<RatioToFirst>> {
     let references: Vec<Option<usize>> =
         document.cells.iter().map(|cell| first_strategy_of(document, cell)).collect();
     compared(document, &references, same_but_strategy, |first| first.strategy().to_owned())
 }
 
-/// `beside` tells whether the noise of an A/A cell is that of another cell, `name` what a reference is called.
+/// `beside` tells whether the noise of an A/A cell is that of another cell, `name` what a reference
+/// is called.
 fn compared(
     document: &Document,
     references: &[Option<usize>],
@@ -103,8 +106,9 @@ pub fn pairs_of(cell: &Cell, reference: &Cell, figure: impl Fn(&Round) -> Option
 
 /// How precise the ratios of a document are, against what was wanted (0.02: ± 2 %).
 ///
-/// Reached is what the least known ratio has: e to the half width of its logarithm's interval, minus 1. When that is for good:
-/// [`is_resolved`]. Ratios of cells in which nothing ever commits have no width and count as known.
+/// Reached is what the least known ratio has: e to the half width of its logarithm's interval,
+/// minus 1. When that is for good: [`is_resolved`]. Ratios of cells in which nothing ever commits
+/// have no width and count as known.
 pub fn resolution(document: &Document, wanted: f64) -> Resolution {
     let mut known = Resolution { wanted, reached: Some(0.0), more_rounds: Some(0) };
     let references = |cell| [reference_of(document, cell), first_strategy_of(document, cell)];

@@ -20,8 +20,8 @@ const REACHED: f64 = 0.95;
 /// A standstill takes at least this many seconds.
 const STILL: f64 = 1.0;
 
-/// A standstill is this many times longer than commits lie apart on average: with commits at random instants one pause in half a
-/// billion is.
+/// A standstill is this many times longer than commits lie apart on average: with commits at random
+/// instants one pause in half a billion is.
 const STILL_COMMITS: f64 = 20.0;
 
 /// A standstill is this many times longer than a transaction usually takes.
@@ -50,7 +50,8 @@ fn flag(kind: FlagKind, text: String) -> Flag {
     Flag { kind, text }
 }
 
-/// Each test has five false alarms in a hundred. Two in five rounds, or the only one, are more than that.
+/// Each test has five false alarms in a hundred. Two in five rounds, or the only one, are more than
+/// that.
 fn often(alarms: usize, rounds: usize) -> bool {
     alarms * 5 >= rounds * 2 && alarms >= rounds.min(2) && alarms > 0
 }
@@ -202,8 +203,8 @@ fn stood_still(document: &Document, rounds: &[&Round]) -> Option<Flag> {
     Some(flag(FlagKind::StoodStill, text))
 }
 
-/// For how many seconds nothing was committed in a round, or for how long it went on beyond its time, if that is more than
-/// commits at random instants and long transactions explain.
+/// For how many seconds nothing was committed in a round, or for how long it went on beyond its
+/// time, if that is more than commits at random instants and long transactions explain.
 fn standstill(planned_s: Option<f64>, round: &Round) -> Option<f64> {
     if round.transactions.committed == 0 {
         return None;

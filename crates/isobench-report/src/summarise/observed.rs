@@ -1,8 +1,10 @@
-//! What was observed beside the clients' counts, over all rounds: waits, predicate locks, processor time.
+//! What was observed beside the clients' counts, over all rounds: waits, predicate locks, processor
+//! time.
 
 use crate::document::{Round, WaitShare};
 
-/// What the sessions did: each state or wait event's share of all sessions in all samples, the largest first.
+/// What the sessions did: each state or wait event's share of all sessions in all samples, the
+/// largest first.
 pub fn waits(rounds: &[&Round]) -> Vec<WaitShare> {
     let mut sums: Vec<(&str, &str, u64)> = Vec::new();
     for row in rounds.iter().filter_map(|round| round.server.as_ref()).flat_map(|server| &server.waits) {

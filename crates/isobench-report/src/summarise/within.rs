@@ -6,7 +6,8 @@ use isobench_stats::series_interval;
 
 use crate::document::{Document, Round};
 
-/// For each round that has a series, committed transactions per second in each whole bin of the measured time.
+/// For each round that has a series, committed transactions per second in each whole bin of the
+/// measured time.
 ///
 /// What is finished after the time is up is left out, since nothing new begins then.
 pub fn bins(document: &Document, rounds: &[&Round]) -> Vec<Vec<f64>> {

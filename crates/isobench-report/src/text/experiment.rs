@@ -1,4 +1,5 @@
-//! A published experiment below our table: its figures above ours, what came out again, what the original missed.
+//! A published experiment below our table: its figures above ours, what came out again, what the
+//! original missed.
 //!
 //! Not here: how it is judged (`crate::shape`).
 

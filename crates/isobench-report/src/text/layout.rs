@@ -99,10 +99,11 @@ fn pad(text: &str, width: usize, right: bool) -> String {
 /// Units that stay on the line of their number.
 const UNITS: [&str; 3] = ["%", "s", "ms"];
 
-/// Breaks a text into lines of at most `width` columns where it has blanks; all but the first are indented.
+/// Breaks a text into lines of at most `width` columns where it has blanks; all but the first are
+/// indented.
 ///
-/// Runs of blanks in the first line are kept, and a unit stays with its number. What is longer than a line stands
-/// alone in it.
+/// Runs of blanks in the first line are kept, and a unit stays with its number. What is longer than
+/// a line stands alone in it.
 pub fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     for word in text.split(' ') {

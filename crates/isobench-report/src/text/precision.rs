@@ -1,4 +1,5 @@
-//! How precise the comparison is, below the table: the noise of the machine, what a finer ratio would need, the highest rates.
+//! How precise the comparison is, below the table: the noise of the machine, what a finer ratio
+//! would need, the highest rates.
 //!
 //! Not here: how any of it is computed.
 
@@ -51,7 +52,8 @@ fn noise(document: &Document, cell: &Cell) -> Option<String> {
     ))
 }
 
-/// How well the ratios are known, and what a finer one would take, judged by the one that is known least.
+/// How well the ratios are known, and what a finer one would take, judged by the one that is known
+/// least.
 fn needed(document: &Document) -> Option<String> {
     let of = |cell: &'_ Cell| [cell.summary.ratio.clone(), cell.summary.strategy_ratio.clone()];
     let ratios: Vec<RatioToFirst> = document.cells.iter().flat_map(of).flatten().collect();

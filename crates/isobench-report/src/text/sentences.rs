@@ -29,7 +29,8 @@ pub fn lines(document: &Document, width: usize) -> Vec<String> {
     paragraphs.iter().flat_map(|paragraph| wrap(paragraph, width, 2)).collect()
 }
 
-/// How often each strategy waits for the server, without which the strategies' latencies don't compare.
+/// How often each strategy waits for the server, without which the strategies' latencies don't
+/// compare.
 pub fn round_trips(document: &Document) -> Option<String> {
     let of = |strategy: &PlannedStrategy| {
         let (least, most) = (strategy.round_trips_least, strategy.round_trips_most);
@@ -213,7 +214,8 @@ fn not_retried(cells: &[&Cell]) -> Option<String> {
     }
 }
 
-/// What the server acknowledged beside what is in the database, of a cell whose own SQL caught errors.
+/// What the server acknowledged beside what is in the database, of a cell whose own SQL caught
+/// errors.
 fn lost_work(document: &Document, cell: &Cell) -> Option<String> {
     let kept = kept_share(cell).filter(|kept| *kept < 1.0)?;
     let acknowledged = cell.summary.acknowledged_tps?.mean?;

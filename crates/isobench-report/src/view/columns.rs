@@ -18,7 +18,8 @@ pub struct Column {
     pub right: bool,
     /// True if the document has something for the column.
     pub when: fn(&Document) -> bool,
-    /// When the column is left out where the table gets too wide, since it follows from others: first (1), next (2), never (0).
+    /// When the column is left out where the table gets too wide, since it follows from others:
+    /// first (1), next (2), never (0).
     pub spare: u8,
     /// The name in the legend, and what the column counts; empty where the column before says it.
     pub legend: (&'static str, &'static str),

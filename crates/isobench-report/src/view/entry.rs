@@ -1,6 +1,7 @@
 //! What an entry of a table is, and its lines.
 //!
-//! Adding a kind of entry is adding a variant and its lines. Not here: which entry stands where (`columns`).
+//! Adding a kind of entry is adding a variant and its lines. Not here: which entry stands where
+//! (`columns`).
 
 use super::{Line, Mark, Proof, Tables};
 use crate::document::{Interval, PercentileInterval, RatioToFirst};

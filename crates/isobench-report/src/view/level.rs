@@ -1,4 +1,5 @@
-//! What stands below the name of a level: what runs in its place, what makes the row untrustworthy, flags.
+//! What stands below the name of a level: what runs in its place, what makes the row untrustworthy,
+//! flags.
 //!
 //! Not here: the sentences of flags (`summarise`).
 

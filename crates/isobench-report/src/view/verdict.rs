@@ -43,7 +43,8 @@ impl Proof {
 pub enum Tables {
     /// Every invariant held.
     Held,
-    /// An invariant was broken that the level promises, with this many violations; 0 if they weren't counted.
+    /// An invariant was broken that the level promises, with this many violations; 0 if they
+    /// weren't counted.
     Violated(u64),
     /// Invariants were broken so often that the level doesn't promise.
     Permitted(u64),

@@ -147,7 +147,8 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // The browser ends with its session, the driver only when it is ended. If one is gone already, so much the better.
+        // The browser ends with its session, the driver only when it is ended. If one is gone
+        // already, so much the better.
         let _ = self.agent.delete(&self.address).call();
         let _ = self.driver.kill();
         let _ = self.driver.wait();

@@ -1,4 +1,5 @@
-//! Examples of what else a plan can vary: strategies, parameters, the server's version; and of counted transactions.
+//! Examples of what else a plan can vary: strategies, parameters, the server's version; and of
+//! counted transactions.
 
 use isobench_isolation::Level;
 use isobench_report::{
@@ -190,7 +191,8 @@ fn locks(rows: u64) -> ServerSide {
     }
 }
 
-/// What predicate locks cost a scan: rows, two versions of the server, one level that takes such locks.
+/// What predicate locks cost a scan: rows, two versions of the server, one level that takes such
+/// locks.
 pub fn scan() -> Document {
     let mut document = base();
     let parameter = |name: &str, values: &[&str]| VariedParameter {

@@ -1,4 +1,5 @@
-//! Example documents for the tests, as a runner would fill them. Every number is made up and nothing is random.
+//! Example documents for the tests, as a runner would fill them. Every number is made up and
+//! nothing is random.
 
 mod factors;
 mod observed;

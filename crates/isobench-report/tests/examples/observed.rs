@@ -1,4 +1,5 @@
-//! An example with everything that a comparison can have: series, the client's load, the server's side, an A/A cell.
+//! An example with everything that a comparison can have: series, the client's load, the server's
+//! side, an A/A cell.
 
 use isobench_report::{
     Cell, ClientLoad, CountComparison, Counter, Document, LockWait, PredicateLocks, RelationSize, Resolution,

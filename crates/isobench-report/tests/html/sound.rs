@@ -1,4 +1,5 @@
-//! What must be true of every page: valid, self-contained, named for those who don't see it, without holes.
+//! What must be true of every page: valid, self-contained, named for those who don't see it,
+//! without holes.
 
 use std::collections::HashSet;
 

@@ -133,7 +133,8 @@ impl Client {
             (true, false) if self.pipeline.is_none() => {
                 return Ok(self.prepare(ctx, self.command));
             }
-            // Only commands between \startpipeline and the next \endpipeline are prepared before they are needed.
+            // Only commands between \startpipeline and the next \endpipeline are prepared before
+            // they are needed.
             (true, false) | (false, _) => Sending::Whole,
         };
         if let (Some(tape), Some(watched)) = (&mut self.tape, &request.watched) {
@@ -165,7 +166,8 @@ impl Client {
         Action::Receive
     }
 
-    /// Has the server prepare the statement of a command, by itself, so that its time is not the transaction's command's.
+    /// Has the server prepare the statement of a command, by itself, so that its time is not the
+    /// transaction's command's.
     fn prepare(&mut self, ctx: &mut Context<'_>, command: usize) -> Next {
         if let Some(request) = ctx.job.program.request(self.script, command) {
             ctx.trace(self.id, || ClientStep::Preparing(request.name()));

@@ -1,4 +1,5 @@
-//! How attempts and transactions end: each in exactly one bucket of the ledger, and what the client does next.
+//! How attempts and transactions end: each in exactly one bucket of the ledger, and what the client
+//! does next.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -55,7 +56,8 @@ impl Client {
         self.observe(ctx, How::Committed);
     }
 
-    /// The script has run to its end, and this command's own SQL has caught an error: committed, and its work is lost.
+    /// The script has run to its end, and this command's own SQL has caught an error: committed,
+    /// and its work is lost.
     fn count_swallowed(&mut self, ctx: &mut Context<'_>, code: SqlState, command: usize) {
         // Only its code is known of the error.
         if let ErrorClass::Conflict { .. } = (ctx.job.classify)(&ServerError::new(code, "")) {
@@ -71,7 +73,8 @@ impl Client {
         self.observe(ctx, How::Swallowed);
     }
 
-    /// Writes down an attempt whose script has run to its end. What was swallowed isn't among what it did; the rest was done.
+    /// Writes down an attempt whose script has run to its end. What was swallowed isn't among what
+    /// it did; the rest was done.
     fn write_down_end(&mut self, ctx: &mut Context<'_>) {
         if self.tape.is_some() {
             // A block that the script leaves open is undone with its session.
@@ -161,7 +164,8 @@ impl Client {
         if self.tape.is_some() {
             self.write_down(ctx, Outcome::Aborted);
         }
-        // The same transaction again: same script, same values of the variables, same random numbers.
+        // The same transaction again: same script, same values of the variables, same random
+        // numbers.
         let saved = match &self.point {
             Some(point) if point.is_next() => point.saved(),
             _ => &self.saved,
@@ -231,9 +235,9 @@ impl Client {
         Action::Close
     }
 
-    /// Accounts for what was under way when the session ended. If the server may have been committing and hasn't said
-    /// that it failed, nobody knows: a fatal error says only that the session has ended. Its reason is counted if it is a conflict
-    /// (of a standby's recovery).
+    /// Accounts for what was under way when the session ended. If the server may have been
+    /// committing and hasn't said that it failed, nobody knows: a fatal error says only that the
+    /// session has ended. Its reason is counted if it is a conflict (of a standby's recovery).
     fn end_abruptly(&mut self, ctx: &mut Context<'_>, otherwise: Bucket) {
         match self.state {
             State::Preparing(_) | State::Asking | State::Replying | State::Sleeping | State::RollingBack => {
@@ -300,7 +304,8 @@ impl Client {
         }
     }
 
-    /// Writes down what the attempt has read and written, of which this is known besides what the server has said.
+    /// Writes down what the attempt has read and written, of which this is known besides what the
+    /// server has said.
     fn write_down(&mut self, ctx: &mut Context<'_>, outcome: Outcome) {
         let id = self.attempt_id(ctx);
         let (Some(tape), Some(recording)) = (&self.tape, &ctx.job.recording) else { return };
@@ -346,7 +351,8 @@ impl Client {
         self.after_transaction(ctx)
     }
 
-    /// Goes on with the next transaction; a script that never waited lets other clients, and the clock, have a turn.
+    /// Goes on with the next transaction; a script that never waited lets other clients, and the
+    /// clock, have a turn.
     pub(super) fn after_transaction(&mut self, ctx: &mut Context<'_>) -> Action {
         if self.yielded {
             return self.next_transaction(ctx);

@@ -1,7 +1,9 @@
-//! What the server says of an attempt that no error tells: that the script's own SQL caught one, and retried.
+//! What the server says of an attempt that no error tells: that the script's own SQL caught one,
+//! and retried.
 //!
-//! These are the rows of commands with a line `--@ swallowed` or `--@ inside`. They are counted whether the run is recorded or not.
-//! Not here: which bucket a swallowed attempt lands in (`ending.rs`), and what rows tell of data (`tape.rs`).
+//! These are the rows of commands with a line `--@ swallowed` or `--@ inside`. They are counted
+//! whether the run is recorded or not. Not here: which bucket a swallowed attempt lands in
+//! (`ending.rs`), and what rows tell of data (`tape.rs`).
 
 use std::borrow::Cow;
 
@@ -13,7 +15,8 @@ use super::{Client, Context};
 use crate::observed::{Column, Disclosed};
 use crate::recorder::ConflictCount;
 
-/// The reason of conflicts after which the server made a further attempt by itself, within a statement (`--@ inside`).
+/// The reason of conflicts after which the server made a further attempt by itself, within a
+/// statement (`--@ inside`).
 pub const RETRIED_INSIDE: &str = "retried inside the server";
 
 /// What one client's attempt has disclosed so far.
@@ -45,8 +48,8 @@ impl Inside {
 }
 
 impl Client {
-    /// Counts what a row of this command discloses. True if the row is that of an error that was swallowed, so that nothing else in
-    /// it tells anything.
+    /// Counts what a row of this command discloses. True if the row is that of an error that was
+    /// swallowed, so that nothing else in it tells anything.
     pub(super) fn disclose(
         &mut self,
         ctx: &mut Context<'_>,
@@ -74,7 +77,8 @@ impl Client {
         }
     }
 
-    /// Counts attempts that the server made by itself within this one: all but the last met a conflict, and were retried.
+    /// Counts attempts that the server made by itself within this one: all but the last met a
+    /// conflict, and were retried.
     fn count_inside(&self, ctx: &mut Context<'_>, command: usize, retries: u64) {
         let ledger = &mut self.record(ctx).ledger;
         ledger.attempts.started += retries;

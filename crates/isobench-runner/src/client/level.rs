@@ -1,7 +1,8 @@
 //! Which level a transaction of the script's really runs at, by its own word.
 //!
-//! A session's default says little if the script, or a function that it calls, sets a level of its own. So some transactions are asked
-//! just before their COMMIT. What the question takes is a round trip of one transaction in 128, at every level alike.
+//! A session's default says little if the script, or a function that it calls, sets a level of its
+//! own. So some transactions are asked just before their COMMIT. What the question takes is a round
+//! trip of one transaction in 128, at every level alike.
 
 use isobench_pgwire::backend::{self, Message};
 use isobench_pgwire::{Frame, TransactionStatus, frontend};

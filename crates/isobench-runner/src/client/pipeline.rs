@@ -60,8 +60,8 @@ impl Pipeline {
         }
     }
 
-    /// `ReadyForQuery` has come. After an error, the command with the error and those that the server skipped are still
-    /// before the synchronisation point.
+    /// `ReadyForQuery` has come. After an error, the command with the error and those that the
+    /// server skipped are still before the synchronisation point.
     pub(super) fn synchronised(&mut self) {
         self.synchronised = true;
         while let Some(Sent::Command(_)) = self.sent.pop_front() {}

@@ -1,6 +1,7 @@
 //! Understands what the server sends, as far as it concerns the client.
 //!
-//! On the hot path a reply is told by its tag alone; only stored results and errors are looked into.
+//! On the hot path a reply is told by its tag alone; only stored results and errors are looked
+//! into.
 
 use std::mem;
 
@@ -97,7 +98,8 @@ impl Client {
                     }
                     pipeline.synchronised();
                     if !ctx.job.spec.rules.blames_command_in_pipeline() && self.failure.is_none() {
-                        // pgbench reads on, and takes the reply that follows for that to a further query.
+                        // pgbench reads on, and takes the reply that follows for that to a further
+                        // query.
                         self.answered += 1;
                     }
                 }
@@ -137,7 +139,8 @@ impl Client {
         Ok(())
     }
 
-    /// True if the server wants, or sends, the rows of a COPY, and nothing is to be heard from it before the client ends.
+    /// True if the server wants, or sends, the rows of a COPY, and nothing is to be heard from it
+    /// before the client ends.
     fn is_at_copy(&self, ctx: &Context<'_>) -> bool {
         // It will complain of messages of a pipeline that aren't rows, which libpq shows.
         let complains = self.copy == Some(CopyDirection::In)
@@ -188,7 +191,8 @@ impl Client {
         self.command + ahead
     }
 
-    /// Tells an error that doesn't end the client, unless it is that we have cancelled its statement.
+    /// Tells an error that doesn't end the client, unless it is that we have cancelled its
+    /// statement.
     fn tell_failure(&self, ctx: &Context<'_>) {
         if let Some(failure) = &self.failure
             && survives(ctx, &failure.error)
@@ -239,7 +243,8 @@ impl Client {
         ))
     }
 
-    /// What is to be recorded of the statement whose reply is coming, if the run is recorded and it is observed.
+    /// What is to be recorded of the statement whose reply is coming, if the run is recorded and it
+    /// is observed.
     #[inline]
     fn watched<'j>(&self, ctx: &Context<'j>) -> Option<&'j Watched> {
         self.tape.as_ref()?;

@@ -1,6 +1,8 @@
-//! Where a further attempt may begin besides the script's first command: after a savepoint, in the block that is open.
+//! Where a further attempt may begin besides the script's first command: after a savepoint, in the
+//! block that is open.
 //!
-//! Only for the policy [`Restart::Savepoint`]. Not here: whether there is a further attempt (`ending.rs`).
+//! Only for the policy [`Restart::Savepoint`]. Not here: whether there is a further attempt
+//! (`ending.rs`).
 
 use isobench_pgwire::{TransactionStatus, frontend};
 use isobench_script::{Prng, Variables};
@@ -73,8 +75,8 @@ impl Client {
         }
     }
 
-    /// The whole reply to the present command has come, without an error: keeps what it takes to begin after it, if it has set the block's
-    /// first savepoint.
+    /// The whole reply to the present command has come, without an error: keeps what it takes to
+    /// begin after it, if it has set the block's first savepoint.
     pub(super) fn keep_savepoint(&mut self, ctx: &Context<'_>) {
         if ctx.job.spec.retry.restart == Restart::Transaction {
             return;
@@ -95,7 +97,8 @@ impl Client {
         }
     }
 
-    /// A statement of this command has been answered without an error: the savepoint may be gone by it.
+    /// A statement of this command has been answered without an error: the savepoint may be gone by
+    /// it.
     #[inline]
     pub(super) fn follow_savepoint(&mut self, ctx: &Context<'_>, command: usize) {
         let Some(point) = &mut self.point else { return };
@@ -109,8 +112,8 @@ impl Client {
         }
     }
 
-    /// After an error that is a conflict and is to be followed by a further attempt: asks the server to go back to the savepoint. False if
-    /// there is none.
+    /// After an error that is a conflict and is to be followed by a further attempt: asks the
+    /// server to go back to the savepoint. False if there is none.
     pub(super) fn roll_back_to_savepoint(&mut self, ctx: &mut Context<'_>) -> bool {
         let conflict = self
             .failure
@@ -146,13 +149,14 @@ impl Client {
         asked
     }
 
-    /// True if the savepoint is released: that may have been the commit, so what fails later has an unknown outcome, unless it is a
-    /// conflict, which says that there was no commit.
+    /// True if the savepoint is released: that may have been the commit, so what fails later has an
+    /// unknown outcome, unless it is a conflict, which says that there was no commit.
     pub(super) fn has_released(&self) -> bool {
         self.stage() == Stage::Released
     }
 
-    /// The next attempt isn't to come after all, and the transaction is accounted for: leaves it, and its block, if that is open.
+    /// The next attempt isn't to come after all, and the transaction is accounted for: leaves it,
+    /// and its block, if that is open.
     pub(super) fn leave_block(&mut self, ctx: &mut Context<'_>) -> Action {
         self.set_stage(Stage::Absent);
         if self.status == TransactionStatus::Idle {

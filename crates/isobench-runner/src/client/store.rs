@@ -52,7 +52,8 @@ impl Rows {
 
     /// Puts the results into the variables.
     ///
-    /// `\gset` wants exactly one row from the last statement; `\aset` takes the last row of every statement that has one.
+    /// `\gset` wants exactly one row from the last statement; `\aset` takes the last row of every
+    /// statement that has one.
     ///
     /// # Errors
     /// In words, the number of rows is not one, or a column's name makes no variable name.

@@ -1,7 +1,8 @@
-//! What one client's attempt has read and written so far, taken from the replies to observed commands as they come.
+//! What one client's attempt has read and written so far, taken from the replies to observed
+//! commands as they come.
 //!
-//! Nothing is allocated for an operation. Not here: when an attempt ends and how (`ending.rs`), and where it goes
-//! (`recording.rs`).
+//! Nothing is allocated for an operation. Not here: when an attempt ends and how (`ending.rs`), and
+//! where it goes (`recording.rs`).
 
 use std::collections::VecDeque;
 
@@ -16,7 +17,8 @@ use crate::recorder::AssertionRecord;
 #[derive(Debug, Default)]
 pub(super) struct Tape {
     draft: Draft,
-    /// The values of variables when requests were sent that aren't answered yet, request after request. `None` is NULL.
+    /// The values of variables when requests were sent that aren't answered yet, request after
+    /// request. `None` is NULL.
     noted: VecDeque<Option<i64>>,
     /// Observed commands that were sent and aren't answered.
     pending: u32,
@@ -26,11 +28,13 @@ pub(super) struct Tape {
     skipped: bool,
     /// A list that is being read.
     list: Vec<i64>,
-    /// Keys of the rows of the observed statement that is being answered, for each line that collects some.
+    /// Keys of the rows of the observed statement that is being answered, for each line that
+    /// collects some.
     groups: Vec<Vec<i64>>,
     /// For each assertion of the script: evaluated, and true so far.
     held: Vec<Option<bool>>,
-    /// How the transaction ended, if it did so before the script; a further one isn't part of the attempt.
+    /// How the transaction ended, if it did so before the script; a further one isn't part of the
+    /// attempt.
     settled: Option<Outcome>,
     /// The first thing that can't be understood; the attempt's operations aren't complete.
     problem: Option<String>,
@@ -298,7 +302,8 @@ pub(super) fn text<'a>(row: Option<DataRow<'a>>, field: &str, column: usize) -> 
     })
 }
 
-/// An integer as servers write it. (The standard library's parser wants text, and to be sure that it is takes as long again.)
+/// An integer as servers write it. (The standard library's parser wants text, and to be sure that
+/// it is takes as long again.)
 pub(super) fn integer(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),

@@ -1,5 +1,5 @@
-//! Random faults, protocols, policies, pacings, ends and interrupts: the account always balances, agrees with the
-//! server, and no run hangs (all asserted in `harness.rs`).
+//! Random faults, protocols, policies, pacings, ends and interrupts: the account always balances,
+//! agrees with the server, and no run hangs (all asserted in `harness.rs`).
 
 use std::time::Duration;
 
@@ -102,7 +102,8 @@ fn pacing() -> impl Strategy<Value = Pacing> {
     ]
 }
 
-/// A number of transactions, or a time; a server that hangs is only left when the time is over or somebody asks.
+/// A number of transactions, or a time; a server that hangs is only left when the time is over or
+/// somebody asks.
 fn stop() -> impl Strategy<Value = Stop> {
     prop_oneof![
         (0_u64..12).prop_map(Stop::Transactions),
@@ -166,7 +167,8 @@ prop_compose! {
         case.asks = asks;
         case.stop = stop;
         case.interrupts = interrupts;
-        // Against a server that hangs, or conflicts without end, a number of transactions is no end.
+        // Against a server that hangs, or conflicts without end, a number of transactions is no
+        // end.
         case.interrupts.push((millis(5_000), Urgency::Now));
         let (connecting, faults) = (case.settings.connecting, case.settings.faults);
         case.settings = Settings { connecting, faults, time_limit: Duration::from_secs(20), ..settings };

@@ -17,7 +17,8 @@ use isobench_script::{Mix, Symbols, Value, Variables, Weighted, parse};
 use isobench_stats::Ledger;
 use isobench_testkit::simulated::{Answer, Faults, Settings, SimulatedServer, Truth};
 
-/// One random number, one block, one INSERT. Commands: 0 `\set`, 1 BEGIN, 2 UPDATE, 3 INSERT, 4 END.
+/// One random number, one block, one INSERT. Commands: 0 `\set`, 1 BEGIN, 2 UPDATE, 3 INSERT, 4
+/// END.
 pub const TRANSFER: &str = "\\set v random(1, 1000000)
 BEGIN;
 UPDATE t SET v = v + :v;
@@ -105,7 +106,8 @@ impl Observer for Witness {
 }
 
 impl Case {
-    /// One client, one transaction, the simple protocol, retries without end or delay, a server that takes 1 ms.
+    /// One client, one transaction, the simple protocol, retries without end or delay, a server
+    /// that takes 1 ms.
     pub fn new(script: &str) -> Case {
         let spec = RunSpec {
             retry: RetryPolicy::UNLIMITED,
@@ -383,7 +385,8 @@ impl Ran {
             let of_script = || self.ended.iter().filter(|ended| ended.script == number);
             let committed = of_script().filter(|ended| ended.how == How::Committed).count() as u64;
             assert_eq!(committed, script.ledger.transactions.committed);
-            // Of those told as other errors, the abandoned ones count, and those of unknown outcome don't.
+            // Of those told as other errors, the abandoned ones count, and those of unknown outcome
+            // don't.
             let retried = of_script().filter(|ended| ended.tries > 1);
             let (others, known): (Vec<_>, Vec<_>) = retried.partition(|ended| ended.how == How::OtherError);
             let least = known.len() as u64;

@@ -1,4 +1,5 @@
-//! What commands disclose of attempts: errors that their own SQL swallowed, and retries inside the server.
+//! What commands disclose of attempts: errors that their own SQL swallowed, and retries inside the
+//! server.
 
 use isobench_isolation::History;
 use isobench_isolation::history::{Outcome, text};
@@ -36,7 +37,8 @@ END;
 \\endpipeline
 ";
 
-/// Draws whether the call swallows an error, and which. Commands: 0 `\set`, 1 BEGIN, 2 SELECT, 3 SELECT, 4 INSERT, 5 END.
+/// Draws whether the call swallows an error, and which. Commands: 0 `\set`, 1 BEGIN, 2 SELECT, 3
+/// SELECT, 4 INSERT, 5 END.
 const DRAWN: &str = "\\set n random(1, 4)
 BEGIN;
 --@ inside retries=$1 wasted=$2

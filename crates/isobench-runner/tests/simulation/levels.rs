@@ -41,7 +41,8 @@ fn statements_outside_a_block_and_pipelines_are_not_asked() {
     }
 }
 
-/// A conflict may meet the question, too, and a session may be lost there: every attempt is accounted for, which the harness checks.
+/// A conflict may meet the question, too, and a session may be lost there: every attempt is
+/// accounted for, which the harness checks.
 #[test]
 fn errors_meet_the_question() {
     for seed in 0..40 {

@@ -25,7 +25,8 @@ fn a_client_that_takes_no_time_is_never_busy() {
 
 #[test]
 fn a_receive_that_takes_time_makes_others_wait() {
-    // Each of four replies takes 100 µs, so that a pass takes 400 µs, and what it begins is spread in time from then on.
+    // Each of four replies takes 100 µs, so that a pass takes 400 µs, and what it begins is spread
+    // in time from then on.
     let mut case = Case::new(INSERT).clients(4).transactions(1);
     case.settings.receiving = micros(100);
     let ran = case.run();
@@ -63,7 +64,8 @@ fn timers_are_late_when_the_worker_is() {
     let load = load(&ran);
     // Ten of each client.
     assert_eq!((load.timers.len(), ran.ledger.attempts.retried), (50, 50));
-    // A timer that comes due during a pass waits for its end; a pass serves each client once at most.
+    // A timer that comes due during a pass waits for its end; a pass serves each client once at
+    // most.
     let latest = load.timers.max_ms().expect("timers");
     assert!((0.1..=1.5).contains(&latest) && Some(latest) <= load.lag.max_ms(), "{latest}");
 }

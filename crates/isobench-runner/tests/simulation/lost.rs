@@ -1,4 +1,5 @@
-//! Connections that are lost, in every state of the client: which bucket, and that the others go on.
+//! Connections that are lost, in every state of the client: which bucket, and that the others go
+//! on.
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{Cause, Pacing, Protocol};

@@ -11,7 +11,8 @@ use crate::harness::{Case, INSERT, Ran, TRANSFER, backoff, millis, ms, tries};
 const CONFLICT: Fault = Fault::Error(SqlState::SERIALIZATION_FAILURE);
 const DEADLOCK: Fault = Fault::Error(SqlState::DEADLOCK_DETECTED);
 
-/// The only client's transactions: how they ended, their tries, latency and end in ms. Numbers count from 1.
+/// The only client's transactions: how they ended, their tries, latency and end in ms. Numbers
+/// count from 1.
 fn heard(ran: &Ran) -> Vec<(How, u32, u64, u64)> {
     for (index, ended) in ran.ended.iter().enumerate() {
         assert_eq!((ended.client, ended.number, ended.lag), (0, index as u64 + 1, 0));

@@ -88,7 +88,8 @@ fn another_error_in_a_pipeline_names_its_command() {
 fn synchronisation_points_divide_a_pipeline() {
     let script = "\\startpipeline\nBEGIN;\n\\syncpipeline\nUPDATE t SET v = 1;\n\\syncpipeline\nINSERT INTO h VALUES (1);\nEND;\n\\endpipeline\n";
     assert_eq!(pipelined(script).run().ledger.attempts.committed, 3);
-    // The error in the middle leaves the block aborted; what follows fails as a consequence, and isn't the cause.
+    // The error in the middle leaves the block aborted; what follows fails as a consequence, and
+    // isn't the cause.
     let faults = Faults::none().and(On::Update, When::First(1), CONFLICT);
     let ran = pipelined(script).faults(faults).run();
     assert_eq!((ran.ledger.attempts.retried, ran.ledger.attempts.committed), (1, 3));

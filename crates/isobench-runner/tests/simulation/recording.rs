@@ -1,4 +1,5 @@
-//! What is recorded of what transactions read and write: exact, in every protocol, whatever happens to them.
+//! What is recorded of what transactions read and write: exact, in every protocol, whatever happens
+//! to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -496,7 +497,8 @@ fn check(ran: &Ran, history: &History) {
     assert!(history.dropped() <= ran.ledger.attempts.ambiguous);
 }
 
-/// What the server has committed was recorded as committed or unknown, and nothing else was recorded as committed.
+/// What the server has committed was recorded as committed or unknown, and nothing else was
+/// recorded as committed.
 fn check_writes(truth: &Truth, history: &History) {
     let mut recorded: BTreeMap<Written, Outcome> = BTreeMap::new();
     for (index, transaction) in history.transactions().iter().enumerate() {
@@ -526,7 +528,8 @@ fn check_writes(truth: &Truth, history: &History) {
     }
 }
 
-/// A transaction's instants enclose what the server did for it, and those of a client follow each other.
+/// A transaction's instants enclose what the server did for it, and those of a client follow each
+/// other.
 fn check_instants(truth: &Truth, history: &History) {
     let mut last: BTreeMap<u32, Transaction> = BTreeMap::new();
     let mut ids = BTreeSet::new();
@@ -547,7 +550,8 @@ fn check_instants(truth: &Truth, history: &History) {
     }
 }
 
-/// Scripts that write registers, one transaction each, and the protocols in which they are possible.
+/// Scripts that write registers, one transaction each, and the protocols in which they are
+/// possible.
 const SCRIPTS: Scripts = &[
     (REGISTER, &Protocol::ALL),
     (ALONE, &Protocol::ALL),

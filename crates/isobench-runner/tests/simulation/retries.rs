@@ -42,7 +42,8 @@ fn a_result_stored_before_the_conflict_is_forgotten() {
     let mut case = Case::new(script).faults(first(On::Update, 1)).transactions(2);
     case.settings.answers = vec![("answer", Answer::column("v", &["42"]))];
     let ran = case.run();
-    // Unset in both attempts of the first transaction, kept from the first to the second transaction.
+    // Unset in both attempts of the first transaction, kept from the first to the second
+    // transaction.
     assert_eq!(
         ran.truth.matching(0, "SELECT "),
         [
@@ -131,7 +132,8 @@ fn no_attempt_begins_after_the_end_of_the_run() {
     assert_eq!(ran.ledger.attempts, Attempts { started: 3, retried: 2, cut_off: 1, ..Attempts::default() });
     assert_eq!(ran.ledger.transactions, Transactions { total: 1, cut_off: 1, ..Transactions::default() });
     assert_eq!((ran.ledger.conflicts, ran.outcome.elapsed), (3, millis(12)));
-    // The transaction has no end that its retries could be counted with, and no command is to blame for the last.
+    // The transaction has no end that its retries could be counted with, and no command is to blame
+    // for the last.
     let script = &ran.outcome.scripts[0];
     assert_eq!((ran.ledger.retries, script.retries, script.retried_transactions), (2, 0, 0));
     assert_eq!((script.commands[4].retries, script.commands[4].failures), (2, 0));

@@ -109,7 +109,8 @@ fn with_one_client_both_rules_do_the_same() {
 
 #[test]
 fn pgbenchs_workers_have_equal_shares_of_the_rate() {
-    // The simulation has one worker with all clients, so that it gets the whole rate, or one of three shares.
+    // The simulation has one worker with all clients, so that it gets the whole rate, or one of
+    // three shares.
     let committed = |rules| {
         let mut case = Case::new(INSERT).rules(rules).clients(6).pacing(Pacing::Rate(300.0));
         case.spec.workers = 3;
@@ -153,7 +154,8 @@ fn pgbench_goes_on_after_a_failed_preparation() {
         let ran = case.clone().run();
         let text = "INSERT INTO h VALUES ($1);";
         assert_eq!(not_prepared(&ran), [(code, 0, Some(text))]);
-        // What ends the client is the error of the execution, of which only a name was sent; even if a conflict was first.
+        // What ends the client is the error of the execution, of which only a name was sent; even
+        // if a conflict was first.
         let (place, failed) = ran.server_error();
         assert_eq!((place, failed.error.code, failed.query), (at(0, 0, 3), NO_STATEMENT, 0));
         assert_eq!((failed.text, ran.ledger.attempts.errored, ran.ledger.conflicts), (None, 1, 0));
@@ -187,7 +189,8 @@ fn a_failed_preparation_for_a_pipeline_names_its_statement() {
     let (place, failed) = ran.server_error();
     assert_eq!((place, failed.error.code), (at(0, 0, 2), SqlState::UNDEFINED_TABLE));
     assert_eq!(failed.text.as_deref(), Some("UPDATE t SET v = 1;"));
-    // pgbench prepares the other ones all the same, and blames the end of the pipeline for what follows.
+    // pgbench prepares the other ones all the same, and blames the end of the pipeline for what
+    // follows.
     let ran = case.rules(Rules::Pgbench).run();
     let text = "UPDATE t SET v = 1;";
     assert_eq!(not_prepared(&ran), [(SqlState::UNDEFINED_TABLE, 0, Some(text))]);

@@ -242,7 +242,8 @@ const SCRIPTS: Scripts = &[(PROTOCOL, &Protocol::ALL), (PIPELINE, EXTENDED)];
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// With any faults, policies and ends; `harness.rs` holds the account against the server's rows.
+    /// With any faults, policies and ends; `harness.rs` holds the account against the server's
+    /// rows.
     #[test]
     fn whatever_happens_the_account_balances(
         case in cases(SCRIPTS),

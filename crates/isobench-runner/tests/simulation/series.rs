@@ -1,4 +1,5 @@
-//! What is counted over time: known schedules make known bins. That the sums are the ledger's is asserted after every run.
+//! What is counted over time: known schedules make known bins. That the sums are the ledger's is
+//! asserted after every run.
 
 use std::time::Duration;
 

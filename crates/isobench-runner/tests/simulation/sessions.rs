@@ -1,4 +1,5 @@
-//! A session for each transaction: when it is opened, what it lasts for, and what goes wrong with it.
+//! A session for each transaction: when it is opened, what it lasts for, and what goes wrong with
+//! it.
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{Cause, How, OnError, Pacing, Protocol, RetryPolicy, Rules, Stop, Urgency};

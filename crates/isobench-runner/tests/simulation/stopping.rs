@@ -108,7 +108,8 @@ fn a_sleep_that_is_too_long_is_cut_off() {
     let mut case = Case::new("BEGIN;\nINSERT INTO h VALUES (1);\n\\sleep 1 s\nEND;\n").time(millis(10));
     case.spec.grace = Duration::ZERO;
     let ran = case.clone().run();
-    // The cancel request reaches nothing; the sleep ends within the patience, and the rest is finished.
+    // The cancel request reaches nothing; the sleep ends within the patience, and the rest is
+    // finished.
     assert_eq!((ran.ledger.attempts.committed, ran.outcome.elapsed), (1, millis(1_003)));
     case.scripts[0].0 = case.scripts[0].0.replace("1 s", "100 s");
     let ran = case.run();

@@ -1,4 +1,5 @@
-//! Evaluation of the tree: operators, `CASE`, and calls. This is the hot path: nothing here allocates.
+//! Evaluation of the tree: operators, `CASE`, and calls. This is the hot path: nothing here
+//! allocates.
 
 use super::functions::MAX_ARGUMENTS;
 use super::{Binary, EvalContext, Evaluated, Expr, Node, Test};
@@ -95,8 +96,9 @@ impl Node {
         }
     }
 
-    /// The value of a leaf, of a negated leaf, or of two leaves with `+`, `-` or `*` between them; none for anything else, and for
-    /// errors, which the general way reports. Nothing is drawn or printed, so the general way may start over.
+    /// The value of a leaf, of a negated leaf, or of two leaves with `+`, `-` or `*` between them;
+    /// none for anything else, and for errors, which the general way reports. Nothing is drawn or
+    /// printed, so the general way may start over.
     #[inline]
     fn plain_int(&self, variables: &Variables) -> Option<i64> {
         match self {
@@ -125,7 +127,8 @@ fn uniform(args: &[Node], ctx: &mut EvalContext<'_>) -> Option<Value> {
 
 /// `AND` and `OR`: `decisive` is the value of the left side that settles the result.
 ///
-/// A `NULL` on the left gives `NULL` without a look at the right side (`NULL AND FALSE` too), as pgbench does.
+/// A `NULL` on the left gives `NULL` without a look at the right side (`NULL AND FALSE` too), as
+/// pgbench does.
 fn logical(sides: &[Node; 2], decisive: bool, ctx: &mut EvalContext<'_>) -> Evaluated {
     let left = sides[0].eval(ctx)?;
     if left.is_null() {
@@ -146,7 +149,8 @@ fn call_with_many(function: &super::Function, args: &[Node], ctx: &mut EvalConte
     call(function, args, &mut [Value::Null; MAX_ARGUMENTS], ctx)
 }
 
-/// Evaluates all arguments, even after a `NULL` (they may draw random numbers), then calls the function.
+/// Evaluates all arguments, even after a `NULL` (they may draw random numbers), then calls the
+/// function.
 fn call(
     function: &super::Function,
     args: &[Node],
@@ -227,7 +231,8 @@ fn double(operator: Binary, left: f64, right: f64) -> Value {
         B::NotEqual => Value::Bool(left != right),
         B::Less => Value::Bool(left < right),
         B::LessOrEqual => Value::Bool(left <= right),
-        // Integer operators never get here; a NULL is the value that can't be mistaken for a result.
+        // Integer operators never get here; a NULL is the value that can't be mistaken for a
+        // result.
         B::Modulo | B::BitAnd | B::BitOr | B::BitXor | B::ShiftLeft | B::ShiftRight => Value::Null,
     }
 }

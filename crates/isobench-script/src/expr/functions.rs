@@ -119,7 +119,8 @@ fn hash(args: &[Value], function: fn(u64, u64) -> u64) -> Evaluated {
 
 /// `greatest` and `least`: doubles if any argument is one, else integers.
 ///
-/// The old value stays only if it is the better one, so a not-a-number yields to whatever follows, as in pgbench.
+/// The old value stays only if it is the better one, so a not-a-number yields to whatever follows,
+/// as in pgbench.
 fn extreme(args: &[Value], int_stays: fn(i64, i64) -> bool, double_stays: fn(f64, f64) -> bool) -> Evaluated {
     if args.iter().any(|arg| matches!(arg, Value::Double(_))) {
         let mut best = args[0].as_double()?;

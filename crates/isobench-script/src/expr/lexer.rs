@@ -1,4 +1,5 @@
-//! Splits the text of an expression into tokens, one at a time, so that errors come in reading order.
+//! Splits the text of an expression into tokens, one at a time, so that errors come in reading
+//! order.
 
 use crate::symbols::is_name_byte;
 

@@ -1,5 +1,5 @@
-//! Expressions of `\set`, `\if` and `\elif`: the tree, how it is printed, and what its evaluation needs.
-//! `lexer` and `parser` build it, `eval` computes it, `functions` is the table of functions.
+//! Expressions of `\set`, `\if` and `\elif`: the tree, how it is printed, and what its evaluation
+//! needs. `lexer` and `parser` build it, `eval` computes it, `functions` is the table of functions.
 
 mod eval;
 mod functions;
@@ -36,7 +36,8 @@ pub struct EvalContext<'a> {
 }
 
 impl Expr {
-    /// Shows the expression in full parentheses, so that parsing it again gives the same expression.
+    /// Shows the expression in full parentheses, so that parsing it again gives the same
+    /// expression.
     pub fn display<'a>(&'a self, names: &'a Symbols) -> impl fmt::Display + 'a {
         Shown { node: &self.root, names }
     }
@@ -75,8 +76,9 @@ enum Test {
     False,
 }
 
-/// An operator that evaluates both operands, left first. There is no `>`: `a > b` is `b < a`, so `b` is evaluated
-/// first, as in pgbench, where the order shows when both draw random numbers. `~a` is `a # -1`.
+/// An operator that evaluates both operands, left first. There is no `>`: `a > b` is `b < a`, so
+/// `b` is evaluated first, as in pgbench, where the order shows when both draw random numbers. `~a`
+/// is `a # -1`.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 enum Binary {
     Add,

@@ -1,7 +1,7 @@
 //! Precedence climbing over the tokens of an expression.
 //!
-//! Levels from loosest to tightest, as in the manual's table: OR; AND; NOT; IS, ISNULL, NOTNULL; comparisons, which don't
-//! associate; `| # & << >> ~`; `+ -`; `* / %`; unary minus.
+//! Levels from loosest to tightest, as in the manual's table: OR; AND; NOT; IS, ISNULL, NOTNULL;
+//! comparisons, which don't associate; `| # & << >> ~`; `+ -`; `* / %`; unary minus.
 
 use super::functions::{Arity, find};
 use super::lexer::{Keyword, Lexer, Token};
@@ -9,8 +9,8 @@ use super::{Binary, Expr, Node, Test};
 use crate::symbols::Symbols;
 use crate::value::Value;
 
-/// How deep expressions may nest. pgbench gives up at about ten thousand; here the bound keeps parsing, evaluating and
-/// dropping well within the stack of a thread.
+/// How deep expressions may nest. pgbench gives up at about ten thousand; here the bound keeps
+/// parsing, evaluating and dropping well within the stack of a thread.
 const MAX_NESTING: usize = 200;
 /// How deep a tree may be, which a long chain of operators makes without nesting.
 const MAX_DEPTH: usize = 1000;
@@ -114,8 +114,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// pgbench reads the rest of the line before it reports an error, and if that holds something that is no token, the last
-    /// such thing is what it reports.
+    /// pgbench reads the rest of the line before it reports an error, and if that holds something
+    /// that is no token, the last such thing is what it reports.
     fn last_lexical_error(&mut self) -> Option<ExprError> {
         let mut last = None;
         loop {

@@ -1,4 +1,5 @@
-//! The logical line of a meta-command: to the end of the line, or further where a backslash ends one.
+//! The logical line of a meta-command: to the end of the line, or further where a backslash ends
+//! one.
 
 /// A meta-command's text, from its backslash to the end of the line.
 #[derive(Copy, Clone)]
@@ -44,7 +45,8 @@ impl<'a> Line<'a> {
 pub(super) struct Word<'a> {
     pub text: &'a str,
     pub offset: usize,
-    /// Where pgbench puts the caret below a word that is wrong: at its start, but a continuation right behind it counts.
+    /// Where pgbench puts the caret below a word that is wrong: at its start, but a continuation
+    /// right behind it counts.
     pub caret: usize,
 }
 

@@ -89,7 +89,8 @@ impl<'a> Reader<'a> {
     /// The rest of the line from `offset` as an expression.
     fn expression(&self, offset: usize, symbols: &mut Symbols) -> Result<Expr, ParseError> {
         parse_expression(self.line.text, offset, symbols).map_err(|error| {
-            // The caret is below the last character of the offending token; a line's end is one, too.
+            // The caret is below the last character of the offending token; a line's end is one,
+            // too.
             let beyond = usize::from(error.at_end && self.line.terminated);
             let caret = (error.offset + beyond).saturating_sub(1);
             self.error(error.message, error.detail.as_deref(), Some(caret))

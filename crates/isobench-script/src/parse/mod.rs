@@ -1,6 +1,6 @@
 //! Parses whole scripts: alternates between SQL and meta-commands, and puts the commands together.
-//! `line` splits a meta-command into words, `meta` reads it, `conditions` resolves the jumps, `observations` reads the
-//! lines `--@`.
+//! `line` splits a meta-command into words, `meta` reads it, `conditions` resolves the jumps,
+//! `observations` reads the lines `--@`.
 
 mod conditions;
 mod line;
@@ -20,7 +20,8 @@ use observations::{is_observable, misplaced, parse_observation};
 
 /// Parses a script.
 ///
-/// `name` appears in messages and reports. Variables are interned in `symbols`, which all scripts of a run share.
+/// `name` appears in messages and reports. Variables are interned in `symbols`, which all scripts
+/// of a run share.
 ///
 /// # Errors
 /// What pgbench refuses, with its message: see [`ParseError`].
@@ -33,7 +34,8 @@ pub fn parse(name: &str, text: &str, symbols: &mut Symbols) -> Result<Script, Pa
 pub struct Dialect {
     /// `\syncpipeline` is a meta-command, as it is since pgbench 17.
     pub syncpipeline: bool,
-    /// Lines `--@` before an SQL command say what it reads and writes. To pgbench they are comments.
+    /// Lines `--@` before an SQL command say what it reads and writes. To pgbench they are
+    /// comments.
     pub observations: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Reads the lines `--@ …` before an SQL command. To add a kind: a variant of `Observed`, and a row here.
+//! Reads the lines `--@ …` before an SQL command. To add a kind: a variant of `Observed`, and a row
+//! here.
 
 use super::Place;
 use crate::error::{ParseError, ParseProblem};

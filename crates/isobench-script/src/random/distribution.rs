@@ -1,4 +1,5 @@
-//! The non-uniform distributions of the manual's "Built-In Functions", and the waiting times of `--rate`.
+//! The non-uniform distributions of the manual's "Built-In Functions", and the waiting times of
+//! `--rate`.
 
 use super::prng::Prng;
 use crate::error::EvalError;
@@ -42,7 +43,8 @@ impl Prng {
 
     /// An exponentially distributed integer from `min` to `max`.
     ///
-    /// Source: pgbench manual, `random_exponential`; the inverse of the truncated distribution function.
+    /// Source: pgbench manual, `random_exponential`; the inverse of the truncated distribution
+    /// function.
     ///
     /// # Errors
     /// If the range is empty or too large, or `parameter` isn't above 0.
@@ -56,7 +58,8 @@ impl Prng {
         Ok(scaled(min, max, -(cut + (1.0 - cut) * uniform).ln() / parameter))
     }
 
-    /// A normally distributed integer from `min` to `max`, centred, `parameter` standard deviations to either bound.
+    /// A normally distributed integer from `min` to `max`, centred, `parameter` standard deviations
+    /// to either bound.
     ///
     /// Source: pgbench manual, `random_gaussian`; Box-Muller, drawn again outside of the bounds.
     ///
@@ -82,7 +85,8 @@ impl Prng {
 
     /// A Zipfian integer from `min` to `max`: `min` is the most frequent, and `parameter` its skew.
     ///
-    /// Source: pgbench manual, `random_zipfian`; Devroye, *Non-Uniform Random Variate Generation*, p. 550-551.
+    /// Source: pgbench manual, `random_zipfian`; Devroye, *Non-Uniform Random Variate Generation*,
+    /// p. 550-551.
     ///
     /// # Errors
     /// If the range is empty or too large, or `parameter` is outside 1.001 to 1000.
@@ -111,7 +115,8 @@ impl Prng {
         }
     }
 
-    /// The waiting time until the next event of a Poisson process whose events are `mean` apart, rounded to a whole number.
+    /// The waiting time until the next event of a Poisson process whose events are `mean` apart,
+    /// rounded to a whole number.
     ///
     /// pgbench: the interval between scheduled transactions of `--rate`, in microseconds.
     pub fn poisson(&mut self, mean: f64) -> i64 {

@@ -1,4 +1,5 @@
-//! The hash functions of expressions: FNV-1a and `MurmurHash2`, both over the eight bytes of an integer.
+//! The hash functions of expressions: FNV-1a and `MurmurHash2`, both over the eight bytes of an
+//! integer.
 
 /// FNV-1a, with the seed mixed into the offset basis.
 ///
@@ -14,7 +15,8 @@ pub(crate) fn fnv1a(value: u64, seed: u64) -> u64 {
 
 /// `MurmurHash64A` of one eight-byte block.
 ///
-/// Source: Austin Appleby, <https://sites.google.com/site/murmurhash/>; pgbench manual, `hash_murmur2`.
+/// Source: Austin Appleby, <https://sites.google.com/site/murmurhash/>; pgbench manual,
+/// `hash_murmur2`.
 pub(crate) fn murmur2(value: u64, seed: u64) -> u64 {
     const MULTIPLIER: u64 = 0xc6a4_a793_5bd1_e995;
     const SHIFT: u32 = 47;

@@ -1,4 +1,5 @@
-//! Everything random: the generator, its distributions, the streams of a run, hashes and permutations.
+//! Everything random: the generator, its distributions, the streams of a run, hashes and
+//! permutations.
 
 mod distribution;
 mod hash;

@@ -4,11 +4,12 @@ use super::prng::Prng;
 
 const ROUNDS: usize = 6;
 
-/// The place of `value` (taken modulo `size`) in the permutation of 0 to `size` − 1 that `seed` selects.
+/// The place of `value` (taken modulo `size`) in the permutation of 0 to `size` − 1 that `seed`
+/// selects.
 ///
-/// Each round scrambles the largest power-of-two block at the bottom of the range, then the one at its top (the two
-/// overlap, so that every number is reached), and rotates the whole range. Source: pgbench manual, `permute`; the
-/// numbers are confirmed by `tests/language/oracle.rs`.
+/// Each round scrambles the largest power-of-two block at the bottom of the range, then the one at
+/// its top (the two overlap, so that every number is reached), and rotates the whole range. Source:
+/// pgbench manual, `permute`; the numbers are confirmed by `tests/language/oracle.rs`.
 pub(crate) fn permute(value: i64, size: u64, seed: u64) -> i64 {
     if size <= 1 {
         return 0;

@@ -1,9 +1,11 @@
-//! PostgreSQL's generator: xoroshiro128**, seeded by splitmix64. Distributions are in `distribution`.
+//! PostgreSQL's generator: xoroshiro128**, seeded by splitmix64. Distributions are in
+//! `distribution`.
 
 /// A stream of pseudorandom numbers, equal to pgbench's for the same seed.
 ///
-/// Source: Blackman and Vigna, <https://prng.di.unimi.it/> (xoroshiro128**, splitmix64); that PostgreSQL 15 and later
-/// use it is in their release notes, and `tests/language/oracle.rs` confirms the numbers.
+/// Source: Blackman and Vigna, <https://prng.di.unimi.it/> (xoroshiro128**, splitmix64); that
+/// PostgreSQL 15 and later use it is in their release notes, and `tests/language/oracle.rs`
+/// confirms the numbers.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Prng {
     state: [u64; 2],
@@ -32,7 +34,8 @@ impl Prng {
         if limit == 0 {
             return 0;
         }
-        // The top bits that can hold the limit, drawn again until they don't exceed it: no modulo bias.
+        // The top bits that can hold the limit, drawn again until they don't exceed it: no modulo
+        // bias.
         let shift = limit.leading_zeros();
         loop {
             let candidate = self.next_u64() >> shift;
@@ -42,7 +45,8 @@ impl Prng {
         }
     }
 
-    /// A uniform integer from `min` to `max`, both included; `min`, without a draw, if `max` isn't above it.
+    /// A uniform integer from `min` to `max`, both included; `min`, without a draw, if `max` isn't
+    /// above it.
     #[inline]
     pub fn int_between(&mut self, min: i64, max: i64) -> i64 {
         if max <= min {

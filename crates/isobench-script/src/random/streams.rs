@@ -4,9 +4,10 @@ use super::prng::Prng;
 
 /// The source of a run's random streams.
 ///
-/// pgbench takes them in this order, and so must the runner for equal numbers: one stream per client (for expressions),
-/// then, unless `-D default_seed=…` is given, one number for the variable `default_seed`, then three streams per
-/// worker: choice of scripts, schedule of `--rate`, sampling of the log.
+/// pgbench takes them in this order, and so must the runner for equal numbers: one stream per
+/// client (for expressions), then, unless `-D default_seed=…` is given, one number for the variable
+/// `default_seed`, then three streams per worker: choice of scripts, schedule of `--rate`, sampling
+/// of the log.
 #[derive(Clone, Debug)]
 pub struct Streams {
     base: Prng,

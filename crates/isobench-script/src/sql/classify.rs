@@ -22,10 +22,11 @@ pub(crate) fn classify(text: &str) -> Option<Statement> {
     Some(kind)
 }
 
-/// True if a statement sets the isolation level of its transaction or session, or resets what was set for the session.
+/// True if a statement sets the isolation level of its transaction or session, or resets what was
+/// set for the session.
 ///
-/// Source: PostgreSQL manual, `SET TRANSACTION`, `BEGIN`, `set_config`, `DISCARD`. What a string holds that is executed by other SQL
-/// isn't seen.
+/// Source: PostgreSQL manual, `SET TRANSACTION`, `BEGIN`, `set_config`, `DISCARD`. What a string
+/// holds that is executed by other SQL isn't seen.
 pub(crate) fn sets_level(text: &str) -> bool {
     /// Settings that are the level.
     const SETTINGS: [&str; 2] = ["transaction_isolation", "default_transaction_isolation"];
@@ -45,7 +46,8 @@ pub(crate) fn keyword<'a>(text: &str, wanted: &[&'a str]) -> Option<&'a str> {
     Words { rest: text }.find_map(among)
 }
 
-/// What a statement does with a savepoint, by its leading words; none if the name isn't written out.
+/// What a statement does with a savepoint, by its leading words; none if the name isn't written
+/// out.
 pub(crate) fn savepoint(text: &str) -> Option<Savepoint> {
     let mut words = Words { rest: text };
     let first = words.next()?.to_ascii_lowercase();

@@ -1,5 +1,6 @@
-//! Finds the end of an SQL command: a semicolon or a backslash outside of quotes, comments, parentheses and
-//! SQL function bodies. The rules are those of psql, whose manual and behaviour are the source.
+//! Finds the end of an SQL command: a semicolon or a backslash outside of quotes, comments,
+//! parentheses and SQL function bodies. The rules are those of psql, whose manual and behaviour are
+//! the source.
 
 /// How an SQL command ended.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -74,7 +75,8 @@ impl<'a> Scanner<'a> {
             if comment && bytes.get(from + 2) == Some(&b'@') {
                 scanned.marks.push(from);
             }
-            // Nothing is collected before the first text; a block comment is text, a line comment isn't.
+            // Nothing is collected before the first text; a block comment is text, a line comment
+            // isn't.
             let blank = byte.is_ascii_whitespace() || *byte == 0x0b || comment;
             if !(blank && scanned.text.is_empty()) {
                 self.append(&mut scanned, from);
@@ -100,7 +102,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// psql's `:{?name}` asks whether a variable is set. pgbench answers FALSE to all of them; the colon has been passed.
+    /// psql's `:{?name}` asks whether a variable is set. pgbench answers FALSE to all of them; the
+    /// colon has been passed.
     fn test_variable(&mut self, scanned: &mut Scanned) -> bool {
         let from = self.at - 1;
         let name =
@@ -166,7 +169,8 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The first four words of a command, as far as they tell `CREATE [OR REPLACE] {FUNCTION | PROCEDURE}`.
+/// The first four words of a command, as far as they tell
+/// `CREATE [OR REPLACE] {FUNCTION | PROCEDURE}`.
 #[derive(Default)]
 struct LeadingWords {
     count: usize,
@@ -218,7 +222,8 @@ fn quoted(text: &str, escapes: bool) -> usize {
     bytes.len()
 }
 
-/// How far behind a closing quote the string goes on: after blanks with at least one line's end among them.
+/// How far behind a closing quote the string goes on: after blanks with at least one line's end
+/// among them.
 fn continuation(bytes: &[u8]) -> Option<usize> {
     let blanks = bytes.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == 0x0b).count();
     let goes_on =
@@ -242,7 +247,8 @@ fn block_comment(text: &str) -> usize {
     bytes.len()
 }
 
-/// The length of a cast's `::`, of a variable (a token of its own, which a dollar sign ends), or of a lone colon.
+/// The length of a cast's `::`, of a variable (a token of its own, which a dollar sign ends), or of
+/// a lone colon.
 fn colon(text: &str) -> usize {
     match &text.as_bytes()[1..] {
         [b':', ..] => 2,

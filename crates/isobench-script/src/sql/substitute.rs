@@ -1,4 +1,5 @@
-//! The variables of an SQL command. Quotes and comments don't protect a reference: pgbench substitutes there too.
+//! The variables of an SQL command. Quotes and comments don't protect a reference: pgbench
+//! substitutes there too.
 
 use crate::script::Piece;
 use crate::symbols::{Slot, Symbols, is_name_byte};
@@ -10,8 +11,8 @@ pub(crate) struct Substituted {
     pub params: Vec<Slot>,
 }
 
-/// Finds the references `:name`. A name doesn't start with a digit (`12:30` is a time), and of several colons none starts
-/// a reference (`::int` is a cast).
+/// Finds the references `:name`. A name doesn't start with a digit (`12:30` is a time), and of
+/// several colons none starts a reference (`::int` is a cast).
 pub(crate) fn substitute(text: &str, symbols: &mut Symbols) -> Substituted {
     let bytes = text.as_bytes();
     let mut result = Substituted {

@@ -1,4 +1,5 @@
-//! Golden files: what scripts parse to, print and fail with. `oracle.rs` holds the same files against pgbench.
+//! Golden files: what scripts parse to, print and fail with. `oracle.rs` holds the same files
+//! against pgbench.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,5 @@
-//! The real pgbench as oracle. It talks to a fake server, so nothing but its program is needed; without it the tests skip.
+//! The real pgbench as oracle. It talks to a fake server, so nothing but its program is needed;
+//! without it the tests skip.
 
 use crate::support::execute::{Client, Outcome, SEED, execute};
 use crate::support::pgbench::Pgbench;
@@ -230,8 +231,8 @@ fn schedule_is_pgbench_s() {
     let Some(pgbench) = oracle("schedule_is_pgbench_s") else { return };
     pgbench.write("x.sql", "\\set v 1\n");
     pgbench.run(&["-t", "30", "-f", "x.sql", "-l", "--log-prefix=rate", "--rate=300"]);
-    // Latency counts from the scheduled start, so end minus latency is the schedule itself, however late the
-    // machine was; rounding costs a microsecond or two.
+    // Latency counts from the scheduled start, so end minus latency is the schedule itself, however
+    // late the machine was; rounding costs a microsecond or two.
     let starts: Vec<i64> = read_log(&pgbench, "rate")
         .iter()
         .map(|fields| fields[4] * 1_000_000 + fields[5] - fields[2])

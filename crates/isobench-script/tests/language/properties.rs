@@ -1,4 +1,5 @@
-//! Properties: the parser takes any text without a panic, its positions are valid, printing and parsing agree.
+//! Properties: the parser takes any text without a panic, its positions are valid, printing and
+//! parsing agree.
 
 use isobench_script::{CommandKind, Dialect, ParseError, Script, Symbols, parse, parse_as};
 use proptest::prelude::*;
@@ -25,7 +26,8 @@ fn checked(text: &str) -> Result<Script, ParseError> {
         Err(error) => {
             assert!(error.line >= 1 && error.line as usize <= text.matches('\n').count() + 1);
             if let Some(column) = error.column {
-                // The lines' ends that the message doesn't show count too, and one more at the script's end.
+                // The lines' ends that the message doesn't show count too, and one more at the
+                // script's end.
                 let ends = |at: usize| text[at..].bytes().take_while(|byte| b"\r\n".contains(byte)).count();
                 let shown = text.match_indices(&error.source).map(|(at, shown)| at + shown.len());
                 let hidden = shown.map(ends).max().expect("the script has the text that is shown");

@@ -39,7 +39,8 @@ impl Generator {
         count
     }
 
-    /// AR(1) with mean 0 and standard deviation 1, stationary from its first value on; neighbours correlate by `phi`.
+    /// AR(1) with mean 0 and standard deviation 1, stationary from its first value on; neighbours
+    /// correlate by `phi`.
     pub fn ar1(&mut self, n: usize, phi: f64) -> Vec<f64> {
         let mut value = self.normal();
         (0..n)
@@ -50,7 +51,8 @@ impl Generator {
             .collect()
     }
 
-    /// Commits per bin: Poisson counts with this mean, whose rate swings by `swing` of it as AR(1) with `phi`.
+    /// Commits per bin: Poisson counts with this mean, whose rate swings by `swing` of it as AR(1)
+    /// with `phi`.
     pub fn counts(&mut self, n: usize, mean: f64, swing: f64, phi: f64) -> Vec<f64> {
         let rates = self.ar1(n, phi);
         rates.into_iter().map(|rate| self.poisson((mean * (1.0 + swing * rate)).max(0.0))).collect()

@@ -1,8 +1,10 @@
-//! The methods held against a known truth: how often intervals hold it, how often tests give false alarms.
+//! The methods held against a known truth: how often intervals hold it, how often tests give false
+//! alarms.
 //!
-//! Everything is drawn from fixed streams, so the figures are the same on every machine. They are printed as the tables
-//! of `docs/concept/statistics.md`: `cargo test -p isobench-stats --test simulation -- --nocapture --test-threads 1`.
-//! Not here: exact values of single results, which are unit tests.
+//! Everything is drawn from fixed streams, so the figures are the same on every machine. They are
+//! printed as the tables of `docs/concept/statistics.md`:
+//! `cargo test -p isobench-stats --test simulation -- --nocapture --test-threads 1`. Not here:
+//! exact values of single results, which are unit tests.
 //!
 //! | file | what is simulated |
 //! |---|---|
@@ -23,7 +25,8 @@ use std::ops::RangeInclusive;
 /// What a 95 % interval has to hold, in percent.
 const COVERAGE: RangeInclusive<f64> = 93.0..=97.0;
 
-/// The most false alarms of a 5 % test, in percent, where `repetitions` leave a standard deviation of their own: two of them.
+/// The most false alarms of a 5 % test, in percent, where `repetitions` leave a standard deviation
+/// of their own: two of them.
 fn most_false_alarms(repetitions: usize) -> f64 {
     5.0 + 200.0 * (0.05_f64 * 0.95 / repetitions as f64).sqrt()
 }

@@ -89,7 +89,8 @@ fn percentiles_of_a_run_hold_the_truth() {
         for (covered, (p, _)) in covered.into_iter().zip(PERCENTS) {
             let covered = percent(covered, repetitions);
             println!("| {phi} | {factor} | p{p} | {covered:.1} % |");
-            // Percentiles far out are less correlated than the mean, so the factor makes their intervals wide.
+            // Percentiles far out are less correlated than the mean, so the factor makes their
+            // intervals wide.
             let corrected = phi == 0.0 || factor < 1.0;
             assert!(!corrected || covered >= *COVERAGE.start(), "{phi} {factor} p{p}: {covered}");
             assert!(corrected || p > 50.0 || covered < 80.0, "{phi} {factor} p{p}: {covered}");

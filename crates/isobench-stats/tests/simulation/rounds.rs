@@ -1,4 +1,5 @@
-//! Rounds: coverage and false alarms of ratios under drift of the machine, with noise, at a resolution.
+//! Rounds: coverage and false alarms of ratios under drift of the machine, with noise, at a
+//! resolution.
 //!
 //! Not here: one run.
 
@@ -9,7 +10,8 @@ use crate::{COVERAGE, holds, most_false_alarms, percent};
 
 const REPETITIONS: usize = 3000;
 
-/// Rounds of three cells on a machine that wanders by 10 % from round to round; each cell scatters by 2 % itself.
+/// Rounds of three cells on a machine that wanders by 10 % from round to round; each cell scatters
+/// by 2 % itself.
 fn wandering(generator: &mut Generator, rounds: usize) -> Vec<[f64; 3]> {
     let mut drift = 0.0;
     let cell = |generator: &mut Generator, drift: f64| 1000.0 * (drift + 0.02 * generator.normal()).exp();
@@ -76,8 +78,8 @@ fn of_many_equal_cells_holm_rarely_calls_any_different() {
     assert!(by_holm <= most_false_alarms(repetitions) && any > 15.0, "{by_holm} {any}");
 }
 
-/// Rounds until a rule says stop, with ratios that scatter by 3 %, `scatter` times the resolution: coverage of the interval
-/// at the stop, in percent, and the mean number of rounds.
+/// Rounds until a rule says stop, with ratios that scatter by 3 %, `scatter` times the resolution:
+/// coverage of the interval at the stop, in percent, and the mean number of rounds.
 fn stopping(scatter: f64, stop: impl Fn(&[(f64, f64)], f64) -> bool) -> (f64, f64) {
     let repetitions = 1000;
     let resolution = (0.03_f64 / scatter).exp() - 1.0;
@@ -138,8 +140,8 @@ fn independent_results_hold_the_truth() {
         }
         let (covered, alarms) = (percent(covered, REPETITIONS), percent(alarms, REPETITIONS));
         println!("| {of} | {to} | 5 % | 3 % | {covered:.1} % | {alarms:.1} % |");
-        // With two on a side the single degree of freedom is too careful; three that scatter more than the many
-        // on the other side are Welch's worst case.
+        // With two on a side the single degree of freedom is too careful; three that scatter more
+        // than the many on the other side are Welch's worst case.
         let least = if to > 2 * of { 91.5 } else { *COVERAGE.start() };
         assert!(covered >= least && (covered <= 97.0 || of == 2), "{of} {to}: {covered}");
         assert!(alarms <= 100.0 - least + 0.5, "{of} {to}: {alarms}");

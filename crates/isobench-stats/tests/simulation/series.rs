@@ -35,7 +35,8 @@ impl Kind {
     }
 }
 
-/// Coverage of our interval, of the naive one that takes bins as independent, and the mean effective sample size.
+/// Coverage of our interval, of the naive one that takes bins as independent, and the mean
+/// effective sample size.
 fn coverage(kind: Kind, n: usize, phi: f64) -> (f64, f64, f64) {
     let mut generator = Generator::new(7);
     let (mut covered, mut naive, mut effective) = (0, 0, 0.0);

@@ -30,7 +30,8 @@ fn steady_series_are_rarely_called_unsteady() {
             }
             let [cold, drifting, two] = [cold, drifting, two].map(|count| percent(count, REPETITIONS));
             println!("| {mean} | {swing} | {phi} | {n} | {cold:.1} % | {drifting:.1} % | {two:.1} % |");
-            // Few bins that swing widely for a while look like a change; the docstring says how often.
+            // Few bins that swing widely for a while look like a change; the docstring says how
+            // often.
             let most_cold = if phi > 0.3 && n < 100 { 11.0 } else { most };
             let case = format!("{mean} {swing} {phi} {n}: {cold} {drifting} {two}");
             assert!(cold <= most_cold && drifting <= most + 1.0 && two <= most, "{case}");

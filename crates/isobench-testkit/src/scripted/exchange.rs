@@ -194,7 +194,8 @@ impl Player {
         Err(complaint)
     }
 
-    /// Appends answers, and `ReadyForQuery` in the simple protocol, unless COPY data have to come first.
+    /// Appends answers, and `ReadyForQuery` in the simple protocol, unless COPY data have to come
+    /// first.
     fn answer(&mut self, sql: &str, answers: VecDeque<Answer>, simple: bool) {
         let mut answers = answers;
         let mut rows = 0;
@@ -244,8 +245,9 @@ impl Player {
         }
     }
 
-    /// Follows the transaction by the tags of its commands. With a savepoint the block goes on, whatever the tag says: `CockroachDB`
-    /// answers COMMIT to RELEASE, and all answer ROLLBACK to ROLLBACK TO.
+    /// Follows the transaction by the tags of its commands. With a savepoint the block goes on,
+    /// whatever the tag says: `CockroachDB` answers COMMIT to RELEASE, and all answer ROLLBACK to
+    /// ROLLBACK TO.
     fn ended(&mut self, sql: &str, tag: &str) {
         let mut words = sql.split([' ', ';']).map(str::to_uppercase);
         let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());

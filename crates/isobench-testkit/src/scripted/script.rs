@@ -130,7 +130,8 @@ fn fields(severity: &str, text: &str) -> Option<Vec<(u8, String)>> {
     rest.is_empty().then_some(fields)
 }
 
-/// The text in quotes at the start (`\"` stands for a quote, `\n` for a line break), and what follows.
+/// The text in quotes at the start (`\"` stands for a quote, `\n` for a line break), and what
+/// follows.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let inner = text.strip_prefix('"')?;
     let mut value = String::new();

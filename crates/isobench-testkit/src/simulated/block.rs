@@ -131,7 +131,8 @@ impl Block {
         self.early
     }
 
-    /// The end of a simple query, or Sync: what an implicit transaction did, which is committed by it.
+    /// The end of a simple query, or Sync: what an implicit transaction did, which is committed by
+    /// it.
     pub(super) fn synchronise(&mut self) -> Work {
         if self.state == State::Implicit { self.commit() } else { Work::default() }
     }

@@ -24,7 +24,8 @@ impl Dice {
     /// A number of the range, all about equally likely; its lower end if it is empty.
     pub(super) fn between(&mut self, range: &RangeInclusive<u64>) -> u64 {
         let span = range.end().saturating_sub(*range.start());
-        // A range of one number draws nothing, so that exact tests don't depend on how much is drawn elsewhere.
+        // A range of one number draws nothing, so that exact tests don't depend on how much is
+        // drawn elsewhere.
         if span == 0 { *range.start() } else { range.start() + self.next() % span.saturating_add(1) }
     }
 

@@ -36,10 +36,12 @@ pub enum On {
     Update,
     /// SELECT.
     Select,
-    /// A Parse message of the extended protocol; only [`Fault::Error`] and [`Fault::Lost`] make sense.
+    /// A Parse message of the extended protocol; only [`Fault::Error`] and [`Fault::Lost`] make
+    /// sense.
     Parse,
-    /// The opening of a session that is asked for; only [`Fault::Error`] (it is refused), [`Fault::Hang`] (nobody answers),
-    /// [`Fault::LostWhenIdle`] and [`Fault::ParameterStatus`] (a part of which arrives with the session) make sense.
+    /// The opening of a session that is asked for; only [`Fault::Error`] (it is refused),
+    /// [`Fault::Hang`] (nobody answers), [`Fault::LostWhenIdle`] and [`Fault::ParameterStatus`] (a
+    /// part of which arrives with the session) make sense.
     Connect,
 }
 
@@ -88,8 +90,8 @@ pub enum Fault {
         /// True if the server obeys.
         cancellable: bool,
     },
-    /// The statement never ends by itself, and sends notices faster than anybody can read; a cancel request ends it with
-    /// 57014 if it is obeyed.
+    /// The statement never ends by itself, and sends notices faster than anybody can read; a cancel
+    /// request ends it with 57014 if it is obeyed.
     Flood {
         /// True if the server obeys.
         cancellable: bool,
@@ -122,8 +124,8 @@ impl Faults {
         self
     }
 
-    /// What strikes one connection on an occasion that `applies` tells; `seen` counts, for each rule, the occasions
-    /// that the connection has had.
+    /// What strikes one connection on an occasion that `applies` tells; `seen` counts, for each
+    /// rule, the occasions that the connection has had.
     pub(super) fn strike(
         &self,
         connection: usize,
@@ -171,7 +173,8 @@ impl Fault {
 }
 
 impl On {
-    /// True if a statement of this kind is such an occasion; `open` says whether there is a block to commit.
+    /// True if a statement of this kind is such an occasion; `open` says whether there is a block
+    /// to commit.
     pub(super) fn is_statement(self, kind: Kind, open: bool) -> bool {
         match self {
             On::Statement => !matches!(kind, Kind::Rollback | Kind::RollbackTo),

@@ -1,7 +1,8 @@
 //! Events in time, and what is on its way between clients and the server.
 //!
-//! News are edge-triggered, as epoll tells them: each arrival is told once, however much of it is read. A connection may
-//! have one session after the other, each on a wire of its own: what is on its way on an old wire never reaches the new one.
+//! News are edge-triggered, as epoll tells them: each arrival is told once, however much of it is
+//! read. A connection may have one session after the other, each on a wire of its own: what is on
+//! its way on an old wire never reaches the new one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -27,7 +28,8 @@ const FLOOD: Duration = Duration::from_millis(1);
 /// A wait takes at least this long, or a loop that never waits for anything would stop the time.
 const SHORTEST_WAIT: Duration = Duration::from_micros(1);
 
-/// After so many waits in one instant, time passes nevertheless: errors may come in no time, and so fast for ever.
+/// After so many waits in one instant, time passes nevertheless: errors may come in no time, and so
+/// fast for ever.
 const TURNS_OF_AN_INSTANT: u32 = 10;
 
 /// So many waits mean that whoever waits makes no headway.

@@ -1,7 +1,8 @@
 //! A table `registers (id, version, writer)`: what a checked workload reads and writes.
 //!
-//! Every row from 0 on is there, with version 0 and writer 0 at first. A session sees its own writes and what is committed, and
-//! nothing keeps two sessions from the same version. Two statements are understood, in words like these:
+//! Every row from 0 on is there, with version 0 and writer 0 at first. A session sees its own
+//! writes and what is committed, and nothing keeps two sessions from the same version. Two
+//! statements are understood, in words like these:
 //! `SELECT version, writer FROM registers WHERE id = 1`, and
 //! `UPDATE registers SET version = version + 1, writer = 7 WHERE id = 1 RETURNING version`.
 

@@ -1,6 +1,7 @@
 //! One connection's server side: takes messages in order, executes statements, and answers.
 //!
-//! Source: PostgreSQL: Protocol, Message Flow. Not here: time passing and bytes travelling (`network.rs`).
+//! Source: PostgreSQL: Protocol, Message Flow. Not here: time passing and bytes travelling
+//! (`network.rs`).
 
 mod reply;
 mod request;

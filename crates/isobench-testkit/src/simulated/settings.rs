@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::faults::Faults;
 
-/// The settings of a simulation. The default answers every statement after exactly one millisecond, without faults.
+/// The settings of a simulation. The default answers every statement after exactly one millisecond,
+/// without faults.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Seed of everything that is drawn.
@@ -14,19 +15,22 @@ pub struct Settings {
     pub latency: RangeInclusive<u64>,
     /// How long it takes to open a session, which nothing but the opener waits for.
     pub connecting: Duration,
-    /// How long it takes to receive, if anything has arrived, which nothing but the receiver waits for.
+    /// How long it takes to receive, if anything has arrived, which nothing but the receiver waits
+    /// for.
     pub receiving: Duration,
     /// RELEASE commits what the block has done so far, as in CockroachDB's retry protocol.
     pub release_commits: bool,
     /// What goes wrong.
     pub faults: Faults,
-    /// The results of SELECT, and of INSERT and UPDATE with RETURNING: the first entry whose text occurs in the statement answers it. Without a match the
-    /// result is one row with the column `v` and the value 1.
+    /// The results of SELECT, and of INSERT and UPDATE with RETURNING: the first entry whose text
+    /// occurs in the statement answers it. Without a match the result is one row with the column
+    /// `v` and the value 1.
     pub answers: Vec<(&'static str, Answer)>,
-    /// The longest piece in which a reply arrives, in bytes, drawn for each piece from 1 up; pieces come 10 µs apart.
-    /// `None`: replies arrive whole.
+    /// The longest piece in which a reply arrives, in bytes, drawn for each piece from 1 up; pieces
+    /// come 10 µs apart. `None`: replies arrive whole.
     pub pieces: Option<usize>,
-    /// The most bytes a connection takes at once, drawn for each send from 0 up; it takes more 10 µs later. `None`: all.
+    /// The most bytes a connection takes at once, drawn for each send from 0 up; it takes more 10
+    /// µs later. `None`: all.
     pub short_writes: Option<usize>,
     /// The simulation fails when it gets here: whatever runs on it hangs.
     pub time_limit: Duration,

@@ -75,7 +75,8 @@ pub(super) fn savepoint(sql: &str) -> String {
     sql.split_ascii_whitespace().last().unwrap_or_default().to_ascii_lowercase()
 }
 
-/// The statements of a text, split at semicolons outside of quotes. A text without any has one empty statement.
+/// The statements of a text, split at semicolons outside of quotes. A text without any has one
+/// empty statement.
 pub(super) fn split(text: &str) -> Vec<String> {
     let mut quoted = false;
     let parts = text.split(|letter| {

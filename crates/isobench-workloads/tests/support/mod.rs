@@ -1,4 +1,5 @@
-//! What the integration tests share: every workload with each of its variants, and a server that may be missing.
+//! What the integration tests share: every workload with each of its variants, and a server that
+//! may be missing.
 
 #![allow(dead_code, reason = "each test binary uses another part of this module")]
 
@@ -25,7 +26,8 @@ pub fn smaller(chosen: &Chosen) -> Chosen {
     find(&format!("{name}{sizes}")).unwrap()
 }
 
-/// A server of the installed PostgreSQL with its programs, or `None` after saying why the test is skipped.
+/// A server of the installed PostgreSQL with its programs, or `None` after saying why the test is
+/// skipped.
 pub fn postgresql(test: &str) -> Option<(Server, PathBuf)> {
     let Some(bin) = postgresql_programs().filter(|folder| folder.join("postgres").exists()) else {
         skip(test, "no installed PostgreSQL (pg_config)");

@@ -29,8 +29,8 @@ pub struct Warmed {
 impl Bench<'_> {
     /// Warms up; `None` if the plan has no warm-up.
     ///
-    /// It goes on in steps of the plan's length until the transient that is found in all of them ends before the last one, or
-    /// until another step would be too long.
+    /// It goes on in steps of the plan's length until the transient that is found in all of them
+    /// ends before the last one, or until another step would be too long.
     ///
     /// # Errors
     /// There are no threads for the workers.
@@ -83,7 +83,8 @@ impl Warmed {
     }
 }
 
-/// Committed transactions in each bin before the step's time was up. (In the rest nothing new begins.)
+/// Committed transactions in each bin before the step's time was up. (In the rest nothing new
+/// begins.)
 fn whole_bins(run: &RunOutcome, step: Duration) -> Vec<f64> {
     let Some(series) = &run.series else { return Vec::new() };
     let whole = step.as_nanos() / series.bin.as_nanos().max(1);

@@ -1,4 +1,5 @@
-//! `isobench audit`: a checked workload at several levels, one after the other, and what each level really gave.
+//! `isobench audit`: a checked workload at several levels, one after the other, and what each level
+//! really gave.
 //!
 //! The measuring is compare's; here is what is printed of each history.
 
@@ -11,10 +12,12 @@ use crate::comparison::Judgements;
 use crate::failure::{Failure, Outcome};
 use crate::options::AuditOptions;
 
-/// Carries out the audit, and prints for each level the report on its history, then the table of the comparison.
+/// Carries out the audit, and prints for each level the report on its history, then the table of
+/// the comparison.
 ///
 /// # Errors
-/// Wrong options, a workload without a history, no server, an incomplete measurement, a broken promise.
+/// Wrong options, a workload without a history, no server, an incomplete measurement, a broken
+/// promise.
 pub fn audit(options: AuditOptions) -> Outcome {
     let options = options.resolve();
     if options.no_verdict {

@@ -25,8 +25,8 @@ use input::{Input, Opened};
 /// Checks each file, and prints the reports.
 ///
 /// # Errors
-/// Wrong options, a file that can't be read or is no history, output that can't be written, a broken promise, a verdict that is
-/// withheld.
+/// Wrong options, a file that can't be read or is no history, output that can't be written, a
+/// broken promise, a verdict that is withheld.
 pub fn check(options: &CheckOptions) -> Outcome {
     let aloud = refuse(options)?;
     let (mut results, mut graphs, mut broken, mut withheld) =
@@ -74,7 +74,8 @@ pub fn check(options: &CheckOptions) -> Outcome {
     }
 }
 
-/// Refuses options that exclude each other. True if reports are printed: nothing else goes to standard output.
+/// Refuses options that exclude each other. True if reports are printed: nothing else goes to
+/// standard output.
 fn refuse(options: &CheckOptions) -> Outcome<bool> {
     let convert = options.convert.as_ref().map(|conversion| &conversion.path);
     let outputs = [options.json.as_ref(), options.dot.as_ref(), convert];

@@ -1,6 +1,8 @@
-//! `isobench compare`: one workload at several isolation levels, in interleaved rounds, ending in one table and a report.
+//! `isobench compare`: one workload at several isolation levels, in interleaved rounds, ending in
+//! one table and a report.
 //!
-//! Not here: the measurement (`comparison.rs`), and where the result is written (`compare/files.rs`).
+//! Not here: the measurement (`comparison.rs`), and where the result is written
+//! (`compare/files.rs`).
 
 mod files;
 
@@ -31,7 +33,8 @@ use crate::target::Target;
 /// Carries out the comparison and prints its table.
 ///
 /// # Errors
-/// Wrong options, no server, an incomplete measurement, a broken invariant. What was measured is reported before.
+/// Wrong options, no server, an incomplete measurement, a broken invariant. What was measured is
+/// reported before.
 pub fn compare(options: &CompareOptions) -> Outcome {
     carry_out(options)?.finish("")
 }
@@ -79,7 +82,8 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
             Ok(Results { document, judgements, files, targets, keep: options.keep })
         }
         Err(failure) => {
-            // Why nothing was measured matters more than what is left behind, which the next run removes.
+            // Why nothing was measured matters more than what is left behind, which the next run
+            // removes.
             let _ = close(targets, options.keep);
             Err(failure)
         }
@@ -92,7 +96,8 @@ fn close(targets: Vec<Target>, keep: bool) -> Outcome {
     closed.into_iter().collect()
 }
 
-/// Makes a place of our own on each server; on a hot standby nothing is made, and the plan gives way.
+/// Makes a place of our own on each server; on a hot standby nothing is made, and the plan gives
+/// way.
 fn prepare(plan: &mut Plan, targets: &mut [Target]) -> Outcome {
     if let Some(standby) = targets.first().filter(|target| target.standby) {
         for note in plan.only_read(&standby.place(), || standby.scale())? {
@@ -187,7 +192,8 @@ impl Results {
     /// Prints the table, and what comes before it, and writes the files.
     ///
     /// # Errors
-    /// Something can't be written or tidied up, the comparison is incomplete, or a promise is broken.
+    /// Something can't be written or tidied up, the comparison is incomplete, or a promise is
+    /// broken.
     pub fn finish(self, before: &str) -> Outcome {
         let Results { mut document, files, targets, keep, .. } = self;
         summarise(&mut document);

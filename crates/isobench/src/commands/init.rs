@@ -1,4 +1,5 @@
-//! `isobench init`: creates and fills the TPC-B-like tables, or a checked workload's, on a server that is named.
+//! `isobench init`: creates and fills the TPC-B-like tables, or a checked workload's, on a server
+//! that is named.
 
 use isobench_database::{Progress, detect, init as make, is_standby};
 use isobench_pgbench::Version;

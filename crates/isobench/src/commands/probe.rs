@@ -1,4 +1,5 @@
-//! `isobench probe`: which anomalies each level permits, or what PostgreSQL's isolation tester would print.
+//! `isobench probe`: which anomalies each level permits, or what PostgreSQL's isolation tester
+//! would print.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +21,8 @@ use crate::plan::refusal;
 use crate::servers::{find, named_server};
 use crate::target::Target;
 
-/// Sessions at the same time: those of an interleaving, the control connection, and one that holds the place.
+/// Sessions at the same time: those of an interleaving, the control connection, and one that holds
+/// the place.
 const SESSIONS: usize = 8;
 
 /// The embedded server's `max_connections`, so that it summarises old transactions soon.
@@ -29,8 +31,8 @@ const FEW_CONNECTIONS: &str = "20";
 /// Probes, or runs specifications.
 ///
 /// # Errors
-/// Wrong options or files, no server; interrupted, or the server is lost; a level is weaker than promised, with `--strict` also where that
-/// is known of the product.
+/// Wrong options or files, no server; interrupted, or the server is lost; a level is weaker than
+/// promised, with `--strict` also where that is known of the product.
 pub fn probe(options: &ProbeOptions) -> Outcome {
     let specs = options.spec.iter().map(|path| read(path)).collect::<Outcome<Vec<Spec>>>()?;
     let embedded = embedded(options, specs.is_empty())?;
@@ -55,7 +57,8 @@ fn read(path: &Path) -> Outcome<Spec> {
     Spec::parse(&file, &text).map_err(|error| Failure::setup(format!("--spec: {error}")))
 }
 
-/// The embedded server's options: with few connections, unless told otherwise, where that saves time.
+/// The embedded server's options: with few connections, unless told otherwise, where that saves
+/// time.
 fn embedded(options: &ProbeOptions, few: bool) -> Outcome<EmbeddedOptions> {
     let mut embedded = options.embedded.clone();
     let given = embedded.settings.iter().any(|(name, _)| name.eq_ignore_ascii_case("max_connections"));
@@ -65,8 +68,9 @@ fn embedded(options: &ProbeOptions, few: bool) -> Outcome<EmbeddedOptions> {
     Ok(embedded)
 }
 
-/// Lets roles that a specification makes reach its tables, as they do in PostgreSQL's schema `public`. What they may do with
-/// the tables is up to the specification. A product without such a right needs none.
+/// Lets roles that a specification makes reach its tables, as they do in PostgreSQL's schema
+/// `public`. What they may do with the tables is up to the specification. A product without such a
+/// right needs none.
 ///
 /// # Errors
 /// The server is lost.

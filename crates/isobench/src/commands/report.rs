@@ -1,6 +1,7 @@
 //! `isobench report`: renders a saved result again, or puts two side by side. No server is needed.
 //!
-//! Not here: what the renderings show, what a regression is, what is left of a damaged file (`isobench_report`).
+//! Not here: what the renderings show, what a regression is, what is left of a damaged file
+//! (`isobench_report`).
 
 use std::borrow::Cow;
 use std::fs;
@@ -19,8 +20,8 @@ use crate::output::{self, is_stream, shown};
 /// Renders one result, or compares two.
 ///
 /// # Errors
-/// Wrong options, a file that can't be read or is no result, output that can't be written; a file that could be read in part
-/// only, of which that is rendered before; a regression.
+/// Wrong options, a file that can't be read or is no result, output that can't be written; a file
+/// that could be read in part only, of which that is rendered before; a regression.
 pub fn report(options: &ReportOptions) -> Outcome {
     refuse(options)?;
     let results: Vec<Saved> = options.files.iter().map(|path| Saved::read(path)).collect::<Outcome<_>>()?;

@@ -1,4 +1,5 @@
-//! `isobench run`: one benchmark run, with pgbench's options and summary, and the account of every attempt.
+//! `isobench run`: one benchmark run, with pgbench's options and summary, and the account of every
+//! attempt.
 
 mod settings;
 
@@ -40,7 +41,8 @@ use settings::RunSettings;
 /// Carries out the run and prints its summary.
 ///
 /// # Errors
-/// Wrong options, no server, no tables, aborted clients, a broken invariant. What was measured is printed before.
+/// Wrong options, no server, no tables, aborted clients, a broken invariant. What was measured is
+/// printed before.
 pub fn run(options: &RunOptions) -> Outcome {
     if options.builtin.iter().any(|name| name == "list") {
         eprint!("{}", scripts::list());
@@ -164,8 +166,8 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
     withheld.map_or(Ok(()), |withheld| Err(Failure::withheld(&withheld.reason)))
 }
 
-/// True if something can be said of the tables afterwards. Of pgbench's this needs a sum over the accounts before and after,
-/// and only a run at a level of its own asks for that.
+/// True if something can be said of the tables afterwards. Of pgbench's this needs a sum over the
+/// accounts before and after, and only a run at a level of its own asks for that.
 fn checks_invariants(settings: &RunSettings) -> bool {
     let writes = settings.sources.writes();
     let writes = writes.is_some_and(|writes| writes.iter().any(|writes| *writes != Writes::Nothing));
@@ -191,7 +193,8 @@ fn load(
     messages: &Messages<'_>,
 ) -> Outcome<Measured> {
     let report = |event: Event| {
-        // With every error told where it is met, there is no need to tell again that it ended the transaction.
+        // With every error told where it is met, there is no need to tell again that it ended the
+        // transaction.
         let told = settings.spec.detail.errors && matches!(event, Event::Abandoned(..));
         if !told {
             messages.take(&event, job);
@@ -234,7 +237,8 @@ fn incomplete(settings: &RunSettings, outcome: &RunOutcome, round: &Round) -> Op
     nothing_committed(outcome).map(|text| (text.clone(), text))
 }
 
-/// What is to be said if transactions were begun, but none came to a commit. pgbench takes that for a success.
+/// What is to be said if transactions were begun, but none came to a commit. pgbench takes that for
+/// a success.
 fn nothing_committed(outcome: &RunOutcome) -> Option<String> {
     let transactions = outcome.ledger().transactions;
     if transactions.committed > 0 || transactions.total == transactions.skipped {
@@ -253,7 +257,8 @@ fn nothing_committed(outcome: &RunOutcome) -> Option<String> {
     ))
 }
 
-/// Makes the tables on the embedded server; vacuums those of a named one as pgbench does. Returns what they are like.
+/// Makes the tables on the embedded server; vacuums those of a named one as pgbench does. Returns
+/// what they are like.
 fn prepare_tables(options: &RunOptions, settings: &RunSettings, target: &Target) -> Outcome<Tables> {
     let unknown = |scale: u32| Tables { scale: scale.into(), partitions: None };
     if target.is_embedded() {
@@ -304,7 +309,8 @@ fn only_read(settings: &RunSettings, target: &Target) -> Outcome {
     Ok(())
 }
 
-/// What pgbench does before a run, also of the user's own scripts, with its lines. That tables are missing is no error yet.
+/// What pgbench does before a run, also of the user's own scripts, with its lines. That tables are
+/// missing is no error yet.
 fn vacuum(options: &RunOptions, target: &Target) -> Outcome {
     let mut connection = target.open().map_err(Failure::setup)?;
     let tell = |step: Vacuum<'_>| match step {

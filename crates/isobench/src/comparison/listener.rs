@@ -11,7 +11,8 @@ pub trait Listener {
     /// A line for people that is worth keeping.
     fn say(&self, text: &str);
 
-    /// True if [`Listener::running`] shows what sessions wait for. Finding that out takes a look at the server.
+    /// True if [`Listener::running`] shows what sessions wait for. Finding that out takes a look at
+    /// the server.
     fn shows_waits(&self) -> bool;
 
     /// The number of rounds has changed.
@@ -23,7 +24,8 @@ pub trait Listener {
     /// Tables took that long, and take it again before each further cell or don't.
     fn prepared(&mut self, took: Duration, again: bool);
 
-    /// A cell is running. `waits` says what its sessions are waiting for: event and number of sessions.
+    /// A cell is running. `waits` says what its sessions are waiting for: event and number of
+    /// sessions.
     fn running(
         &self,
         plan: &Plan,

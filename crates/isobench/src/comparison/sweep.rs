@@ -1,7 +1,7 @@
 //! After the rounds, the search for the highest rate at which each level keeps the latency limit.
 //!
-//! All levels take one step of their search in turn, in the shuffled order of a round, so that no level has the quieter hour. Not
-//! here: the search itself (`isobench_stats::Sweep`).
+//! All levels take one step of their search in turn, in the shuffled order of a round, so that no
+//! level has the quieter hour. Not here: the search itself (`isobench_stats::Sweep`).
 
 use isobench_report::{Round, SweepResult, SweepStep, summarise};
 use isobench_stats::Sweep;
@@ -23,8 +23,8 @@ struct Search {
 }
 
 impl Comparison<'_> {
-    /// Searches, if the plan says so and all rounds are there. What goes wrong is the reason why the comparison is incomplete, and
-    /// loses nothing that was measured.
+    /// Searches, if the plan says so and all rounds are there. What goes wrong is the reason why
+    /// the comparison is incomplete, and loses nothing that was measured.
     pub fn sweep(&mut self) {
         let plan = self.bench.plan;
         let limit = plan.latency_limit.filter(|_| plan.sweep);
@@ -118,8 +118,8 @@ impl Search {
     }
 }
 
-/// What a rate did. Of the transactions that were due, those count that committed and weren't late; a broken invariant or
-/// promise keeps nothing.
+/// What a rate did. Of the transactions that were due, those count that committed and weren't late;
+/// a broken invariant or promise keeps nothing.
 fn step(rate: f64, round: &Round) -> SweepStep {
     let due = round.transactions.total;
     let in_time = round.transactions.committed.saturating_sub(round.late.unwrap_or(0));

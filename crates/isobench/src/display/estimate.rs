@@ -1,4 +1,5 @@
-//! How long the rest of a comparison takes, as far as anybody knows: measuring, and the tables before it.
+//! How long the rest of a comparison takes, as far as anybody knows: measuring, and the tables
+//! before it.
 //!
 //! Pure; times come in.
 
@@ -9,7 +10,8 @@ use std::time::Duration;
 pub struct Estimate {
     /// How long a cell should take once its tables are ready.
     expected: Duration,
-    /// How long the cells took so far with their tables, without loads that aren't repeated, and how many there were.
+    /// How long the cells took so far with their tables, without loads that aren't repeated, and
+    /// how many there were.
     cells: (Duration, u32),
     /// How long the tables took that are made or put back before each cell, and how often that was.
     tables: (Duration, u32),
@@ -27,8 +29,8 @@ impl Estimate {
         Estimate { expected, ..Estimate::default() }
     }
 
-    /// The tables of the running cell took so long, and take it `again` before each further cell, or don't. Returns whether they are
-    /// the first.
+    /// The tables of the running cell took so long, and take it `again` before each further cell,
+    /// or don't. Returns whether they are the first.
     pub fn prepared(&mut self, took: Duration, again: bool) -> bool {
         if again {
             self.tables = (self.tables.0 + took, self.tables.1 + 1);

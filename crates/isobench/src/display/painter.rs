@@ -1,9 +1,11 @@
-//! A few lines at the bottom of a terminal that are renewed in place: the control sequences, and nothing of what the lines say.
+//! A few lines at the bottom of a terminal that are renewed in place: the control sequences, and
+//! nothing of what the lines say.
 //!
-//! Neither the cursor's look, nor the terminal's mode, nor its screen is changed, so a program that is killed leaves nothing to be put
-//! right. Each renewal is one write, which terminals that know it show at once (mode 2026). Progress bar libraries fill each line up
-//! to the right edge, which a terminal that is made narrower breaks into a mess; hence this. Source: ECMA-48 (CUU, EL, ED); Contour,
-//! "Terminal mode 2026: synchronized output".
+//! Neither the cursor's look, nor the terminal's mode, nor its screen is changed, so a program that
+//! is killed leaves nothing to be put right. Each renewal is one write, which terminals that know
+//! it show at once (mode 2026). Progress bar libraries fill each line up to the right edge, which a
+//! terminal that is made narrower breaks into a mess; hence this. Source: ECMA-48 (CUU, EL, ED);
+//! Contour, "Terminal mode 2026: synchronized output".
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -23,7 +25,8 @@ pub struct Painter {
 }
 
 impl Painter {
-    /// What to write so that these lines stand where the last ones stood, on a terminal of `width` columns.
+    /// What to write so that these lines stand where the last ones stood, on a terminal of `width`
+    /// columns.
     pub fn paint(&mut self, lines: &[String], width: usize) -> String {
         format!("{BEGIN}{}{}{END}", self.back(width), self.block(lines, width))
     }
@@ -45,7 +48,8 @@ impl Painter {
         text
     }
 
-    /// The way to the begin of the first line. Where the terminal became narrower, it has broken lines in two.
+    /// The way to the begin of the first line. Where the terminal became narrower, it has broken
+    /// lines in two.
     fn back(&self, width: usize) -> String {
         let rows: usize = self.painted.iter().map(|line| line.div_ceil(width.max(1)).max(1)).sum();
         match rows {
@@ -94,7 +98,8 @@ mod tests {
         NonZero::new(number).expect("more than nothing")
     }
 
-    /// The rows that a terminal shows after something was written on it, without those below that are empty.
+    /// The rows that a terminal shows after something was written on it, without those below that
+    /// are empty.
     fn screen(written: &str, width: u16) -> Vec<String> {
         let mut terminal = vt100::Parser::new(size(12), size(width), 0);
         terminal.process(written.as_bytes());

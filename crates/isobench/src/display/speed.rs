@@ -35,7 +35,8 @@ pub struct Speed {
 }
 
 impl Speed {
-    /// Takes a snapshot. A clock or a count that went back is the begin of another run (the measurement after its warm-up).
+    /// Takes a snapshot. A clock or a count that went back is the begin of another run (the
+    /// measurement after its warm-up).
     pub fn see(&mut self, elapsed: Duration, progress: &Progress) {
         if elapsed < self.last.0 || progress.committed < self.last.1 {
             *self = Speed { recent: std::mem::take(&mut self.recent), ..Speed::default() };

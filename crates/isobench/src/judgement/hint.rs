@@ -1,4 +1,5 @@
-//! Which statements of a user's scripts may have a line `--@` that is missing or wrong, if a history doesn't account for what was read.
+//! Which statements of a user's scripts may have a line `--@` that is missing or wrong, if a
+//! history doesn't account for what was read.
 
 use isobench_script::{CommandKind, Mix, Observed, Script, Sql, Symbols};
 
@@ -7,8 +8,8 @@ use crate::workload::Sources;
 /// The most statements that are named.
 const MOST: usize = 4;
 
-/// What to look at, as a part of a sentence: statements that write something and have no line that says so; if there are none, those
-/// that have one. `None` if there is neither.
+/// What to look at, as a part of a sentence: statements that write something and have no line that
+/// says so; if there are none, those that have one. `None` if there is neither.
 pub fn hint(sources: &Sources) -> Option<String> {
     // What was measured had no errors.
     let mix = sources.parse(&mut Symbols::new()).ok()?;

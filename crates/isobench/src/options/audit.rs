@@ -1,4 +1,5 @@
-//! Options of `isobench audit`: those of `compare`, with the defaults of a check instead of a measurement.
+//! Options of `isobench audit`: those of `compare`, with the defaults of a check instead of a
+//! measurement.
 
 use clap::Args;
 

@@ -12,28 +12,33 @@ pub struct CheckOptions {
     /// Histories; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Format of the files: binary (isobench's recordings), text, edn (Elle, Jepsen) or json (elle-cli) [default: by the first bytes]
+    /// Format of the files: binary (isobench's recordings), text, edn (Elle, Jepsen) or json
+    /// (elle-cli) [default: by the first bytes]
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub format: Option<Found>,
-    /// What was promised, for example "serializable", "strict serializable" or "snapshot isolation"; if it was broken, the exit status is 3
+    /// What was promised, for example "serializable", "strict serializable" or "snapshot
+    /// isolation"; if it was broken, the exit status is 3
     #[arg(long, value_name = "GUARANTEE", value_parser = guarantee)]
     pub promised: Option<Guarantee>,
     /// Which orders must be respected: data, also session (each client's own), also real-time
     #[arg(long, value_name = "ORDER", default_value = "real-time", value_parser = order)]
     pub order: Order,
-    /// Check so many transactions at a time: bounds memory, sees no dependency from one window to another
+    /// Check so many transactions at a time: bounds memory, sees no dependency from one window to
+    /// another
     #[arg(long, value_name = "NUM", value_parser = window)]
     pub window: Option<usize>,
     /// Of a recording that isn't whole, check what there is
     #[arg(long)]
     pub partial: bool,
-    /// Vouch that the history has every write: what none of them explains accuses the database, instead of withholding the verdict
+    /// Vouch that the history has every write: what none of them explains accuses the database,
+    /// instead of withholding the verdict
     #[arg(long)]
     pub complete: bool,
     /// Write the result to this file as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write an example of each anomaly to this file as a graph in Graphviz' language; - is standard output
+    /// Write an example of each anomaly to this file as a graph in Graphviz' language; - is
+    /// standard output
     #[arg(long, value_name = "FILE")]
     pub dot: Option<PathBuf>,
     /// Draw an example of each anomaly into this folder, a file each: HISTORY-ANOMALY.svg

@@ -1,4 +1,5 @@
-//! Options of `isobench compare`, but for those that are the keys of a plan file, too (`plan_text.rs`).
+//! Options of `isobench compare`, but for those that are the keys of a plan file, too
+//! (`plan_text.rs`).
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -19,7 +20,8 @@ pub struct CompareOptions {
     /// What neither options nor plan file say; where this is silent, too, `plan.rs` decides.
     #[arg(skip)]
     pub defaults: PlanOptions,
-    /// Repeat a published experiment (see isobench plans), or read the plan from this file; options override it
+    /// Repeat a published experiment (see isobench plans), or read the plan from this file; options
+    /// override it
     #[arg(long = "plan", value_name = "NAME|FILE.toml")]
     pub plan_file: Option<PathBuf>,
     /// The plan's small size: of a published experiment about a minute [default]
@@ -28,13 +30,15 @@ pub struct CompareOptions {
     /// The plan's full size: of a published experiment the published size and time
     #[arg(long, requires = "plan_file", conflicts_with = "quick")]
     pub full: bool,
-    /// Show the running cell while it is measured: throughput, conflicts, latency, what sessions wait for (on a terminal)
+    /// Show the running cell while it is measured: throughput, conflicts, latency, what sessions
+    /// wait for (on a terminal)
     #[arg(long)]
     pub live: bool,
     /// Don't sample the server's own statistics (waits, locks, counters)
     #[arg(long)]
     pub no_observe: bool,
-    /// Write the result (result.json) and the report (report.html) into this folder, also if the comparison is interrupted [default: isobench-results/TIME]
+    /// Write the result (result.json) and the report (report.html) into this folder, also if the
+    /// comparison is interrupted [default: isobench-results/TIME]
     #[arg(long, value_name = "FOLDER", help_heading = "Files", conflicts_with_all = ["json", "html", "no_save"])]
     pub results: Option<PathBuf>,
     /// Write the result to this file as JSON, and nothing else unless it is named, too
@@ -49,7 +53,8 @@ pub struct CompareOptions {
     /// Write one line for each cell and round to this file as CSV
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     pub csv: Option<PathBuf>,
-    /// Write the recorded histories of a checked workload into this folder, a file for each cell and round
+    /// Write the recorded histories of a checked workload into this folder, a file for each cell
+    /// and round
     #[arg(long, value_name = "FOLDER", help_heading = "Verdict")]
     pub history: Option<PathBuf>,
     /// Check the history in windows of so many transactions, so that memory stays bounded

@@ -11,10 +11,12 @@ use super::{ConnectionOptions, EmbeddedOptions};
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub struct ProbeOptions {
-    /// Isolation levels: ru, rc, rr, ser or their full names [default: all four; with --spec: the server's default]
+    /// Isolation levels: ru, rc, rr, ser or their full names [default: all four; with --spec: the
+    /// server's default]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = level)]
     pub levels: Option<Vec<Level>>,
-    /// Run these files in the language of PostgreSQL's isolation tester instead, and print what it would print
+    /// Run these files in the language of PostgreSQL's isolation tester instead, and print what it
+    /// would print
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "json")]
     pub spec: Vec<PathBuf>,
     /// Write the result to this file as JSON
@@ -29,7 +31,8 @@ pub struct ProbeOptions {
     /// Cancel a step that takes longer than so many seconds; after the same time again, give up
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub step_timeout: f64,
-    /// Where the server doesn't tell who waits: milliseconds without an answer after which a step counts as waiting
+    /// Where the server doesn't tell who waits: milliseconds without an answer after which a step
+    /// counts as waiting
     #[arg(long, value_name = "MS", default_value_t = 300)]
     pub wait_after: u64,
     /// The embedded server.

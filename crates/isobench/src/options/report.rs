@@ -7,16 +7,20 @@ use clap::{ArgAction, Args, ValueEnum};
 /// Options of `isobench report`.
 #[derive(Debug, Args)]
 pub struct ReportOptions {
-    /// Results, as --json writes them: one to render it again, two to compare the second with the first; - is standard input
+    /// Results, as --json writes them: one to render it again, two to compare the second with the
+    /// first; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Write the report on one result to this file; - is standard output [default: FILE with .html instead of .json]
+    /// Write the report on one result to this file; - is standard output [default: FILE with .html
+    /// instead of .json]
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Print in this format to standard output [default with two results: text]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<ReportFormat>,
-    /// Of two results: exit with status 3 if the second commits less per second than the first by more than this share, and by more than noise, breaks a promise that the first keeps, or lacks something that the first has
+    /// Of two results: exit with status 3 if the second commits less per second than the first by
+    /// more than this share, and by more than noise, breaks a promise that the first keeps, or
+    /// lacks something that the first has
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     pub fail_on_regression: Option<f64>,
     /// Print help

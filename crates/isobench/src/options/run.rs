@@ -14,7 +14,8 @@ pub struct RunOptions {
     /// Isolation level of all sessions: ru, rc, rr, ser [default: the server's]
     #[arg(long, value_name = "LEVEL")]
     pub isolation: Option<String>,
-    /// Delay before a retry: none, fixed:DELAY or exponential:base=…,factor=…,max=…,jitter=full|none
+    /// Delay before a retry: none, fixed:DELAY or
+    /// exponential:base=…,factor=…,max=…,jitter=full|none
     #[arg(long, value_name = "POLICY", default_value = "none")]
     pub backoff: String,
     /// Write the result to this file as JSON
@@ -26,7 +27,8 @@ pub struct RunOptions {
     /// Go on with the next transaction after an error that is no conflict
     #[arg(long)]
     pub continue_on_error: bool,
-    /// Checked workload instead of scripts (see isobench workloads); its tables are made on an embedded server, elsewhere by isobench init --workload
+    /// Checked workload instead of scripts (see isobench workloads); its tables are made on an
+    /// embedded server, elsewhere by isobench init --workload
     #[arg(long, short = 'w', value_name = "NAME", conflicts_with_all = ["builtin", "file", "skip_some_updates", "select_only"])]
     pub workload: Option<String>,
     /// Write the recorded history of a checked workload to this file

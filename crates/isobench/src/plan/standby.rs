@@ -1,5 +1,5 @@
-//! What of a plan can be measured on a hot standby: scripts that only read, on pgbench's tables as they are there, below
-//! serializable (PostgreSQL manual, "Hot Standby").
+//! What of a plan can be measured on a hot standby: scripts that only read, on pgbench's tables as
+//! they are there, below serializable (PostgreSQL manual, "Hot Standby").
 
 use isobench_database::InitOptions;
 use isobench_isolation::Level;
@@ -23,10 +23,12 @@ pub fn no_serializable(level: Level) -> String {
 }
 
 impl Plan {
-    /// Adapts the plan to a hot standby. `scale` says what the scale of the tables is that are there. Returns what gives way, in words.
+    /// Adapts the plan to a hot standby. `scale` says what the scale of the tables is that are
+    /// there. Returns what gives way, in words.
     ///
     /// # Errors
-    /// Something writes, needs tables that would have to be made, or is measured at serializable only.
+    /// Something writes, needs tables that would have to be made, or is measured at serializable
+    /// only.
     pub fn only_read(&mut self, place: &str, scale: impl FnOnce() -> Outcome<u32>) -> Outcome<Vec<String>> {
         for work in &self.works {
             if let Some(why) = work.writing()? {

@@ -65,7 +65,8 @@ fn versions(vary: &Vary) -> Outcome<Vec<MajorVersion>> {
     vary.values.iter().map(version).collect()
 }
 
-/// Every combination, the last parameter varying fastest; without parameters there is one, which sets nothing.
+/// Every combination, the last parameter varying fastest; without parameters there is one, which
+/// sets nothing.
 pub fn combinations(vary: &[Vary]) -> Vec<Assignment> {
     vary.iter().fold(vec![Assignment::new()], |combinations, one| {
         let with = |so_far: &Assignment, value: &String| {

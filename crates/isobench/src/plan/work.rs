@@ -1,4 +1,5 @@
-//! What the clients of a cell run, and on which tables: the workload with one strategy and one value of each parameter.
+//! What the clients of a cell run, and on which tables: the workload with one strategy and one
+//! value of each parameter.
 //!
 //! Not here: levels, clients, rates (`plan.rs`), and what a strategy is (`isobench_workloads`).
 
@@ -44,7 +45,8 @@ pub struct Ground<'a> {
 }
 
 impl Ground<'_> {
-    /// Every combination of parameters with every strategy; strategies vary fastest. Without strategies it is the workload as it is.
+    /// Every combination of parameters with every strategy; strategies vary fastest. Without
+    /// strategies it is the workload as it is.
     ///
     /// # Errors
     /// The workload has no such strategy or parameter, or a value is out of range.

@@ -1,6 +1,7 @@
 //! Plan files: the user's own, and the published experiments that come with isobench.
 //!
-//! Not here: what the keys mean (`plan.rs`); the experiments themselves, which are files in the folder `plans`.
+//! Not here: what the keys mean (`plan.rs`); the experiments themselves, which are files in the
+//! folder `plans`.
 
 use std::fs;
 use std::path::Path;
@@ -52,10 +53,12 @@ pub fn published(name: &str) -> Option<&'static Published> {
     PUBLISHED.iter().find(|plan| plan.name == name)
 }
 
-/// Reads the plan of this name, or in this file, in a size. Names of files in a file are relative to its own folder.
+/// Reads the plan of this name, or in this file, in a size. Names of files in a file are relative
+/// to its own folder.
 ///
 /// # Errors
-/// There is no such plan, an unknown key, a value of the wrong type, or no such size; the message names file and key.
+/// There is no such plan, an unknown key, a value of the wrong type, or no such size; the message
+/// names file and key.
 pub fn read(name: &Path, size: Size) -> Outcome<PlanOptions> {
     let shown = name.display();
     let builtin = name.to_str().and_then(published);
@@ -80,7 +83,8 @@ pub fn read(name: &Path, size: Size) -> Outcome<PlanOptions> {
 fn parse(text: &str, shown: &str) -> Outcome<PlanOptions> {
     let wrong = |error: toml::de::Error| Failure::setup(format!("plan \"{shown}\": {error}"));
     let mut unknown = Vec::new();
-    // Results ignore what they don't know of an experiment, since a later version may have written it; a plan is somebody's own.
+    // Results ignore what they don't know of an experiment, since a later version may have written
+    // it; a plan is somebody's own.
     let read = toml::Deserializer::parse(text)
         .and_then(|file| serde_ignored::deserialize(file, |key| unknown.push(key.to_string())));
     let plan: PlanOptions = read.map_err(wrong)?;

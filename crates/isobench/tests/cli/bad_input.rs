@@ -1,4 +1,5 @@
-//! Wrong input of every kind: the exit status, and a message that says where and what to do. Never a panic.
+//! Wrong input of every kind: the exit status, and a message that says where and what to do. Never
+//! a panic.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -131,7 +132,18 @@ fn a_comparison_that_cant_be_measured_says_why_once() {
     let (name, text, texts) = FAILING[0];
     scene.write(name, text);
     let options = [
-        "compare", "--rounds", "1", "--time", "0.3", "--warmup", "0", "-c", "2", "-w", name, "--json",
+        "compare",
+        "--rounds",
+        "1",
+        "--transactions",
+        "5",
+        "--warmup",
+        "0",
+        "-c",
+        "2",
+        "-w",
+        name,
+        "--json",
         "out.json",
     ];
     let finished =
@@ -149,7 +161,7 @@ fn a_comparison_that_cant_be_measured_says_why_once() {
 #[test]
 fn a_result_that_cannot_be_written_is_still_printed() {
     let Some(scene) = Scene::with_server("a_result_that_cannot_be_written_is_still_printed") else { return };
-    let measure = "--time 0.1 --warmup 0 --rounds 1 --levels rc -c 1";
+    let measure = "--transactions 5 --warmup 0 --rounds 1 --levels rc -c 1";
     if !Path::new("/dev/full").exists() {
         return;
     }
@@ -167,8 +179,10 @@ fn a_result_that_cannot_be_written_is_still_printed() {
 fn a_closed_pipe_is_no_panic() {
     let Some(scene) = Scene::with_server("a_closed_pipe_is_no_panic") else { return };
     let sh = |line: &str| {
-        let line = line
-            .replace("COMPARE", "compare --time 0.1 --warmup 0 --rounds 1 --levels rc -c 1 --json out.json");
+        let line = line.replace(
+            "COMPARE",
+            "compare --transactions 5 --warmup 0 --rounds 1 --levels rc -c 1 --json out.json",
+        );
         let mut command = scene.program(Path::new("/bin/sh"), &["-c", &line, env!("CARGO_BIN_EXE_isobench")]);
         Running::start(&mut command).finish().expect(0)
     };
@@ -235,7 +249,8 @@ fn a_wrong_password_and_other_refusals() {
     // The server has a limit of its own.
     let finished = database.run(&scene, &["run", "-f", "good.sql", "-c", "150"]).expect(1);
     finished.says(&["too many clients", "150 clients", "raise max_connections"]);
-    let finished = database.run(&scene, &words("compare --levels rc -c 150 --time 0.1 --warmup 0")).expect(1);
+    let finished =
+        database.run(&scene, &words("compare --levels rc -c 150 --transactions 1 --warmup 0")).expect(1);
     finished.says(&["too many clients", "raise max_connections"]);
     assert_eq!(database.inventory(), "", "the schema is removed after a failure, too");
 }
@@ -297,7 +312,7 @@ fn a_set_up_that_works_only_once_is_refused() {
     let Some(scene) = Scene::with_server("a_set_up_that_works_only_once_is_refused") else { return };
     scene.write("once.sql", "create table once (id int);\n");
     scene.write("good.sql", "insert into once values (1);\n");
-    let options = "compare --levels rc,rr --setup once.sql -w good.sql -c 1 --time 0.1 --warmup 0 --rounds 1 --json out.json";
+    let options = "compare --levels rc,rr --setup once.sql -w good.sql -c 1 --transactions 5 --warmup 0 --rounds 1 --json out.json";
     let finished = scene.run(&words(options)).expect(1);
     finished.says(&["--setup", "once.sql:1", "relation \"once\" already exists", "DROP … IF EXISTS"]);
     scene.assert_clean();

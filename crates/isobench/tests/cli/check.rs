@@ -244,7 +244,8 @@ fn what_is_no_history_is_an_error_that_says_why() {
     assert!(!scene.file("groups.edn").exists());
 }
 
-/// Values that no database would give are more likely a mistake in the history; if somebody vouches for it, they accuse.
+/// Values that no database would give are more likely a mistake in the history; if somebody vouches
+/// for it, they accuse.
 #[test]
 fn what_nobody_wrote_withholds_the_verdict() {
     let scene = Scene::new();

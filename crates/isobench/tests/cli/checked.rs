@@ -1,6 +1,8 @@
-//! Checked workloads in `compare`, `audit`, `run` and `init`: what was promised, what the history shows, and the exit status.
+//! Checked workloads in `compare`, `audit`, `run` and `init`: what was promised, what the history
+//! shows, and the exit status.
 //!
-//! Not here: `isobench check` (`check.rs`), and what the checker finds in which history (crate `isobench-isolation`).
+//! Not here: `isobench check` (`check.rs`), and what the checker finds in which history (crate
+//! `isobench-isolation`).
 
 use std::fs;
 use std::process::Command;
@@ -13,7 +15,7 @@ use crate::support::document::{self, cells, count, rounds};
 use crate::support::named::Database;
 use crate::support::program::Running;
 use crate::support::scene::Scene;
-use crate::support::skip;
+use crate::support::{embedded, skip, wait_for};
 
 /// The names of the anomalies of a round.
 fn anomalies(round: &Value) -> Vec<&str> {
@@ -24,13 +26,14 @@ fn anomalies(round: &Value) -> Vec<&str> {
 #[test]
 fn each_level_is_judged_by_its_own_history() {
     let Some(scene) = Scene::with_server("each_level_is_judged_by_its_own_history") else { return };
-    let options = "compare --workload registers:keys=16 --clients 8 --rounds 2 --time 0.7 --warmup 0.1 --json out.json --csv out.csv";
+    let options = "compare --workload registers:keys=16 --clients 8 --rounds 2 --transactions 100 --warmup 0.1 --json out.json --csv out.csv";
     let finished = scene.run(&words(options)).expect(0);
     let finished = finished.prints(&["anomalies", "promise unbroken", "so the level gave no more than"]);
     assert!(!finished.stdout.contains("BROKEN"), "{}", finished.stdout);
     let document = document::read(&scene, "out.json");
     let [committed, repeatable, serializable] = cells(&document) else { panic!("three cells") };
-    // Read, then written, by eight clients on sixteen registers: at read committed somebody's increment is lost.
+    // Read, then written, by eight clients on sixteen registers: at read committed somebody's
+    // increment is lost.
     assert_eq!(committed["summary"]["verdict"]["models"], serde_json::json!(["read committed"]));
     assert!(rounds(&document).next().is_some_and(|round| anomalies(round).contains(&"P4")));
     assert!(count(committed, "/summary/violations") > 0);
@@ -53,7 +56,7 @@ fn each_level_is_judged_by_its_own_history() {
 #[test]
 fn an_audit_prints_witnesses_and_writes_histories() {
     let Some(scene) = Scene::with_server("an_audit_prints_witnesses_and_writes_histories") else { return };
-    let options = "audit --levels rc,ser --workload write-skew:shifts=4 --clients 8 --time 0.7";
+    let options = "audit --levels rc,ser --workload write-skew:shifts=4 --clients 8 --transactions 100";
     let finished = scene.run(&words(options)).expect(0).says(&["the histories are in isobench-history"]);
     let finished =
         finished.prints(&["write-skew:shifts=4, read committed, 8 clients", "serializable", " violations"]);
@@ -112,7 +115,8 @@ const TABLE: &str = "DROP TABLE IF EXISTS t;\nCREATE TABLE t (id int PRIMARY KEY
 const SHORTLY: &str =
     "--setup tables.sql --levels ser --clients 1 --rounds 1 --transactions 20 --warmup 0 --json out.json";
 
-/// Lines `--@` that tell of an aborted attempt's value being read, as a server with a defect would return it.
+/// Lines `--@` that tell of an aborted attempt's value being read, as a server with a defect would
+/// return it.
 const ABORTED: &str = "BEGIN;\n--@ write t key=1 value=5\nUPDATE t SET value = 5 WHERE id = 1;\nROLLBACK;\n";
 const READS_IT: &str = "BEGIN;\n--@ read t key=1 value=5\nSELECT value FROM t WHERE id = 1;\nEND;\n";
 
@@ -133,7 +137,8 @@ fn a_broken_promise_is_branded_and_is_status_3() {
     finished.prints(&["unproved"]);
 }
 
-/// Scripts with a wrong line `--@`, or none, what is said about them, and the statement that is named.
+/// Scripts with a wrong line `--@`, or none, what is said about them, and the statement that is
+/// named.
 const WRONG: [(&str, &str, &str, &str); 4] = [
     (
         "forgotten.sql",
@@ -252,15 +257,19 @@ fn an_interrupted_audit_judges_what_there_is() {
     let Some(scene) = Scene::with_server("an_interrupted_audit_judges_what_there_is") else { return };
     let mut command = scene.isobench(&words("audit --levels rc --clients 4 --time 600 --json out.json"));
     let running = Running::start(&mut command);
-    // The file is there from the moment when the clients begin.
-    let begun = || scene.file("isobench-history").read_dir().ok()?.next().map(|_| ());
-    crate::support::wait_for("the recording", begun);
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    let mut connection = embedded::connect(&scene);
+    wait_for("committed transactions", || {
+        // The table may not be there yet.
+        let begun = connection.value("select sum(version) > 10 from registers").ok()??;
+        (begun == "t").then_some(())
+    });
+    drop(connection);
     running.signal(Signal::INT);
     running.finish().expect(2).prints(&["INCOMPLETE", "read committed"]);
     let document = document::read(&scene, "out.json");
     for round in rounds(&document) {
         assert_eq!(count(round, "/verdict/examined/committed"), count(round, "/attempts/committed"));
+        assert!(count(round, "/attempts/committed") > 0);
     }
 }
 

@@ -34,7 +34,8 @@ const NAMES: &str = "
 #[test]
 fn three_levels_from_start_to_end() {
     let Some(scene) = Scene::with_server("three_levels_from_start_to_end") else { return };
-    let options = "compare --time 0.3 --warmup 0.1 --rounds 2 --clients 4 --json out.json --csv out.csv";
+    let options =
+        "compare --transactions 40 --warmup 0.1 --rounds 2 --clients 4 --json out.json --csv out.csv";
     let finished = scene.run(&words(options)).expect(0).says(&["no server is named", "embedded PostgreSQL"]);
     scene.assert_clean();
     let levels = ["read committed", "repeatable read", "serializable"];
@@ -80,7 +81,8 @@ fn check_conflicts(document: &Value) {
     }
 }
 
-/// Every round measures every cell once, in the order that its places and the lines of progress tell.
+/// Every round measures every cell once, in the order that its places and the lines of progress
+/// tell.
 fn check_order(document: &Value, stderr: &str) {
     let mut expected = Vec::new();
     for cell in cells(document) {
@@ -131,7 +133,7 @@ fn check_csv(document: &Value, csv: &str) {
 fn clients_and_backoff_are_factors() {
     let Some(scene) = Scene::with_server("clients_and_backoff_are_factors") else { return };
     let options = "compare --levels rc,rr --clients 1,3 --backoff none --backoff exponential:base=1ms,max=8ms \
-                   --time 0.1 --warmup 0 --rounds 1 --protocol prepared --jobs 2 --json out.json";
+                   --transactions 5 --warmup 0 --rounds 1 --protocol prepared --jobs 2 --json out.json";
     let finished = scene.run(&words(options)).expect(0);
     let document = document::read(&scene, "out.json");
     assert_invariants_held(&document);
@@ -155,7 +157,7 @@ fn clients_and_backoff_are_factors() {
 fn a_mix_of_scripts_keeps_the_books() {
     let Some(scene) = Scene::with_server("a_mix_of_scripts_keeps_the_books") else { return };
     let options = "compare --levels ser --clients 3 -w tpcb-like@2 -w simple-update -w select-only@3 --protocol extended \
-                   --max-tries 2 --time 0.3 --warmup 0 --rounds 1 --json out.json";
+                   --max-tries 2 --transactions 40 --warmup 0 --rounds 1 --json out.json";
     scene.run(&words(options)).expect(0);
     let document = document::read(&scene, "out.json");
     assert_eq!(cells(&document)[0]["workload"], "tpcb-like@2+simple-update@1+select-only@3");
@@ -170,8 +172,7 @@ fn a_mix_of_scripts_keeps_the_books() {
 #[test]
 fn one_try_is_no_retry() {
     let Some(scene) = Scene::with_server("one_try_is_no_retry") else { return };
-    let options =
-        "compare --levels rr --clients 8 --max-tries 1 --time 0.4 --warmup 0 --rounds 1 --json out.json";
+    let options = "compare --levels rr --clients 8 --max-tries 1 --transactions 40 --warmup 0 --rounds 1 --json out.json";
     scene.run(&words(options)).expect(0);
     let document = document::read(&scene, "out.json");
     assert_invariants_held(&document);
@@ -199,7 +200,7 @@ fn a_workload_of_ones_own() {
          update doctors set on_call = not on_call where id = :id;\n\
          end;\n",
     );
-    let options = "compare --levels rc,ser --clients 4 --setup tables.sql --workload leave.sql --time 0.3 --warmup 0 \
+    let options = "compare --levels rc,ser --clients 4 --setup tables.sql --workload leave.sql --transactions 100 --warmup 0 \
                    --rounds 1 --json out.json";
     let finished = scene.run(&words(options)).expect(0).prints(&["leave.sql", "unchecked"]);
     let document = document::read(&scene, "out.json");

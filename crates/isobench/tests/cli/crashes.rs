@@ -1,4 +1,5 @@
-//! A server that crashes under the run: everything that was begun is accounted for, and the message says what was lost.
+//! A server that crashes under the run: everything that was begun is accounted for, and the message
+//! says what was lost.
 
 use crate::compare::words;
 use crate::support::document::{self, count, rounds};

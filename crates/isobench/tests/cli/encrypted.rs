@@ -1,4 +1,5 @@
-//! A benchmark over TLS: many clients, every protocol, results larger than any buffer, and a server that must be trusted.
+//! A benchmark over TLS: many clients, every protocol, results larger than any buffer, and a server
+//! that must be trusted.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};

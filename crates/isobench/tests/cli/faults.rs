@@ -1,7 +1,8 @@
-//! Whatever goes wrong, every command ends and says what it has: each fault × each command, on a real server.
+//! Whatever goes wrong, every command ends and says what it has: each fault × each command, on a
+//! real server.
 //!
-//! `ISOBENCH_BLESS=1` writes what was observed into `docs/reference/faults.md`; else it is compared with that.
-//! Not here: how a fault is made (`faults/`).
+//! `ISOBENCH_BLESS=1` writes what was observed into `docs/reference/faults.md`; else it is compared
+//! with that. Not here: how a fault is made (`faults/`).
 
 #[path = "faults/fault.rs"]
 mod fault;
@@ -9,10 +10,11 @@ mod fault;
 mod stage;
 
 use std::fmt::Write as _;
-use std::fs;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+
+use isobench_testkit::golden;
 
 use self::fault::{FAULTS, Fault};
 use self::stage::{COMMANDS, Command, Ended};
@@ -41,14 +43,15 @@ fn every_fault_ends_every_command() {
         .flat_map(|fault| COMMANDS.into_iter().map(move |command| (fault, command)))
         .filter(|(fault, command)| fault.ends(*command).is_some())
         .collect();
+    // Those that wait longest begin first, so that nobody waits for them in the end.
+    let mut order: Vec<usize> = (0..cases.len()).collect();
+    order.sort_by_key(|index| !cases[*index].0.what.is_waited_out());
     let (next, found) = (AtomicUsize::new(0), Mutex::new(vec![None; cases.len()]));
     thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
-                while let Some((index, (fault, command))) = {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    cases.get(index).map(|case| (index, *case))
-                } {
+                while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let (fault, command) = cases[index];
                     let ended = stage::play(fault, command);
                     found.lock().expect("no panic")[index] = Some(ended);
                 }
@@ -56,18 +59,7 @@ fn every_fault_ends_every_command() {
         }
     });
     let found = found.into_inner().expect("no panic");
-    let page = page(&cases, &found);
-    if std::env::var_os("ISOBENCH_BLESS").is_some_and(|value| value == "1") {
-        fs::write(PAGE, page).expect("the page");
-        return;
-    }
-    let known = fs::read_to_string(PAGE).expect("the page");
-    let differs = page.lines().zip(known.lines()).find(|(found, known)| found != known);
-    assert!(
-        page == known,
-        "docs/reference/faults.md says something else; if this is right, run ISOBENCH_BLESS=1 cargo test -p isobench \
-         --test cli faults: {differs:?}"
-    );
+    golden::expect(PAGE, &page(&cases, &found));
 }
 
 fn page(cases: &[(&Fault, Command)], found: &[Option<Ended>]) -> String {

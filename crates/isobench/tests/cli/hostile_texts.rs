@@ -66,7 +66,7 @@ fn errors_of_a_server_are_shown_without_their_control_characters() {
     for line in [
         "run -n -t 1 -f hostile.sql --verbose-errors",
         "run -n -t 1 -f hostile.sql --continue-on-error --debug",
-        "compare --workload late.sql --levels rc --clients 2 --time 0.1 --warmup 0 --rounds 1 --results out",
+        "compare --workload late.sql --levels rc --clients 2 --transactions 5 --warmup 0 --rounds 1 --results out",
         "pgbench -n -t 1 -f hostile.sql",
         "pgbench -n -t 1 -f hostile.sql --verbose-errors --debug",
     ] {

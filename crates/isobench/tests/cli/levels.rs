@@ -1,10 +1,12 @@
-//! The level in the row is the level that ran: scripts that set one are refused, and functions that do so behind the script's back brand the row.
+//! The level in the row is the level that ran: scripts that set one are refused, and functions that
+//! do so behind the script's back brand the row.
 
 use crate::compare::words;
 use crate::support::document::{self, cells, rounds};
 use crate::support::scene::Scene;
 
-const SHORT: &str = "--clients 2 --time 0.3 --warmup 0.1 --rounds 1";
+/// Of 128 transactions one is asked for its level.
+const SHORT: &str = "--clients 2 --transactions 300 --warmup 0 --rounds 1";
 
 #[test]
 fn scripts_that_set_a_level_are_refused() {

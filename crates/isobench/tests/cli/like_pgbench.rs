@@ -1,4 +1,5 @@
-//! `isobench run` beside the real pgbench: the same lines up to numbers, and the same state of the database for a seed.
+//! `isobench run` beside the real pgbench: the same lines up to numbers, and the same state of the
+//! database for a seed.
 
 use std::path::Path;
 
@@ -97,8 +98,8 @@ fn column(line: &str) -> Option<usize> {
 /// The version whose layout `run` has.
 const LAYOUT: u32 = 18;
 
-/// Whether pgbench's layout changed in 18 for runs with these options: the columns of commands, and the lines of several
-/// scripts. The other layouts are compared with the strict drop-in's.
+/// Whether pgbench's layout changed in 18 for runs with these options: the columns of commands, and
+/// the lines of several scripts. The other layouts are compared with the strict drop-in's.
 fn depends_on_layout(options: &str) -> bool {
     let words = words(options);
     let scripts = words.iter().filter(|word| ["-b", "-f"].contains(word)).count();
@@ -149,7 +150,8 @@ fn difference(theirs: &Finished, ours: &Finished) -> String {
     told.join("\n")
 }
 
-/// Shapes of the lines on progress and vacuum, each once: how many lines of progress there are is a matter of time.
+/// Shapes of the lines on progress and vacuum, each once: how many lines of progress there are is a
+/// matter of time.
 fn said(stderr: &str) -> Vec<String> {
     let relevant = |line: &&str| line.starts_with("progress: ") || line.starts_with("starting vacuum");
     let mut lines: Vec<String> = stderr.lines().filter(relevant).map(shape).collect();

@@ -1,4 +1,5 @@
-//! The command line as its users see it: each test runs the program, most of them on a real PostgreSQL.
+//! The command line as its users see it: each test runs the program, most of them on a real
+//! PostgreSQL.
 //!
 //! By topic, a module each; one test program, so that it is linked once. No test decides by time.
 

@@ -1,5 +1,5 @@
-//! A server that isn't ours: `compare` works in a schema of its own there and removes it; `init` and `run` do what
-//! pgbench does.
+//! A server that isn't ours: `compare` works in a schema of its own there and removes it; `init`
+//! and `run` do what pgbench does.
 
 use crate::compare::words;
 use crate::support::document::{self, assert_invariants_held, rounds};
@@ -8,7 +8,8 @@ use crate::support::program::Running;
 use crate::support::scene::Scene;
 use crate::support::{embedded, pgbench};
 
-const SHORT: &str = "compare --levels rc,rr --clients 2 --time 0.2 --warmup 0 --rounds 1 --json out.json";
+const SHORT: &str =
+    "compare --levels rc,rr --clients 2 --transactions 10 --warmup 0 --rounds 1 --json out.json";
 
 /// Tables of the user's that bear the names of ours.
 const USERS_TABLES: &str = "

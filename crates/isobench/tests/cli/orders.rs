@@ -1,6 +1,8 @@
-//! The strategies against conflicts of a contended workload: the verdict of each, and where its attempts are counted.
+//! The strategies against conflicts of a contended workload: the verdict of each, and where its
+//! attempts are counted.
 //!
-//! Not here: what each strategy's SQL does (crate `isobench-workloads`), and options (`plan_file.rs`, `compare.rs`).
+//! Not here: what each strategy's SQL does (crate `isobench-workloads`), and options
+//! (`plan_file.rs`, `compare.rs`).
 
 use serde_json::Value;
 
@@ -24,7 +26,7 @@ fn every_strategy_gets_its_own_verdict() {
     let Some(scene) = Scene::with_server("every_strategy_gets_its_own_verdict") else { return };
     let names = STRATEGIES.map(|row| row.0).join(",");
     let options = format!(
-        "compare --workload orders:shops=2 --strategies {names} --levels rc,ser --clients 8 --rounds 1 --time 0.6 \
+        "compare --workload orders:shops=2 --strategies {names} --levels rc,ser --clients 8 --rounds 1 --transactions 100 \
          --warmup 0.1 --max-warmup 0.1 --json out.json"
     );
     scene.run(&words(&options)).expect(0);

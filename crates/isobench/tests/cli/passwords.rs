@@ -1,4 +1,5 @@
-//! No password is ever shown: not in what is printed, not in what is written, however it is given and whatever goes wrong.
+//! No password is ever shown: not in what is printed, not in what is written, however it is given
+//! and whatever goes wrong.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -217,8 +218,7 @@ fn search(what: &str, folder: &Path) {
     }
 }
 
-const COMPARE: &str =
-    "compare --workload registers --levels rc --clients 1 --time 0.05 --warmup 0 --rounds 1 --results out";
+const COMPARE: &str = "compare --workload registers --levels rc --clients 1 --transactions 2 --warmup 0 --rounds 1 --results out";
 
 #[test]
 fn no_spelling_of_a_password_is_shown_when_all_goes_well() {
@@ -274,8 +274,7 @@ fn no_command_shows_a_password() {
     let finished = server.run(&probe.split(' ').collect::<Vec<_>>(), &["-d", uri], &[]);
     assert_eq!(finished.code(), Some(0), "{}", finished.stderr);
     server.assert_silent("probe", &finished);
-    let audit =
-        "audit --workload registers --levels rc --time 0.05 --rounds 1 --history histories --results out";
+    let audit = "audit --workload registers --levels rc --transactions 2 --rounds 1 --history histories --results out";
     let finished = server.run(&audit.split(' ').collect::<Vec<_>>(), &["-d", uri], &[]);
     server.assert_silent("audit", &finished);
 }

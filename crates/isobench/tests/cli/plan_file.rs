@@ -15,7 +15,7 @@ fn options_override_the_plan_and_files_are_relative_to_it() {
          clients = [3]\n\
          workload = [\"own.sql@2\", \"select-only\"]\n\
          setup = \"own-tables.sql\"\n\
-         time = 0.1\n\
+         transactions = 5\n\
          warmup = 0.0\n\
          rounds = 2\n\
          max-tries = 5\n\

@@ -78,7 +78,8 @@ const NO_POOLER: &str = "
     < tag ROLLBACK
 ";
 
-/// `CockroachDB` v20.1 runs everything at serializable: a database of our own is made, looked at, and removed.
+/// `CockroachDB` v20.1 runs everything at serializable: a database of our own is made, looked at,
+/// and removed.
 const REFUSAL: &str = r#"
     == connect database=test
     > SELECT version()
@@ -132,7 +133,8 @@ fn a_raised_level_is_refused_if_levels_are_strict() {
     finished.says(&["--strict-levels: read committed was asked for, but the server runs serializable"]);
 }
 
-/// What a cell says between its tables and its end: the names of tables, a client, and the sums before and after.
+/// What a cell says between its tables and its end: the names of tables, a client, and the sums
+/// before and after.
 fn cell(client: &str, sums: &str) -> String {
     CELL.replace("{client}", client).replace("{sums}", sums)
 }
@@ -215,7 +217,8 @@ const PUT_BACK: &str = "
     < tag UPDATE 1
 ";
 
-/// Loading takes minutes there, so it is done once; no session has a key, and nothing asks for a process.
+/// Loading takes minutes there, so it is done once; no session has a key, and nothing asks for a
+/// process.
 #[test]
 fn tables_of_cockroachdb_are_loaded_once_and_put_back() {
     let scene = Scene::new();
@@ -237,7 +240,8 @@ fn tables_of_cockroachdb_are_loaded_once_and_put_back() {
     assert_invariants_held(&document);
 }
 
-/// Two transactions: a conflict at an UPDATE, and one at RELEASE, which is the real commit and answers COMMIT.
+/// Two transactions: a conflict at an UPDATE, and one at RELEASE, which is the real commit and
+/// answers COMMIT.
 const SAVEPOINTS: &str = r#"
     > BEGIN;
     < tag BEGIN
@@ -303,7 +307,8 @@ fn a_savepoint_of_cockroachdb_is_gone_back_to() {
     assert_invariants_held(&document);
 }
 
-/// One client, two transactions: conflicts at COMMIT and in a statement, a COMMIT that answers ROLLBACK.
+/// One client, two transactions: conflicts at COMMIT and in a statement, a COMMIT that answers
+/// ROLLBACK.
 const RETRIES: &str = r#"
     == connect database=test
     > SELECT version()
@@ -404,7 +409,7 @@ fn compare_on_h2() {
          update counters set v = v + 1 where k = :k;\n\
          commit;\n",
     );
-    let options = "compare --levels rc,rr,ser --clients 4 --setup tables.sql --workload add.sql --time 0.4 --warmup 0 \
+    let options = "compare --levels rc,rr,ser --clients 4 --setup tables.sql --workload add.sql --transactions 10 --warmup 0 \
                    --rounds 1 --json out.json -h 127.0.0.1 -U sa -d test --port";
     let mut command = scene.isobench(&[&words(options)[..], &[&h2.port.to_string()]].concat());
     let finished = Running::start(command.env("PGPASSWORD", "sa")).finish().expect(0);

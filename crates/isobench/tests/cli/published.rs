@@ -15,7 +15,8 @@ fn plans_are_listed_and_printed() {
     for plan in PLANS {
         assert!(list.contains(&format!("\n{plan}: ")), "{list}");
         let text = scene.run(&["plans", plan]).expect(0).stdout;
-        // What is printed is a plan: a server that isn't there is asked for before anything else is wrong.
+        // What is printed is a plan: a server that isn't there is asked for before anything else is
+        // wrong.
         scene.write("mine.toml", &text);
         for size in ["--quick", "--full"] {
             let line = format!("compare --plan mine.toml {size} -d postgresql:///none?host=/nonexistent");
@@ -26,7 +27,8 @@ fn plans_are_listed_and_printed() {
     scene.run(&["plans", "e6"]).expect(1).says(&["\"e6\"", "e5-heikki"]);
 }
 
-/// Runs a plan in the shortest form there is: a few transactions, one round.
+/// Runs a plan in the shortest form there is: a few transactions, one round, small tables, and no
+/// waiting for the disk.
 fn repeat(plan: &str, options: &str) {
     let Some(scene) = Scene::with_server(&format!("published experiment {plan}")) else { return };
     let line = format!("compare --plan {plan} --warmup 0 --rounds 1 --json out.json {options}");
@@ -57,39 +59,42 @@ fn repeat(plan: &str, options: &str) {
 
 #[test]
 fn a_single_statement_against_a_block() {
-    repeat("e1-dbist", "--transactions 10");
+    repeat("e1-dbist", "--transactions 10 --scale 1 --server-setting fsync=off");
 }
 
 #[test]
 fn a_procedure_against_the_client() {
-    repeat("e2-pachot", "--transactions 10");
+    repeat("e2-pachot", "--transactions 10 --server-setting fsync=off");
 }
 
 #[test]
 fn four_levels() {
-    repeat("e3-pato", "--transactions 20");
+    // With the plan's own settings of the server.
+    repeat("e3-pato", "--transactions 20 --scale 1");
 }
 
 #[test]
 fn swallowed_conflicts() {
-    repeat("e4-digoal", "--transactions 5");
+    repeat("e4-digoal", "--transactions 5 --server-setting fsync=off");
 }
 
 #[test]
 fn predicate_locks_of_a_scan() {
-    // The cells of one version and the published number of rows: five versions make many large tables.
+    // The cells of one version and the published number of rows: five versions make many large
+    // tables.
     repeat(
         "e5-heikki",
-        "--transactions 2 --vary rows=400000 --vary index=1 --vary table_rows=400000 --vary server-version=18",
+        "--transactions 2 --vary rows=400000 --vary index=1 --vary table_rows=400000 --vary server-version=18 \
+         --server-setting fsync=off",
     );
 }
 
 #[test]
 fn smallbank() {
-    repeat("smallbank", "--transactions 10");
+    repeat("smallbank", "--transactions 10 --vary hotspot=10 --server-setting fsync=off");
 }
 
 #[test]
 fn sibench() {
-    repeat("sibench", "--transactions 10");
+    repeat("sibench", "--transactions 10 --vary items=10 --vary queries=1,10 --server-setting fsync=off");
 }

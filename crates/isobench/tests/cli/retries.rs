@@ -1,5 +1,5 @@
-//! The two failures of published experiments that isobench must not repeat: clients that die of conflicts, and failed
-//! transactions counted as throughput.
+//! The two failures of published experiments that isobench must not repeat: clients that die of
+//! conflicts, and failed transactions counted as throughput.
 
 use crate::compare::words;
 use crate::support::document::{self, assert_invariants_held, count, number, rounds};
@@ -43,8 +43,7 @@ fn a_collision_is_shown_as_one() {
     let test = "a_collision_is_shown_as_one";
     let Some(database) = Database::new(test) else { return };
     let scene = Scene::new();
-    let options =
-        "compare --levels rr --scale 1 --clients 16 --time 1 --warmup 0 --rounds 1 --keep --json out.json";
+    let options = "compare --levels rr --scale 1 --clients 16 --transactions 60 --warmup 0 --rounds 1 --keep --json out.json";
     database.run(&scene, &words(options)).expect(0);
     let document = document::read(&scene, "out.json");
     assert_invariants_held(&document);

@@ -1,5 +1,6 @@
-//! What `isobench run` took over from pgbench besides its summary: logs, reconnecting, errors told as they are met. And the
-//! one thing in which it differs on purpose: a run in which nothing committed is no success.
+//! What `isobench run` took over from pgbench besides its summary: logs, reconnecting, errors told
+//! as they are met. And the one thing in which it differs on purpose: a run in which nothing
+//! committed is no success.
 
 use std::fs;
 

@@ -13,7 +13,7 @@ fn the_server_counts_what_we_count() {
         [("simple", "tpcb-like"), ("prepared", "tpcb-like"), ("extended", "select-only")]
     {
         let line = format!(
-            "compare --levels rc,ser -c 4 --time 0.4 --warmup 0.1 --rounds 1 -M {protocol} -w {workload} --json out.json"
+            "compare --levels rc,ser -c 4 --transactions 40 --warmup 0.1 --rounds 1 -M {protocol} -w {workload} --json out.json"
         );
         scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
         let document = document::read(&scene, "out.json");
@@ -33,7 +33,7 @@ fn the_server_counts_what_we_count() {
 #[test]
 fn the_server_counts_what_we_count_of_strategies() {
     let Some(scene) = Scene::with_server("the_server_counts_what_we_count_of_strategies") else { return };
-    let line = "compare --levels rr -c 4 --time 0.4 --warmup 0.1 --rounds 1 -w tpcb-like --strategies procedure,swallow --json out.json";
+    let line = "compare --levels rr -c 4 --transactions 40 --warmup 0.1 --rounds 1 -w tpcb-like --strategies procedure,swallow --json out.json";
     scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
     let document = document::read(&scene, "out.json");
     let mut seen = Vec::new();
@@ -58,14 +58,22 @@ fn the_server_counts_what_we_count_of_strategies() {
 #[test]
 fn waits_and_locks_are_sampled() {
     let Some(scene) = Scene::with_server("waits_and_locks_are_sampled") else { return };
-    let line = "compare --levels rc,ser -c 8 --time 1.5 --warmup 0 --rounds 1 --json out.json";
+    // Each of 24 transactions holds the row for a while, one after the other; so there is time
+    // enough for samples.
+    scene.write("tables.sql", "drop table if exists t; create table t as select 1 as id, 0 as value;");
+    scene.write(
+        "hold.sql",
+        "begin;\nupdate t set value = value + 1 where id = 1;\nselect pg_sleep(0.1);\nend;\n",
+    );
+    let line = "compare --setup tables.sql --workload hold.sql --levels rc,ser -c 8 --transactions 3 --warmup 0 --rounds 1 \
+                --json out.json";
     scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
     let document = document::read(&scene, "out.json");
     for cell in cells(&document) {
         let waits = cell["summary"]["waits"].as_array().expect("waits");
         assert!(
             waits.iter().any(|wait| wait["kind"] == "Lock"),
-            "eight clients collide on one branch: {waits:?}"
+            "eight clients collide on one row: {waits:?}"
         );
         let server = &cell["rounds"][0]["server"];
         let samples = server["at_s"].as_array().expect("times").len();
@@ -95,7 +103,7 @@ fn forbidden_views_cost_nothing_but_what_they_show() {
     let role = format!("nobody_{}", database.name);
     let sql = format!("create role {role} login; grant create on database {} to {role}", database.name);
     admin.execute(&sql).expect("a role");
-    let line = "compare --levels rc,ser -c 4 --time 0.3 --warmup 0.1 --rounds 2 --json out.json";
+    let line = "compare --levels rc,ser -c 4 --transactions 10 --warmup 0.1 --rounds 2 --json out.json";
     let words: Vec<&str> = line.split_whitespace().collect();
     let mut command = scene.isobench(&words);
     let options = database.server_options();
@@ -119,7 +127,7 @@ fn forbidden_views_cost_nothing_but_what_they_show() {
 #[test]
 fn without_an_observer_nothing_is_asked() {
     let Some(scene) = Scene::with_server("without_an_observer_nothing_is_asked") else { return };
-    let line = "compare --levels rc -c 1 --time 0.1 --warmup 0 --rounds 1 --no-observe --json out.json";
+    let line = "compare --levels rc -c 1 --transactions 5 --warmup 0 --rounds 1 --no-observe --json out.json";
     scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
     let document = document::read(&scene, "out.json");
     assert_eq!(document["plan"]["observe"], false);

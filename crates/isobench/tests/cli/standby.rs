@@ -1,5 +1,5 @@
-//! A hot standby: reading is measured there, writing is refused before anything is measured; and the one of several hosts that
-//! answers.
+//! A hot standby: reading is measured there, writing is refused before anything is measured; and
+//! the one of several hosts that answers.
 
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
@@ -12,7 +12,8 @@ use crate::support::program::{Finished, Running};
 use crate::support::scene::Scene;
 use crate::support::skip;
 
-/// A primary with pgbench's tables at scale 2, and its standby, which is to end first; `None` after saying why there are none.
+/// A primary with pgbench's tables at scale 2, and its standby, which is to end first; `None` after
+/// saying why there are none.
 fn servers(test: &str, scene: &Scene, settings: &[&str]) -> Option<(Server, Standby)> {
     let Some(bin) = postgresql_programs().filter(|bin| bin.join("pg_basebackup").is_file()) else {
         skip(test, "no installed PostgreSQL with pg_basebackup");
@@ -45,7 +46,7 @@ fn a_standby_is_read_and_named() {
     let scene = Scene::new();
     let Some((_primary, standby)) = servers("a_standby_is_read_and_named", &scene, &[]) else { return };
     let host = standby.host().describe();
-    let short = "compare -w select-only --clients 2 --time 0.2 --warmup 0 --rounds 1 --json out.json";
+    let short = "compare -w select-only --clients 2 --transactions 10 --warmup 0 --rounds 1 --json out.json";
     let finished = on(&standby, &scene, short).expect(0);
     let finished = finished.says(&[
         &format!("connected to {host}, and so are all sessions to come; named were /nonexistent:1,"),

@@ -1,10 +1,11 @@
-//! Scripts are tried before anything is measured; a cell that can't be measured doesn't end the others.
+//! Scripts are tried before anything is measured; a cell that can't be measured doesn't end the
+//! others.
 
 use crate::compare::words;
 use crate::support::document::{self, cells};
 use crate::support::scene::Scene;
 
-const SHORT: &str = "--clients 2 --time 0.2 --warmup 0 --rounds 2 --json out.json";
+const SHORT: &str = "--clients 2 --transactions 5 --warmup 0 --rounds 2 --json out.json";
 
 #[test]
 fn what_the_server_refuses_comes_to_light_before_measuring() {

@@ -41,7 +41,7 @@ fn what_is_saved_runs_as_a_workload_of_ones_own() {
     let line = saved.stdout.lines().find(|line| line.starts_with("isobench compare")).expect("a command");
     assert!(line.contains("mine/transfer.sql@9") && line.contains("--setup mine/tables.sql"), "{line}");
     let words = line.split_whitespace().skip(1);
-    let quick = ["--levels", "rr", "--time", "0.2", "--warmup", "0", "--rounds", "1", "-c", "2"];
+    let quick = ["--levels", "rr", "--transactions", "5", "--warmup", "0", "--rounds", "1", "-c", "2"];
     let arguments: Vec<&str> = words.chain(quick).collect();
     scene.run(&arguments).expect(0).prints(&["repeatable read"]);
 }

@@ -1,4 +1,5 @@
-//! A case: what both programs are given, and how their results are compared. Cases stand in `cases/*.txt`.
+//! A case: what both programs are given, and how their results are compared. Cases stand in
+//! `cases/*.txt`.
 //!
 //! ```text
 //! # A comment.

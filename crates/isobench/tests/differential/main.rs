@@ -1,9 +1,10 @@
-//! The drop-in beside the real pgbench: both run on the same input against one server, and everything that can be seen
-//! of them must be equal: output, messages, exit status, logs, the database, and the statements the server got.
+//! The drop-in beside the real pgbench: both run on the same input against one server, and
+//! everything that can be seen of them must be equal: output, messages, exit status, logs, the
+//! database, and the statements the server got.
 //!
-//! The cases stand in `cases/*.txt` (the format: `case.rs`); scripts at random come from `random.rs`. What may differ
-//! between two runs of one program is taken out by `normal.rs`. Differences that are meant to be are in
-//! `exceptions.txt`, each with its reason.
+//! The cases stand in `cases/*.txt` (the format: `case.rs`); scripts at random come from
+//! `random.rs`. What may differ between two runs of one program is taken out by `normal.rs`.
+//! Differences that are meant to be are in `exceptions.txt`, each with its reason.
 //!
 //! | environment variable | does |
 //! |---|---|
@@ -46,7 +47,8 @@ const TABLES: &[(&str, &str)] = &[
     ("initialization", include_str!("cases/initialization.txt")),
 ];
 
-/// Of the cases for an older version, one in so many is run: most have nothing to do with versions, but all take time.
+/// Of the cases for an older version, one in so many is run: most have nothing to do with versions,
+/// but all take time.
 const ONE_IN: &[(u32, usize)] = &[(15, 3), (16, 9)];
 
 /// Cases that run at the same time; each is two programs.
@@ -111,8 +113,9 @@ fn check_cases(test: &str, version: u32, cases: &[Case]) {
     assert!(bad.is_empty(), "{} of {} cases:\n{}", bad.len(), cases.len(), bad.join("\n"));
 }
 
-/// Runs all cases, a few at a time, and returns what is wrong, in the order of the cases. A case that differs is run
-/// again, alone: only what differs every time is a difference, and no accident of a busy machine.
+/// Runs all cases, a few at a time, and returns what is wrong, in the order of the cases. A case
+/// that differs is run again, alone: only what differs every time is a difference, and no accident
+/// of a busy machine.
 fn run_all(site: &Site, cases: &[Case]) -> Vec<String> {
     let next = AtomicUsize::new(0);
     let bad = Mutex::new(Vec::new());

@@ -1,5 +1,5 @@
-//! Takes out of a program's words what may differ between two runs of the same program: times, process ids, names of
-//! databases; and, where a case says so, counts and the order of lines.
+//! Takes out of a program's words what may differ between two runs of the same program: times,
+//! process ids, names of databases; and, where a case says so, counts and the order of lines.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -73,8 +73,8 @@ pub fn aspects(left: &Left, case: &Case) -> BTreeMap<String, String> {
     aspects
 }
 
-/// True if a client ended with a pipeline open: the server gets what was queued together with the end of the session, and
-/// executes of it as much as it gets to.
+/// True if a client ended with a pipeline open: the server gets what was queued together with the
+/// end of the session, and executes of it as much as it gets to.
 fn may_lose_statements(left: &Left, case: &Case) -> bool {
     let pipelines = case.files.iter().any(|(_, text)| text.contains("\\startpipeline"));
     pipelines && left.stderr.contains(" aborted") && !left.stderr.contains("ERROR:")
@@ -120,7 +120,8 @@ fn one_progress_line(text: &str) -> String {
     all
 }
 
-/// The text in order: as it is, sorted if the order is chance, each line once if the number of lines is chance.
+/// The text in order: as it is, sorted if the order is chance, each line once if the number of
+/// lines is chance.
 fn in_order(text: &str, case: &Case) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
     if case.any_order || case.any_numbers {
@@ -132,7 +133,8 @@ fn in_order(text: &str, case: &Case) -> String {
     lines.join("\n")
 }
 
-/// Says once that something was received: how often, and between which other lines, depends on the time.
+/// Says once that something was received: how often, and between which other lines, depends on the
+/// time.
 fn received(text: &str) -> String {
     let rest = RECEIVING.replace_all(text, "");
     if rest.len() == text.len() { text.to_owned() } else { format!("{rest}pgbench: client N receiving\n") }

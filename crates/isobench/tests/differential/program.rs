@@ -1,4 +1,5 @@
-//! One run of one program: what it printed, how it ended, the files and the database it left, and what it asked for.
+//! One run of one program: what it printed, how it ended, the files and the database it left, and
+//! what it asked for.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -120,7 +121,8 @@ impl Running {
         Running { child, output }
     }
 
-    /// Waits for its end, for as long as patience lasts: the exit status, none if it hung; what it printed and said.
+    /// Waits for its end, for as long as patience lasts: the exit status, none if it hung; what it
+    /// printed and said.
     fn finish(mut self) -> (Option<i32>, String, String) {
         let mut hangs = false;
         let texts = self.output.map(|receiver| {

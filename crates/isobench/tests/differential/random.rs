@@ -1,4 +1,5 @@
-//! Random scripts of the language, most of them valid, with random options. The same seed gives the same case.
+//! Random scripts of the language, most of them valid, with random options. The same seed gives the
+//! same case.
 
 use fastrand::Rng;
 

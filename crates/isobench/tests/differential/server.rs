@@ -15,7 +15,8 @@ use isobench_testkit::installed::RealPgbench;
 
 use crate::state;
 
-/// Settings of the server: quick, with a log of all statements by which the programs can be compared.
+/// Settings of the server: quick, with a log of all statements by which the programs can be
+/// compared.
 const SETTINGS: &[(&str, &str)] = &[
     ("fsync", "off"),
     ("synchronous_commit", "off"),
@@ -32,9 +33,9 @@ const SETTINGS: &[(&str, &str)] = &[
 
 /// What every database has, for scripts to work on.
 ///
-/// `flaky(n, code)` raises an error of this code unless it is the n-th, 2n-th, … call: a sequence keeps its count
-/// through a rollback, so conflicts come in the same places every time. With `signal(n)` and `wait_for(n)`, n from 2, a
-/// client waits for another, whatever their snapshots.
+/// `flaky(n, code)` raises an error of this code unless it is the n-th, 2n-th, … call: a sequence
+/// keeps its count through a rollback, so conflicts come in the same places every time. With
+/// `signal(n)` and `wait_for(n)`, n from 2, a client waits for another, whatever their snapshots.
 const COMMON: &str = "
     create table t (i int, x text);
     create table k (i int primary key);
@@ -67,7 +68,8 @@ const COMMON: &str = "
     end $$;
 ";
 
-/// Removes everything from a database. Another database takes much longer: the server makes a checkpoint for it.
+/// Removes everything from a database. Another database takes much longer: the server makes a
+/// checkpoint for it.
 const CLEAR: &str = "
     do $$
     declare found name;
@@ -176,8 +178,8 @@ impl Site {
         &self.fresh[usize::from(tables)]
     }
 
-    /// What is in the database now, and what the server logged meanwhile of all databases. The database goes back to
-    /// the others if it can be made as new.
+    /// What is in the database now, and what the server logged meanwhile of all databases. The
+    /// database goes back to the others if it can be made as new.
     pub fn finish(&self, mut database: Database) -> (String, String) {
         database.wait_for_quiet();
         let log = self.log_since(database.log_start);

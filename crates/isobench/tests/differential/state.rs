@@ -35,7 +35,8 @@ const CONTENTS: &str = "
 /// A table with more rows than this is told by a checksum.
 const FEW: u64 = 50;
 
-/// The state of the database that the connection is in; of its accounts only those changed, unless the `whole` is wanted.
+/// The state of the database that the connection is in; of its accounts only those changed, unless
+/// the `whole` is wanted.
 ///
 /// # Panics
 /// A query fails.

@@ -1,8 +1,10 @@
-//! The option lists of the reference are what `--help` prints, and commands shown anywhere use options that exist.
+//! The option lists of the reference are what `--help` prints, and commands shown anywhere use
+//! options that exist.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::process::{Command, Stdio};
+
+use isobench_testkit::golden;
 
 use crate::markdown::{code, files, page, root};
 
@@ -39,22 +41,11 @@ pub fn long_options(help: &str) -> Vec<String> {
 #[test]
 fn option_lists_are_those_of_the_program() {
     const PAGE: &str = "reference/commands.md";
-    let before = page(PAGE);
-    let mut text = before.clone();
+    let mut text = page(PAGE);
     for command in COMMANDS {
-        let (begin, end) = (format!("<!-- begin: {command} -->\n"), format!("<!-- end: {command} -->"));
-        let from = text.find(&begin).unwrap_or_else(|| panic!("{PAGE} has no {begin}")) + begin.len();
-        let to = from + text[from..].find(&end).unwrap_or_else(|| panic!("{PAGE} has no {end}"));
-        text.replace_range(from..to, &format!("```text\n{}```\n", help(command)));
+        golden::fill(&mut text, command, &help(command));
     }
-    if std::env::var_os("ISOBENCH_BLESS").is_some() {
-        fs::write(root().join("docs").join(PAGE), text).expect("the page is writable");
-        return;
-    }
-    assert!(
-        text == before,
-        "docs/{PAGE} is out of date; run: ISOBENCH_BLESS=1 cargo test -p isobench --test manual"
-    );
+    golden::expect(root().join("docs").join(PAGE), &text);
 }
 
 /// Looks at every line that begins with `isobench COMMAND`, in blocks and in the text.

@@ -1,4 +1,5 @@
-//! The examples of the script language are executed: expression tables, and scripts in `sql` blocks.
+//! The examples of the script language are executed: expression tables, and scripts in `sql`
+//! blocks.
 
 use isobench_script::{CommandKind, EvalContext, Prng, Symbols, Value, Variables, parse};
 
@@ -62,7 +63,8 @@ fn scripts_on_the_manuals_pages_parse() {
     assert!(checked > 5, "only {checked} scripts found");
 }
 
-/// The functions that the page describes are known to the parser; a wrong number of arguments is another error.
+/// The functions that the page describes are known to the parser; a wrong number of arguments is
+/// another error.
 #[test]
 fn functions_on_the_page_exist() {
     let text = page(PAGE);

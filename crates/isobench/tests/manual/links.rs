@@ -1,4 +1,5 @@
-//! Every relative link in every Markdown file leads to a file, and to a heading in it if it names one.
+//! Every relative link in every Markdown file leads to a file, and to a heading in it if it names
+//! one.
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,8 @@
-//! The manual is held against the program: its links resolve, its options exist, its examples compute what they say.
+//! The manual is held against the program: its links resolve, its options exist, its examples
+//! compute what they say.
 //!
-//! Nothing here needs a server. `ISOBENCH_BLESS=1` writes the option lists of `docs/reference/commands.md` anew.
+//! Nothing here needs a server. `ISOBENCH_BLESS=1` writes the option lists of
+//! `docs/reference/commands.md` anew.
 
 mod commands;
 mod language;

@@ -1,4 +1,5 @@
-//! The little of Markdown that the tests understand: files, fenced blocks, tables, code in a line, headings.
+//! The little of Markdown that the tests understand: files, fenced blocks, tables, code in a line,
+//! headings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,8 @@ pub fn page(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// All Markdown files of the repository, by path from its root. What is built and what is hidden isn't part of it.
+/// All Markdown files of the repository, by path from its root. What is built and what is hidden
+/// isn't part of it.
 pub fn files() -> Vec<(PathBuf, String)> {
     let root = root();
     let mut found = Vec::new();

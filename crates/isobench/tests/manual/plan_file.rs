@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use crate::commands::{help, long_options};
 use crate::markdown::{blocks, page};
 
-/// Options of `compare` in its first group that say what to do with the plan, and so are no part of it.
+/// Options of `compare` in its first group that say what to do with the plan, and so are no part of
+/// it.
 pub const NOT_IN_A_PLAN: [&str; 8] =
     ["--plan", "--quick", "--full", "--json", "--csv", "--keep", "--live", "--no-observe"];
 

@@ -1,4 +1,5 @@
-//! The plans that come with isobench: the manual has a section on each, the reference has their keys, and the program takes them.
+//! The plans that come with isobench: the manual has a section on each, the reference has their
+//! keys, and the program takes them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -73,7 +74,8 @@ fn the_list_has_each_with_what_it_needs() {
     }
 }
 
-/// A server that isn't there: plans are understood, with all that they name, before anybody connects.
+/// A server that isn't there: plans are understood, with all that they name, before anybody
+/// connects.
 #[test]
 fn the_program_takes_each_in_both_sizes() {
     for (name, _) in plans() {

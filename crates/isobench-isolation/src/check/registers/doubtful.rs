@@ -1,6 +1,8 @@
-//! What makes a row's history doubtful: values that several transactions wrote, counters that don't rise, and what it held initially.
+//! What makes a row's history doubtful: values that several transactions wrote, counters that don't
+//! rise, and what it held initially.
 //!
-//! Only what isn't vouched for is looked at so closely; that values are unique is asked of every history.
+//! Only what isn't vouched for is looked at so closely; that values are unique is asked of every
+//! history.
 
 use rustc_hash::FxHashMap;
 
@@ -82,8 +84,8 @@ impl<S: Sink> Examination<'_, '_, S> {
         Start::Assumed(value)
     }
 
-    /// The only value that was read and that nobody wrote, and who began first of those who read it; `None` if there is none, if there
-    /// are several, or if somebody found no row.
+    /// The only value that was read and that nobody wrote, and who began first of those who read
+    /// it; `None` if there is none, if there are several, or if somebody found no row.
     fn unwritten(&mut self, accesses: &[Access]) -> Option<(i64, Place)> {
         let scene = self.scene;
         let mut only: Option<(i64, Place)> = None;
@@ -109,7 +111,8 @@ impl<S: Sink> Examination<'_, '_, S> {
         only
     }
 
-    /// Versions that different transactions wrote alike, one of them of unknown outcome, or that are the initial one.
+    /// Versions that different transactions wrote alike, one of them of unknown outcome, or that
+    /// are the initial one.
     pub(super) fn not_unique(&mut self, accesses: &[Access]) {
         let (scene, start) = (self.scene, self.start);
         if let Start::Stated(Version { counter: None, value: Some(value) }) = start
@@ -144,7 +147,8 @@ impl<S: Sink> Examination<'_, '_, S> {
         }
     }
 
-    /// Counters that don't rise as they should, if nobody vouches for them: they may belong to a statement that forgets to raise them.
+    /// Counters that don't rise as they should, if nobody vouches for them: they may belong to a
+    /// statement that forgets to raise them.
     pub(super) fn suspect_counters(&mut self, accesses: &[Access]) {
         if self.scene.whole || self.versions.chain.is_empty() {
             return;
@@ -158,7 +162,8 @@ impl<S: Sink> Examination<'_, '_, S> {
         }
     }
 
-    /// The lowest version that was read, if it is known by its counter alone and somebody wrote that counter.
+    /// The lowest version that was read, if it is known by its counter alone and somebody wrote
+    /// that counter.
     fn lowest_read(&self, accesses: &[Access]) -> Option<u64> {
         let reads = accesses.iter().filter(|access| !access.write).map(|access| access.version);
         let lowest = reads.min_by_key(|version| version.counter)?;
@@ -166,7 +171,8 @@ impl<S: Sink> Examination<'_, '_, S> {
         lowest.counter.filter(|counter| *counter == first && lowest.value.is_none())
     }
 
-    /// Looks at one transaction; `left` has the highest counter that each client's transactions left.
+    /// Looks at one transaction; `left` has the highest counter that each client's transactions
+    /// left.
     fn suspect(
         &mut self,
         transaction: Node,

@@ -51,7 +51,8 @@ impl<S: Sink> Examination<'_, '_, S> {
         undecided
     }
 
-    /// One version's readers come before all that was made after it; the first so many targets were made from it.
+    /// One version's readers come before all that was made after it; the first so many targets were
+    /// made from it.
     fn successors(&mut self, readers: &[Reader], targets: Vec<Place>, updating: usize) {
         let scene = self.scene;
         for pair in targets[..updating].windows(2) {
@@ -82,7 +83,8 @@ impl<S: Sink> Examination<'_, '_, S> {
     }
 }
 
-/// Counts the pairs of versions, one of them loose, of which neither was made, by however many steps, from the other.
+/// Counts the pairs of versions, one of them loose, of which neither was made, by however many
+/// steps, from the other.
 fn undecided(versions: &Versions, followers: &[Follower]) -> u64 {
     let loose = &versions.loose;
     // By loose version: what it was made from.

@@ -69,7 +69,8 @@ pub(super) struct Access {
     pub(super) write: bool,
 }
 
-/// Copies the row's operations, which lie far apart in the history, so that they can be looked at twice.
+/// Copies the row's operations, which lie far apart in the history, so that they can be looked at
+/// twice.
 pub(super) fn accesses(scene: Scene<'_>, places: &[Place]) -> Vec<Access> {
     let access = |place: &Place| match scene.operation(*place) {
         Operation::Read { version, .. } => Some(Access { place: *place, version, write: false }),

@@ -1,5 +1,5 @@
-//! Reading the transactions of a chunk, the inverse of `encode.rs`; no bytes make it panic, or take more memory than a small
-//! multiple of their number.
+//! Reading the transactions of a chunk, the inverse of `encode.rs`; no bytes make it panic, or take
+//! more memory than a small multiple of their number.
 
 use super::super::{History, Kind, Outcome, Record, Transaction};
 use super::{Before, KINDS, OPEN_END, bits, unzigzag, value};
@@ -154,7 +154,8 @@ impl<'c> Bytes<'c> {
         self.number().map(unzigzag)
     }
 
-    /// How many things follow, each of which takes a byte at least: so no memory is asked for that the bytes don't justify.
+    /// How many things follow, each of which takes a byte at least: so no memory is asked for that
+    /// the bytes don't justify.
     fn count(&self, announced: u64) -> Result<usize, Problem> {
         usize::try_from(announced).ok().filter(|count| *count <= self.left.len()).ok_or(ENDED)
     }

@@ -1,8 +1,10 @@
 //! Writing chunks: on the hot path of a benchmark, so without allocation but for the chunk itself.
 //!
-//! A transaction is: number of operations, outcome and whether its end is known, in one number; the differences of its number and its
-//! begin to those of the transaction before in the chunk; its client; its duration. An operation is a byte of bits (`super::bits`) and up
-//! to four numbers: table, key, counter, value. Numbers have 7 bits a byte, the lowest first (LEB128); signed ones are zigzag-coded.
+//! A transaction is: number of operations, outcome and whether its end is known, in one number; the
+//! differences of its number and its begin to those of the transaction before in the chunk; its
+//! client; its duration. An operation is a byte of bits (`super::bits`) and up to four numbers:
+//! table, key, counter, value. Numbers have 7 bits a byte, the lowest first (LEB128); signed ones
+//! are zigzag-coded.
 
 use super::super::{Draft, Kind, Outcome, Record, Transaction};
 use super::{Before, CHUNK, CHUNK_HEAD, OPEN_END, bits, chunk_checksum, value, zigzag};
@@ -31,8 +33,8 @@ impl Encoder {
         }
         let Transaction { id, client, begin, end, outcome } = *transaction;
         let bytes = &mut self.bytes;
-        // The most that it can take, so that the vector grows in one place: a first byte and three numbers an operation, and their
-        // numbers.
+        // The most that it can take, so that the vector grows in one place: a first byte and three
+        // numbers an operation, and their numbers.
         bytes.reserve(50 + operations.records.len() * 34 + operations.numbers.len() * 10);
         let open = end == u64::MAX;
         let head = (operations.records.len() as u64) << 3 | if open { OPEN_END } else { 0 } | code(outcome);

@@ -47,10 +47,12 @@ impl<R: Read> Reader<R> {
         self.dropped
     }
 
-    /// Adds the transactions of the next chunk to a history of the same tables. False after the trailer.
+    /// Adds the transactions of the next chunk to a history of the same tables. False after the
+    /// trailer.
     ///
     /// # Errors
-    /// The chunk is truncated or damaged (then nothing is added), or there are not as many transactions as the trailer says.
+    /// The chunk is truncated or damaged (then nothing is added), or there are not as many
+    /// transactions as the trailer says.
     pub fn next_chunk(&mut self, history: &mut History) -> Result<bool, FormatError> {
         if self.dropped.is_some() {
             return Ok(false);
@@ -216,8 +218,9 @@ pub fn read(input: impl Read) -> Result<History, FormatError> {
     Ok(history)
 }
 
-/// Reads a recording as far as it goes: if it isn't whole, also says why. Then at least one transaction counts as dropped, because
-/// what was read may have been written by one that is missing.
+/// Reads a recording as far as it goes: if it isn't whole, also says why. Then at least one
+/// transaction counts as dropped, because what was read may have been written by one that is
+/// missing.
 ///
 /// # Errors
 /// It is none, or can't be read.

@@ -197,7 +197,8 @@ fn the_layout_is_that_of_the_manual() {
         b"C\x23\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\xff\xff\xff\xff",
         // 3 operations, committed; 300; client 1; 1000; 500 ns.
         b"\x18\xd8\x04\x01\xd0\x0f\xf4\x03",
-        // Read: same table, counter, own value: key 5, counter 3. Write: same key, counter 1 more, value 1 more.
+        // Read: same table, counter, own value: key 5, counter 3. Write: same key, counter 1 more,
+        // value 1 more.
         b"\xe8\x0a\x06\xb9\x02\x02",
         // Write: another table, number 1; same key; value -2.
         b"\x51\x01\x03",

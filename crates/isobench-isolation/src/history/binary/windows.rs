@@ -1,8 +1,9 @@
-//! Reading a recording in windows: so many transactions at a time, in the order in which they began.
+//! Reading a recording in windows: so many transactions at a time, in the order in which they
+//! began.
 //!
-//! The file is read twice: for when the transactions began, and for the transactions. So only those of the windows that overlap the
-//! chunk that is being read are in memory, and 8 bytes of each in the first pass. Not here: windows of a history in memory
-//! (`history/windows.rs`).
+//! The file is read twice: for when the transactions began, and for the transactions. So only those
+//! of the windows that overlap the chunk that is being read are in memory, and 8 bytes of each in
+//! the first pass. Not here: windows of a history in memory (`history/windows.rs`).
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -41,8 +42,8 @@ struct Plan {
 }
 
 impl<R: Read> Windows<R> {
-    /// Looks through a recording, which `open` opens, and makes windows of `size` transactions. If it isn't whole, and that is
-    /// accepted (`partial`), up to where it is.
+    /// Looks through a recording, which `open` opens, and makes windows of `size` transactions. If
+    /// it isn't whole, and that is accepted (`partial`), up to where it is.
     ///
     /// # Errors
     /// It is no recording, or isn't whole.

@@ -1,7 +1,9 @@
-//! Turns the maps of an EDN file into JSON objects, whether they stand one after the other or in a vector or list.
+//! Turns the maps of an EDN file into JSON objects, whether they stand one after the other or in a
+//! vector or list.
 //!
-//! Keywords, symbols, characters and strings become strings; lists, vectors and sets arrays; tags are left out. No crate is used
-//! because those that there are build the values of whole files. Source: <https://github.com/edn-format/edn>.
+//! Keywords, symbols, characters and strings become strings; lists, vectors and sets arrays; tags
+//! are left out. No crate is used because those that there are build the values of whole files.
+//! Source: <https://github.com/edn-format/edn>.
 
 use std::io::BufRead;
 
@@ -42,7 +44,8 @@ enum Start {
     End,
 }
 
-/// How deeply values may be nested: much deeper than in any history, and far from the end of the stack.
+/// How deeply values may be nested: much deeper than in any history, and far from the end of the
+/// stack.
 const DEEPEST: u32 = 100;
 
 /// The bytes that can't be in a word.
@@ -62,7 +65,8 @@ impl<R: BufRead> Maps<R> {
         Maps { input, line: 1, place: Place::Beginning, word: Vec::new() }
     }
 
-    /// Puts the next map into a buffer, as JSON, and returns the line where it begins; `None` at the end of the file.
+    /// Puts the next map into a buffer, as JSON, and returns the line where it begins; `None` at
+    /// the end of the file.
     pub fn next(&mut self, object: &mut Vec<u8>) -> Result<Option<u64>, FormatError> {
         object.clear();
         loop {
@@ -274,8 +278,8 @@ fn atom(word: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Makes a string of the value that was written last: keys of JSON are strings. No field of an operation has a key that is no keyword,
-/// so what others become doesn't matter.
+/// Makes a string of the value that was written last: keys of JSON are strings. No field of an
+/// operation has a key that is no keyword, so what others become doesn't matter.
 fn make_key(place: usize, out: &mut Vec<u8>) {
     if out[place] == b'"' {
         return;

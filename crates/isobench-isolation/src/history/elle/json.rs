@@ -1,6 +1,7 @@
 //! Cuts a file into its JSON objects, whether they stand one after the other or in an array.
 //!
-//! What an object means is `event.rs`'s business, and whether it is right serde's: here only braces and strings matter.
+//! What an object means is `event.rs`'s business, and whether it is right serde's: here only braces
+//! and strings matter.
 
 use std::io::BufRead;
 
@@ -45,7 +46,8 @@ impl<R: BufRead> Objects<R> {
         Objects { input, line: 1, place: Place::Beginning }
     }
 
-    /// Puts the next object into a buffer, and returns the line where it begins; `None` at the end of the file.
+    /// Puts the next object into a buffer, and returns the line where it begins; `None` at the end
+    /// of the file.
     pub fn next(&mut self, object: &mut Vec<u8>) -> Result<Option<u64>, FormatError> {
         object.clear();
         if !self.find()? {

@@ -1,4 +1,5 @@
-//! Keys of Elle's histories as rows: integers are rows of one table, every name is a table with one row.
+//! Keys of Elle's histories as rows: integers are rows of one table, every name is a table with one
+//! row.
 
 use std::collections::HashMap;
 
@@ -47,7 +48,8 @@ impl Names {
     /// An empty history with the tables of all names.
     pub fn name_tables(self, lists: bool, history: &mut History) {
         let main = if lists { LISTS } else { REGISTERS };
-        // A name that is the same as that of the table gives way to none: it is the table that nobody chose.
+        // A name that is the same as that of the table gives way to none: it is the table that
+        // nobody chose.
         let taken = |name: &str| self.known.contains_key(name);
         let mut main = main.to_owned();
         while taken(&main) {

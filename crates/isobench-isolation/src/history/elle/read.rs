@@ -15,7 +15,8 @@ use super::names::Names;
 /// Reads a history of list-append or rw-register.
 ///
 /// # Errors
-/// The file can't be read, isn't in this notation, or is a history of another workload; the error says in which line.
+/// The file can't be read, isn't in this notation, or is a history of another workload; the error
+/// says in which line.
 pub fn read(notation: Notation, input: impl BufRead) -> Result<History, FormatError> {
     match notation {
         Notation::Edn => {

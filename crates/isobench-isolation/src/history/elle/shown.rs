@@ -73,7 +73,8 @@ impl<'h> Shown<'h> {
         Shown { history, many_rows, one_table, lowest, written }
     }
 
-    /// The key of a row: its number, if there is one table only; the name of the table, if it has one row only; otherwise both.
+    /// The key of a row: its number, if there is one table only; the name of the table, if it has
+    /// one row only; otherwise both.
     pub fn key(&self, key: Key) -> Name {
         let table = usize::from(key.table);
         let name = self.history.tables[table].as_str();

@@ -85,7 +85,8 @@ fn completions_alone_have_no_instants_and_a_client_each() {
     assert_eq!(text::print(&history), "T0 client=7: r x = init\nT1 client=8 unknown:\n");
 }
 
-/// As in the examples of Elle's paper: the one transaction that is under way is the one that is completed.
+/// As in the examples of Elle's paper: the one transaction that is under way is the one that is
+/// completed.
 #[test]
 fn invocations_without_processes_are_completed_one_by_one() {
     let history = edn("{:type :invoke, :value [[:append 1 1]]} {:type :ok, :value [[:append 1 1]]}
@@ -306,7 +307,8 @@ fn registers_with_counters_are_written_by_value_or_by_counter() {
     );
 }
 
-/// A client's next transaction begins at the very instant at which the one before ended, or that end isn't known.
+/// A client's next transaction begins at the very instant at which the one before ended, or that
+/// end isn't known.
 #[test]
 fn processes_alternate_between_invocation_and_completion() {
     let history = text::parse("T1 client=0 5..6: w x = 1\nT2 client=0 6..6: w x = 2\nT3 client=0 6.. unknown: w x = 3\nT4 client=0 8..9: w x = 4").expect("parses");

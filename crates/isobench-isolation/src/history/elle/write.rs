@@ -51,8 +51,9 @@ struct Event {
     invocation: bool,
 }
 
-/// All events in the order of real time. Of those at the same instant invocations come first, because then neither
-/// transaction ended before the other began; but a client's next invocation comes after its completion.
+/// All events in the order of real time. Of those at the same instant invocations come first,
+/// because then neither transaction ended before the other began; but a client's next invocation
+/// comes after its completion.
 fn events(history: &History) -> Vec<Event> {
     let transactions = history.transactions();
     if transactions.iter().all(|transaction| transaction.end == 0) {
@@ -82,8 +83,9 @@ fn events(history: &History) -> Vec<Event> {
     events.into_iter().map(|(_, event)| event).collect()
 }
 
-/// The process of each transaction, and whether it begins at the instant at which the one before it ends, or ends when the next
-/// begins. A process ends with a transaction whose end isn't known: the client's next one is a new process, as Jepsen has it.
+/// The process of each transaction, and whether it begins at the instant at which the one before it
+/// ends, or ends when the next begins. A process ends with a transaction whose end isn't known: the
+/// client's next one is a new process, as Jepsen has it.
 fn processes(transactions: &[Transaction]) -> Vec<(u64, bool, bool)> {
     let clients = transactions.iter().map(|transaction| u64::from(transaction.client) + 1).max().unwrap_or(0);
     let mut last: std::collections::HashMap<u32, (u64, usize)> = std::collections::HashMap::new();
@@ -116,7 +118,8 @@ struct Writer<'h, W> {
 }
 
 impl<W: Write> Writer<'_, W> {
-    /// What a row held before all transactions; of a version nothing, if it isn't known by its value.
+    /// What a row held before all transactions; of a version nothing, if it isn't known by its
+    /// value.
     fn initial(&mut self, key: Key, initial: &Initial) -> Result<(), Unwritable> {
         if let Initial::Version(version) = initial
             && (version.value.is_none() || !self.shown.by_value())

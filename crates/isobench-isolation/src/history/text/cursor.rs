@@ -1,4 +1,5 @@
-//! A place in a line, and what can be asked there: each question names what it expects, and that is the error's text.
+//! A place in a line, and what can be asked there: each question names what it expects, and that is
+//! the error's text.
 
 use std::str::FromStr;
 

@@ -130,7 +130,8 @@ impl Reading {
         if cursor.at_end() { Ok(()) } else { Err(cursor.expected("\",\" or the end of the line")) }
     }
 
-    /// What rows held before all transactions: `ROW = VERSION` or `ROW = LIST`, with `,` between them.
+    /// What rows held before all transactions: `ROW = VERSION` or `ROW = LIST`, with `,` between
+    /// them.
     fn initial(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
         loop {
             let key = self.row(cursor)?;

@@ -39,7 +39,8 @@ pub fn print(history: &History) -> String {
 
 /// How the tables are called in this text.
 struct Names {
-    /// The name, in quotes if need be, and whether only row 0 of the table occurs, so that the key can be left out.
+    /// The name, in quotes if need be, and whether only row 0 of the table occurs, so that the key
+    /// can be left out.
     tables: Vec<(String, bool)>,
     /// Whether a transaction has instants.
     instants: bool,

@@ -1,4 +1,5 @@
-//! Decides every guarantee by reachability alone: for histories that are too large to look at each cycle.
+//! Decides every guarantee by reachability alone: for histories that are too large to look at each
+//! cycle.
 
 use std::collections::BTreeSet;
 
@@ -92,8 +93,9 @@ fn is_cyclic(edges: &[Edge], nodes: usize) -> bool {
 }
 
 impl Case<'_> {
-    /// Decides a history, if its version orders are known. What is unknown and was read either committed, or its readers read
-    /// what an aborted transaction wrote: a guarantee is contradicted if it is so either way.
+    /// Decides a history, if its version orders are known. What is unknown and was read either
+    /// committed, or its readers read what an aborted transaction wrote: a guarantee is
+    /// contradicted if it is so either way.
     pub fn decide(&self) -> Known {
         let proved = self.proved();
         if self.known_orders(&proved).values().any(|order| order.rest.len() > 1) || !self.is_gapless(&proved)

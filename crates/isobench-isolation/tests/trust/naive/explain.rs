@@ -1,4 +1,5 @@
-//! What each read refers to, and the dependencies that follow from a choice of what counts and of version orders.
+//! What each read refers to, and the dependencies that follow from a choice of what counts and of
+//! version orders.
 
 use std::collections::BTreeSet;
 
@@ -176,8 +177,8 @@ impl Case<'_> {
         }
     }
 
-    /// True if a transaction wrote a row again after another had written upon what it wrote first: what the other wrote upon was
-    /// an intermediate version.
+    /// True if a transaction wrote a row again after another had written upon what it wrote first:
+    /// what the other wrote upon was an intermediate version.
     pub fn interleaved(&self, counts: &[bool], key: Key) -> bool {
         let mut written: Vec<(u64, usize)> = Vec::new();
         for writer in (0..self.len()).filter(|&index| counts[index]) {
@@ -246,7 +247,8 @@ impl Case<'_> {
         Case::depend(source, order, reader, explained);
     }
 
-    /// The dependencies of a read of a row: from the version's writer, and to the one of the next version.
+    /// The dependencies of a read of a row: from the version's writer, and to the one of the next
+    /// version.
     fn depend(source: Source, order: &[usize], reader: usize, explained: &mut Explained) {
         let next = match source {
             Source::Nobody => {
@@ -323,7 +325,8 @@ impl Case<'_> {
         Case::depend(last, order, reader, explained);
     }
 
-    /// A list without the elements of transactions that don't count; notes what reading them, or appending to them, means.
+    /// A list without the elements of transactions that don't count; notes what reading them, or
+    /// appending to them, means.
     fn noting_aborted(
         &self,
         counts: &[bool],
@@ -343,7 +346,8 @@ impl Case<'_> {
         self.without_aborted(counts, key, elements)
     }
 
-    /// True if nobody inserted a row, and everybody who read the group saw it: it was there from the beginning.
+    /// True if nobody inserted a row, and everybody who read the group saw it: it was there from
+    /// the beginning.
     pub fn is_initial_member(&self, counts: &[bool], (table, group): (u16, i64), id: i64) -> bool {
         let inserts =
             |it: &Operation<'_>| matches!(*it, Operation::Insert { key, .. } if key == Key { table, id });

@@ -1,4 +1,5 @@
-//! Which guarantees a history allows: some choice of what is unknown has none of the phenomena that the guarantee proscribes.
+//! Which guarantees a history allows: some choice of what is unknown has none of the phenomena that
+//! the guarantee proscribes.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +16,12 @@ use super::{Case, VersionOrders};
 pub struct Judgement {
     /// The guarantees that the history allows.
     pub allowed: Vec<Guarantee>,
-    /// True if what is known leaves one version order for each row, so that nothing had to be tried.
+    /// True if what is known leaves one version order for each row, so that nothing had to be
+    /// tried.
     pub decided: bool,
-    /// True if it depends on the reading of Adya's text whether PL-1 allows the history: transactions wrote a row in turns,
-    /// uncommitted, or somebody read what a transaction of unknown outcome wrote, which proves nothing at PL-1.
+    /// True if it depends on the reading of Adya's text whether PL-1 allows the history:
+    /// transactions wrote a row in turns, uncommitted, or somebody read what a transaction of
+    /// unknown outcome wrote, which proves nothing at PL-1.
     pub open_at_pl1: bool,
 }
 
@@ -53,8 +56,8 @@ impl Case<'_> {
         Judgement { allowed, decided, open_at_pl1: interleaved || read }
     }
 
-    /// True if no counter is missing or double among those that count, none is one of two transactions' of unknown outcome, and no
-    /// read is of one that is missing before the first.
+    /// True if no counter is missing or double among those that count, none is one of two
+    /// transactions' of unknown outcome, and no read is of one that is missing before the first.
     pub fn is_gapless(&self, counts: &[bool]) -> bool {
         let written = self.possible_orders(counts).keys().all(|&key| {
             let mut counters = self.counters(key, |index| counts[index]);

@@ -1,4 +1,5 @@
-//! Clients of the simulated database: random transactions, randomly interleaved, retried, rolled back, or lost.
+//! Clients of the simulated database: random transactions, randomly interleaved, retried, rolled
+//! back, or lost.
 
 use std::collections::BTreeSet;
 
@@ -124,8 +125,9 @@ pub fn run(settings: Settings) -> Run {
     Run { history, database, places }
 }
 
-/// True if no outcome may be unknown: without values nobody could tell whether a lost transaction's version was read, or the next
-/// one's; and at read uncommitted a read doesn't prove that it committed.
+/// True if no outcome may be unknown: without values nobody could tell whether a lost transaction's
+/// version was read, or the next one's; and at read uncommitted a read doesn't prove that it
+/// committed.
 fn lossless(settings: &Settings, shown: Shown) -> bool {
     settings.defect.is_some() || !shown.values || settings.level == Level::ReadUncommitted
 }

@@ -1,6 +1,8 @@
-//! A multi-version database in a few hundred lines: it implements each level correctly, except for one planted defect.
+//! A multi-version database in a few hundred lines: it implements each level correctly, except for
+//! one planted defect.
 //!
-//! Knows no client and no time but that of its commits. What it does wrong on purpose stands in its log.
+//! Knows no client and no time but that of its commits. What it does wrong on purpose stands in its
+//! log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -93,7 +95,8 @@ pub struct Tx {
 pub enum Misdeed {
     /// The reader saw what the writer had not committed.
     DirtyRead { reader: usize, writer: usize },
-    /// The transaction wrote over the version of another that its snapshot lacks. True if that can be seen.
+    /// The transaction wrote over the version of another that its snapshot lacks. True if that can
+    /// be seen.
     LostUpdate { writer: usize, lost: usize, visible: bool },
     /// The transaction didn't see its own write, or saw what nobody wrote.
     Nonsense { reader: usize },
@@ -264,7 +267,8 @@ impl Database {
         }
     }
 
-    /// The version that a transaction reads; its own writes are left out if they are to be overlooked.
+    /// The version that a transaction reads; its own writes are left out if they are to be
+    /// overlooked.
     fn look(&mut self, tx: usize, key: Key) -> Option<Stored> {
         let versions = self.rows.get(&key).cloned().unwrap_or_default();
         let last = versions.last().cloned();

@@ -1,4 +1,5 @@
-//! Defects that can be planted in the simulated database, whether they took effect, and what the checker has to say then.
+//! Defects that can be planted in the simulated database, whether they took effect, and what the
+//! checker has to say then.
 
 use std::collections::BTreeSet;
 
@@ -341,7 +342,8 @@ impl Run {
         })
     }
 
-    /// True if somebody read, after the end of a transaction that the client takes for committed, the state without it.
+    /// True if somebody read, after the end of a transaction that the client takes for committed,
+    /// the state without it.
     fn vanished(&self) -> bool {
         let gone = |tx: &usize| !self.database.txs[*tx].committed;
         let all = self.all_committed();

@@ -1,4 +1,5 @@
-//! The database's own dependency graph: for the certifier, and to know whether a defect took effect.
+//! The database's own dependency graph: for the certifier, and to know whether a defect took
+//! effect.
 //!
 //! Made from what was stored and read, not from a history.
 
@@ -53,7 +54,8 @@ impl Database {
         versions[start..].iter().map(|it| it.writer).collect()
     }
 
-    /// True if a transaction that is about to commit lies on a cycle, as far as the certifier looks.
+    /// True if a transaction that is about to commit lies on a cycle, as far as the certifier
+    /// looks.
     pub fn closes_cycle(&self, tx: usize) -> bool {
         let mut edges = self.dependencies(&|index| self.txs[index].committed);
         edges.retain(|&(from, to, predicate)| match self.defect {

@@ -1,8 +1,10 @@
-//! Figures: measurements against the numbers of clients, against the rates that were asked for, and against parameters.
+//! Figures: measurements against the numbers of clients, against the rates that were asked for, and
+//! against parameters.
 //!
-//! Drawn only where the plan varies them: a line for each level, a pair of plots for each combination of the other factors.
-//! Against a parameter it is what a level costs beside the first one, so there the lines may be of another parameter's values.
-//! Not here: which cells make a line (`combination`).
+//! Drawn only where the plan varies them: a line for each level, a pair of plots for each
+//! combination of the other factors. Against a parameter it is what a level costs beside the first
+//! one, so there the lines may be of another parameter's values. Not here: which cells make a line
+//! (`combination`).
 
 use std::collections::BTreeSet;
 
@@ -41,7 +43,8 @@ struct Axis<'a> {
     of: Value<'a>,
     /// Its name below the axis.
     name: &'a str,
-    /// True if the name stands before a value, as in "rows 1,000", and not after it, as in "8 clients".
+    /// True if the name stands before a value, as in "rows 1,000", and not after it, as in "8
+    /// clients".
     before: bool,
     /// The titles of the factors that vary within a plot: this one, and what goes with it.
     varies: Vec<&'a str>,
@@ -217,8 +220,8 @@ pub fn rates(document: &Document) -> Option<Figure> {
 /// The anchors of the figures of parameters, which have names that a plan chooses.
 const PARAMETERS: [&str; 3] = ["against-parameter-1", "against-parameter-2", "against-parameter-3"];
 
-/// Draws what a level costs, and predicate locks, against the parameter of this place among those that vary and are numbers.
-/// `None` if there is none, or nothing to compare.
+/// Draws what a level costs, and predicate locks, against the parameter of this place among those
+/// that vary and are numbers. `None` if there is none, or nothing to compare.
 pub fn parameter(document: &Document, place: usize) -> Option<Figure> {
     let varying = varying(document);
     let numbers: Vec<&Factor> =
@@ -261,7 +264,8 @@ pub fn parameter(document: &Document, place: usize) -> Option<Figure> {
     figure(&groups, &axis)
 }
 
-/// The other parameter whose values make lines: the one with the most of them that can be told apart.
+/// The other parameter whose values make lines: the one with the most of them that can be told
+/// apart.
 fn lines_by<'a>(document: &Document, varying: &'a [Factor], along: &str) -> Option<&'a Factor> {
     let values = |factor: &Factor| {
         let values: BTreeSet<String> = document.cells.iter().map(|cell| factor.value(cell)).collect();
@@ -273,7 +277,8 @@ fn lines_by<'a>(document: &Document, varying: &'a [Factor], along: &str) -> Opti
     varying.iter().filter(usable).max_by_key(|factor| values(factor))
 }
 
-/// The cells that are compared with the first level, called by the value of a parameter, if there is one.
+/// The cells that are compared with the first level, called by the value of a parameter, if there
+/// is one.
 fn costs<'a>(groups: Vec<Group<'a>>, by: Option<&Factor>) -> Vec<Group<'a>> {
     let is_compared = |subject: &Subject| overhead::compared(subject.cell).is_some();
     let compared = || groups.iter().flat_map(|group| &group.members).filter(|subject| is_compared(subject));

@@ -1,4 +1,5 @@
-//! Cells that differ in one factor and in their levels, as lines: a line for each level, a combination for all else.
+//! Cells that differ in one factor and in their levels, as lines: a line for each level, a
+//! combination for all else.
 //!
 //! Not here: what is measured of them, and how it is drawn (`against`).
 
@@ -34,8 +35,9 @@ impl<'a> Combination<'a> {
 
 /// All combinations in which a line has at least two values of the factor.
 ///
-/// `value` is the factor's in a cell, `None` where there is nothing to draw; `apart` tells whether two cells differ in other
-/// factors; `varies` are the titles of the factors that vary within a combination, which its name leaves out.
+/// `value` is the factor's in a cell, `None` where there is nothing to draw; `apart` tells whether
+/// two cells differ in other factors; `varies` are the titles of the factors that vary within a
+/// combination, which its name leaves out.
 pub fn all<'a>(
     groups: &'a [Group<'a>],
     value: impl Fn(&Cell) -> Option<f64>,

@@ -68,7 +68,8 @@ impl<'a> Course<'a> {
     }
 }
 
-/// Of the rounds that conclusions rest on and that have what is asked for, the one with the median rate.
+/// Of the rounds that conclusions rest on and that have what is asked for, the one with the median
+/// rate.
 pub fn median_round<'a>(subject: &Subject<'a>, has: impl Fn(&Round) -> bool) -> Option<&'a Round> {
     let mut rounds = crate::summarise::counted_rounds(subject.cell);
     rounds.retain(|round| has(round));

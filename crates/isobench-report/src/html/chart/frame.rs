@@ -1,7 +1,8 @@
 //! The picture itself, and the plots in it: sizes, grids, axes, labels.
 //!
-//! A picture is 600 units wide and scales with its column. The style makes text 18 units high on a phone (where that is some 10
-//! pixels) and 12 on a desk, so the layout leaves room for 18. Not here: marks.
+//! A picture is 600 units wide and scales with its column. The style makes text 18 units high on a
+//! phone (where that is some 10 pixels) and 12 on a desk, so the layout leaves room for 18. Not
+//! here: marks.
 
 use maud::{Markup, html};
 
@@ -15,14 +16,16 @@ pub const WIDTH: f64 = 600.0;
 /// The height of a line of text in units.
 pub const LINE: f64 = 23.0;
 
-/// The widths of letters, figures and narrow signs in units, as the wider ones of the usual fonts have them.
+/// The widths of letters, figures and narrow signs in units, as the wider ones of the usual fonts
+/// have them.
 const LETTER: f64 = 9.6;
 const FIGURE: f64 = 11.4;
 const NARROW: f64 = 6.4;
 
 /// Draws a picture of this height around its content.
 ///
-/// Its name and its description are for screen readers; what can be stopped at inside has names of its own.
+/// Its name and its description are for screen readers; what can be stopped at inside has names of
+/// its own.
 pub fn picture(id: &str, title: &str, description: &str, height: f64, content: &Markup) -> String {
     let drawn = html! {
         svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox={ "0 0 " (u(WIDTH)) " " (u(height)) }
@@ -62,7 +65,8 @@ pub fn fitting(text: &str, room: f64) -> String {
     cut.trim_end().to_owned() + "…"
 }
 
-/// The text in at most so many lines, broken between words; the last one is cut where it has no room.
+/// The text in at most so many lines, broken between words; the last one is cut where it has no
+/// room.
 pub fn lines(text: &str, room: f64, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split_whitespace() {
@@ -78,7 +82,8 @@ pub fn lines(text: &str, room: f64, most: usize) -> Vec<String> {
     lines.iter().map(|line| fitting(line, room)).collect()
 }
 
-/// A line of text that begins at a place, cut where it has no room; the whole of it is shown at a pointer. Nothing without words.
+/// A line of text that begins at a place, cut where it has no room; the whole of it is shown at a
+/// pointer. Nothing without words.
 pub fn text(class: &str, (x, y): (f64, f64), words: &str, room: f64) -> Markup {
     if words.is_empty() {
         return html! {};
@@ -118,7 +123,8 @@ impl Plot {
         }
     }
 
-    /// Vertical lines, with their labels below where these have room, and what they count below these.
+    /// Vertical lines, with their labels below where these have room, and what they count below
+    /// these.
     pub fn across(&self, scale: &Scale, ticks: &[Tick], what: &str) -> Markup {
         html! {
             @for tick in ticks {
@@ -222,7 +228,8 @@ pub fn left_of(scales: &[(&Scale, usize)]) -> f64 {
     labels.map(|tick| width_of(&tick.label)).fold(20.0, f64::max) + 9.0
 }
 
-/// Places for labels near the wished ones, in their order, so that none touches another or leaves the range.
+/// Places for labels near the wished ones, in their order, so that none touches another or leaves
+/// the range.
 pub fn spread(wished: &[f64], low: f64, high: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wished.len()).collect();
     order.sort_by(|one, other| wished[*one].total_cmp(&wished[*other]));

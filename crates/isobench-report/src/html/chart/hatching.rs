@@ -1,7 +1,8 @@
 //! Hatchings: what tells the kinds of a whole apart without colour.
 //!
-//! Lines or dots in the paper's colour over a filled shape, clipped to it. (A `<pattern>` would be shorter, but browsers print it
-//! as bitmaps, megabytes of them.) Not here: which kind stands for what.
+//! Lines or dots in the paper's colour over a filled shape, clipped to it. (A `<pattern>` would be
+//! shorter, but browsers print it as bitmaps, megabytes of them.) Not here: which kind stands for
+//! what.
 
 use std::fmt::Write as _;
 
@@ -30,7 +31,8 @@ pub fn hatchings(figure: &str, kinds: impl IntoIterator<Item = usize>) -> Markup
     }
 }
 
-/// A shape in the colour and with the lines of a kind. `id` must be the shape's own; `top` is its upper edge.
+/// A shape in the colour and with the lines of a kind. `id` must be the shape's own; `top` is its
+/// upper edge.
 pub fn hatched(figure: &str, kind: usize, id: &str, shape: &str, top: f64) -> Markup {
     let id = format!("{figure}-{id}");
     html! {
@@ -69,8 +71,8 @@ pub fn sample(figure: &str, kind: usize) -> Markup {
     }
 }
 
-/// The style of a kind's lines. It belongs to what uses them, which they inherit it from: what is used is out of the reach of
-/// rules that name the picture.
+/// The style of a kind's lines. It belongs to what uses them, which they inherit it from: what is
+/// used is out of the reach of rules that name the picture.
 fn class(kind: usize) -> &'static str {
     if matches!(kind, 2 | 8) { "hatch dots" } else { "hatch" }
 }

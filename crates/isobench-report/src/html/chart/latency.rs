@@ -66,7 +66,8 @@ pub fn figure(document: &Document) -> Option<Figure> {
     })
 }
 
-/// The merged distribution of a cell's rounds; `None` if one of them is missing, for the rest isn't the same population.
+/// The merged distribution of a cell's rounds; `None` if one of them is missing, for the rest isn't
+/// the same population.
 fn line<'a>(subject: &'a Subject) -> Option<Line<'a>> {
     let mut merged = LatencyHistogram::new();
     for round in subject.rounds().iter().filter(|round| round.transactions.committed > 0) {
@@ -77,7 +78,8 @@ fn line<'a>(subject: &'a Subject) -> Option<Line<'a>> {
     (points.len() > 1).then_some(Line { subject, points, population })
 }
 
-/// Points of a distribution, at percentages that are equally far apart in the picture. The last one has one transaction beyond.
+/// Points of a distribution, at percentages that are equally far apart in the picture. The last one
+/// has one transaction beyond.
 fn thinned(distribution: &LatencyHistogram) -> Vec<(f64, f64)> {
     let population = distribution.len() as f64;
     let reach = population.log10().min(6.0);

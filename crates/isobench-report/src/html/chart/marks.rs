@@ -1,6 +1,7 @@
 //! What data are drawn with: markers, lines, boxes, and what a pointer shows at them.
 //!
-//! Every kind differs in shape, not only in colour. Not here: colours (`chart.css`), places (`scale`), `hatching`.
+//! Every kind differs in shape, not only in colour. Not here: colours (`chart.css`), places
+//! (`scale`), `hatching`.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
@@ -29,7 +30,8 @@ pub fn tipped(class: &str, tip: &str, marks: &Markup) -> Markup {
     html! { g class=(class) data-tip=(tip) { title { (tip) } (marks) } }
 }
 
-/// Everything that belongs to a cell or a category: one stop for the keyboard, one sentence for a screen reader.
+/// Everything that belongs to a cell or a category: one stop for the keyboard, one sentence for a
+/// screen reader.
 pub fn series(class: &str, label: &str, marks: &Markup) -> Markup {
     html! { g class={ "series " (class) } role="img" tabindex="0" aria-label=(label) data-tip=(label) { (marks) } }
 }

@@ -44,8 +44,8 @@ struct Common {
     seconds: f64,
 }
 
-/// What is drawn upwards in the plots of one group. Groups have scales of their own: beside 64 clients' sessions nothing would be seen
-/// of a single one's.
+/// What is drawn upwards in the plots of one group. Groups have scales of their own: beside 64
+/// clients' sessions nothing would be seen of a single one's.
 struct Heights {
     rates: Vec<f64>,
     sessions: Vec<f64>,
@@ -190,7 +190,8 @@ fn drawn_rates(course: &Course, common: &Common, heights: &Heights, plot: &Plot)
     }
 }
 
-/// Areas on top of one another; each sample holds from half way after the last one to half way before the next.
+/// Areas on top of one another; each sample holds from half way after the last one to half way
+/// before the next.
 fn drawn_waits(course: &Course, common: &Common, heights: &Heights, plot: &Plot) -> Markup {
     let up = Scale::from_zero(heights.sessions.iter().copied(), plot.bottom, plot.top);
     let along = common.along();

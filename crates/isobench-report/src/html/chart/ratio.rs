@@ -1,4 +1,5 @@
-//! Figure: every cell's rate as a multiple of the first level's, with interval, beside what equal cells differ by.
+//! Figure: every cell's rate as a multiple of the first level's, with interval, beside what equal
+//! cells differ by.
 
 use maud::{Markup, html};
 
@@ -55,7 +56,8 @@ fn scale(ratios: &[&RatioToFirst]) -> Scale {
     let mut values = vec![1.0, 0.9, 1.1];
     for ratio in ratios {
         values.push(ratio.mean);
-        // An interval of two wild rounds reaches anywhere; what it crosses of the picture says enough.
+        // An interval of two wild rounds reaches anywhere; what it crosses of the picture says
+        // enough.
         values.extend(ratio.low.map(|low| low.max(ratio.mean / 4.0)));
         values.extend(ratio.high.map(|high| high.min(ratio.mean * 4.0)));
         values.extend(ratio.noise.filter(|share| *share < 1.0).map(|share| 1.0 + share));

@@ -1,4 +1,5 @@
-//! A list of horizontal tracks on a common scale, each below the label of its cell, so that no label needs a margin.
+//! A list of horizontal tracks on a common scale, each below the label of its cell, so that no
+//! label needs a margin.
 //!
 //! Not here: what is drawn on a track.
 
@@ -18,7 +19,8 @@ pub const PARTS: f64 = 22.0;
 /// The thickness of a part's track.
 const PART: f64 = 11.0;
 
-/// The label of a cell at this height: its marker, its name, at the right its value; and how high it is.
+/// The label of a cell at this height: its marker, its name, at the right its value; and how high
+/// it is.
 pub fn title(subject: &Subject, value: &str, top: f64) -> (Markup, f64) {
     let y = top + 17.0;
     let room = WIDTH - 32.0 - width_of(value);
@@ -87,7 +89,8 @@ impl Rows {
         self.y += height;
     }
 
-    /// Something of a cell: its name in up to three lines, below it more about it and its value, and the track.
+    /// Something of a cell: its name in up to three lines, below it more about it and its value,
+    /// and the track.
     pub fn part(&mut self, name: &str, detail: &str, value: &str) -> Track {
         let mut drawn = String::new();
         for line in lines(name, WIDTH - PARTS, 3) {

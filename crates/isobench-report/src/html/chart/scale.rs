@@ -1,10 +1,12 @@
 //! Scales: from values to places in a picture, and the ticks that are worth a label.
 //!
-//! Whatever goes in, what comes out is finite: a picture is never worth a panic. Not here: how axes are drawn (`frame`).
+//! Whatever goes in, what comes out is finite: a picture is never worth a panic. Not here: how axes
+//! are drawn (`frame`).
 
 use crate::numbers::count;
 
-/// Values beyond are drawn at this place: no measurement is that large, and a damaged document may be.
+/// Values beyond are drawn at this place: no measurement is that large, and a damaged document may
+/// be.
 const LARGEST: f64 = 1e15;
 
 /// Positive values below are drawn at this place.
@@ -30,7 +32,8 @@ enum Shape {
     Logarithmic,
     /// Logarithm of the value plus one: for counts, which may be zero.
     Counts,
-    /// Logarithm of the reciprocal of what lies beyond a percentage: 90, 99 and 99.9 % are equally far apart.
+    /// Logarithm of the reciprocal of what lies beyond a percentage: 90, 99 and 99.9 % are equally
+    /// far apart.
     Percentiles,
 }
 
@@ -54,7 +57,8 @@ pub struct Tick {
     pub label: String,
 }
 
-/// A map from a range of values to a range of places, for example from 0..2000 tps to 40..590 units.
+/// A map from a range of values to a range of places, for example from 0..2000 tps to 40..590
+/// units.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scale {
     shape: Shape,
@@ -87,7 +91,8 @@ impl Scale {
         Scale { shape: Shape::Linear, low: 0.0, high, from, to }
     }
 
-    /// Logarithmic around the positive ones of the values, by `margin` (a factor above 1) wider than they are.
+    /// Logarithmic around the positive ones of the values, by `margin` (a factor above 1) wider
+    /// than they are.
     pub fn log(values: impl IntoIterator<Item = f64>, margin: f64, from: f64, to: f64) -> Scale {
         let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
         for value in usable(values).filter(|value| *value > 0.0) {
@@ -124,7 +129,8 @@ impl Scale {
         self.high
     }
 
-    /// Round values within the scale, rising, at most so many (of percentages: those that the scale reaches).
+    /// Round values within the scale, rising, at most so many (of percentages: those that the scale
+    /// reaches).
     pub fn ticks(&self, most: usize) -> Vec<Tick> {
         match self.shape {
             Shape::Percentiles => PERCENTAGES

@@ -1,4 +1,5 @@
-//! What a cell is called and how it is drawn: the same in every figure, so that a level is known again.
+//! What a cell is called and how it is drawn: the same in every figure, so that a level is known
+//! again.
 //!
 //! Not here: what is drawn of a cell.
 
@@ -26,7 +27,8 @@ pub struct Subject<'a> {
 
 /// Cells that differ in nothing but their levels.
 pub struct Group<'a> {
-    /// The other factors, as far as they vary in the document: "clients 8, backoff none"; empty if none does.
+    /// The other factors, as far as they vary in the document: "clients 8, backoff none"; empty if
+    /// none does.
     pub name: String,
     /// The same as names and values.
     pub factors: Vec<(String, String)>,
@@ -67,7 +69,8 @@ impl<'a> Subject<'a> {
 }
 
 impl Group<'_> {
-    /// What stands in a sentence after the name of a cell: " (clients 8, backoff none)", or nothing.
+    /// What stands in a sentence after the name of a cell: " (clients 8, backoff none)", or
+    /// nothing.
     pub fn place(&self) -> String {
         if self.name.is_empty() { String::new() } else { format!(" ({})", self.name) }
     }

@@ -1,4 +1,5 @@
-//! The figures of the example documents as outlines in text, compared with files; and what must be true of any document's.
+//! The figures of the example documents as outlines in text, compared with files; and what must be
+//! true of any document's.
 //!
 //! `ISOBENCH_BLESS=1 cargo test -p isobench-report` writes the files anew.
 
@@ -10,6 +11,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+
+use isobench_testkit::golden::expect;
 
 use super::{Figure, figures};
 use crate::document::{Cell, CellLevel, Document};
@@ -85,22 +88,10 @@ fn outline(figure: &Figure) -> String {
 
 #[test]
 fn outlines_are_as_expected() {
-    let blessing = std::env::var_os("ISOBENCH_BLESS").is_some_and(|value| value == "1");
     for (name, text) in SAVED.iter() {
         let document = summarised(text).expect("an example can be read");
         let found: String = figures(&document).iter().map(outline).collect();
-        let path = golden(&format!("charts/{name}.txt"));
-        if blessing {
-            fs::create_dir_all(golden("charts")).expect("the folder can be made");
-            fs::write(&path, &found).expect("the golden file can be written");
-        }
-        let expected =
-            fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}; bless it first"));
-        assert!(
-            expected == found,
-            "{} differs; if that is right, run ISOBENCH_BLESS=1 cargo test -p isobench-report\n\n{found}",
-            path.display()
-        );
+        expect(golden(&format!("charts/{name}.txt")), &found);
     }
 }
 

@@ -43,7 +43,8 @@ impl Spent {
         let measured: f64 =
             subject.rounds().iter().map(|round| round.seconds).filter(|seconds| *seconds > 0.0).sum();
         let of_clients = measured * f64::from(subject.cell.clients);
-        // What was under way when the clock started or stopped may count a little more than the clock.
+        // What was under way when the clock started or stopped may count a little more than the
+        // clock.
         let other = if of_clients.is_finite() { (of_clients - sum).max(0.0) } else { 0.0 };
         let total = sum + other;
         let [useful, wasted, backoff, waiting] = known;

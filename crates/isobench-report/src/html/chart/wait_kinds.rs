@@ -1,4 +1,5 @@
-//! Which hatching stands for which wait event: the same in every figure, the most frequent ones with one of their own.
+//! Which hatching stands for which wait event: the same in every figure, the most frequent ones
+//! with one of their own.
 //!
 //! Not here: what is drawn of them.
 
@@ -6,7 +7,8 @@ use super::legend::Entry;
 use super::subject::Group;
 use crate::document::WaitRow;
 
-/// The hatchings of sessions that work, of idle ones, and of all events without a hatching of their own.
+/// The hatchings of sessions that work, of idle ones, and of all events without a hatching of their
+/// own.
 const CPU: usize = 0;
 const REST: usize = 7;
 const IDLE: usize = 8;
@@ -73,7 +75,8 @@ impl WaitKinds {
         used.map(|kind| Entry { kind, name: self.name(kind), meaning: String::new() }).collect()
     }
 
-    /// The sessions of each sample by hatching, in the order in which they are stacked; only those that were seen.
+    /// The sessions of each sample by hatching, in the order in which they are stacked; only those
+    /// that were seen.
     pub fn sessions(&self, rows: &[WaitRow], samples: usize) -> Vec<(usize, Vec<f64>)> {
         let mut sums: Vec<(usize, Vec<f64>)> = ORDER.map(|kind| (kind, vec![0.0; samples])).into();
         for row in rows {

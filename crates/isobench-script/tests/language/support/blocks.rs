@@ -10,6 +10,8 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use isobench_testkit::golden;
+
 pub struct Block {
     pub remark: String,
     pub script: String,
@@ -45,31 +47,14 @@ pub fn read(name: &str) -> Vec<Block> {
     blocks
 }
 
-/// Compares every block with what `actual` makes of its script, or writes the file anew under `ISOBENCH_BLESS=1`.
+/// Compares the file with what `actual` makes of each block's script.
 pub fn check(name: &str, actual: impl Fn(&str) -> String) {
-    let blocks = read(name);
-    if std::env::var_os("ISOBENCH_BLESS").is_some() {
-        let mut text = String::new();
-        for block in &blocks {
-            let space = if block.remark.is_empty() { "" } else { " " };
-            let script = block.script.replace('\r', "␍");
-            writeln!(text, ">>>{space}{}\n{script}\n<<<\n{}", block.remark, actual(&block.script))
-                .expect("writes");
-        }
-        std::fs::write(path(name), text).expect("golden file is writable");
-        return;
-    }
-    let mut differences = String::new();
-    for block in &blocks {
-        let actual = actual(&block.script);
-        if actual != block.expected {
-            writeln!(
-                differences,
-                "script:\n{}\nexpected:\n{}\nactual:\n{actual}\n",
-                block.script, block.expected
-            )
+    let mut text = String::new();
+    for block in read(name) {
+        let space = if block.remark.is_empty() { "" } else { " " };
+        let script = block.script.replace('\r', "␍");
+        writeln!(text, ">>>{space}{}\n{script}\n<<<\n{}", block.remark, actual(&block.script))
             .expect("writes");
-        }
     }
-    assert!(differences.is_empty(), "{name} differs; ISOBENCH_BLESS=1 writes it anew\n{differences}");
+    golden::expect(path(name), &text);
 }

@@ -1,5 +1,5 @@
-//! What the test files share: the golden blocks, a tiny executor of scripts, and the real pgbench with a fake server.
-//! Each test file uses a part of it.
+//! What the test files share: the golden blocks, a tiny executor of scripts, and the real pgbench
+//! with a fake server. Each test file uses a part of it.
 
 pub mod blocks;
 pub mod execute;

@@ -32,8 +32,8 @@ pub struct Files {
 }
 
 impl Files {
-    /// What the options ask for; without a word from them, a new folder named after the time `now`. Where that can't be
-    /// made, it is said, and nothing is written.
+    /// What the options ask for; without a word from them, a new folder named after the time `now`.
+    /// Where that can't be made, it is said, and nothing is written.
     ///
     /// # Errors
     /// Something that was named can't be written, or is somebody else's file.

@@ -146,8 +146,9 @@ fn definition(text: &str) -> Outcome<(String, String)> {
     }
 }
 
-/// Where the numbers of attempts begin. Rows of a server that is somebody's have numbers from runs before; no run has an attempt
-/// each microsecond, so the microseconds since some day, here the first of 2025, are above all of them.
+/// Where the numbers of attempts begin. Rows of a server that is somebody's have numbers from runs
+/// before; no run has an attempt each microsecond, so the microseconds since some day, here the
+/// first of 2025, are above all of them.
 fn attempts_from() -> u64 {
     const THAT_DAY: Duration = Duration::from_hours(482_136);
     let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().saturating_sub(THAT_DAY);

@@ -48,6 +48,13 @@ pub enum What {
     NoThreads,
 }
 
+impl What {
+    /// True if the command can only wait until its limits are reached.
+    pub const fn is_waited_out(self) -> bool {
+        matches!(self, What::Stop | What::StopAndInterrupt(1) | What::Cut | What::Notices)
+    }
+}
+
 use Command::{Audit, Compare, Init, Pgbench, Probe, Run, RunConnect};
 
 const CHECKED: &str = "the time given + 60 s";

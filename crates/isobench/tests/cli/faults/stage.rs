@@ -50,7 +50,8 @@ pub struct Ended {
     pub result: &'static str,
 }
 
-/// Seconds of a run into which a fault is brought that doesn't end it: enough for the fault to come in time.
+/// Seconds of a run into which a fault is brought that doesn't end it: enough for the fault to come
+/// in time.
 const SOME: u32 = 10;
 
 /// Seconds of a run that something else ends.

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::scene::Scene;
 
-/// Reads a result and checks what must hold in every one: the schema, the books of every round, no broken invariant that
-/// is promised.
+/// Reads a result and checks what must hold in every one: the schema, the books of every round, no
+/// broken invariant that is promised.
 pub fn read(scene: &Scene, name: &str) -> Value {
     let document: Value = serde_json::from_str(&scene.read(name)).expect("JSON");
     let errors = violations(schema(), &document);

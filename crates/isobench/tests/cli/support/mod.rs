@@ -1,4 +1,5 @@
-//! What the tests of the command line share: folders, the running program, servers, and what is asked of a result.
+//! What the tests of the command line share: folders, the running program, servers, and what is
+//! asked of a result.
 
 pub mod document;
 pub mod embedded;
@@ -19,7 +20,8 @@ pub use isobench_testkit::installed::skip;
 /// How long anything may take before a test fails: only a program that hangs gets there.
 pub const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Whether there is a PostgreSQL to run here, installed or fetched; says why the test is skipped if not.
+/// Whether there is a PostgreSQL to run here, installed or fetched; says why the test is skipped if
+/// not.
 pub fn has_postgresql(test: &str) -> bool {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     let missing = MISSING.get_or_init(|| match Server::start(&ServerOptions::default(), &mut |_| {}) {

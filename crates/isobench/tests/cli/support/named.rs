@@ -17,7 +17,8 @@ pub struct Database {
     pub name: String,
 }
 
-/// The server, as long as a test uses it: a static variable is never dropped, so it mustn't own the server.
+/// The server, as long as a test uses it: a static variable is never dropped, so it mustn't own the
+/// server.
 fn server() -> Arc<Server> {
     static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);

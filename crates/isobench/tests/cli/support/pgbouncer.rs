@@ -26,7 +26,8 @@ pub struct PgBouncer {
 }
 
 impl PgBouncer {
-    /// Starts one in front of a database, with these lines in its section `[pgbouncer]`; `None` after saying why that can't be done.
+    /// Starts one in front of a database, with these lines in its section `[pgbouncer]`; `None`
+    /// after saying why that can't be done.
     pub fn start(test: &str, scene: &Scene, database: &Database, settings: &str) -> Option<PgBouncer> {
         let Some(program) = PROGRAMS.iter().map(Path::new).find(|path| path.exists()) else {
             skip(test, "PgBouncer isn't installed");
@@ -77,12 +78,14 @@ impl PgBouncer {
         Running::start(&mut command).finish()
     }
 
-    /// What every session of the server's that it may give to somebody has set, each once: level and search path.
+    /// What every session of the server's that it may give to somebody has set, each once: level
+    /// and search path.
     pub fn left_behind(&self, sessions: usize) -> Vec<String> {
         let mut open: Vec<Connection> = (0..sessions).map(|_| self.connect().expect("a session")).collect();
         let mut left = Vec::new();
         for session in &mut open {
-            // A transaction of its own for each, all open at once: so each has another session of the server's.
+            // A transaction of its own for each, all open at once: so each has another session of
+            // the server's.
             session.execute("begin").expect("begin");
             let query = "select concat_ws(', ', current_setting('default_transaction_isolation'), \
                 current_setting('search_path'), nullif(current_setting('isobench.passed_on', true), ''), \

@@ -1,0 +1,139 @@
+//! Golden files: texts that are compared with a file, or written there under `ISOBENCH_BLESS=1`.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::{env, fs, thread};
+
+/// True if golden files are to be written: `ISOBENCH_BLESS` is `1`, and nothing else.
+pub fn blessing() -> bool {
+    means_yes(env::var_os("ISOBENCH_BLESS").as_deref())
+}
+
+fn means_yes(value: Option<&OsStr>) -> bool {
+    value.is_some_and(|value| value == "1")
+}
+
+/// Compares a text with a golden file, or writes it there when blessing.
+///
+/// # Panics
+/// The file says something else, is missing, or can't be written.
+#[track_caller]
+pub fn expect(path: impl AsRef<Path>, found: &str) {
+    if let Some(difference) = difference(path, found) {
+        panic!("{difference}");
+    }
+}
+
+/// Compares a text with a golden file for a test that reports several at once; says what differs.
+///
+/// When blessing it writes the file, and nothing differs.
+///
+/// # Panics
+/// The file can't be written.
+pub fn difference(path: impl AsRef<Path>, found: &str) -> Option<String> {
+    let path = path.as_ref();
+    if !blessing() {
+        return compare(path, found);
+    }
+    let folder = path.parent().expect("a file lies in a folder");
+    fs::create_dir_all(folder)
+        .and_then(|()| fs::write(path, found))
+        .unwrap_or_else(|error| panic!("{} can't be written: {error}", path.display()));
+    None
+}
+
+fn compare(path: &Path, found: &str) -> Option<String> {
+    let file = path.display();
+    let what = match fs::read_to_string(path) {
+        Ok(expected) if expected == found => return None,
+        Ok(expected) => {
+            let (line, expected, found) = first_difference(&expected, found);
+            format!("{file} differs from line {line} on\nexpected: {expected}\nfound:    {found}")
+        }
+        Err(error) => format!("{file} can't be read: {error}"),
+    };
+    Some(format!("{what}\nIf the change is meant, write the file anew: {}", command()))
+}
+
+/// The number of the first line that differs, and the two lines; ends of lines are shown.
+fn first_difference(expected: &str, found: &str) -> (usize, String, String) {
+    let shown = |line: Option<&str>| line.map_or_else(|| "(the end)".to_owned(), |line| format!("{line:?}"));
+    let (mut expected, mut found) = (expected.split_inclusive('\n'), found.split_inclusive('\n'));
+    let mut number = 1;
+    loop {
+        let (left, right) = (expected.next(), found.next());
+        if left != right || left.is_none() {
+            return (number, shown(left), shown(right));
+        }
+        number += 1;
+    }
+}
+
+/// The command that blesses what the running test compares.
+fn command() -> String {
+    let package =
+        env::var("CARGO_PKG_NAME").map_or_else(|_| "--workspace".to_owned(), |it| format!("-p {it}"));
+    let test = thread::current().name().map_or_else(String::new, |name| format!(" {name}"));
+    format!("ISOBENCH_BLESS=1 cargo test {package}{test}")
+}
+
+/// Replaces what stands between the marks `<!-- begin: NAME -->` and `<!-- end: NAME -->` of a page
+/// by a block of text.
+///
+/// # Panics
+/// The page lacks a mark.
+#[track_caller]
+pub fn fill(page: &mut String, name: &str, text: &str) {
+    let (begin, end) = (format!("<!-- begin: {name} -->\n"), format!("<!-- end: {name} -->"));
+    let from = page.find(&begin).unwrap_or_else(|| panic!("the page has no {begin}")) + begin.len();
+    let to = from + page[from..].find(&end).unwrap_or_else(|| panic!("the page has no {end}"));
+    page.replace_range(from..to, &format!("```text\n{text}```\n"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_means_yes() {
+        assert!(means_yes(Some(OsStr::new("1"))));
+        for value in [None, Some(OsStr::new("")), Some(OsStr::new("0")), Some(OsStr::new("true"))] {
+            assert!(!means_yes(value), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn a_difference_names_the_file_the_line_and_the_command() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(compare(&path, &text), None);
+        let difference = compare(&path, &text.replacen("[package]\n", "[package]\r\n", 1)).unwrap();
+        for part in [
+            "Cargo.toml differs from line 1 on\nexpected: \"[package]\\n\"\nfound:    \"[package]\\r\\n\"\n",
+            "ISOBENCH_BLESS=1 cargo test -p isobench-testkit golden::tests::a_difference_names_",
+        ] {
+            assert!(difference.contains(part), "{difference}");
+        }
+        let missing = compare(Path::new("/nonexistent/file"), "").unwrap();
+        assert!(missing.starts_with("/nonexistent/file can't be read: "), "{missing}");
+    }
+
+    #[test]
+    fn the_first_difference_is_found_at_the_end_too() {
+        for (expected, found, line, left, right) in [
+            ("a\nb\n", "a\nc\n", 2, "\"b\\n\"", "\"c\\n\""),
+            ("a\n", "a\nb", 2, "(the end)", "\"b\""),
+            ("a\nb\n", "a\n", 2, "\"b\\n\"", "(the end)"),
+            ("a\n", "a", 1, "\"a\\n\"", "\"a\""),
+        ] {
+            assert_eq!(first_difference(expected, found), (line, left.to_owned(), right.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_page_is_filled_between_its_marks() {
+        let mut page = "x\n<!-- begin: a -->\nold\n<!-- end: a -->\ny".to_owned();
+        fill(&mut page, "a", "new\n");
+        assert_eq!(page, "x\n<!-- begin: a -->\n```text\nnew\n```\n<!-- end: a -->\ny");
+    }
+}

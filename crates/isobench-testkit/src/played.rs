@@ -1,0 +1,154 @@
+//! A server that plays: what it does with a connection is a closure that speaks the protocol with a
+//! [`Peer`].
+//!
+//! For what a script of queries and answers ([`crate::scripted`]) can't say: odd beginnings and
+//! endings, any number of connections, messages in pieces.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::thread::{self, JoinHandle};
+
+use isobench_pgwire::server::{self, FrontendMessage};
+use isobench_pgwire::{FrameBuffer, TransactionStatus};
+
+/// Both directions of a connection.
+trait Stream: Read + Write + Send {}
+
+impl<T: Read + Write + Send> Stream for T {}
+
+/// The server's end of one connection. A client that has gone is no failure: there is nothing more
+/// to read then.
+pub struct Peer {
+    stream: Box<dyn Stream>,
+    frames: FrameBuffer,
+    piece: usize,
+}
+
+impl Peer {
+    /// The server's end of this stream.
+    pub fn new(stream: impl Read + Write + Send + 'static) -> Self {
+        Peer { stream: Box::new(stream), frames: FrameBuffer::new(), piece: usize::MAX }
+    }
+
+    /// Writes at most this many bytes at once.
+    #[must_use]
+    pub fn in_pieces(mut self, piece: usize) -> Self {
+        self.piece = piece;
+        self
+    }
+
+    /// Sends what the closure appends.
+    pub fn send(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
+        let mut out = Vec::new();
+        encode(&mut out);
+        for piece in out.chunks(self.piece) {
+            // The client may have gone, which is its right.
+            let _ = self.stream.write_all(piece);
+        }
+    }
+
+    /// The packet that a connection begins with, as `Debug` shows it, after refusing TLS; empty if
+    /// none comes.
+    pub fn beginning(&mut self) -> String {
+        let mut bytes = Vec::new();
+        let mut byte = [0];
+        loop {
+            if let Ok(Some((message, _))) = server::parse_initial(&bytes) {
+                if message != FrontendMessage::SslRequest {
+                    return format!("{message:?}");
+                }
+                bytes.clear();
+                self.send(|out| out.push(b'N'));
+            }
+            match self.stream.read(&mut byte) {
+                Ok(1) => bytes.push(byte[0]),
+                _ => return String::new(),
+            }
+        }
+    }
+
+    /// The next message, if one comes.
+    ///
+    /// # Panics
+    /// The client sends something else than messages.
+    pub fn next<T>(&mut self, with: impl Fn(FrontendMessage<'_>) -> T) -> Option<T> {
+        let mut buffer = [0; 4096];
+        let mut count = 0;
+        loop {
+            let mut frames = self.frames.feed(&buffer[..count]);
+            if let Some(frame) = frames.next().expect("well-formed") {
+                return Some(with(server::parse(frame).expect("well-formed")));
+            }
+            drop(frames);
+            count = match self.stream.read(&mut buffer) {
+                Ok(count @ 1..) => count,
+                _ => return None,
+            };
+        }
+    }
+
+    /// The text of the next message, if it is a query.
+    pub fn query(&mut self) -> Option<String> {
+        self.next(|message| match message {
+            FrontendMessage::Query(sql) => Some(String::from_utf8_lossy(sql).into_owned()),
+            _ => None,
+        })?
+    }
+
+    /// Lets any user in, without a password.
+    pub fn welcome(&mut self) {
+        self.beginning();
+        self.send(|out| {
+            server::authentication_ok(out);
+            for (name, value) in [
+                ("server_version", "15.18"),
+                ("client_encoding", "UTF8"),
+                ("standard_conforming_strings", "on"),
+            ] {
+                server::parameter_status(out, name, value);
+            }
+            server::backend_key_data(out, 7, &[1, 2, 3, 4]);
+            server::ready_for_query(out, TransactionStatus::Idle);
+        });
+    }
+}
+
+/// What is done with one connection.
+pub type Play = Box<dyn FnMut(&mut Peer) + Send>;
+
+/// Plays one play for each connection at a socket, one after the other, and ends.
+///
+/// # Errors
+/// The socket can't be made.
+///
+/// # Panics
+/// The thread panics if a connection can't be accepted, or if a play does.
+pub fn in_turn(socket: &Path, piece: usize, plays: Vec<Play>) -> io::Result<JoinHandle<()>> {
+    let listener = UnixListener::bind(socket)?;
+    Ok(thread::spawn(move || {
+        for mut play in plays {
+            let (stream, _) = listener.accept().expect("a connection");
+            play(&mut Peer::new(stream).in_pieces(piece));
+        }
+    }))
+}
+
+/// Plays for every connection at a socket, side by side, as long as the process lives. The play is
+/// told the connection's number, from 0.
+///
+/// # Errors
+/// The socket can't be made.
+pub fn side_by_side<P>(socket: &Path, play: P) -> io::Result<()>
+where
+    P: FnMut(&mut Peer, usize) + Clone + Send + 'static,
+{
+    let listener = UnixListener::bind(socket)?;
+    thread::spawn(move || {
+        for (number, stream) in listener.incoming().flatten().enumerate() {
+            let mut play = play.clone();
+            thread::spawn(move || play(&mut Peer::new(stream), number));
+        }
+    });
+    Ok(())
+}
