@@ -109,6 +109,42 @@ fn a_level_that_broke_something_is_never_the_answer() {
     );
 }
 
+/// The headline says why there is no level to name, and never that promises were broken where they
+/// weren't.
+#[test]
+fn without_a_level_to_name_the_headline_says_why() {
+    type Change = fn(&mut isobench_report::Cell);
+    let cases: [(Change, &str); 3] = [
+        (|cell| cell.summary.invariants_held = Some(false), "No level kept its promise."),
+        (
+            |cell| cell.level.effective = isobench_isolation::EffectiveLevel::Other("mixed".to_owned()),
+            "No level can be named: none ran as it was asked for.",
+        ),
+        (|cell| cell.summary.tps.mean = Some(0.0), "No level can be named: nothing was committed."),
+    ];
+    for (change, headline) in cases {
+        let mut document = example("three-levels");
+        document.cells.iter_mut().for_each(change);
+        assert_eq!(answer(&document).headline, headline);
+    }
+    // Each for another reason.
+    let mut document = example("three-levels");
+    for (cell, (change, _)) in document.cells.iter_mut().zip(cases) {
+        change(cell);
+    }
+    let found = answer(&document);
+    assert_eq!(found.headline, "No level can be named: what speaks against each is said below.");
+    let said = reasons(&found).join(" ");
+    assert!(said.contains("database was WRONG") && said.contains("committed nothing"), "{said}");
+    // What is missing might have won.
+    let mut document = example("three-levels");
+    document.complete = false;
+    document.incomplete_reason = Some("interrupted\nin round 2".to_owned());
+    let found = answer(&document);
+    let headline = "No level can be named, because the comparison is INCOMPLETE: interrupted.";
+    assert_eq!(found.headline, headline);
+}
+
 #[test]
 fn lost_work_is_never_the_answer() {
     let mut document = example("strategies");
