@@ -192,12 +192,16 @@ impl Namespace {
         Ok(())
     }
 
+    /// The connection that makes and removes; a new one if the old one was lost.
+    fn admin(&mut self) -> Result<&mut Connection, Error> {
+        match &mut self.admin {
+            Some(conn) => Ok(conn),
+            none => Ok(none.insert(Connection::open(&self.options)?)),
+        }
+    }
+
     fn run(&mut self, sql: &str) -> Result<(), Error> {
-        let conn = match &mut self.admin {
-            Some(conn) => conn,
-            none => none.insert(Connection::open(&self.options)?),
-        };
-        conn.execute(sql).map_err(|error| Error::of(error, sql))?;
+        self.admin()?.execute(sql).map_err(|error| Error::of(error, sql))?;
         Ok(())
     }
 
@@ -258,11 +262,8 @@ impl Namespace {
 
     /// Removes what bears our mark, and nothing that depends on it from outside.
     fn remove(&mut self) -> Result<(), Error> {
-        let (home, kind, options) = (self.home, self.kind, &self.options);
-        let conn = match &mut self.admin {
-            Some(conn) => conn,
-            none => none.insert(Connection::open(options)?),
-        };
+        let (home, kind) = (self.home, self.kind);
+        let conn = self.admin()?;
         conn.set_timeout(Some(REMOVAL_LIMIT));
         let removed = remove(conn, home, kind);
         conn.set_timeout(None);

@@ -128,10 +128,9 @@ impl Fleet {
         Ok((Fleet { crews, streams, clock, connecting: began.elapsed() }, prepared))
     }
 
-    /// Ends the fleet and hands back, with their clients' numbers, the sessions that are still of
-    /// use: outside a transaction, and owed no reply. They were opened with these options, of one
-    /// host. The others are closed.
-    pub fn into_sessions(self, options: &ConnectOptions) -> Vec<(usize, Connection)> {
+    /// Ends the fleet and hands back the sessions that are still of use: outside a transaction, and
+    /// owed no reply. They were opened with these options, of one host. The others are closed.
+    pub fn into_sessions(self, options: &ConnectOptions) -> Vec<Connection> {
         let mut sessions = Vec::new();
         for mut crew in self.crews {
             sessions.extend(crew.release(options));

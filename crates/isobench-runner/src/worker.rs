@@ -136,8 +136,8 @@ impl<T: Transport> Crew<T> {
 }
 
 impl Crew<Sockets> {
-    /// Takes out the sessions that are still of use, with their clients' numbers.
-    pub(crate) fn release(&mut self, options: &ConnectOptions) -> Vec<(usize, Connection)> {
+    /// Takes out the sessions that are still of use.
+    pub(crate) fn release(&mut self, options: &ConnectOptions) -> Vec<Connection> {
         let transport = &mut self.transport;
         let sent = self.unsent.iter().map(Vec::is_empty);
         let resting = self.clients.iter().enumerate().zip(sent);
@@ -146,7 +146,7 @@ impl Crew<Sockets> {
                 return None;
             }
             let session = transport.release(index, client.received(), options)?;
-            Some((client.id(), Connection::from_established(session)))
+            Some(Connection::from_established(session))
         };
         resting.filter_map(session).collect()
     }

@@ -99,10 +99,10 @@ pub fn open(job: &Job, connector: &Connector, database: &Database, level: Option
 /// Asks sessions that have done their work for their level once more, and closes them. Returns the
 /// answers, and how many transactions that took. A session that doesn't answer in time says
 /// nothing.
-pub fn leave(sessions: Vec<(usize, Connection)>, product: &Product) -> (Vec<EffectiveLevel>, u64) {
+pub fn leave(sessions: Vec<Connection>, product: &Product) -> (Vec<EffectiveLevel>, u64) {
     let mut answers = Vec::new();
     let mut transactions = 0;
-    for (_, mut session) in sessions {
+    for mut session in sessions {
         session.set_timeout(Some(PATIENCE));
         match product.read_effective(&mut session) {
             Ok(answer) => answers.push(answer),
