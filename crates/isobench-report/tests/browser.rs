@@ -179,7 +179,9 @@ fn pointer_and_keyboard_show_values(session: &Session) {
     let tip = session.run(script("focus"));
     assert!(tip.is_string(), "no mark takes the keyboard");
     // The page may scroll on its way to the mark, and does here; the tip stays with it.
-    session.wait_for("scrollBy(0, 40); requestAnimationFrame(() => requestAnimationFrame(arguments[0]))");
+    session.settle();
+    session.run("scrollBy(0, 40)");
+    session.settle();
     assert_eq!(session.run(script("tip")), tip, "the keyboard shows the value");
     let described = session.run("return document.activeElement.getAttribute('aria-describedby')");
     assert_eq!(described, "tip", "and says so to screen readers");

@@ -91,6 +91,12 @@ impl Session {
         self.post("/execute/async", &json!({ "script": script, "args": [] })).expect("the script ends")
     }
 
+    /// Waits until two frames have been drawn: the events of what was scrolled, and of where the
+    /// pointer was moved, are sent by then.
+    pub fn settle(&self) {
+        self.wait_for("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))");
+    }
+
     /// Speaks to the browser in its own protocol. Source: Chrome `DevTools` Protocol.
     pub fn tell(&self, command: &str, parameters: &Value) -> Value {
         let body = json!({ "cmd": command, "params": parameters });
@@ -115,9 +121,12 @@ impl Session {
         self.tell("Emulation.setEmulatedMedia", &features);
     }
 
-    /// Moves the pointer to a place in the window.
+    /// Moves the pointer to a place in the window, once the page lies still: a page that scrolls
+    /// takes its tip away.
     pub fn point(&self, x: f64, y: f64) {
+        self.settle();
         self.tell("Input.dispatchMouseEvent", &json!({ "type": "mouseMoved", "x": x, "y": y }));
+        self.settle();
     }
 
     /// Clicks on the middle of the first element that a selector finds.
