@@ -2,6 +2,8 @@
 //!
 //! Not here: what a level promises about anomalies, and how a product sets or reports it.
 
+mod json;
+
 use std::fmt;
 use std::str::FromStr;
 

@@ -17,11 +17,12 @@ use isobench_runner::{
 
 use crate::console::{Console, Message, fit};
 use crate::interrupt::Interrupt;
+use crate::load::{Loaded, load};
 use crate::options::{Benchmark, Common};
 use crate::progress::ProgressLines;
 use crate::setup::{self, Login, Tables};
 use crate::summary::Summary;
-use crate::transaction_log::{LogSettings, TransactionLogs};
+use crate::transaction_log::LogSettings;
 use crate::version::Version;
 use crate::wording::{self, Kind};
 
@@ -86,7 +87,6 @@ impl Prepared {
     fn run(&self) -> Result<u8, Message> {
         let options = &self.options;
         let mut fleet = self.connect()?;
-        let mut logs = self.open_logs(&fleet)?;
         let control = Arc::new(Control::new());
         let interrupt = Interrupt::watch(&control).map_err(Message::error)?;
         let mut lines = ProgressLines::new(self.job.spec(), options.progress_timestamp);
@@ -97,11 +97,12 @@ impl Prepared {
                 self.console.say(&Message::plain(lines.line(elapsed, &progress)));
             },
         };
-        let outcome = fleet.run(&self.job, self.stop, &control, &report, watch, logs.observers());
-        let outcome = outcome.map_err(Message::error)?;
+        let log = self.log_settings();
+        let loaded = load(&mut fleet, &self.job, self.stop, &control, &report, watch, log.as_ref());
+        let Loaded { outcome, logged } = loaded.map_err(Message::error)?;
         let connecting = fleet.connecting();
         drop(fleet);
-        if let Err(error) = logs.finish() {
+        if let Err(error) = logged {
             self.console.error(error);
         }
         let status = self.conclude(&outcome, connecting);
@@ -133,16 +134,15 @@ impl Prepared {
         })
     }
 
-    fn open_logs(&self, fleet: &Fleet) -> Result<TransactionLogs, Message> {
+    fn log_settings(&self) -> Option<LogSettings> {
         let options = &self.options;
-        let settings = options.log.then(|| LogSettings {
+        options.log.then(|| LogSettings {
             version: self.version,
             prefix: options.log_prefix.clone(),
             sampling_rate: options.sampling_rate,
             aggregate_interval: options.aggregate_interval,
             failures_detailed: options.failures_detailed,
-        });
-        TransactionLogs::open(settings.as_ref(), self.job.spec(), fleet).map_err(Message::error)
+        })
     }
 
     /// Prints what the run brought, and returns the exit status.

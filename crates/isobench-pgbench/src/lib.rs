@@ -14,6 +14,7 @@
 //! | `options` | the command line, resolved and checked |
 //! | `initialize` | `-i` |
 //! | `benchmark` | a run from connecting to the exit status |
+//! | `load` | connected clients at work, with logs: the measured part of every run |
 //! | `scripts` | finding and parsing scripts |
 //! | `wording` | what pgbench says of errors and retries while a run goes on |
 //! | `progress` | the lines of `-P` |
@@ -24,6 +25,7 @@ mod benchmark;
 pub mod console;
 pub mod initialize;
 mod interrupt;
+pub mod load;
 pub mod options;
 pub mod progress;
 pub mod scripts;

@@ -5,17 +5,16 @@
 
 mod cell;
 mod environment;
-mod experiment;
 mod flag;
 mod layout;
 pub(crate) mod migrate;
-mod plan;
 mod round;
 mod search;
 mod series;
 mod server_side;
 mod summary;
 mod verdict;
+mod workload;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -23,9 +22,10 @@ use serde::{Deserialize, Serialize};
 
 pub use cell::{Cell, CellLevel};
 pub use environment::{Client, RelationSize, Server};
-pub use experiment::{Experiment, Metric, PublishedFigure, PublishedRow, Selector, Shape};
 pub use flag::{Flag, FlagKind};
-pub use plan::{Plan, PlannedScript, PlannedStrategy, VariedParameter};
+pub use isobench_plan::{
+    Experiment, Metric, Plan, PublishedFigure, PublishedRow, SERVER_VERSION, Selector, Shape,
+};
 pub use round::{
     Attempts, Conflict, Invariant, Latency, Round, RoundError, StartingState, TimeSpent, Transactions, Warmup,
 };
@@ -41,6 +41,7 @@ pub use verdict::{
     AnomalyCount, AnomalyFound, ExaminedHistory, Verdict, VerdictSummary, Withheld, WitnessArrow,
     WitnessTransaction,
 };
+pub use workload::{PlannedScript, PlannedStrategy, Workload};
 
 /// The value of `format` in every result document.
 pub const FORMAT: &str = "isobench/result";
@@ -51,9 +52,6 @@ pub const FORMAT_VERSION: u32 = 2;
 
 /// The version of what the numbers mean. Rises when the same field measures something else.
 pub const MEASUREMENT_VERSION: u32 = 1;
-
-/// The varied parameter that says which version of the server a cell was measured on.
-pub const SERVER_VERSION: &str = "server-version";
 
 /// The result of a comparison or a run, complete or not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -89,9 +87,6 @@ pub struct Document {
     /// What a reader has to know before trusting the numbers, a sentence each.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// The published experiment that this repeats; null for any other plan.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub experiment: Option<Experiment>,
     /// The server under test; the first one, if several versions were.
     pub server: Server,
     /// The other servers, if the plan varies the server's version.
@@ -99,8 +94,11 @@ pub struct Document {
     pub other_servers: Vec<Server>,
     /// The machine and the program that measured.
     pub client: Client,
-    /// What was asked for.
+    /// What was asked for: a plan as a file and the options have it, with all defaults.
     pub plan: Plan,
+    /// The scripts that the clients ran.
+    #[serde(default)]
+    pub workload: Workload,
     /// One cell for each combination of the plan's factors, in the plan's order.
     pub cells: Vec<Cell>,
 }
@@ -153,11 +151,11 @@ impl Document {
             resolution: None,
             sweeps: Vec::new(),
             warnings: Vec::new(),
-            experiment: None,
             server,
             other_servers: Vec::new(),
             client,
             plan,
+            workload: Workload::default(),
             cells: Vec::new(),
         }
     }

@@ -233,7 +233,7 @@ fn parameters(document: &Document) -> Vec<Factor> {
     let varied = || document.cells.iter().map(|cell| &cell.varied);
     let mut names: Vec<&String> = Vec::new();
     for name in
-        document.plan.vary.iter().map(|parameter| &parameter.name).chain(varied().flat_map(BTreeMap::keys))
+        document.plan.vary().iter().map(|parameter| &parameter.name).chain(varied().flat_map(BTreeMap::keys))
     {
         if !names.contains(&name) {
             names.push(name);
@@ -251,13 +251,14 @@ fn parameters(document: &Document) -> Vec<Factor> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::{CellLevel, Client, Plan, Server, VariedParameter};
+    use crate::document::{CellLevel, Client, Plan, Server};
     use isobench_isolation::EffectiveLevel;
+    use isobench_plan::Vary;
 
     #[test]
     fn parameters_have_the_names_and_the_order_of_the_plan() {
-        let planned = |name: &str| VariedParameter { name: name.to_owned(), values: Vec::new() };
-        let plan = Plan { vary: vec![planned("rows"), planned("foreign-keys")], ..Plan::default() };
+        let planned = |name: &str| Vary { name: name.to_owned(), values: Vec::new() };
+        let plan = Plan { vary: Some(vec![planned("rows"), planned("foreign-keys")]), ..Plan::default() };
         let mut document = Document::new(Server::default(), Client::default(), plan);
         for (keys, rows) in [("off", "1000"), ("on", "1000")] {
             let mut cell = Cell::new("w", CellLevel::new(None, EffectiveLevel::Unknown));
@@ -284,7 +285,7 @@ mod tests {
     #[test]
     fn a_parameter_is_no_other_factor_of_the_same_name() {
         let plan = Plan {
-            vary: vec![VariedParameter { name: "strategy".to_owned(), values: Vec::new() }],
+            vary: Some(vec![Vary { name: "strategy".to_owned(), values: Vec::new() }]),
             ..Plan::default()
         };
         let mut document = Document::new(Server::default(), Client::default(), plan);

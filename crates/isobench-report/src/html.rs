@@ -16,7 +16,6 @@ mod method;
 mod overhead;
 mod part;
 mod pictures;
-mod plan_file;
 mod server_side;
 mod table;
 mod verdict;
@@ -160,18 +159,19 @@ fn header(document: &Document) -> Markup {
 /// The few facts without which no number says anything.
 fn facts(document: &Document) -> Vec<String> {
     let plan = &document.plan;
-    let workload = workload(&plan.workload.iter().map(|script| script.name.as_str()).collect::<Vec<_>>());
-    let clients: Vec<String> = plan.clients.iter().map(|clients| count((*clients).into())).collect();
+    let workload =
+        workload(&document.workload.scripts.iter().map(|script| script.name.as_str()).collect::<Vec<_>>());
+    let clients: Vec<String> = plan.clients().iter().map(|clients| count((*clients).into())).collect();
     let mut facts = Vec::new();
     if !workload.is_empty() {
         facts.push(workload);
     }
-    match plan.clients.as_slice() {
+    match plan.clients() {
         [] => {}
         [one] => facts.push(counted((*one).into(), "client")),
         _ => facts.push(format!("{} clients", clients.join(", "))),
     }
-    facts.push(format!("scale {}", count(plan.scale.into())));
+    facts.push(format!("scale {}", count(plan.scale().into())));
     facts.extend(part::length(plan));
     facts.extend(document.started_at.clone());
     facts

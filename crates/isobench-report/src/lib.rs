@@ -50,7 +50,6 @@ mod csv;
 mod document;
 mod factors;
 mod html;
-mod level_name;
 mod markdown;
 mod numbers;
 mod overhead;
@@ -69,9 +68,9 @@ pub use document::{
     Interval, IntervalSource, Invariant, Latency, LockWait, MEASUREMENT_VERSION, Metric, PercentileInterval,
     Plan, PlannedScript, PlannedStrategy, PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst,
     RelationSize, Resolution, Round, RoundError, RoundsFor, Selector, Series, Server, ServerProcesses,
-    ServerSide, Shape, StartingState, Summary, SweepResult, SweepStep, TimeSpent, Transactions,
-    VariedParameter, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld, WitnessArrow,
-    WitnessTransaction, json_schema,
+    ServerSide, Shape, StartingState, Summary, SweepResult, SweepStep, TimeSpent, Transactions, Verdict,
+    VerdictSummary, WaitRow, WaitShare, Warmup, Withheld, WitnessArrow, WitnessTransaction, Workload,
+    json_schema,
 };
 pub use html::to_html;
 pub use markdown::to_markdown;

@@ -203,7 +203,7 @@ impl Missing {
     fn absent(&mut self, document: &Document) {
         let has = |level| document.cells.iter().any(|cell| cell.level.requested == Some(level));
         let absent: Vec<&str> =
-            document.plan.levels.iter().filter(|level| !has(**level)).map(|level| level.name()).collect();
+            document.plan.levels().iter().filter(|level| !has(**level)).map(|level| level.name()).collect();
         if !absent.is_empty() {
             self.say(format!("Nothing is left of what was measured at {}.", absent.join(", ")));
         }

@@ -68,7 +68,7 @@ pub struct Ours {
 
 /// Compares the document with the experiment that it repeats; `None` if it repeats none.
 pub fn compare(document: &Document) -> Option<Compared<'_>> {
-    let experiment = document.experiment.as_ref()?;
+    let experiment = document.plan.experiment.as_ref()?;
     let row = |published| row(document, published);
     let shape = |shape| JudgedShape { shape, outcome: judge(document, shape) };
     Some(Compared {

@@ -53,7 +53,7 @@ pub fn counted_ledger(cell: &Cell) -> Ledger {
 
 /// The place of the cell that another one is compared with.
 fn reference_of(document: &Document, cell: &Cell) -> Option<usize> {
-    let first = document.plan.levels.first().copied();
+    let first = document.plan.levels().first().copied();
     document.cells.iter().position(|other| {
         (first.is_none() || other.level.requested == first) && !other.calibration && same_factors(other, cell)
     })
@@ -61,8 +61,8 @@ fn reference_of(document: &Document, cell: &Cell) -> Option<usize> {
 
 /// Transactions that a cell was to make in all its rounds; `None` where time was measured instead.
 pub fn planned(document: &Document, cell: &Cell) -> Option<u64> {
-    let each = document.plan.transactions.filter(|_| document.plan.time_s.is_none())?;
-    let rounds = u64::from(document.plan.rounds).max(cell.rounds.len() as u64);
+    let each = document.plan.transactions.filter(|_| document.plan.seconds().is_none())?;
+    let rounds = u64::from(document.plan.rounds()).max(cell.rounds.len() as u64);
     Some(each.saturating_mul(cell.clients.into()).saturating_mul(rounds))
 }
 
@@ -77,7 +77,7 @@ pub fn kept_share(cell: &Cell) -> Option<f64> {
 /// The place of the cell with whose strategy another one's is compared; `None` if the strategies
 /// don't vary.
 fn first_strategy_of(document: &Document, cell: &Cell) -> Option<usize> {
-    let planned = document.plan.strategies.first().map(|strategy| strategy.name.as_str());
+    let planned = document.workload.strategies.first().map(|strategy| strategy.name.as_str());
     let first =
         planned.or(document.cells.first().map(Cell::strategy)).filter(|_| strategies_vary(document))?;
     document.cells.iter().position(|other| {

@@ -73,7 +73,7 @@ fn what_a_document_says_is_text_and_never_markup() {
     hostile.clone_into(&mut document.server.product);
     hostile.clone_into(&mut document.client.version);
     document.server.settings.insert(hostile.to_owned(), hostile.to_owned());
-    for script in &mut document.plan.workload {
+    for script in &mut document.workload.scripts {
         hostile.clone_into(&mut script.name);
         hostile.clone_into(&mut script.text);
     }
@@ -150,7 +150,7 @@ fn a_users_words_are_never_emphasised() {
         let before = to_html(&document);
         for word in ["BROKEN", "! drifts", "DIFFERS: LOST", "verdict"] {
             let mut document = document.clone();
-            for script in &mut document.plan.workload {
+            for script in &mut document.workload.scripts {
                 word.clone_into(&mut script.name);
             }
             for server in std::iter::once(&mut document.server).chain(&mut document.other_servers) {

@@ -188,9 +188,9 @@ fn what_differs_is_listed_and_what_is_unfair_is_warned_of() {
     b.server.settings.remove("max_connections");
     b.server.settings.insert("io_method".to_owned(), "worker".to_owned());
     b.client.cores = 64;
-    b.plan.time_s = Some(60.0);
-    b.plan.workload[0].text = "SELECT 1;".to_owned();
-    b.plan.workload.push(PlannedScript { name: "more".to_owned(), weight: 2, text: String::new() });
+    b.plan.time = Some(60.0);
+    b.workload.scripts[0].text = "SELECT 1;".to_owned();
+    b.workload.scripts.push(PlannedScript { name: "more".to_owned(), weight: 2, text: String::new() });
     let pair = pair(&a, &b);
     let listed: Vec<String> = pair
         .differences
@@ -205,7 +205,7 @@ fn what_differs_is_listed_and_what_is_unfair_is_warned_of() {
             "server.settings.max_connections: 200 → ",
             "server.version: 15.18 → 18.4",
             "client.cores: 2 → 64",
-            "plan.time_s: 5.0 → 60.0",
+            "plan.time: 5.0 → 60.0",
             "plan.workload: tpcb-like@1 → tpcb-like@1 + more@2",
         ]
     );

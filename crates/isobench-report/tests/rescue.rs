@@ -167,7 +167,7 @@ fn a_newer_format_shows_what_is_known() {
     ] {
         assert!(missing.iter().any(|sentence| sentence.contains(text)), "{text}: {missing:#?}");
     }
-    assert_eq!(found.plan.rounds, 3, "the rest of the plan is known");
+    assert_eq!(found.plan.rounds, Some(3), "the rest of the plan is known");
     assert_eq!(found.server, original.server);
     assert_eq!(found.cells.iter().map(|cell| cell.rounds.len()).collect::<Vec<_>>(), [2, 3]);
     assert!(found.cells[1].rounds == original.cells[2].rounds);
@@ -195,13 +195,13 @@ fn damage_in_the_middle_costs_what_comes_after() {
 fn older_versions_are_read_as_ever() {
     let mut value = value("three-levels");
     value["format_version"] = json!(1);
-    value["plan"].as_object_mut().expect("an object").remove("rates");
+    value["plan"].as_object_mut().expect("an object").remove("rate");
     value["plan"]["rate"] = json!(20.0);
     assert_eq!(rescued(&value).1, Vec::<String>::new());
     value["cells"][2]["rounds"][0] = json!([]);
     let (found, missing) = rescued(&value);
     assert_eq!(missing.len(), 1, "{missing:?}");
-    assert_eq!((found.plan.rates, found.cells[2].rate), (vec![20.0], Some(20.0)));
+    assert_eq!((found.plan.rate, found.cells[2].rate), (Some(vec![20.0]), Some(20.0)));
 }
 
 #[test]

@@ -138,6 +138,29 @@ pub struct BackoffError {
     why: String,
 }
 
+impl Backoff {
+    /// Reads lists of policies, each list with commas between them, as the command line and plan
+    /// files have them. A part such as `max=9ms` belongs to the policy before it: a policy's name
+    /// has no `=`.
+    ///
+    /// # Errors
+    /// [`BackoffError`] for the first text that isn't a policy.
+    pub fn list(lists: &[String]) -> Result<Vec<Backoff>, BackoffError> {
+        let mut texts: Vec<String> = Vec::new();
+        for part in lists.iter().flat_map(|list| list.split(',')) {
+            let name = part.split(':').next().unwrap_or_default();
+            match texts.last_mut() {
+                Some(last) if name.contains('=') => {
+                    last.push(',');
+                    last.push_str(part);
+                }
+                _ => texts.push(part.to_owned()),
+            }
+        }
+        texts.iter().map(|text| text.parse()).collect()
+    }
+}
+
 impl FromStr for Backoff {
     type Err = BackoffError;
 
@@ -203,6 +226,21 @@ mod tests {
         }
         let defaults: Backoff = "exponential".parse().unwrap();
         assert_eq!(defaults.to_string(), "exponential:base=1ms,factor=2,max=1s,jitter=full");
+    }
+
+    #[test]
+    fn a_list_is_split_between_policies_only() {
+        let texts = |lists: &[&str]| -> Vec<String> {
+            let lists: Vec<String> = lists.iter().map(|&list| list.to_owned()).collect();
+            Backoff::list(&lists).unwrap().iter().map(Backoff::to_string).collect()
+        };
+        assert_eq!(texts(&["none,fixed:5ms"]), ["none", "fixed:5ms"]);
+        assert_eq!(texts(&["none", "fixed:1s"]), ["none", "fixed:1s"]);
+        let found = texts(&["exponential:base=1ms,factor=2,none,exponential,fixed:1s"]);
+        assert_eq!(found.len(), 4);
+        assert_eq!(found[0], "exponential:base=1ms,factor=2,max=1s,jitter=full");
+        assert_eq!(texts(&["exponential:base=1ms,exponential:base=2ms,max=9ms"]).len(), 2);
+        assert!(Backoff::list(&["none,max=9ms".to_owned()]).is_err());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::path::Path;
 use isobench_isolation::history::binary::MAGIC;
 use isobench_report::{FORMAT, csv_titles};
 
-use crate::failure::{Failure, Outcome};
+use isobench_comparison::{Failure, Outcome};
 
 /// What is to be written, by which an earlier one is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

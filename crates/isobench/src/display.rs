@@ -21,8 +21,7 @@ use terminal_size::terminal_size_of;
 use self::estimate::Estimate;
 use self::live::{Live, spell};
 use self::painter::Painter;
-use crate::comparison::Listener;
-use crate::plan::{CellPlan, Plan};
+use isobench_comparison::{CellPlan, Design, Listener};
 
 /// How often the time is renewed while nothing else changes.
 const TICK: Duration = Duration::from_millis(250);
@@ -64,23 +63,18 @@ struct Screen {
 }
 
 impl Display {
-    /// Begins the display of a plan. `live` shows more of the running cell, on a terminal.
-    pub fn new(plan: &Plan, live: bool) -> Display {
-        let cells_of_round = u32::try_from(plan.cells().len()).unwrap_or(u32::MAX);
-        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let screen = (stderr().is_terminal() && !dumb).then(|| Screen::open(live));
-        let display = Display {
-            live: live && screen.is_some(),
-            screen,
-            cells: cells_of_round.saturating_mul(plan.rounds),
-            cells_of_round,
-            rounds: plan.rounds,
+    /// A display that shows nothing yet. `live` is to show more of the running cell, on a terminal.
+    pub fn new(live: bool) -> Display {
+        Display {
+            live,
+            screen: None,
+            cells: 0,
+            cells_of_round: 0,
+            rounds: 0,
             done: 0,
-            estimate: Estimate::new(plan.time().unwrap_or_default() + plan.warmup),
+            estimate: Estimate::default(),
             began: Instant::now(),
-        };
-        display.count();
-        display
+        }
     }
 
     /// Changes what is shown.
@@ -107,15 +101,24 @@ impl Display {
         self.estimate.left(self.cells.saturating_sub(self.done))
     }
 
-    fn title(&self, plan: &Plan, cell: &CellPlan, round: u32) -> String {
+    fn title(&self, design: &Design, cell: &CellPlan, round: u32) -> String {
         let rounds = self.rounds;
         // After the last round come the steps of a search, which nobody can count beforehand.
         let step = if round > rounds { "search".to_owned() } else { format!("round {round}/{rounds}") };
-        format!("{step}, {}", cell.name(plan))
+        format!("{step}, {}", cell.name(design))
     }
 }
 
 impl Listener for Display {
+    fn start(&mut self, design: &Design) {
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        self.screen = (stderr().is_terminal() && !dumb).then(|| Screen::open(self.live));
+        self.live &= self.screen.is_some();
+        self.cells_of_round = u32::try_from(design.cells().len()).unwrap_or(u32::MAX);
+        self.estimate = Estimate::new(design.time().unwrap_or_default() + design.warmup);
+        self.set_rounds(design.plan.rounds());
+    }
+
     fn shows_waits(&self) -> bool {
         self.live
     }
@@ -126,10 +129,10 @@ impl Listener for Display {
         self.count();
     }
 
-    fn preparing(&mut self, plan: &Plan, cell: &CellPlan, round: u32) {
+    fn preparing(&mut self, design: &Design, cell: &CellPlan, round: u32) {
         self.began = Instant::now();
         self.renew(|state| {
-            state.title = self.title(plan, cell, round);
+            state.title = self.title(design, cell, round);
             state.speed = None;
             state.waits.clear();
         });
@@ -147,7 +150,7 @@ impl Listener for Display {
 
     fn running(
         &self,
-        plan: &Plan,
+        design: &Design,
         cell: &CellPlan,
         round: u32,
         elapsed: Duration,
@@ -155,20 +158,27 @@ impl Listener for Display {
         waits: &[(String, u32)],
     ) {
         self.renew(|state| {
-            state.title = self.title(plan, cell, round);
+            state.title = self.title(design, cell, round);
             state.speed.get_or_insert_default().see(elapsed, progress);
             state.waits = waits.to_vec();
         });
     }
 
-    fn finished(&mut self, plan: &Plan, cell: &CellPlan, round: u32, tps: Option<f64>, conflict_ratio: f64) {
+    fn finished(
+        &mut self,
+        design: &Design,
+        cell: &CellPlan,
+        round: u32,
+        tps: Option<f64>,
+        conflict_ratio: f64,
+    ) {
         self.done += 1;
         self.estimate.measured(self.began.elapsed());
         let tps = tps.unwrap_or(0.0);
         if self.screen.is_some() {
             self.renew(|state| {
                 state.speed = None;
-                state.add(&cell.name(plan), tps, conflict_ratio);
+                state.add(&cell.name(design), tps, conflict_ratio);
             });
             self.count();
             return;
@@ -177,7 +187,7 @@ impl Listener for Display {
             "[{}/{}] {}: {tps:.0} tps, {:.0} % of attempts conflicted ({} left)",
             self.done,
             self.cells,
-            self.title(plan, cell, round),
+            self.title(design, cell, round),
             conflict_ratio * 100.0,
             spell(self.left()),
         );

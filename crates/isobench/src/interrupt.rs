@@ -15,7 +15,7 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
 use crate::display;
-use crate::failure::{Failure, Outcome};
+use isobench_comparison::{Failure, Outcome};
 
 /// How long the program may take to end after the second signal. Every wait for a server ends long
 /// before.

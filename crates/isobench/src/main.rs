@@ -6,41 +6,22 @@
 #[macro_use]
 mod output;
 
-mod cell;
 mod commands;
-mod comparison;
 mod destination;
 mod display;
-mod environment;
-mod evidence;
-mod failure;
 mod interrupt;
-mod invariants;
-mod judgement;
-mod messages;
-mod observation;
 mod options;
-mod plan;
-mod plan_text;
-mod round;
-mod round_trips;
 mod servers;
-mod sessions;
-mod setup;
 mod summary;
-mod tables;
-mod target;
-mod trial;
-mod workload;
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
+use isobench_comparison::Failure;
 use isobench_pgbench::fit;
 
-use crate::failure::Failure;
 use crate::options::{Command, Options};
 
 fn main() -> ExitCode {
@@ -73,8 +54,17 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("isobench: error: {failure}");
-            failure.status()
+            status(&failure)
         }
+    }
+}
+
+/// The exit status of a failure. Source: pgbench's, and 3 for a broken promise.
+fn status(failure: &Failure) -> ExitCode {
+    match failure {
+        Failure::Setup(_) | Failure::Withheld(_) | Failure::Output(_) => ExitCode::FAILURE,
+        Failure::Incomplete(_) => ExitCode::from(2),
+        Failure::Broken(_) => ExitCode::from(3),
     }
 }
 
@@ -102,5 +92,5 @@ fn usage(error: &clap::Error) -> ExitCode {
         // Nothing can be done about a terminal that has gone away.
         let _ = error.print();
     }
-    if error.use_stderr() { Failure::USAGE } else { ExitCode::SUCCESS }
+    if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use isobench_pgbench::fit;
 
-use crate::failure::{Failure, Outcome};
+use isobench_comparison::{Failure, Outcome};
 
 /// Like the standard library's macro of this name, but doesn't panic if standard error is closed.
 /// Only for words of our own.

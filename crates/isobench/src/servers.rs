@@ -9,11 +9,11 @@ use isobench_pgserver::{MajorVersion, Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Given, process_environment};
 use isobench_runner::Control;
 
-use crate::failure::{Failure, Outcome};
 use crate::interrupt;
 use crate::options::{ConnectionOptions, EmbeddedOptions};
 use crate::output::say;
-use crate::target::{Target, enough_connections};
+use isobench_comparison::{Failure, Outcome};
+use isobench_comparison::{Target, enough_connections};
 
 /// Finds the named server, or starts an embedded one for so many clients, and tells which in one
 /// line. From then on signals are watched, so that what is started is stopped and what is made is

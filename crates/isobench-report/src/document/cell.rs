@@ -10,19 +10,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Round, Summary, Verdict};
-use crate::level_name;
 
 /// The isolation level of a cell: asked for, and what the server says it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CellLevel {
     /// The level asked for; null if the server's default was left in place.
-    #[serde(with = "level_name::optional")]
-    #[schemars(schema_with = "level_name::optional_schema")]
     pub requested: Option<Level>,
     /// The level that the server names inside a transaction of every session, read before
     /// measuring; "unknown" if it can't tell. This is the server's word, not a proof.
-    #[serde(with = "level_name::effective")]
-    #[schemars(with = "String")]
     pub effective: EffectiveLevel,
 }
 

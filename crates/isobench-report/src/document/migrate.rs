@@ -18,7 +18,7 @@ fn one_to_two(document: &mut Value) {
     if let Some(plan) = document.get_mut("plan").and_then(Value::as_object_mut)
         && let Some(rate) = plan.remove("rate").filter(Value::is_number)
     {
-        plan.insert("rates".to_owned(), json!([rate]));
+        plan.insert("rate".to_owned(), json!([rate]));
         for cell in document.get_mut("cells").and_then(Value::as_array_mut).into_iter().flatten() {
             if let Some(cell) = cell.as_object_mut() {
                 cell.insert("rate".to_owned(), rate.clone());

@@ -9,8 +9,6 @@ use isobench_isolation::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::level_name;
-
 /// How precise the ratios were to be, and are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -30,8 +28,6 @@ pub struct Resolution {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepResult {
     /// The level asked for.
-    #[serde(with = "level_name::optional")]
-    #[schemars(schema_with = "level_name::optional_schema")]
     pub level: Option<Level>,
     /// Number of simulated users.
     pub clients: u32,

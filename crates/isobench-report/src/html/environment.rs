@@ -30,7 +30,7 @@ fn about(document: &Document, server: &Server) -> Markup {
     html! {
         (pairs(&about_server(server)))
         (settings("Settings that differ from the defaults, or decide what a commit costs", &server.settings))
-        (settings("Settings that the server was started with", &document.plan.server_settings))
+        (settings("Settings that the server was started with", &document.plan.server_settings()))
         (settings("Extensions", &server.extensions))
         @if !server.role_settings.is_empty() {
             h4 { "Settings of the role or the database" }

@@ -93,7 +93,8 @@ fn same_machine(document: &Document) -> Option<String> {
 
 /// Settings under which an acknowledged commit may be lost.
 fn durability(document: &Document) -> Option<String> {
-    let settings = || document.server.settings.iter().chain(&document.plan.server_settings);
+    let started_with = document.plan.server_settings();
+    let settings = || document.server.settings.iter().chain(&started_with);
     let off = |(name, value): &(&String, &String)| {
         matches!(name.as_str(), "fsync" | "synchronous_commit" | "full_page_writes")
             && value.as_str() == "off"
@@ -142,7 +143,7 @@ fn few_rounds(document: &Document) -> Option<String> {
 
 fn no_calibration(document: &Document) -> Option<String> {
     said(
-        !document.plan.calibrate && document.cells.len() > 1,
+        document.plan.calibrate != Some(true) && document.cells.len() > 1,
         "How much equal levels differ on this machine wasn't measured (--calibrate). A small difference may come from what the \
          intervals can't see, such as where the memory happens to lie.",
     )
@@ -165,24 +166,24 @@ fn many_comparisons(document: &Document) -> Option<String> {
 
 fn contention(document: &Document) -> Option<String> {
     let built_in = ["tpcb-like", "simple-update"];
-    let updates = document.plan.workload.iter().any(|script| built_in.contains(&script.name.as_str()));
-    let clients = document.plan.clients.iter().max().copied().unwrap_or(0);
+    let updates = document.workload.scripts.iter().any(|script| built_in.contains(&script.name.as_str()));
+    let clients = document.plan.clients().iter().max().copied().unwrap_or(0);
     said(
         measured(document).next().is_some()
             && updates
-            && document.plan.scale > 0
-            && clients > document.plan.scale,
+            && document.plan.scale() > 0
+            && clients > document.plan.scale(),
         format!(
             "Up to {} updated {}: this is contention at its most extreme. The ratio between levels that it shows isn't that of \
              an application whose clients seldom meet.",
             counted(clients.into(), "client"),
-            counted(document.plan.scale.into(), "branch").replace("branchs", "branches")
+            counted(document.plan.scale().into(), "branch").replace("branchs", "branches")
         ),
     )
 }
 
 fn closed_loop(document: &Document) -> Option<String> {
-    let paced = document.cells.iter().all(|cell| cell.rate.is_some()) || !document.plan.rates.is_empty();
+    let paced = document.cells.iter().all(|cell| cell.rate.is_some()) || !document.plan.rates().is_empty();
     said(
         !paced && measured(document).next().is_some(),
         "Clients began a transaction when the last one had ended. A stall of the server so delays few transactions, and the \

@@ -1,18 +1,21 @@
 //! How it was measured: the plan, the order, the method of each interval, and what it takes to
 //! repeat it.
 //!
-//! Only methods that this document's numbers rest on are named. Not here: the plan as a file
-//! (`plan_file`).
+//! Only methods that this document's numbers rest on are named.
 
 use maud::{Markup, html};
 
 use super::part::{code, given, length, measured, pairs};
-use super::plan_file;
-use crate::document::{
-    Document, Interval, IntervalSource, Plan, PlannedScript, PlannedStrategy, VariedParameter,
-};
+use crate::document::{Document, Interval, IntervalSource, Plan, PlannedScript, PlannedStrategy, Workload};
 use crate::numbers::{count, counted, percent, short};
 use crate::text::sentences::round_trips;
+
+/// The comment above the plan's keys.
+const PLAN_COMMENT: &str = "\
+# Repeats the comparison: isobench compare --plan plan.toml
+# Options of the server and of its tables are no part of a plan.
+# Scripts that aren't built in have to lie beside this file.
+";
 
 /// The section's body.
 #[expect(clippy::unnecessary_wraps, reason = "sections stand in one table, and others may be left out")]
@@ -21,7 +24,7 @@ pub fn body(document: &Document) -> Option<Markup> {
     let command = command(&document.command);
     Some(html! {
         h3 { "The plan" }
-        (pairs(&plan(&document.plan)))
+        (pairs(&plan(document)))
         (strategies(document))
         (order(document))
         @if !methods.is_empty() {
@@ -37,9 +40,9 @@ pub fn body(document: &Document) -> Option<Markup> {
         @if !command.is_empty() {
             (code("command", "The command that measured", "command.sh", &format!("{command}\n")))
         }
-        @let file = plan_file::text(document);
+        @let file = format!("{PLAN_COMMENT}{}", isobench_plan::write(&document.plan));
         (code("plan", "The same as a plan: isobench compare --plan plan.toml", "plan.toml", &file))
-        @let scripts = scripts(&document.plan);
+        @let scripts = scripts(&document.workload);
         @if scripts.iter().any(|(_, script)| !script.text.is_empty()) {
             details {
                 summary { "The scripts" }
@@ -56,12 +59,12 @@ fn weighed(script: &PlannedScript) -> String {
 }
 
 /// All scripts with their names and weights, those of every strategy.
-fn scripts(plan: &Plan) -> Vec<(String, &PlannedScript)> {
-    if plan.strategies.iter().all(|strategy| strategy.scripts.is_empty()) {
-        return plan.workload.iter().map(|script| (weighed(script), script)).collect();
+fn scripts(workload: &Workload) -> Vec<(String, &PlannedScript)> {
+    if workload.strategies.iter().all(|strategy| strategy.scripts.is_empty()) {
+        return workload.scripts.iter().map(|script| (weighed(script), script)).collect();
     }
     let of = |strategy: &'_ PlannedStrategy| strategy.name.clone();
-    let scripts = plan
+    let scripts = workload
         .strategies
         .iter()
         .flat_map(|strategy| strategy.scripts.iter().map(move |script| (of(strategy), script)));
@@ -80,41 +83,42 @@ fn command(words: &[String]) -> String {
     words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-fn plan(plan: &Plan) -> Vec<(String, String)> {
+fn plan(document: &Document) -> Vec<(String, String)> {
+    let plan = &document.plan;
     let list = |values: Vec<String>| values.join(", ");
     let mut rows: Vec<(&str, Option<String>)> = vec![
-        ("levels", Some(list(plan.levels.iter().map(ToString::to_string).collect()))),
-        ("workload", Some(list(plan.workload.iter().map(weighed).collect()))),
-        ("strategies", Some(list(plan.strategies.iter().map(|strategy| strategy.name.clone()).collect()))),
+        ("levels", Some(list(plan.levels().iter().map(ToString::to_string).collect()))),
+        ("workload", Some(list(document.workload.scripts.iter().map(weighed).collect()))),
+        ("strategies", Some(list(plan.strategies().to_vec()))),
         ("parameters", Some(parameters(plan))),
-        ("clients", Some(list(plan.clients.iter().map(|clients| count((*clients).into())).collect()))),
-        ("workers", Some(count(plan.jobs.into()))),
-        ("scale", Some(count(plan.scale.into()))),
+        ("clients", Some(list(plan.clients().iter().map(|clients| count((*clients).into())).collect()))),
+        ("workers", Some(count(plan.jobs().into()))),
+        ("scale", Some(count(plan.scale().into()))),
         ("length", length(plan)),
         ("warm-up", Some(warmup(plan))),
         ("attempts", Some(tries(plan))),
-        ("backoff", Some(list(plan.backoff.clone()))),
-        ("protocol", Some(plan.protocol.clone())),
+        ("backoff", Some(list(plan.backoff().to_vec()))),
+        ("protocol", Some(plan.protocol().to_owned())),
         ("seed", plan.seed.map(|seed| seed.to_string())),
     ];
-    let rates = || plan.rates.iter().map(|rate| short(*rate)).collect();
+    let rates = || plan.rates().iter().map(|rate| short(*rate)).collect();
     rows.push((
         "rate",
-        (!plan.rates.is_empty()).then(|| format!("{} per second, begun on schedule", list(rates()))),
+        (!plan.rates().is_empty()).then(|| format!("{} per second, begun on schedule", list(rates()))),
     ));
-    rows.push(("latency limit", plan.latency_limit_ms.map(|limit| format!("{} ms", given(limit)))));
-    rows.push(("think time", plan.think_time_ms.map(|pause| format!("{} ms", given(pause)))));
-    rows.push(("precision wanted", plan.resolve.map(percent)));
-    rows.push(("time limit", plan.time_limit_s.map(|limit| format!("{} s", given(limit)))));
-    let yes = |asked: bool, text: &str| asked.then(|| text.to_owned());
-    rows.push(("connections", yes(plan.connect_each, "a new one for each transaction")));
+    rows.push(("latency limit", plan.latency_limit.map(|limit| format!("{} ms", given(limit)))));
+    rows.push(("think time", plan.think_time.map(|pause| format!("{} ms", given(pause)))));
+    rows.push(("precision wanted", plan.resolve.map(|share| percent(share.0))));
+    rows.push(("time limit", plan.time_limit.map(|limit| format!("{} s", given(limit)))));
+    let yes = |asked: Option<bool>, text: &str| (asked == Some(true)).then(|| text.to_owned());
+    rows.push(("connections", yes(plan.connect, "a new one for each transaction")));
     rows.push((
         "strict levels",
         yes(plan.strict_levels, "a level that the server doesn't run was to be refused"),
     ));
     rows.push(("calibration", yes(plan.calibrate, "the first level was measured twice in every round")));
     rows.push(("sweep", yes(plan.sweep, "the highest rate that keeps the latency limit was searched for")));
-    rows.push(("server's statistics", yes(plan.observe, "sampled while measuring")));
+    rows.push(("server's statistics", yes(Some(plan.observes()), "sampled while measuring")));
     rows.into_iter()
         .filter_map(|(name, value)| Some((name.to_owned(), value.filter(|value| !value.is_empty())?)))
         .collect()
@@ -122,13 +126,13 @@ fn plan(plan: &Plan) -> Vec<(String, String)> {
 
 /// "rows 1000, 10000; foreign-keys on".
 fn parameters(plan: &Plan) -> String {
-    let one = |parameter: &VariedParameter| format!("{} {}", parameter.name, parameter.values.join(", "));
-    plan.vary.iter().map(one).collect::<Vec<_>>().join("; ")
+    let one = |parameter: &isobench_plan::Vary| format!("{} {}", parameter.name, parameter.values.join(", "));
+    plan.vary().iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 /// What each strategy does, and how often it waits for the server meanwhile.
 fn strategies(document: &Document) -> Markup {
-    let strategies = &document.plan.strategies;
+    let strategies = &document.workload.strategies;
     html! {
         @if !strategies.is_empty() {
             h3 { "The strategies" }
@@ -144,21 +148,21 @@ fn strategies(document: &Document) -> Markup {
 }
 
 fn warmup(plan: &Plan) -> String {
-    if plan.warmup_s <= 0.0 {
+    if plan.warmup() <= 0.0 {
         return "none".to_owned();
     }
-    if plan.max_warmup_s > plan.warmup_s {
+    if plan.max_warmup() > plan.warmup() {
         return format!(
             "{} s, and again until the rate is steady, {} s at most",
-            given(plan.warmup_s),
-            given(plan.max_warmup_s)
+            given(plan.warmup()),
+            given(plan.max_warmup())
         );
     }
-    format!("{} s", given(plan.warmup_s))
+    format!("{} s", given(plan.warmup()))
 }
 
 fn tries(plan: &Plan) -> String {
-    plan.max_tries.map_or_else(
+    plan.max_tries().map_or_else(
         || "as many as it takes within the time".to_owned(),
         |tries| format!("at most {} per transaction", counted(tries.into(), "attempt")),
     )
@@ -268,7 +272,7 @@ static METHODS: [Method; 8] = [
     },
     Method {
         name: "Warm-up: CUSUM and MSER",
-        used: |document| document.plan.max_warmup_s > document.plan.warmup_s,
+        used: |document| document.plan.max_warmup() > document.plan.warmup(),
         text: "The warm-up goes on until no change of the rate is found in what follows its begin: a self-normalised CUSUM \
                tests at 5 % whether there is a change at all, and MSER says where the begin ends. About one steady series in twenty is \
                warmed up longer than needed.",

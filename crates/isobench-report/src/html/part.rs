@@ -24,8 +24,8 @@ pub fn capital(text: &str) -> String {
 
 /// "3 rounds of 5 s", as far as the plan tells.
 pub fn length(plan: &Plan) -> Option<String> {
-    let rounds = counted(plan.rounds.into(), "round");
-    match (plan.time_s, plan.transactions) {
+    let rounds = counted(plan.rounds().into(), "round");
+    match (plan.seconds(), plan.transactions) {
         (Some(seconds), _) => Some(format!("{rounds} of {} s", given(seconds))),
         (None, Some(transactions)) => {
             Some(format!("{rounds} of {} per client", counted(transactions, "transaction")))

@@ -7,7 +7,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::document::{Document, Plan, PlannedScript};
+use crate::document::{Document, PlannedScript, Workload};
 
 /// Something that isn't the same in both results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -41,8 +41,8 @@ pub fn differences(a: &Document, b: &Document) -> Vec<Difference> {
         // Plain data can always be written.
         collect(name, &a.unwrap_or_default(), &b.unwrap_or_default(), &mut found);
     }
-    if scripts(&a.plan) != scripts(&b.plan) {
-        let (a, b) = (scripts(&a.plan), scripts(&b.plan));
+    if scripts(&a.workload) != scripts(&b.workload) {
+        let (a, b) = (scripts(&a.workload), scripts(&b.workload));
         found.push(Difference { what: "plan.workload".to_owned(), a, b });
     }
     found
@@ -82,9 +82,9 @@ fn shown(value: &Value) -> String {
     text.chars().take(LONGEST - 1).chain(['…']).collect()
 }
 
-fn scripts(plan: &Plan) -> String {
+fn scripts(workload: &Workload) -> String {
     let one = |script: &PlannedScript| format!("{}@{}", script.name, script.weight);
-    plan.workload.iter().map(one).collect::<Vec<_>>().join(" + ")
+    workload.scripts.iter().map(one).collect::<Vec<_>>().join(" + ")
 }
 
 /// What must be equal for a ratio to mean what it seems to: its name, and how to get it.
@@ -92,18 +92,18 @@ type Condition = (&'static str, fn(&Document) -> Value);
 
 static CONDITIONS: [Condition; 11] = [
     ("the scripts' texts", |document| {
-        Value::from(document.plan.workload.iter().map(|script| script.text.as_str()).collect::<Vec<_>>())
+        Value::from(document.workload.scripts.iter().map(|script| script.text.as_str()).collect::<Vec<_>>())
     }),
     ("the measured time", |document| {
-        Value::from(vec![Value::from(document.plan.time_s), Value::from(document.plan.transactions)])
+        Value::from(vec![Value::from(document.plan.seconds()), Value::from(document.plan.transactions)])
     }),
-    ("the warm-up", |document| Value::from(vec![document.plan.warmup_s, document.plan.max_warmup_s])),
+    ("the warm-up", |document| Value::from(vec![document.plan.warmup(), document.plan.max_warmup()])),
     ("the seed", |document| Value::from(document.plan.seed)),
-    ("the number of workers", |document| Value::from(document.plan.jobs)),
-    ("the most attempts of a transaction", |document| Value::from(document.plan.max_tries)),
-    ("the latency limit", |document| Value::from(document.plan.latency_limit_ms)),
-    ("the think time", |document| Value::from(document.plan.think_time_ms)),
-    ("connecting for each transaction", |document| Value::from(document.plan.connect_each)),
+    ("the number of workers", |document| Value::from(document.plan.jobs())),
+    ("the most attempts of a transaction", |document| Value::from(document.plan.max_tries())),
+    ("the latency limit", |document| Value::from(document.plan.latency_limit)),
+    ("the think time", |document| Value::from(document.plan.think_time)),
+    ("connecting for each transaction", |document| Value::from(document.plan.connect)),
     ("the machine that measured", |document| {
         let client = &document.client;
         Value::from(vec![Value::from(client.cpu.as_str()), client.cores.into(), client.memory_bytes.into()])

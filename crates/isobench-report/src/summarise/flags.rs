@@ -76,7 +76,7 @@ fn not_warm(document: &Document, rounds: &[&Round]) -> Option<Flag> {
         rounds.iter().filter_map(|round| round.warmup.as_ref()?.steady).map(|steady| !steady).collect();
     let cold = looked.iter().filter(|cold| **cold).count();
     often(cold, looked.len()).then(|| {
-        let longest = document.plan.max_warmup_s;
+        let longest = document.plan.max_warmup();
         let text = format!(
             "in {} the rate wasn't steady when the longest warm-up ({} s) was over; give it more (--max-warmup)",
             of_rounds(cold, looked.len()),
@@ -192,7 +192,8 @@ fn behind_schedule(cell: &Cell, rounds: &[&Round]) -> Option<Flag> {
 
 /// A single round that stood still is one too many: chance doesn't do that.
 fn stood_still(document: &Document, rounds: &[&Round]) -> Option<Flag> {
-    let still: Vec<f64> = rounds.iter().filter_map(|round| standstill(document.plan.time_s, round)).collect();
+    let still: Vec<f64> =
+        rounds.iter().filter_map(|round| standstill(document.plan.seconds(), round)).collect();
     let longest = still.iter().copied().reduce(f64::max)?;
     let text = format!(
         "in {} nothing was committed for up to {} s on end, far longer than transactions take or lie apart: the server, the \

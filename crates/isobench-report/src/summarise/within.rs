@@ -13,7 +13,7 @@ use crate::document::{Document, Round};
 pub fn bins(document: &Document, rounds: &[&Round]) -> Vec<Vec<f64>> {
     let of_round = |round: &&Round| {
         let series = round.series.as_ref()?;
-        let end = document.plan.time_s.map_or(round.seconds, |time| time.min(round.seconds));
+        let end = document.plan.seconds().map_or(round.seconds, |time| time.min(round.seconds));
         let whole = (end / series.bin_s + 1e-6).floor();
         if !(series.bin_s > 0.0 && whole.is_finite() && whole >= 1.0) {
             return None;

@@ -37,7 +37,7 @@ pub struct ToldShape {
 
 /// Tells of the experiment that a document repeats; `None` if it repeats none.
 pub fn told(document: &Document) -> Option<Told> {
-    let experiment = document.experiment.as_ref()?;
+    let experiment = document.plan.experiment.as_ref()?;
     let compared = compare(document)?;
     let shape = |judged: &JudgedShape| ToldShape {
         verdict: judged.verdict(),

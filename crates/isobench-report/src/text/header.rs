@@ -70,31 +70,31 @@ fn plan(document: &Document) -> String {
         }
     }
     parts.extend(length(plan));
-    parts.push(plan.max_tries.map_or_else(
+    parts.push(plan.max_tries().map_or_else(
         || "unlimited attempts".to_owned(),
         |tries| format!("at most {}", counted(tries.into(), "attempt")),
     ));
-    if !plan.rates.is_empty() {
-        let rates: Vec<String> = plan.rates.iter().map(|rate| short(*rate)).collect();
+    if !plan.rates().is_empty() {
+        let rates: Vec<String> = plan.rates().iter().map(|rate| short(*rate)).collect();
         parts.push(format!("{} transactions per second wanted", rates.join(", ")));
     }
-    parts.extend(plan.latency_limit_ms.map(|limit| format!("latency limit {} ms", short(limit))));
-    parts.extend(plan.connect_each.then(|| "a connection for each transaction".to_owned()));
-    parts.extend(plan.think_time_ms.map(|pause| format!("think time {} ms", short(pause))));
+    parts.extend(plan.latency_limit.map(|limit| format!("latency limit {} ms", short(limit))));
+    parts.extend((plan.connect == Some(true)).then(|| "a connection for each transaction".to_owned()));
+    parts.extend(plan.think_time.map(|pause| format!("think time {} ms", short(pause))));
     parts.extend(plan.seed.map(|seed| format!("seed {seed}")));
     format!("Measured: {}", parts.join(", "))
 }
 
 fn length(plan: &Plan) -> Vec<String> {
-    let rounds = counted(plan.rounds.into(), "round");
+    let rounds = counted(plan.rounds().into(), "round");
     let mut parts = Vec::new();
-    if let Some(seconds) = plan.time_s {
+    if let Some(seconds) = plan.seconds() {
         parts.push(format!("{rounds} of {seconds} s"));
     } else if let Some(transactions) = plan.transactions {
         parts.push(format!("{rounds} of {} per client", counted(transactions, "transaction")));
     }
-    if plan.warmup_s > 0.0 {
-        parts.push(format!("{} s warm-up", plan.warmup_s));
+    if plan.warmup() > 0.0 {
+        parts.push(format!("{} s warm-up", plan.warmup()));
     }
     parts
 }

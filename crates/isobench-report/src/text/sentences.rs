@@ -41,7 +41,7 @@ pub fn round_trips(document: &Document) -> Option<String> {
         };
         (most > 0).then(|| format!("{} {range}", strategy.name))
     };
-    let known: Vec<String> = document.plan.strategies.iter().filter_map(of).collect();
+    let known: Vec<String> = document.workload.strategies.iter().filter_map(of).collect();
     (!known.is_empty())
         .then(|| format!("Round trips to the server per attempt without a conflict: {}.", known.join(", ")))
 }
@@ -188,7 +188,7 @@ fn incomplete(document: &Document, cells: &[&Cell]) -> Option<String> {
         return None;
     }
     let rounds: u64 = cells.iter().map(|cell| u64::from(cell.summary.rounds)).sum();
-    let planned = u64::from(document.plan.rounds) * cells.len() as u64;
+    let planned = u64::from(document.plan.rounds()) * cells.len() as u64;
     let mut text = format!("INCOMPLETE: {rounds} of {} measured to the end", counted(planned, "round"));
     if lacking.iter().any(|cell| cell.summary.rounds == 0 && !cell.rounds.is_empty()) {
         text.push_str("; where there is none, the numbers come from what was interrupted");

@@ -43,7 +43,7 @@ impl Mark {
             marks.push(Mark::Effective(cell.level.effective.to_string()));
         }
         if is_incomplete(document, cell) {
-            let planned = document.plan.rounds.max(u32::try_from(cell.rounds.len()).unwrap_or(u32::MAX));
+            let planned = document.plan.rounds().max(u32::try_from(cell.rounds.len()).unwrap_or(u32::MAX));
             marks.push(Mark::Incomplete { rounds: cell.summary.rounds, planned });
         }
         if cell.summary.verdict.as_ref().is_some_and(|verdict| verdict.kept == Some(false)) {
@@ -79,7 +79,7 @@ impl Mark {
 
 /// True if the cell lacks rounds that were planned.
 pub fn is_incomplete(document: &Document, cell: &Cell) -> bool {
-    cell.summary.rounds < document.plan.rounds || cell.rounds.iter().any(|round| !round.complete)
+    cell.summary.rounds < document.plan.rounds() || cell.rounds.iter().any(|round| !round.complete)
 }
 
 /// Transactions of all rounds that ended with an error.

@@ -4,7 +4,7 @@
 use isobench_isolation::Level;
 use isobench_report::{
     Cell, Document, Experiment, Metric, PlannedScript, PlannedStrategy, PredicateLocks, PublishedFigure,
-    PublishedRow, Round, Selector, Server, ServerSide, Shape, VariedParameter,
+    PublishedRow, Round, Selector, Server, ServerSide, Shape,
 };
 
 use super::{Story, base, cell, held};
@@ -47,12 +47,13 @@ fn drifting(story: Story, number: u32, shift: u64) -> Round {
 /// Three strategies at three levels, one of which loses work.
 pub fn strategies() -> Document {
     let mut document = base();
-    document.plan.strategies = vec![
+    document.plan.strategies = Some(["retry", "for-update", "swallow"].map(str::to_owned).to_vec());
+    document.workload.strategies = vec![
         strategy("retry", "The client repeats the transaction.", 7, 7),
         strategy("for-update", "The client locks the rows first.", 8, 9),
         strategy("swallow", "A function catches the error and returns.", 1, 1),
     ];
-    for level in document.plan.levels.clone() {
+    for level in document.plan.levels().to_vec() {
         for (place, name) in ["retry", "for-update", "swallow"].into_iter().enumerate() {
             let mut cell = Cell { strategy: Some(name.to_owned()), ..cell(level) };
             let shift = place as u64 * u64::from(level == Level::Serializable);
@@ -106,7 +107,7 @@ pub fn experiment() -> Document {
         most: Some(1.3),
         ..shape(says, Metric::Tps, of)
     };
-    document.experiment = Some(Experiment {
+    document.plan.experiment = Some(Experiment {
         name: "e0-example".to_owned(),
         title: "What is a swallowed conflict worth?".to_owned(),
         source: "somebody, 2018".to_owned(),
@@ -157,10 +158,10 @@ pub fn experiment() -> Document {
 /// Two levels, where each client makes so many transactions.
 pub fn counted() -> Document {
     let mut document = base();
-    document.plan.levels = vec![Level::ReadCommitted, Level::RepeatableRead];
-    document.plan.time_s = None;
+    document.plan.levels = Some(vec![Level::ReadCommitted, Level::RepeatableRead]);
+    document.plan.time = None;
     document.plan.transactions = Some(1000);
-    document.plan.rounds = 2;
+    document.plan.rounds = Some(2);
     for (level, given_up) in [(Level::ReadCommitted, 0), (Level::RepeatableRead, 1250)] {
         let story = |number| Story {
             committed: 8000 - given_up,
@@ -195,16 +196,12 @@ fn locks(rows: u64) -> ServerSide {
 /// locks.
 pub fn scan() -> Document {
     let mut document = base();
-    let parameter = |name: &str, values: &[&str]| VariedParameter {
-        name: name.to_owned(),
-        values: values.iter().map(|&value| value.to_owned()).collect(),
-    };
-    document.plan.levels = vec![Level::RepeatableRead, Level::Serializable];
-    document.plan.vary =
-        vec![parameter("server-version", &["14", "18"]), parameter("rows", &["100", "1000", "10000"])];
-    document.plan.clients = vec![1];
-    document.plan.jobs = 1;
-    document.plan.observe = true;
+    let parameter = |text: &str| text.parse().expect("it has the form");
+    document.plan.levels = Some(vec![Level::RepeatableRead, Level::Serializable]);
+    document.plan.vary = Some(vec![parameter("server-version=14,18"), parameter("rows=100,1000,10000")]);
+    document.plan.clients = Some(vec![1]);
+    document.plan.jobs = Some(1);
+    document.plan.no_observe = Some(false);
     let server = |version: &str| Server {
         version: version.to_owned(),
         description: format!("PostgreSQL {version} on x86_64-pc-linux-gnu"),

@@ -148,24 +148,25 @@ fn base() -> Document {
         ..Client::default()
     };
     let plan = Plan {
-        levels: LEVELS.to_vec(),
-        workload: vec![PlannedScript {
-            name: "tpcb-like".to_owned(),
-            weight: 1,
-            text: "\\set aid random(1, 100000 * :scale)\nBEGIN;\n…\nEND;\n".to_owned(),
-        }],
-        clients: vec![8],
-        jobs: 2,
-        scale: 1,
-        time_s: Some(5.0),
-        warmup_s: 1.0,
-        rounds: 3,
-        backoff: vec!["none".to_owned()],
-        protocol: "simple".to_owned(),
+        levels: Some(LEVELS.to_vec()),
+        workload: Some(vec!["tpcb-like".to_owned()]),
+        clients: Some(vec![8]),
+        jobs: Some(2),
+        scale: Some(1),
+        time: Some(5.0),
+        warmup: Some(1.0),
+        rounds: Some(3),
+        backoff: Some(vec!["none".to_owned()]),
+        protocol: Some("simple".to_owned()),
         seed: Some(42),
         ..Plan::default()
     };
     let mut document = Document::new(server, client, plan);
+    document.workload.scripts = vec![PlannedScript {
+        name: "tpcb-like".to_owned(),
+        weight: 1,
+        text: "\\set aid random(1, 100000 * :scale)\nBEGIN;\n…\nEND;\n".to_owned(),
+    }];
     document.started_at = Some("2025-01-01T12:00:00Z".to_owned());
     document.complete = true;
     document
@@ -210,7 +211,7 @@ fn three_levels() -> Document {
 
 fn single_round() -> Document {
     let mut document = base();
-    document.plan.rounds = 1;
+    document.plan.rounds = Some(1);
     document.cells =
         LEVELS.iter().map(|level| Cell { rounds: rounds(*level, &[1], 1), ..cell(*level) }).collect();
     document
@@ -244,7 +245,7 @@ fn violated() -> Document {
     let mut document = base();
     document.server.embedded = false;
     document.server.settings.clear();
-    document.plan.workload =
+    document.workload.scripts =
         vec![PlannedScript { name: "withdraw.sql".to_owned(), weight: 1, text: "BEGIN; …".to_owned() }];
     document.cells =
         LEVELS.iter().map(|level| Cell { rounds: rounds(*level, &[1, 2, 3], 1), ..cell(*level) }).collect();
@@ -394,7 +395,7 @@ fn level_mismatch() -> Document {
 fn all_failed() -> Document {
     let mut document = base();
     document.plan.max_tries = Some(1);
-    document.plan.rounds = 2;
+    document.plan.rounds = Some(2);
     let [mut committed, mut repeatable, mut serializable] = LEVELS.map(cell);
     committed.rounds = rounds(Level::ReadCommitted, &[1, 2], 1);
     let nothing = Story { given_up: 5000, cut_off: 8, skipped: 12, latency_us: 8_000, ..Story::default() };
@@ -411,12 +412,12 @@ fn all_failed() -> Document {
 
 fn many_factors() -> Document {
     let mut document = base();
-    document.plan.clients = vec![8, 64];
-    document.plan.backoff =
-        vec!["none".to_owned(), "exponential:base=1ms,factor=2,max=100ms,jitter=full".to_owned()];
+    let policies = ["none", "exponential:base=1ms,factor=2,max=100ms,jitter=full"].map(str::to_owned);
+    document.plan.clients = Some(vec![8, 64]);
+    document.plan.backoff = Some(policies.to_vec());
     for level in LEVELS {
         for (clients, factor) in [(8, 1), (64, 2)] {
-            for (index, backoff) in document.plan.backoff.iter().enumerate() {
+            for (index, backoff) in policies.iter().enumerate() {
                 let rounds = rounds(level, &[1, 2, 3], factor + index as u64);
                 document.cells.push(Cell { clients, backoff: backoff.clone(), rounds, ..cell(level) });
             }
@@ -428,16 +429,16 @@ fn many_factors() -> Document {
 fn single_run() -> Document {
     let mut document = base();
     document.plan = Plan {
-        levels: Vec::new(),
-        clients: vec![1],
-        jobs: 1,
-        rounds: 1,
-        time_s: None,
+        levels: Some(Vec::new()),
+        clients: Some(vec![1]),
+        jobs: Some(1),
+        rounds: Some(1),
+        time: None,
         transactions: Some(90),
         max_tries: Some(10),
-        rates: vec![20.0],
-        latency_limit_ms: Some(50.0),
-        protocol: "prepared".to_owned(),
+        rate: Some(vec![20.0]),
+        latency_limit: Some(50.0),
+        protocol: Some("prepared".to_owned()),
         ..document.plan
     };
     let level = CellLevel::new(None, EffectiveLevel::Standard(Level::ReadCommitted));

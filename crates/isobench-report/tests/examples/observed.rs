@@ -1,6 +1,7 @@
 //! An example with everything that a comparison can have: series, the client's load, the server's
 //! side, an A/A cell.
 
+use isobench_plan::Share;
 use isobench_report::{
     Cell, ClientLoad, CountComparison, Counter, Document, LockWait, PredicateLocks, RelationSize, Resolution,
     Round, Series, ServerProcesses, ServerSide, SweepResult, SweepStep, WaitRow,
@@ -13,10 +14,10 @@ const BINS: u64 = 50;
 pub fn observed(mut document: Document) -> Document {
     document.command = ["isobench", "compare", "--calibrate", "--resolve", "2%"].map(str::to_owned).into();
     document.finished_at = Some("2025-01-01T12:01:30Z".to_owned());
-    document.plan.calibrate = true;
-    document.plan.observe = true;
-    document.plan.resolve = Some(0.02);
-    document.plan.time_limit_s = Some(600.0);
+    document.plan.calibrate = Some(true);
+    document.plan.no_observe = Some(false);
+    document.plan.resolve = Some(Share(0.02));
+    document.plan.time_limit = Some(600.0);
     document.resolution = Some(Resolution { wanted: 0.02, reached: Some(0.06), more_rounds: Some(14) });
     document.client.memory_bytes = 8 << 30;
     document.client.same_machine = true;

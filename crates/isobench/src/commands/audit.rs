@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use isobench_report::Document;
 
 use super::compare::carry_out;
-use crate::comparison::Judgements;
-use crate::failure::{Failure, Outcome};
 use crate::options::AuditOptions;
+use isobench_comparison::Judgements;
+use isobench_comparison::{Failure, Outcome};
 
 /// Carries out the audit, and prints for each level the report on its history, then the table of
 /// the comparison.

@@ -17,10 +17,10 @@ use isobench_isolation::{Finding, History, history};
 use isobench_report::Verdict;
 use serde::Serialize;
 
-use crate::failure::{Failure, Outcome};
 use crate::options::{CheckOptions, Conversion};
 use crate::output::{self, is_stream, shown};
 use input::{Input, Opened};
+use isobench_comparison::{Failure, Outcome};
 
 /// Checks each file, and prints the reports.
 ///

@@ -1,34 +1,25 @@
 //! `isobench compare`: one workload at several isolation levels, in interleaved rounds, ending in
 //! one table and a report.
 //!
-//! Not here: the measurement (`comparison.rs`), and where the result is written
+//! Not here: the measurement (`isobench_comparison`), and where the result is written
 //! (`compare/files.rs`).
 
 mod files;
 
-use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
-use isobench_observer::Observer;
-use isobench_report::{Cell, Document, Server, render, summarise};
-use isobench_runner::Control;
+use isobench_comparison::{
+    Design, Failure, Judgements, Judging, Outcome, Surroundings, Target, compare as measure, now,
+};
+use isobench_report::{Document, render, summarise};
 
 use self::files::Files;
-use crate::cell::Bench;
-use crate::comparison::{Comparison, Judgements, level_check};
 use crate::destination::check_folder;
 use crate::display::Display;
-use crate::environment::{client, now};
-use crate::failure::{Failure, Outcome};
 use crate::interrupt;
-use crate::judgement::Judging;
-use crate::observation::observer;
 use crate::options::{CompareOptions, command};
 use crate::output::{self, say};
-use crate::plan::Plan;
-use crate::plan_text;
 use crate::servers::{self, names_server};
-use crate::target::Target;
 
 /// Carries out the comparison and prints its table.
 ///
@@ -58,25 +49,35 @@ pub struct Results {
 /// # Errors
 /// Nothing could be measured.
 pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
-    let file = options.plan_file.as_deref().map(|name| plan_text::read(name, options.size())).transpose()?;
-    let mut plan = Plan::resolve(&options.plan, file, &options.defaults, &options.tables.at_scale(1))?;
-    let judging = judging(options, &plan)?;
+    let read = |name| isobench_plan::read(name, options.size()).map_err(Failure::setup);
+    let file = options.plan_file.as_deref().map(read).transpose()?;
+    let defaults = options.defaults.clone();
+    let mut design = Design::resolve(&options.plan, file, defaults, &options.tables.at_scale(1))?;
+    let judging = judging(options, &design)?;
     let files = Files::new(options, &now())?;
-    for note in plan.choose_server(names_server(&options.connection), options.embedded.chooses())? {
+    for note in design.choose_server(names_server(&options.connection), options.embedded.chooses())? {
         eprintln!("note: {note}");
     }
     let (mut targets, control) = servers::find_all(
         &options.connection,
-        &options.embedded.with(&plan.server_settings),
-        &plan.versions,
-        plan.clients.iter().copied().max().unwrap_or(1),
+        &options.embedded.with(design.plan.server_settings.as_deref().unwrap_or_default()),
+        &design.versions,
+        design.most_clients(),
     )?;
-    for note in plan.fit(&targets[0].database)? {
+    for note in design.fit(&targets[0].database)? {
         eprintln!("note: {note}");
     }
-    let prepared = prepare(&mut plan, &mut targets);
+    let prepared = prepare(&mut design, &mut targets);
     interrupt::blame(&control, prepared)?;
-    let outcome = measure(options, &plan, judging.as_ref(), &targets, &files, &control);
+    let around = Surroundings {
+        targets: &targets,
+        judging: judging.as_ref(),
+        control: &control,
+        say: &say,
+        save: &|document| files.save_result(document),
+        command: command(),
+    };
+    let outcome = measure(&design, around, &mut Display::new(options.live));
     match interrupt::blame(&control, outcome) {
         Ok((document, judgements)) => {
             Ok(Results { document, judgements, files, targets, keep: options.keep })
@@ -98,9 +99,9 @@ fn close(targets: Vec<Target>, keep: bool) -> Outcome {
 
 /// Makes a place of our own on each server; on a hot standby nothing is made, and the plan gives
 /// way.
-fn prepare(plan: &mut Plan, targets: &mut [Target]) -> Outcome {
+fn prepare(design: &mut Design, targets: &mut [Target]) -> Outcome {
     if let Some(standby) = targets.first().filter(|target| target.standby) {
-        for note in plan.only_read(&standby.place(), || standby.scale())? {
+        for note in design.only_read(&standby.place(), || standby.scale())? {
             eprintln!("note: {note}");
         }
         eprintln!(
@@ -113,13 +114,13 @@ fn prepare(plan: &mut Plan, targets: &mut [Target]) -> Outcome {
 }
 
 /// How histories are checked, if the scripts make any.
-fn judging(options: &CompareOptions, plan: &Plan) -> Outcome<Option<Judging>> {
-    let observed = plan.sources.is_observed()? && !options.no_verdict;
+fn judging(options: &CompareOptions, design: &Design) -> Outcome<Option<Judging>> {
+    let observed = design.sources.is_observed() && !options.no_verdict;
     if !observed && (options.history.is_some() || options.window.is_some()) {
         return Err(Failure::setup(format!(
             "workload {}: its scripts don't say what they read and write, so there is no history to check or to write; \
              use a checked workload (isobench workloads), or annotate the scripts with lines --@",
-            plan.sources.name()
+            design.sources.name()
         )));
     }
     if let Some(folder) = options.history.as_deref().filter(|_| observed) {
@@ -129,63 +130,6 @@ fn judging(options: &CompareOptions, plan: &Plan) -> Outcome<Option<Judging>> {
     }
     Ok(observed
         .then(|| Judging { folder: options.history.clone(), window: options.window.map(NonZeroUsize::get) }))
-}
-
-/// Measures everything. Ends early, with what there is, if that is asked for or the server is lost.
-fn measure(
-    options: &CompareOptions,
-    plan: &Plan,
-    judging: Option<&Judging>,
-    targets: &[Target],
-    files: &Files,
-    control: &Control,
-) -> Outcome<(Document, Judgements)> {
-    let servers = targets.iter().map(|target| target.describe(&say)).collect::<Outcome<Vec<_>>>()?;
-    let cells = level_check(plan, targets, &say)?;
-    let observers: Vec<Observer> =
-        if options.no_observe { Vec::new() } else { targets.iter().map(observer).collect() };
-    let loaded = targets.iter().map(|_| None).collect();
-    let bench = Bench {
-        plan,
-        targets,
-        judging,
-        observers: &observers,
-        say: &say,
-        control,
-        loaded,
-        made: BTreeSet::new(),
-        kept: None,
-    };
-    let document = document(&bench, servers, cells)?;
-    for warning in &document.warnings {
-        eprintln!("warning: {warning}");
-    }
-    let mut display = Display::new(plan, options.live);
-    let save = |document: &Document| files.save_result(document);
-    let mut comparison = Comparison::begin(bench, document, &mut display, &save);
-    comparison.try_scripts()?;
-    comparison.rounds()?;
-    comparison.sweep();
-    Ok(comparison.end())
-}
-
-/// The result document before anything is measured. `cells` are the plan's, without rounds.
-///
-/// # Errors
-/// A script can't be read any more.
-fn document(bench: &Bench<'_>, servers: Vec<Server>, cells: Vec<Cell>) -> Outcome<Document> {
-    let (plan, target) = (bench.plan, &bench.targets[0]);
-    let mut servers = servers.into_iter();
-    let server = servers.next().unwrap_or_default();
-    let mut document = Document::new(server, client(target), plan.document(&target.server_settings)?);
-    document.other_servers = servers.collect();
-    document.experiment.clone_from(&plan.experiment);
-    document.plan.observe = !bench.observers.is_empty();
-    document.started_at = Some(now());
-    document.command = command();
-    document.warnings = plan.warnings()?;
-    document.cells = cells;
-    Ok(document)
 }
 
 impl Results {

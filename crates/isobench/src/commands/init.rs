@@ -6,10 +6,10 @@ use isobench_pgbench::Version;
 use isobench_pgbench::initialize::Lines;
 use isobench_pgwire::Connection;
 
-use crate::failure::{Failure, Outcome};
 use crate::options::InitArguments;
-use crate::plan::refusal;
 use crate::servers::named_server;
+use isobench_comparison::refusal;
+use isobench_comparison::{Failure, Outcome};
 
 /// Makes the tables, with pgbench's lines of progress on standard error.
 ///

@@ -5,12 +5,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use isobench_report::{Experiment, wrap};
+use isobench_plan::{Experiment, PUBLISHED, Size, published, read};
+use isobench_report::wrap;
 
-use crate::failure::{Failure, Outcome};
 use crate::options::PlansOptions;
 use crate::output;
-use crate::plan_text::{PUBLISHED, Size, published, read};
+use isobench_comparison::{Failure, Outcome};
 
 /// Lists them, or prints the file of one.
 ///
@@ -31,7 +31,7 @@ fn list() -> Outcome<String> {
         "Published experiments, each repeated by isobench compare --plan NAME [--quick | --full]; isobench plans NAME prints the file.\n",
     );
     for plan in &PUBLISHED {
-        let options = read(Path::new(plan.name), Size::Quick)?;
+        let options = read(Path::new(plan.name), Size::Quick).map_err(Failure::setup)?;
         let experiment = options.experiment.unwrap_or_default();
         // Writing to a String can't fail.
         let _ = write!(text, "\n{}", entry(plan.name, &experiment));

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use isobench_isolation::Level;
+use isobench_plan::Setting;
 use isobench_probe::output::text;
 use isobench_probe::{
     Event, Matrix, Opener, Options, ProbeError, Progress, RunError, Spec, Tester, WhoWaits, probe as run,
@@ -14,12 +15,12 @@ use isobench_probe::{
 };
 use isobench_runner::{Control, Urgency};
 
-use crate::failure::{Failure, Outcome};
 use crate::options::{EmbeddedOptions, ProbeOptions};
 use crate::output::{self, say};
-use crate::plan::refusal;
 use crate::servers::{find, named_server};
-use crate::target::Target;
+use isobench_comparison::Target;
+use isobench_comparison::refusal;
+use isobench_comparison::{Failure, Outcome};
 
 /// Sessions at the same time: those of an interleaving, the control connection, and one that holds
 /// the place.
@@ -61,9 +62,11 @@ fn read(path: &Path) -> Outcome<Spec> {
 /// time.
 fn embedded(options: &ProbeOptions, few: bool) -> Outcome<EmbeddedOptions> {
     let mut embedded = options.embedded.clone();
-    let given = embedded.settings.iter().any(|(name, _)| name.eq_ignore_ascii_case("max_connections"));
+    let given = embedded.settings.iter().any(|setting| setting.name.eq_ignore_ascii_case("max_connections"));
     if few && !given && named_server(&options.connection, None)?.is_none() {
-        embedded.settings.push(("max_connections".to_owned(), FEW_CONNECTIONS.to_owned()));
+        embedded
+            .settings
+            .push(Setting { name: "max_connections".to_owned(), value: FEW_CONNECTIONS.to_owned() });
     }
     Ok(embedded)
 }

@@ -13,9 +13,9 @@ use isobench_report::{
 };
 
 use crate::destination::{Kind, check_file};
-use crate::failure::{Failure, Outcome};
 use crate::options::{ReportFormat, ReportOptions};
 use crate::output::{self, is_stream, shown};
+use isobench_comparison::{Failure, Outcome};
 
 /// Renders one result, or compares two.
 ///

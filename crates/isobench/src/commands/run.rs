@@ -3,9 +3,12 @@
 
 mod settings;
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
+use isobench_comparison::{
+    Failure, Invariants, Judging, Measured, Measurement, Messages, Outcome, Tables as WorkloadTables, Target,
+    cell_entry, client, count, job, no_serializable, now, refusal,
+};
 use isobench_database::Writes;
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_pgbench::Version;
@@ -13,29 +16,17 @@ use isobench_pgbench::progress::ProgressLines;
 use isobench_pgbench::scripts;
 use isobench_pgbench::setup::{self, Tables, Vacuum};
 use isobench_pgbench::summary::Summary;
-use isobench_pgbench::transaction_log::{LogError, TransactionLogs};
-use isobench_report::{CellLevel, Document, Plan as PlanDocument, Round, Server, summarise};
-use isobench_runner::{Control, Event, Fleet, Job, OnError, Protocol, RunOutcome, Stop, Watch};
+use isobench_plan::{Plan, Setting};
+use isobench_report::{CellLevel, Document, Round, Server, Workload, summarise};
+use isobench_runner::{Control, OnError, Pacing, Protocol, RunOutcome, Stop, Watch};
 use isobench_script::find_builtin;
 
-use crate::cell::no_threads;
 use crate::destination::{Kind, check_file};
-use crate::environment::{client, now};
-use crate::evidence;
-use crate::failure::{Failure, Outcome};
 use crate::interrupt;
-use crate::invariants::InvariantCheck;
-use crate::judgement::Judging;
-use crate::messages::Messages;
 use crate::options::RunOptions;
 use crate::output::{self, say};
-use crate::plan::{cell_entry, count, no_serializable, pacing_figures, refusal};
-use crate::round::{cpu_seconds, round};
 use crate::servers;
-use crate::sessions::{self, Opened};
 use crate::summary::Account;
-use crate::tables::Tables as WorkloadTables;
-use crate::target::Target;
 use settings::RunSettings;
 
 /// Carries out the run and prints its summary.
@@ -71,7 +62,7 @@ pub fn run(options: &RunOptions) -> Outcome {
 }
 
 fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, control: &Control) -> Outcome {
-    for warning in settings.sources.warnings()? {
+    for warning in settings.sources.warnings() {
         eprintln!("isobench: warning: {warning}");
     }
     if target.standby {
@@ -82,66 +73,65 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
     let server = options.json.as_ref().map(|_| target.describe(&say)).transpose()?;
     let started_at = now();
     let scale = u32::try_from(tables.scale).unwrap_or(u32::MAX);
-    let workload = settings.sources.workload(scale, settings.spec.seed, &settings.defined)?;
-    let connector = target.connector();
-    let job = sessions::job(settings.spec.clone(), workload, &target.database, &connector);
-    let observed = settings.sources.is_observed()? && !options.no_verdict;
+    let judging = Judging::default();
+    let observed = settings.sources.is_observed() && !options.no_verdict;
     if options.history.is_some() && !observed {
         return Err(Failure::setup(
             "--history: the scripts don't say what they read and write; use a checked workload (-w), or lines --@",
         ));
     }
-    let job = if observed { Judging::recording(job, options.history.as_deref())? } else { job };
-    let job = if observed || settings.level.is_some() {
-        job.asking_level(target.database.product.level_question())
-    } else {
-        job
+    let measurement = Measurement {
+        target,
+        sources: &settings.sources,
+        level: settings.level,
+        strict: false,
+        warmup: (Duration::ZERO, Duration::ZERO),
+        stop: settings.stop,
+        log: settings.log.as_ref(),
+        invariants: if checks_invariants(settings) {
+            Invariants::Checked { own_tables: false }
+        } else {
+            Invariants::Skipped
+        },
+        judging: observed.then_some(&judging),
+        history: options.history.clone(),
+        observer: None,
+        control,
     };
-    let job = sessions::reconnecting(job, &connector, &target.database, settings.level);
-    let Opened { mut fleet, effective, .. } =
-        sessions::open(&job, &connector, &target.database, settings.level)?;
-    let check = checks_invariants(settings)
-        .then(|| InvariantCheck::begin(&connector, &target.database, &settings.sources, false));
-    let messages = Messages::aloud(&say);
-    let Measured { outcome, cpu_s, connecting, logged } =
-        load(options, settings, &job, &mut fleet, control, &messages)?;
-    let (left, _) = sessions::leave(fleet.into_sessions(connector.options()), target.database.product);
-    let mut round = round(&job, &outcome, 1, messages.into_errors(), cpu_s);
-    round.levels_named.clone_from(&outcome.levels);
-    let effective = evidence::weigh(&effective, &left, target, &mut round);
-    let promised = target.database.product.promises_effective(&effective);
-    let invariants =
-        check.map_or_else(Vec::new, |check| check.end(&connector, &target.database, &outcome, promised));
+    let workload = settings.sources.workload(scale, settings.spec.seed, &settings.defined)?;
+    let job = job(settings.spec.clone(), workload, &target.database, &target.connector());
+    let job = measurement.job(job)?;
+    let mut lines = ProgressLines::new(&settings.spec, options.progress_timestamp);
+    let every = options.progress.map_or(Duration::MAX, |seconds| Duration::from_secs(seconds.into()));
+    let mut watch =
+        Watch { every, show: &mut |elapsed, progress| eprintln!("{}", lines.line(elapsed, &progress)) };
+    let mut measured = measurement.run(&job, 1, &Messages::aloud(&say), &mut watch)?;
     let summary = Summary {
         version: settings.layout,
         job: &job,
-        run: &outcome,
+        run: &measured.run,
         stop: settings.stop,
         scale: tables.scale,
         partitions: tables.partitions,
-        connecting,
+        connecting: measured.connecting,
         failures_detailed: options.failures_detailed,
         per_command: options.report_per_command,
         progress: options.progress.is_some(),
     };
     let account = Account {
         job: &job,
-        run: &outcome,
-        level: (settings.level, &effective),
+        run: &measured.run,
+        level: (settings.level, &measured.effective),
         measured_above: summary.tells_measured_latency(),
-        invariants: &invariants,
+        invariants: &measured.round.invariants,
     };
     let mut text = summary.render() + &account.render();
-    round.connect_s = Some(connecting.as_secs_f64());
-    round.invariants.clone_from(&invariants);
-    if let Some(recording) = job.into_recording() {
-        let file = options.history.as_deref();
-        let (verdict, report) = Judging::default().judge(recording, file, promised, &settings.sources);
-        round.verdict = Some(verdict);
+    if let Some(report) = measurement.judge(job, &mut measured) {
         text.push('\n');
         text += &report;
     }
-    let incomplete = incomplete(settings, &outcome, &round);
+    let Measured { round, run, effective, logged, .. } = measured;
+    let incomplete = incomplete(settings, &run, &round);
     let withheld = round.verdict.as_ref().and_then(|verdict| verdict.withheld.first()).cloned();
     let (broken, violated) = (round.breaks_promise(), round.is_violated());
     let printed = output::print(&text);
@@ -172,50 +162,6 @@ fn checks_invariants(settings: &RunSettings) -> bool {
     let writes = settings.sources.writes();
     let writes = writes.is_some_and(|writes| writes.iter().any(|writes| *writes != Writes::Nothing));
     settings.sources.checked().is_some() || settings.level.is_some() && writes
-}
-
-/// What was measured.
-struct Measured {
-    outcome: RunOutcome,
-    cpu_s: f64,
-    connecting: Duration,
-    /// Whether the logs are complete.
-    logged: Result<(), LogError>,
-}
-
-/// Runs the clients, with logs, progress lines and messages as they are asked for.
-fn load(
-    options: &RunOptions,
-    settings: &RunSettings,
-    job: &Job,
-    fleet: &mut Fleet,
-    control: &Control,
-    messages: &Messages<'_>,
-) -> Outcome<Measured> {
-    let report = |event: Event| {
-        // With every error told where it is met, there is no need to tell again that it ended the
-        // transaction.
-        let told = settings.spec.detail.errors && matches!(event, Event::Abandoned(..));
-        if !told {
-            messages.take(&event, job);
-        }
-    };
-    let mut logs =
-        TransactionLogs::open(settings.log.as_ref(), &settings.spec, fleet).map_err(Failure::setup)?;
-    let mut lines = ProgressLines::new(&settings.spec, options.progress_timestamp);
-    let every = options.progress.map_or(Duration::MAX, |seconds| Duration::from_secs(seconds.into()));
-    let watch =
-        Watch { every, show: &mut |elapsed, progress| eprintln!("{}", lines.line(elapsed, &progress)) };
-    let before = cpu_seconds();
-    control.patience().set_limited(true);
-    let outcome = fleet.run(job, settings.stop, control, &report, watch, logs.observers());
-    let outcome = outcome.map_err(no_threads)?;
-    if outcome.aborted > 0 {
-        // They may have been left because the server doesn't answer.
-        control.patience().doubt();
-    }
-    let cpu_s = cpu_seconds() - before;
-    Ok(Measured { outcome, cpu_s, connecting: fleet.connecting(), logged: logs.finish() })
 }
 
 /// Why the run is incomplete, if it is: for the document, and for people in pgbench's words.
@@ -296,7 +242,7 @@ fn prepare_tables(options: &RunOptions, settings: &RunSettings, target: &Target)
 
 /// Refuses what can't be done on a hot standby, and says what isn't done there.
 fn only_read(settings: &RunSettings, target: &Target) -> Outcome {
-    if let Some(why) = settings.sources.writing()? {
+    if let Some(why) = settings.sources.writing() {
         return Err(refusal(&target.place(), &why));
     }
     if let Some(level @ Level::Serializable) = settings.level {
@@ -336,7 +282,8 @@ fn document(
     effective: EffectiveLevel,
     round: Round,
 ) -> Document {
-    let mut document = Document::new(server, client(target), plan_document(settings, target, scale));
+    let mut document = Document::new(server, client(target), plan(settings, target, scale));
+    document.workload = Workload { scripts: settings.sources.planned(), strategies: Vec::new() };
     let level = CellLevel::new(settings.level, effective);
     let mut cell = cell_entry(&settings.sources, scale, &settings.spec, level);
     document.complete = round.complete;
@@ -346,31 +293,41 @@ fn document(
     document
 }
 
-fn plan_document(settings: &RunSettings, target: &Target, scale: u32) -> PlanDocument {
+/// The run as the plan of a comparison: one cell, one round, no warm-up.
+fn plan(settings: &RunSettings, target: &Target, scale: u32) -> Plan {
     let spec = &settings.spec;
-    let (time_s, transactions) = match settings.stop {
+    let (time, transactions) = match settings.stop {
         Stop::Time(time) => (Some(time.as_secs_f64()), None),
         Stop::Transactions(count) => (None, Some(count)),
     };
-    let (rate, think_time_ms) = pacing_figures(spec.pacing);
-    PlanDocument {
-        levels: settings.level.into_iter().collect(),
-        workload: settings.sources.planned(),
-        clients: vec![count(spec.clients)],
-        jobs: count(spec.workers),
-        scale,
-        time_s,
+    let (rate, think_time) = match spec.pacing {
+        Pacing::Unpaced => (None, None),
+        Pacing::Rate(rate) => (Some(vec![rate]), None),
+        Pacing::ThinkTime(pause) => (None, Some(pause.as_secs_f64() * 1e3)),
+    };
+    let settings_given = target.server_settings.iter();
+    let setting = |(name, value): &(String, String)| Setting { name: name.clone(), value: value.clone() };
+    Plan {
+        levels: Some(settings.level.into_iter().collect()),
+        workload: Some(settings.sources.names()),
+        clients: Some(vec![count(spec.clients)]),
+        jobs: Some(count(spec.workers)),
+        scale: Some(scale),
+        time,
         transactions,
-        rounds: 1,
-        max_tries: spec.retry.max_tries.map(NonZeroU32::get),
-        backoff: vec![spec.retry.backoff.to_string()],
-        protocol: Protocol::name(spec.protocol).to_owned(),
+        warmup: Some(0.0),
+        max_warmup: Some(0.0),
+        rounds: Some(1),
+        max_tries: Some(spec.retry.max_tries.map_or(0, std::num::NonZeroU32::get)),
+        backoff: Some(vec![spec.retry.backoff.to_string()]),
+        protocol: Some(Protocol::name(spec.protocol).to_owned()),
         seed: Some(spec.seed),
-        rates: rate.into_iter().collect(),
-        think_time_ms,
-        latency_limit_ms: spec.latency_limit.map(|limit| limit.as_secs_f64() * 1e3),
-        connect_each: spec.connect_each,
-        server_settings: target.server_settings.iter().cloned().collect(),
-        ..PlanDocument::default()
+        rate,
+        think_time,
+        latency_limit: spec.latency_limit.map(|limit| limit.as_secs_f64() * 1e3),
+        connect: Some(spec.connect_each),
+        no_observe: Some(true),
+        server_settings: Some(settings_given.map(setting).collect()),
+        ..Plan::defaults()
     }
 }

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use isobench_runner::{Control, Urgency};
 
-use crate::failure::{Failure, Outcome};
 use crate::interrupt;
 use crate::options::ServerOptions;
 use crate::output;
 use crate::servers;
+use isobench_comparison::{Failure, Outcome};
 
 /// Starts the server, prints how to connect, and stops it on Ctrl-C.
 ///

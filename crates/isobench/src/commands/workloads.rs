@@ -7,9 +7,9 @@ use std::path::Path;
 use isobench_database::Database;
 use isobench_workloads::{Chosen, find, list};
 
-use crate::failure::{Failure, Outcome};
 use crate::options::WorkloadsOptions;
 use crate::output;
+use isobench_comparison::{Failure, Outcome};
 
 /// Lists them, or prints all about one of them.
 ///

@@ -4,7 +4,7 @@
 use clap::Args;
 
 use super::CompareOptions;
-use crate::plan_text::PlanOptions;
+use isobench_plan::Plan;
 
 /// Options of `isobench audit`.
 #[derive(Debug, Args)]
@@ -33,13 +33,13 @@ impl AuditOptions {
 }
 
 /// What differs from a comparison.
-fn defaults() -> PlanOptions {
-    PlanOptions {
+fn defaults() -> Plan {
+    Plan {
         workload: Some(vec!["registers".to_owned()]),
         clients: Some(vec![16]),
         time: Some(10.0),
         warmup: Some(0.0),
         rounds: Some(1),
-        ..PlanOptions::default()
+        ..Plan::default()
     }
 }

@@ -1,5 +1,5 @@
 //! Options of `isobench compare`, but for those that are the keys of a plan file, too
-//! (`plan_text.rs`).
+//! (`isobench_plan`).
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{ConnectionOptions, EmbeddedOptions, TableOptions};
-use crate::plan_text::{PlanOptions, Size};
+use isobench_plan::{Plan, Size};
 
 /// Options of `isobench compare`.
 #[derive(Debug, Args)]
@@ -16,10 +16,10 @@ use crate::plan_text::{PlanOptions, Size};
 pub struct CompareOptions {
     /// What to compare.
     #[command(flatten)]
-    pub plan: PlanOptions,
-    /// What neither options nor plan file say; where this is silent, too, `plan.rs` decides.
+    pub plan: Plan,
+    /// Defaults of the command where they aren't those of [`Plan::defaults`].
     #[arg(skip)]
-    pub defaults: PlanOptions,
+    pub defaults: Plan,
     /// Repeat a published experiment (see isobench plans), or read the plan from this file; options
     /// override it
     #[arg(long = "plan", value_name = "NAME|FILE.toml")]
@@ -34,9 +34,6 @@ pub struct CompareOptions {
     /// wait for (on a terminal)
     #[arg(long)]
     pub live: bool,
-    /// Don't sample the server's own statistics (waits, locks, counters)
-    #[arg(long)]
-    pub no_observe: bool,
     /// Write the result (result.json) and the report (report.html) into this folder, also if the
     /// comparison is interrupted [default: isobench-results/TIME]
     #[arg(long, value_name = "FOLDER", help_heading = "Files", conflicts_with_all = ["json", "html", "no_save"])]

@@ -6,7 +6,7 @@ use clap::{ArgAction, Args};
 use isobench_pgserver::{MajorVersion, ServerOptions};
 use isobench_pgwire::Given;
 
-use crate::plan_text::setting;
+use isobench_plan::Setting;
 
 /// libpq's connection options. `-h` is the host, so help is `-?` or `--help`.
 #[derive(Debug, Clone, Default, Args)]
@@ -53,14 +53,15 @@ pub struct EmbeddedOptions {
     #[arg(long = "server-version", value_name = "MAJOR")]
     pub version: Option<MajorVersion>,
     /// A setting of the server, such as `max_connections=500` (repeatable)
-    #[arg(long = "server-setting", value_name = "NAME=VALUE", value_parser = setting)]
-    pub settings: Vec<(String, String)>,
+    #[arg(long = "server-setting", value_name = "NAME=VALUE")]
+    pub settings: Vec<Setting>,
 }
 
 impl EmbeddedOptions {
     /// The same as the embedded server takes them.
     pub fn server_options(&self) -> ServerOptions {
-        ServerOptions { bin: self.bin.clone(), version: self.version, settings: self.settings.clone() }
+        let settings = self.settings.iter().map(|setting| (setting.name.clone(), setting.value.clone()));
+        ServerOptions { bin: self.bin.clone(), version: self.version, settings: settings.collect() }
     }
 
     /// True if they say which programs to use.
@@ -70,9 +71,9 @@ impl EmbeddedOptions {
 
     /// The same with a plan's settings, which those of the command line override.
     #[must_use]
-    pub fn with(&self, settings: &[(String, String)]) -> EmbeddedOptions {
-        let named = |name: &str| self.settings.iter().any(|(known, _)| known == name);
-        let plans = settings.iter().filter(|(name, _)| !named(name));
+    pub fn with(&self, settings: &[Setting]) -> EmbeddedOptions {
+        let named = |name: &str| self.settings.iter().any(|known| known.name == name);
+        let plans = settings.iter().filter(|setting| !named(&setting.name));
         EmbeddedOptions { settings: plans.chain(&self.settings).cloned().collect(), ..self.clone() }
     }
 

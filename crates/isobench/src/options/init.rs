@@ -4,7 +4,7 @@ use clap::Args;
 use isobench_database::{InitOptions, PartitionMethod, Steps};
 
 use super::ConnectionOptions;
-use crate::failure::{Failure, Outcome};
+use isobench_comparison::{Failure, Outcome};
 
 /// Options of `isobench init`.
 #[derive(Debug, Args)]

@@ -167,13 +167,26 @@ fn a_specification_that_cant_go_on_is_incomplete() {
     run("lost.spec").expect(2).says(&["lost.spec: failed to send query for step y"]);
 }
 
+/// Makes the statement that makes the second table wait for ever.
+const NO_SECOND_TABLE: &str = "
+    create sequence public.tables_made;
+    create function public.wait_for_ever() returns event_trigger language plpgsql as $$ begin
+        if nextval('public.tables_made') > 1 then perform pg_sleep(1e6); end if;
+    end $$;
+    create event trigger no_second_table on ddl_command_start when tag in ('CREATE TABLE')
+        execute function public.wait_for_ever()";
+
 /// Every signal that asks a program to end ends a probe, which says what it has.
 #[test]
 fn a_probe_that_is_asked_to_end_reports_what_it_has() {
     let Some(database) = Database::new("a_probe_that_is_asked_to_end_reports_what_it_has") else { return };
     let scene = Scene::new();
+    // The second interleaving's tables are never made, so that the probe can't end by itself.
+    let mut session = database.connect();
+    session.execute(NO_SECOND_TABLE).expect("an event trigger");
     let before = database.inventory();
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        session.execute("alter sequence public.tables_made restart").expect("a sequence");
         let arguments = ["probe", "--verbose", "--levels=rc,rr", "--json", "probe.json"];
         let running = Running::start(&mut database.isobench(&scene, &arguments));
         running.wait_for_stdout("== read committed: G1a, aborted read");

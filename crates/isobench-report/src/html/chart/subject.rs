@@ -104,7 +104,7 @@ pub fn name_of(factors: &[(String, String)]) -> String {
 
 /// The names of the levels, those of the plan first.
 fn levels(document: &Document) -> Vec<String> {
-    let planned = document.plan.levels.iter().map(|level| level.name().to_owned());
+    let planned = document.plan.levels().iter().map(|level| level.name().to_owned());
     let mut names: Vec<String> = Vec::new();
     for name in planned.chain(document.cells.iter().map(|cell| cell.level.name())) {
         if !names.contains(&name) {

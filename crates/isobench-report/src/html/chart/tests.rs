@@ -229,7 +229,7 @@ fn a_cell_without_anything_is_no_reason_to_panic() {
     let mut document = summarised(text).expect("an example can be read");
     let level = CellLevel::new(None, isobench_isolation::EffectiveLevel::Unknown);
     document.cells.insert(0, Cell::new("", level));
-    document.plan.levels.clear();
+    document.plan.levels = None;
     summarise(&mut document);
     check(&figures(&document));
 }

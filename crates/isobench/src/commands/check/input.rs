@@ -9,9 +9,9 @@ use isobench_isolation::History;
 use isobench_isolation::history::binary::{self, Windows};
 use isobench_isolation::history::{Format, FormatError, beginning};
 
-use crate::failure::{Failure, Outcome};
 use crate::options::{CheckOptions, Found};
 use crate::output::{is_stream, shown};
+use isobench_comparison::{Failure, Outcome};
 
 /// A history that is ready to be checked.
 pub struct Input {

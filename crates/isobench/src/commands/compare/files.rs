@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use isobench_report::{Document, to_csv, to_html};
 
 use crate::destination::{Kind, check_file, check_folder};
-use crate::failure::{Failure, Outcome};
 use crate::options::CompareOptions;
 use crate::output;
+use isobench_comparison::{Failure, Outcome};
 
 /// The folder of results that nobody gave a place.
 const FOLDER: &str = "isobench-results";

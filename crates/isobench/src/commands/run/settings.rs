@@ -4,15 +4,15 @@ use std::io::Read as _;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use isobench_comparison::{
+    Failure, GRACE, Outcome, Source, Sources, milliseconds, pacing, protocol, seconds,
+};
 use isobench_isolation::Level;
 use isobench_pgbench::Version;
 use isobench_pgbench::transaction_log::LogSettings;
 use isobench_runner::{Backoff, Detail, OnError, RetryPolicy, RunSpec, Stop};
 
-use crate::failure::{Failure, Outcome};
 use crate::options::RunOptions;
-use crate::plan::{GRACE, milliseconds, pacing, protocol, seconds};
-use crate::workload::{Source, Sources};
 
 /// What the options say together.
 pub(super) struct RunSettings {

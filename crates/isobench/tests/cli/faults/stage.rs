@@ -151,7 +151,7 @@ pub fn play(fault: &Fault, command: Command) -> Ended {
     let stderr = if what == What::Notices { Stdio::null() } else { Stdio::piped() };
     let running = Running::start_on(&mut program, stderr);
     let struck = strike(what, command, &running, &server, proxy.as_ref());
-    let finished = running.finish();
+    let finished = running.finish_as(&format!("{line} ({})", fault.title));
     if let Some(postmaster) = struck {
         // Lets a server that was stopped go on, so that it can be stopped in order.
         signal_all(&postmaster, Signal::CONT);

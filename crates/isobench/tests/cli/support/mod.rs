@@ -18,7 +18,7 @@ use isobench_pgserver::{Server, ServerError, ServerOptions};
 pub use isobench_testkit::installed::skip;
 
 /// How long anything may take before a test fails: only a program that hangs gets there.
-pub const PATIENCE: Duration = Duration::from_mins(2);
+pub const PATIENCE: Duration = Duration::from_mins(10);
 
 /// Whether there is a PostgreSQL to run here, installed or fetched; says why the test is skipped if
 /// not.

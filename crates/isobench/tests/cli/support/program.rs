@@ -67,8 +67,14 @@ impl Running {
     }
 
     /// Waits for the end.
-    pub fn finish(mut self) -> Finished {
-        let status = wait_for("the end of the program", || self.child.try_wait().expect("wait"));
+    pub fn finish(self) -> Finished {
+        self.finish_as("the program")
+    }
+
+    /// The same, with a name for it in the message if it never ends.
+    pub fn finish_as(mut self, name: &str) -> Finished {
+        let what = format!("the end of {name}");
+        let status = wait_for(&what, || self.child.try_wait().expect("wait"));
         for reader in [self.stdout.take(), self.stderr.take()].into_iter().flatten() {
             reader.join().expect("its output");
         }

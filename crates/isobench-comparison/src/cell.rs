@@ -1,0 +1,163 @@
+//! One cell of a comparison in one round: its tables in their starting state, then a measurement.
+//!
+//! Not here: how a measurement goes (`measurement.rs`), and the order of the cells
+//! (`comparison.rs`).
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use isobench_isolation::EffectiveLevel;
+use isobench_observer::Observer;
+use isobench_report::Round;
+use isobench_runner::{Control, Progress, Watch};
+
+use crate::design::{CellPlan, Design};
+use crate::failure::Outcome;
+use crate::judgement::Judging;
+use crate::measurement::{Invariants, Measurement};
+use crate::messages::Messages;
+use crate::sessions;
+use crate::tables::{Loaded, Ready, Tables};
+use crate::target::Target;
+
+/// How often the progress of a cell is shown.
+const WATCH_EVERY: Duration = Duration::from_millis(100);
+
+/// Measures cells of a design, one at a time.
+pub struct CellMeasurer<'a> {
+    /// The design.
+    pub design: &'a Design,
+    /// The servers, in the order of the design's versions.
+    pub targets: &'a [Target],
+    /// How histories are checked; `None` if none is recorded.
+    pub judging: Option<&'a Judging>,
+    /// Observers of the servers, one each; none if that isn't wanted.
+    pub observers: &'a [Observer],
+    /// Shows text that scripts ask for with `debug()`.
+    pub say: &'a (dyn Fn(&str) + Sync),
+    /// Requests to stop.
+    pub control: &'a Control,
+    /// Tables that are loaded on each server.
+    loaded: Vec<Option<Loaded>>,
+    /// The servers and works whose tables have been made before, so that it is known how long that
+    /// takes.
+    made: BTreeSet<(usize, usize)>,
+    /// Tables on which scripts were tried, for an only cell that uses them up.
+    kept: Option<Ready>,
+}
+
+/// A measured round of a cell.
+pub struct MeasuredCell {
+    /// The round.
+    pub round: Round,
+    /// The level that the sessions really had.
+    pub effective: EffectiveLevel,
+    /// Notes that concern more than this round.
+    pub notes: Vec<String>,
+    /// The report on the history, for people.
+    pub judgement: Option<String>,
+    /// A client lost its connection: the server may have lost whatever it had in memory.
+    pub lost: bool,
+}
+
+impl<'a> CellMeasurer<'a> {
+    /// Measures cells of this design on these servers. `observers` may be empty.
+    pub fn new(
+        design: &'a Design,
+        targets: &'a [Target],
+        judging: Option<&'a Judging>,
+        observers: &'a [Observer],
+        say: &'a (dyn Fn(&str) + Sync),
+        control: &'a Control,
+    ) -> CellMeasurer<'a> {
+        let loaded = targets.iter().map(|_| None).collect();
+        let (made, kept) = (BTreeSet::new(), None);
+        CellMeasurer { design, targets, judging, observers, say, control, loaded, made, kept }
+    }
+
+    /// Brings the tables of a cell into their starting state.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn prepare(&mut self, cell: &CellPlan) -> Outcome<Ready> {
+        if let Some(ready) = self.kept.take() {
+            return Ok(ready);
+        }
+        let (target, work) = (&self.targets[cell.server], &self.design.works[cell.work]);
+        let builtin = work.sources.writes().is_some();
+        let known = !self.made.insert((cell.server, cell.work));
+        self.control.patience().set_limited(known);
+        let ready = match self.loaded.get_mut(cell.server) {
+            Some(loaded) => work.tables.prepare(target, builtin, loaded),
+            None => work.tables.prepare(target, builtin, &mut None),
+        };
+        self.control.patience().set_limited(true);
+        ready
+    }
+
+    /// Keeps tables for the next cell to be prepared, which is known to be the only one.
+    pub fn keep(&mut self, ready: Ready) {
+        self.kept = Some(ready);
+    }
+
+    /// Measures one cell, whose tables are ready. `watch` sees the progress of warm-up and
+    /// measurement.
+    ///
+    /// # Errors
+    /// Nothing could be measured: a client couldn't connect, the level was refused.
+    pub fn measure(
+        &self,
+        cell: &CellPlan,
+        number: u32,
+        ready: Ready,
+        watch: &mut dyn FnMut(Duration, Progress),
+    ) -> Outcome<MeasuredCell> {
+        let (design, target, work) = (self.design, self.target(cell), &self.design.works[cell.work]);
+        let history = self.judging.map(|judging| judging.file(&cell.file_name(design, number)));
+        let measurement = Measurement {
+            target,
+            sources: &work.sources,
+            level: Some(cell.level),
+            strict: design.plan.is_strict(),
+            warmup: (design.warmup, design.max_warmup),
+            stop: design.stop,
+            log: None,
+            invariants: match work.tables {
+                Tables::Found => Invariants::Unavailable(
+                    "nothing is written on a standby, and its tables change as it follows its primary",
+                ),
+                Tables::Own(_) => Invariants::Checked { own_tables: true },
+                Tables::Pgbench { .. } | Tables::Checked(_) => Invariants::Checked { own_tables: false },
+            },
+            judging: self.judging,
+            history: history.transpose()?.flatten(),
+            observer: self.observer(cell),
+            control: self.control,
+        };
+        let workload = work.workload(design.seed(), &target.database)?;
+        let job = sessions::job(design.spec(cell), workload, &target.database, &target.connector());
+        let job = measurement.job(job)?;
+        let messages = Messages::kept(self.say);
+        let mut watch = Watch { every: WATCH_EVERY, show: watch };
+        let mut measured = measurement.run(&job, number, &messages, &mut watch)?;
+        let judgement = measurement.judge(job, &mut measured);
+        measured.round.starting_state = ready.state;
+        Ok(MeasuredCell {
+            round: measured.round,
+            effective: measured.effective,
+            notes: ready.notes,
+            judgement,
+            lost: measured.lost,
+        })
+    }
+
+    /// The server of a cell.
+    pub fn target(&self, cell: &CellPlan) -> &'a Target {
+        &self.targets[cell.server]
+    }
+
+    /// The observer of a cell's server.
+    pub fn observer(&self, cell: &CellPlan) -> Option<&'a Observer> {
+        self.observers.get(cell.server)
+    }
+}

@@ -1,0 +1,429 @@
+//! A comparison: rounds of shuffled cells, until all are measured, the ratios are known well
+//! enough, or the time is up.
+//!
+//! Not here: how a cell is measured (`cell.rs`), the search for the highest rates
+//! (`comparison/sweep.rs`), and what is shown of it meanwhile and where the result is saved, which
+//! is handed in.
+
+mod listener;
+mod sweep;
+
+use std::time::{Duration, Instant};
+
+use isobench_observer::Observer;
+use isobench_plan::Share;
+use isobench_report::{Cell, CellLevel, Document, Round, resolution, summarise};
+use isobench_runner::{Control, Urgency};
+
+use crate::cell::{CellMeasurer, MeasuredCell};
+use crate::design::{CellPlan, Design, count};
+use crate::environment::{client, now};
+use crate::failure::{Failure, Outcome};
+use crate::judgement::Judging;
+use crate::measurement::refusal;
+use crate::observation::observer;
+use crate::sessions;
+use crate::target::Target;
+
+pub use self::listener::Listener;
+
+/// For each cell, the report of its last history.
+pub type Judgements = Vec<Option<String>>;
+
+/// Saves what there is of a result.
+pub type Save<'a> = &'a dyn Fn(&Document) -> Outcome;
+
+/// Everything that a comparison needs besides its design.
+pub struct Surroundings<'a> {
+    /// The servers, in the order of the design's versions; at least one.
+    pub targets: &'a [Target],
+    /// How histories are checked; `None` if none is recorded.
+    pub judging: Option<&'a Judging>,
+    /// Requests to stop.
+    pub control: &'a Control,
+    /// Is handed warnings for people before the first cell, and text that scripts ask for with
+    /// `debug()`.
+    pub say: &'a (dyn Fn(&str) + Sync),
+    /// Saves the result after every cell.
+    pub save: Save<'a>,
+    /// The command line that measures, for the result.
+    pub command: Vec<String>,
+}
+
+/// Measures everything. Ends early, with what there is, if that is asked for or the server is lost.
+///
+/// # Errors
+/// Nothing could be measured.
+pub fn compare(
+    design: &Design,
+    around: Surroundings<'_>,
+    listener: &mut dyn Listener,
+) -> Outcome<(Document, Judgements)> {
+    let Surroundings { targets, judging, control, say, save, command } = around;
+    let describe = |target: &Target| target.describe(say);
+    let mut servers = targets.iter().map(describe).collect::<Outcome<Vec<_>>>()?.into_iter();
+    let cells = level_check(design, targets, say)?;
+    let observers: Vec<Observer> =
+        if design.plan.observes() { targets.iter().map(observer).collect() } else { Vec::new() };
+    let target = &targets[0];
+    let plan = design.document_plan(&target.server_settings);
+    let mut document = Document::new(servers.next().unwrap_or_default(), client(target), plan);
+    document.other_servers = servers.collect();
+    document.workload = design.document_workload();
+    document.started_at = Some(now());
+    document.command = command;
+    document.warnings = design.warnings();
+    document.cells = cells;
+    for warning in &document.warnings {
+        say(&format!("warning: {warning}"));
+    }
+    listener.start(design);
+    let measurer = CellMeasurer::new(design, targets, judging, &observers, say, control);
+    let mut comparison = Comparison::new(measurer, document, listener, save);
+    comparison.try_scripts()?;
+    comparison.rounds()?;
+    comparison.sweep();
+    Ok(comparison.end())
+}
+
+/// A comparison under way.
+struct Comparison<'a> {
+    measurer: CellMeasurer<'a>,
+    save: Save<'a>,
+    cells: Vec<CellPlan>,
+    /// Why cells can't be measured, for those that can't.
+    unusable: Vec<Option<String>>,
+    document: Document,
+    judgements: Judgements,
+    listener: &'a mut dyn Listener,
+    began: Instant,
+    /// How long the longest round took.
+    longest: Duration,
+    /// It was said that the result can't be saved.
+    unsaved: bool,
+}
+
+/// Whether a comparison goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Goes {
+    On,
+    NoFurther,
+}
+
+impl<'a> Comparison<'a> {
+    /// Starts a comparison, whose document has the plan's cells, without rounds.
+    fn new(
+        measurer: CellMeasurer<'a>,
+        document: Document,
+        listener: &'a mut dyn Listener,
+        save: Save<'a>,
+    ) -> Comparison<'a> {
+        let cells = measurer.design.cells();
+        Comparison {
+            judgements: vec![None; cells.len()],
+            unusable: vec![None; cells.len()],
+            began: Instant::now(),
+            longest: Duration::ZERO,
+            unsaved: false,
+            measurer,
+            save,
+            cells,
+            document,
+            listener,
+        }
+    }
+
+    /// Tries the scripts of every cell, once for each that differ. A cell that fails is left out;
+    /// the others are measured.
+    ///
+    /// # Errors
+    /// The server is gone, or no cell is left.
+    fn try_scripts(&mut self) -> Outcome {
+        let design = self.measurer.design;
+        let alike = |cell: &CellPlan| {
+            let work = &design.works[cell.work];
+            let mut varied = design.varied(cell);
+            // More rows change nothing of what a script is.
+            varied.remove("scale");
+            (cell.server, work.sources.name(), work.strategy.clone(), varied)
+        };
+        let mut tried = Vec::new();
+        for index in 0..self.cells.len() {
+            let cell = self.cells[index];
+            let problem = match tried.iter().position(|one| *one == alike(&cell)) {
+                Some(first) => self.unusable[first].clone(),
+                None if self.interrupted() => return Ok(()),
+                None => self.measurer.try_scripts(&cell)?,
+            };
+            tried.push(alike(&cell));
+            self.unusable[index] = problem;
+        }
+        // If none is left, one reason is enough.
+        self.require_cells()?;
+        (0..self.cells.len()).for_each(|index| self.tell_unusable(index));
+        Ok(())
+    }
+
+    /// Leaves a cell out from now on, and says so.
+    ///
+    /// # Errors
+    /// No cell is left, and nothing was measured.
+    fn leave_out(&mut self, index: usize, problem: String) -> Outcome {
+        self.unusable[index] = Some(problem);
+        self.require_cells()?;
+        self.tell_unusable(index);
+        Ok(())
+    }
+
+    /// # Errors
+    /// No cell can be measured, and none was.
+    fn require_cells(&self) -> Outcome {
+        let measured = self.document.cells.iter().any(|cell| !cell.rounds.is_empty());
+        if measured || self.unusable.iter().any(Option::is_none) {
+            return Ok(());
+        }
+        self.listener.close();
+        Err(Failure::setup(self.why_unusable(0).unwrap_or_default()))
+    }
+
+    /// Why a cell can't be measured, in a sentence; `None` if it can.
+    fn why_unusable(&self, index: usize) -> Option<String> {
+        let problem = self.unusable[index].as_ref()?;
+        Some(format!("{} can't be measured: {problem}", self.cells[index].name(self.measurer.design)))
+    }
+
+    /// Says of a cell that it can't be measured, if it can't.
+    fn tell_unusable(&mut self, index: usize) {
+        if let Some(reason) = self.why_unusable(index) {
+            self.warn(&reason);
+            self.document.incomplete_reason.get_or_insert(reason);
+        }
+    }
+
+    /// Measures every cell in every round. Ends early, with what there is, if that is asked for or
+    /// the server is lost.
+    ///
+    /// # Errors
+    /// Nothing at all could be measured.
+    fn rounds(&mut self) -> Outcome {
+        let mut number = 1;
+        while self.another(number) {
+            let began = Instant::now();
+            if self.round(number)? == Goes::NoFurther {
+                break;
+            }
+            self.longest = self.longest.max(began.elapsed());
+            number += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether there is to be a round of this number.
+    fn another(&mut self, number: u32) -> bool {
+        let design = self.measurer.design;
+        let in_time = design.time_limit.is_none_or(|limit| self.began.elapsed() + self.longest <= limit);
+        if number <= design.plan.rounds() {
+            if number > 1 && !in_time {
+                self.document.incomplete_reason = Some(format!(
+                    "the time limit was reached after {} of {} rounds",
+                    number - 1,
+                    design.plan.rounds()
+                ));
+            }
+            return number == 1 || in_time;
+        }
+        let Some(Share(wanted)) = design.plan.resolve else { return false };
+        summarise(&mut self.document);
+        let known = resolution(&self.document, wanted);
+        self.document.resolution = Some(known);
+        let enough = known.more_rounds == Some(0);
+        if !enough && in_time {
+            self.listener.set_rounds(number.saturating_add(known.more_rounds.unwrap_or(1).max(1) - 1));
+        }
+        !enough && in_time
+    }
+
+    fn round(&mut self, number: u32) -> Outcome<Goes> {
+        for (place, index) in self.measurer.design.order(number).into_iter().enumerate() {
+            if self.interrupted() {
+                return Ok(Goes::NoFurther);
+            }
+            if self.unusable[index].is_some() {
+                continue;
+            }
+            let cell = self.cells[index];
+            match self.measure(&cell, number) {
+                Ok(mut measured) => {
+                    self.judgements[index] = measured.judgement.take();
+                    let (tps, conflicts) = (measured.round.tps, measured.round.ledger().conflict_ratio());
+                    let lost = measured.lost;
+                    let reason = self.add(index, place, measured);
+                    self.listener.finished(self.measurer.design, &cell, number, tps, conflicts);
+                    if let Some(reason) = reason.filter(|_| self.measurer.control.urgency() == Urgency::None)
+                    {
+                        if lost || !self.measurer.answers(&cell) {
+                            self.document.incomplete_reason = Some(reason);
+                            return Ok(Goes::NoFurther);
+                        }
+                        self.leave_out(index, reason)?;
+                    }
+                }
+                Err(failure) if self.measurer.answers(&cell) => {
+                    self.leave_out(index, failure.to_string())?;
+                    continue;
+                }
+                // Without a single result there is nothing to report but the error.
+                Err(failure) if self.document.cells.iter().all(|cell| cell.rounds.is_empty()) => {
+                    self.listener.close();
+                    return Err(with_log(failure, self.measurer.target(&cell)));
+                }
+                Err(failure) => {
+                    if !self.interrupted() {
+                        self.document.incomplete_reason = Some(failure.to_string());
+                    }
+                    return Ok(Goes::NoFurther);
+                }
+            }
+            self.save_result();
+        }
+        Ok(Goes::On)
+    }
+
+    /// Measures a cell and shows it meanwhile.
+    fn measure(&mut self, cell: &CellPlan, number: u32) -> Outcome<MeasuredCell> {
+        let design = self.measurer.design;
+        self.listener.preparing(design, cell, number);
+        let ready = self.measurer.prepare(cell)?;
+        self.listener.prepared(ready.took, ready.again);
+        let (listener, observer) = (&*self.listener, self.measurer.observer(cell));
+        self.measurer.measure(cell, number, ready, &mut |elapsed, progress| {
+            let waits = observer.filter(|_| listener.shows_waits()).map(crate::observation::waits_now);
+            listener.running(design, cell, number, elapsed, &progress, &waits.unwrap_or_default());
+        })
+    }
+
+    /// Notes it if somebody asked for the end.
+    fn interrupted(&mut self) -> bool {
+        let interrupted = self.measurer.control.urgency() > Urgency::None;
+        if interrupted {
+            self.document.incomplete_reason.get_or_insert_with(|| "interrupted".to_owned());
+        }
+        interrupted
+    }
+
+    /// Adds a round to its cell, shows it, and returns why the comparison can't go on, if it can't.
+    fn add(&mut self, index: usize, place: usize, measured: MeasuredCell) -> Option<String> {
+        let MeasuredCell { mut round, effective, notes, .. } = measured;
+        for note in notes {
+            self.warn(&note);
+        }
+        self.warn_of_withheld(index, &round);
+        round.order = Some(count(place + 1));
+        let reason = (!round.complete).then(|| {
+            round.errors.first().cloned().unwrap_or_else(|| "clients ended before their time".to_owned())
+        });
+        if self.document.server.relations.is_empty() {
+            self.document.server.relations = self.measurer.target(&self.cells[index]).relations();
+        }
+        let entry = &mut self.document.cells[index];
+        let known = (!entry.rounds.is_empty()).then(|| entry.level.effective.clone());
+        entry.level.effective = sessions::agree(&known.into_iter().chain([effective]).collect::<Vec<_>>());
+        entry.rounds.push(round);
+        reason
+    }
+
+    /// Says that a cell's verdict is withheld, once.
+    fn warn_of_withheld(&self, index: usize, round: &Round) {
+        let withheld = |round: &Round| round.verdict.as_ref()?.withheld.first().cloned();
+        let told = self.document.cells[index].rounds.iter().any(|round| withheld(round).is_some());
+        if let Some(withheld) = withheld(round).filter(|_| !told) {
+            let name = self.cells[index].name(self.measurer.design);
+            self.listener.say(&format!("warning: {name}: the verdict is withheld: {}", withheld.reason));
+        }
+    }
+
+    /// Tells something that concerns more than a round, once.
+    fn warn(&mut self, note: &str) {
+        if !self.document.warnings.iter().any(|known| known == note) {
+            self.listener.say(&format!("note: {note}"));
+            self.document.warnings.push(note.to_owned());
+        }
+    }
+
+    /// Saves what there is after every cell, so that nothing that happens later can lose it.
+    fn save_result(&mut self) {
+        summarise(&mut self.document);
+        if let Err(failure) = (self.save)(&self.document)
+            && !std::mem::replace(&mut self.unsaved, true)
+        {
+            self.listener.say(&format!("warning: {failure}"));
+        }
+    }
+
+    /// What came out.
+    fn end(mut self) -> (Document, Judgements) {
+        self.interrupted();
+        let mut cells = self.cells.iter().zip(&self.document.cells);
+        if let Some((cell, _)) = cells.find(|(_, entry)| nothing_finished(entry)) {
+            let name = cell.name(self.measurer.design);
+            self.document.incomplete_reason.get_or_insert_with(|| {
+                format!("no transaction was finished in time at {name}; give it more (--time)")
+            });
+        }
+        self.document.complete = self.document.incomplete_reason.is_none();
+        self.document.finished_at = Some(now());
+        // Whatever happens from here on, such as a server that doesn't let itself be tidied up.
+        self.save_result();
+        self.listener.close();
+        (self.document, self.judgements)
+    }
+}
+
+/// Whether every attempt of a cell was cut off by the end of its time, so that it says nothing.
+fn nothing_finished(cell: &Cell) -> bool {
+    let attempts = cell.rounds.iter().map(|round| round.attempts);
+    let (started, cut_off) =
+        attempts.fold((0, 0), |sum, attempts| (sum.0 + attempts.started, sum.1 + attempts.cut_off));
+    started > 0 && started == cut_off
+}
+
+/// Asks the server for every level once, before anything is measured. Returns the plan's cells,
+/// without rounds; `say` is handed warnings for people.
+///
+/// # Errors
+/// The server is gone, or a level is refused.
+fn level_check(design: &Design, targets: &[Target], say: &(dyn Fn(&str) + Sync)) -> Outcome<Vec<Cell>> {
+    let open = |target: &Target| target.open().map_err(Failure::setup);
+    let mut connections = targets.iter().map(open).collect::<Outcome<Vec<_>>>()?;
+    let mut told = Vec::new();
+    let mut entries = Vec::new();
+    for cell in &design.cells() {
+        let product = targets[cell.server].database.product;
+        let connection = &mut connections[cell.server];
+        connection.execute(&product.set_level(cell.level)).map_err(Failure::setup)?;
+        let effective = product.read_effective(connection).map_err(Failure::setup)?;
+        if effective.differs_from(cell.level) {
+            if design.plan.is_strict() {
+                return Err(Failure::setup(refusal(cell.level, &effective)));
+            }
+            if !told.contains(&(cell.server, cell.level)) {
+                say(&format!("warning: {} was asked for, but the server runs {effective}", cell.level));
+                told.push((cell.server, cell.level));
+            }
+        }
+        entries.push(design.entry(cell, CellLevel::new(Some(cell.level), effective)));
+    }
+    for connection in connections {
+        connection.close();
+    }
+    Ok(entries)
+}
+
+fn with_log(failure: Failure, target: &Target) -> Failure {
+    match (failure, target.log_tail()) {
+        (Failure::Setup(text), Some(log)) if !log.is_empty() && text.contains("connection") => {
+            Failure::Setup(format!("{text}\nthe embedded server's log ends with:\n{log}"))
+        }
+        (failure, _) => failure,
+    }
+}

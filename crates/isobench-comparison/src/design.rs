@@ -1,0 +1,496 @@
+//! The plan of a comparison: what a plan file and the options say together, checked before anything
+//! is started.
+//!
+//! Not here: carrying it out (`commands/compare.rs`, `cell.rs`).
+
+mod standby;
+mod values;
+mod vary;
+mod work;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use isobench_database::{Database, InitOptions};
+use isobench_isolation::Level;
+use isobench_pgserver::MajorVersion;
+use isobench_plan::{Plan, SERVER_VERSION, Setting};
+use isobench_report as report;
+use isobench_runner::{Backoff, OnError, Pacing, Protocol, Restart, RetryPolicy, RunSpec, Stop};
+use isobench_script::Prng;
+use isobench_workloads::OnConflict;
+
+use crate::failure::{Failure, Outcome};
+use crate::setup::Setup;
+use crate::workload::{Source, Sources};
+use values::{at_least_one, distinct, longest_warmup, not_empty, wrong};
+use work::WorkBase;
+
+pub use standby::{no_serializable, refusal};
+pub use values::{milliseconds, pacing, protocol, seconds};
+pub use work::Work;
+
+/// With a precision to reach, the time after which no further round begins, in seconds.
+const TIME_LIMIT: f64 = 600.0;
+
+/// Into how many bins a step of the warm-up is cut.
+const WARMUP_BINS: usize = 25;
+
+/// How long the bins of a course are whose length isn't known, because transactions are counted.
+const COUNTED_BIN: Duration = Duration::from_millis(100);
+
+/// How long transactions that are under way may take after the end of a cell.
+pub const GRACE: Duration = Duration::from_secs(10);
+
+/// A comparison: one workload, and the factors whose combinations are the cells.
+#[derive(Debug, Clone)]
+pub struct Design {
+    /// The plan, with all defaults, as the result shows it.
+    pub plan: Plan,
+    /// The part of it that the user typed. The rest gives way to a server that can't do it.
+    typed: Plan,
+    /// The scripts without strategies.
+    pub sources: Sources,
+    /// The scripts and tables of each strategy with each value of the parameters.
+    pub works: Vec<Work>,
+    /// The versions of the embedded server; empty: whichever there is.
+    pub versions: Vec<MajorVersion>,
+    /// Retry policies.
+    pub backoff: Vec<Backoff>,
+    /// The end of a cell's measured part.
+    pub stop: Stop,
+    /// Length of a step of the warm-up; zero: none.
+    pub warmup: Duration,
+    /// The longest warm-up.
+    pub max_warmup: Duration,
+    /// The time after which no further round starts.
+    pub time_limit: Option<Duration>,
+    /// Latency limit.
+    pub latency_limit: Option<Duration>,
+    protocol: Protocol,
+    think_time: Option<Duration>,
+}
+
+/// One combination of the factors.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CellPlan {
+    /// The level.
+    pub level: Level,
+    /// Number of clients.
+    pub clients: usize,
+    /// Delay before a retry.
+    pub backoff: Backoff,
+    /// Transactions per second; `None`: as many as possible.
+    pub rate: Option<f64>,
+    /// The first level once more, to see what equal cells differ by.
+    pub calibration: bool,
+    /// Its scripts and tables, a place in [`Plan::works`].
+    pub work: usize,
+    /// Its server, a place in [`Plan::versions`]; 0 if there is one server.
+    pub server: usize,
+}
+
+impl CellPlan {
+    /// Its name for people, by what varies between cells.
+    pub fn name(&self, design: &Design) -> String {
+        let backoff =
+            if design.backoff.len() > 1 { format!(", backoff {}", self.backoff) } else { String::new() };
+        let rate = self.rate.map_or_else(String::new, |rate| format!(", {rate:.0} per s wanted"));
+        let again = if self.calibration { ", once more" } else { "" };
+        let strategy =
+            design.works[self.work].strategy.as_ref().map_or_else(String::new, |name| format!(", {name}"));
+        let varied = design
+            .varied(self)
+            .iter()
+            .fold(String::new(), |text, (name, value)| format!("{text}, {name} {value}"));
+        format!("{}{strategy}, {} clients{varied}{backoff}{rate}{again}", self.level, self.clients)
+    }
+
+    /// A name for a file of this cell's in one round, without what differs by plan.
+    pub fn file_name(&self, design: &Design, round: u32) -> String {
+        let plain = |text: &str| text.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
+        let backoff = plain(&self.backoff.to_string());
+        let rate = self.rate.map_or_else(String::new, |rate| format!("-rate-{rate}"));
+        let work = &design.works[self.work];
+        let strategy = work.strategy.as_ref().map_or_else(String::new, |name| format!("-{}", plain(name)));
+        let varied = design.varied(self).iter().fold(String::new(), |name, (parameter, value)| {
+            format!("{name}-{}-{}", plain(parameter), plain(value))
+        });
+        format!(
+            "{}{}{strategy}{varied}-{}-clients-backoff-{backoff}{rate}-round-{round}",
+            self.level.name().replace(' ', "-"),
+            if self.calibration { "-again" } else { "" },
+            self.clients
+        )
+    }
+}
+
+impl Design {
+    /// Lays the options over the plan's file, and both over the defaults of a command, and checks
+    /// the whole. `tables` says how pgbench's tables are made, but for their scale.
+    ///
+    /// # Errors
+    /// A value is out of range; the message names option or key.
+    pub fn resolve(
+        options: &Plan,
+        file: Option<Plan>,
+        defaults: Plan,
+        tables: &InitOptions,
+    ) -> Outcome<Design> {
+        if options.time.is_some() && options.transactions.is_some() {
+            return Err(Failure::setup("--time and --transactions exclude each other; give one of them"));
+        }
+        let given = options.clone().or(file.unwrap_or_default());
+        let plan = given.clone().or(defaults).or(Plan::defaults());
+        let stop = stop(&plan)?;
+        not_empty("levels", plan.levels())?;
+        distinct("levels", plan.levels())?;
+        distinct("clients", plan.clients())?;
+        if plan.clients().contains(&0) {
+            return Err(Failure::setup("--clients: 0 clients do nothing; use numbers from 1 up"));
+        }
+        let backoff = Backoff::list(plan.backoff()).map_err(|error| wrong("backoff", error))?;
+        not_empty("backoff", &backoff)?;
+        distinct("backoff", &backoff)?;
+        let sources = Sources::named(plan.workload(), Source::builtin_or_file)?;
+        let setup = plan.setup.as_deref().map(Setup::read).transpose()?;
+        if setup.is_some() && sources.checked().is_some() {
+            return Err(Failure::setup(format!(
+                "--setup: workload {} makes its own tables; leave out one or the other",
+                sources.name()
+            )));
+        }
+        let protocol = protocol(plan.protocol())?;
+        let warmup = seconds("warmup", plan.warmup(), 0.0)?;
+        let max_warmup = longest_warmup(warmup, plan.max_warmup)?;
+        let think_time = plan.think_time.map(|pause| milliseconds("think-time", pause)).transpose()?;
+        distinct("rate", plan.rates())?;
+        for rate in plan.rates().iter().map(|rate| Some(*rate)).chain([None]) {
+            pacing(rate, plan.think_time)?;
+        }
+        let latency_limit =
+            plan.latency_limit.map(|limit| milliseconds("latency-limit", limit)).transpose()?;
+        check_sweep(&plan, stop)?;
+        distinct("strategies", plan.strategies())?;
+        let (versions, vary) = vary::split(plan.vary())?;
+        let scale = at_least_one("scale", plan.scale())?;
+        if given.scale.is_some() && vary.iter().any(|one| one.name == "scale") {
+            return Err(wrong("vary", "scale is given by --scale, too; give its values in one place"));
+        }
+        let tables = InitOptions { scale, ..tables.clone() };
+        let base = WorkBase { sources: &sources, setup: setup.as_ref(), tables: &tables };
+        let works = base.works(plan.strategies.as_deref(), &vary)?;
+        for work in &works {
+            work.sources.check(protocol)?;
+            work.sources.leave_level_alone()?;
+        }
+        at_least_one("jobs", plan.jobs())?;
+        at_least_one("rounds", plan.rounds())?;
+        let time_limit = plan.time_limit.or(plan.resolve.map(|_| TIME_LIMIT));
+        Ok(Design {
+            typed: options.clone(),
+            sources,
+            works,
+            versions,
+            stop,
+            warmup,
+            max_warmup,
+            time_limit: time_limit.map(|limit| seconds("time-limit", limit, 0.0)).transpose()?,
+            latency_limit,
+            protocol,
+            think_time,
+            plan: Plan {
+                backoff: Some(backoff.iter().map(Backoff::to_string).collect()),
+                max_warmup: Some(max_warmup.as_secs_f64()),
+                time_limit,
+                ..plan
+            },
+            backoff,
+        })
+    }
+
+    /// Adapts the plan to the server that the options name, or the programs of the embedded one
+    /// that they choose: what the plan's file says gives way. Returns what gives way, in words.
+    ///
+    /// # Errors
+    /// The user asked for versions of the embedded server as well as for another server.
+    pub fn choose_server(&mut self, named: bool, embedded: bool) -> Outcome<Vec<String>> {
+        let mut notes = Vec::new();
+        if !self.versions.is_empty() && (named || embedded) {
+            let why = if named {
+                "a server is named"
+            } else {
+                "--server-version or --server-bin chooses another one"
+            };
+            if self.typed.vary.is_some() {
+                return Err(wrong(
+                    "vary",
+                    format!(
+                        "{SERVER_VERSION} is for the embedded server, but {why}; leave out one or the other"
+                    ),
+                ));
+            }
+            self.versions.clear();
+            if let Some(vary) = &mut self.plan.vary {
+                vary.retain(|one| one.name != SERVER_VERSION);
+            }
+            notes.push(format!("the plan's versions of the embedded server are left out, because {why}"));
+        }
+        let settings = self.plan.server_settings.take_if(|settings| named && !settings.is_empty());
+        if let Some(settings) = settings {
+            let settings: Vec<String> = settings.iter().map(Setting::to_string).collect();
+            notes.push(format!(
+                "the plan's settings of the embedded server ({}) are left out, because a server is named; set them there \
+                 if they matter",
+                settings.join(", ")
+            ));
+        }
+        Ok(notes)
+    }
+
+    /// Leaves out the strategies that this server can't do, if the plan's file and not the user
+    /// named them. Returns what was left out, and why.
+    ///
+    /// # Errors
+    /// The user named one of them, or nothing is left.
+    pub fn fit(&mut self, database: &Database) -> Outcome<Vec<String>> {
+        let mut left_out = Vec::new();
+        let refused = |work: &Work| work.refusal(database);
+        for refusal in self.works.iter().filter_map(refused) {
+            if !left_out.contains(&refusal) {
+                left_out.push(refusal);
+            }
+        }
+        self.works.retain(|work| refused(work).is_none());
+        if !left_out.is_empty() && (self.typed.strategies.is_some() || self.works.is_empty()) {
+            return Err(wrong("strategies", left_out.join("; ")));
+        }
+        Ok(left_out.into_iter().map(|refusal| format!("left out: {refusal}")).collect())
+    }
+
+    /// Things that a user should know of the scripts before believing the figures.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings: Vec<String> = Vec::new();
+        for warning in self.works.iter().flat_map(|work| work.sources.warnings()) {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+        warnings
+    }
+
+    /// What the plan varies of a cell: parameters, and the server's version.
+    pub fn varied(&self, cell: &CellPlan) -> BTreeMap<String, String> {
+        let mut varied = self.works[cell.work].varied.clone();
+        if let Some(version) = self.versions.get(cell.server) {
+            varied.insert(SERVER_VERSION.to_owned(), version.to_string());
+        }
+        varied
+    }
+
+    /// The measured time of a cell; `None` if transactions are counted.
+    pub fn time(&self) -> Option<Duration> {
+        match self.stop {
+            Stop::Time(time) => Some(time),
+            Stop::Transactions(_) => None,
+        }
+    }
+
+    /// All combinations of the factors, in the order of the table.
+    pub fn cells(&self) -> Vec<CellPlan> {
+        let rates: Vec<Option<f64>> = match self.plan.rates() {
+            [] => vec![None],
+            rates => rates.iter().copied().map(Some).collect(),
+        };
+        let mut cells = Vec::new();
+        for server in 0..self.versions.len().max(1) {
+            for (work, clients) in self.pairs() {
+                for &backoff in &self.backoff {
+                    for &rate in &rates {
+                        let cell = |(level, calibration)| CellPlan {
+                            level,
+                            clients,
+                            backoff,
+                            rate,
+                            calibration,
+                            work,
+                            server,
+                        };
+                        cells.extend(self.rows().map(cell));
+                    }
+                }
+            }
+        }
+        cells
+    }
+
+    /// The levels, the first one twice if it is to be calibrated.
+    fn rows(&self) -> impl Iterator<Item = (Level, bool)> + '_ {
+        let levels = self.plan.levels();
+        let again = levels.first().filter(|_| self.plan.calibrates()).map(|&level| (level, true));
+        let mut plain = levels.iter().map(|&level| (level, false));
+        plain.next().into_iter().chain(again).chain(plain)
+    }
+
+    /// The order in which a round measures the cells: shuffled by the seed, differently in every
+    /// round, so that a machine that gets slower or faster favours no level.
+    pub fn order(&self, round: u32) -> Vec<usize> {
+        self.shuffled(round, self.cells().len())
+    }
+
+    /// So many places, shuffled by the seed, differently in every round.
+    pub fn shuffled(&self, round: u32, places: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..places).collect();
+        let mut rng = Prng::seed(self.seed() ^ (u64::from(round) << 32));
+        for last in (1..order.len()).rev() {
+            let other = rng.int_between(0, i64::try_from(last).unwrap_or(i64::MAX));
+            order.swap(last, usize::try_from(other).unwrap_or(0));
+        }
+        order
+    }
+
+    /// The runner's settings for a cell.
+    pub fn spec(&self, cell: &CellPlan) -> RunSpec {
+        let retry =
+            RetryPolicy { max_tries: self.max_tries(), backoff: cell.backoff, ..RetryPolicy::UNLIMITED };
+        RunSpec {
+            clients: cell.clients,
+            workers: self.plan.jobs() as usize,
+            pacing: match (cell.rate, self.think_time) {
+                (Some(rate), _) => Pacing::Rate(rate),
+                (None, Some(pause)) => Pacing::ThinkTime(pause),
+                (None, None) => Pacing::Unpaced,
+            },
+            latency_limit: self.latency_limit,
+            series: Some(self.bin()),
+            retry: match self.works[cell.work].on_conflict() {
+                OnConflict::Retries => retry,
+                OnConflict::Never => RetryPolicy::NEVER,
+                OnConflict::RetriesBySavepoint => RetryPolicy { restart: Restart::Savepoint, ..retry },
+            },
+            protocol: self.protocol,
+            on_error: OnError::Abort,
+            seed: self.seed(),
+            connect_each: self.plan.connects(),
+            grace: GRACE,
+            ..RunSpec::default()
+        }
+    }
+
+    /// The most clients of any cell.
+    pub fn most_clients(&self) -> usize {
+        self.plan.clients().iter().copied().max().unwrap_or(1) as usize
+    }
+
+    /// The seed of all random numbers.
+    pub fn seed(&self) -> u64 {
+        self.plan.seed.unwrap_or_default()
+    }
+
+    fn max_tries(&self) -> Option<NonZeroU32> {
+        self.plan.max_tries().and_then(NonZeroU32::new)
+    }
+
+    /// Each work with each number of clients; works vary faster.
+    fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let of = |&clients: &u32| (0..self.works.len()).map(move |work| (work, clients as usize));
+        self.plan.clients().iter().flat_map(of)
+    }
+
+    /// How long the bins of a cell's course are: a hundred in the measured time, and enough in a
+    /// step of the warm-up to see whether it is steady.
+    fn bin(&self) -> Duration {
+        let Some(time) = self.time() else { return COUNTED_BIN };
+        let time = time.as_secs_f64();
+        let warmup = self.warmup.as_secs_f64() / WARMUP_BINS as f64;
+        let bin = if warmup > 0.0 { warmup.min(time / 100.0).max(time / 600.0) } else { time / 100.0 };
+        Duration::from_secs_f64(bin.max(0.005))
+    }
+
+    /// A cell of the result document, without rounds yet.
+    pub fn entry(&self, cell: &CellPlan, level: report::CellLevel) -> report::Cell {
+        let work = &self.works[cell.work];
+        report::Cell {
+            strategy: work.strategy.clone(),
+            varied: self.varied(cell),
+            calibration: cell.calibration,
+            ..cell_entry(&self.sources, work.scale, &self.spec(cell), level)
+        }
+    }
+
+    /// The plan of the result, with the settings that the server was started with.
+    pub fn document_plan(&self, server_settings: &[(String, String)]) -> Plan {
+        let setting = |(name, value): &(String, String)| Setting { name: name.clone(), value: value.clone() };
+        let mut strategies: Vec<String> = Vec::new();
+        for name in self.works.iter().filter_map(|work| work.strategy.as_ref()) {
+            if !strategies.contains(name) {
+                strategies.push(name.clone());
+            }
+        }
+        Plan {
+            strategies: (!strategies.is_empty()).then_some(strategies),
+            server_settings: Some(server_settings.iter().map(setting).collect()),
+            ..self.plan.clone()
+        }
+    }
+
+    /// The scripts of the result, in full.
+    pub fn document_workload(&self) -> report::Workload {
+        let mut strategies: Vec<report::PlannedStrategy> = Vec::new();
+        for planned in self.works.iter().filter_map(Work::planned) {
+            if strategies.iter().all(|known| known.name != planned.name) {
+                strategies.push(planned);
+            }
+        }
+        let scripts = self.works.first().map_or_else(Vec::new, |work| work.sources.planned());
+        report::Workload { scripts, strategies }
+    }
+}
+
+/// The end of a cell's measured part: a time, or a number of transactions of each client.
+fn stop(plan: &Plan) -> Outcome<Stop> {
+    match plan.transactions {
+        Some(transactions) => Ok(Stop::Transactions(at_least_one("transactions", transactions)?)),
+        None => Ok(Stop::Time(seconds("time", plan.time.unwrap_or_default(), 0.01)?)),
+    }
+}
+
+fn check_sweep(plan: &Plan, stop: Stop) -> Outcome {
+    let fixed = !plan.rates().is_empty() || plan.think_time.is_some();
+    if plan.sweeps() && (plan.latency_limit.is_none() || fixed) {
+        return Err(Failure::setup(
+            "--sweep searches for the highest rate within a latency limit: give --latency-limit, and neither --rate nor \
+             --think-time",
+        ));
+    }
+    if plan.sweeps() && matches!(stop, Stop::Transactions(_)) {
+        return Err(Failure::setup(
+            "--sweep measures rates over a time: give --time instead of --transactions",
+        ));
+    }
+    Ok(())
+}
+
+/// A cell of the result document, without rounds yet.
+pub fn cell_entry(sources: &Sources, scale: u32, spec: &RunSpec, level: report::CellLevel) -> report::Cell {
+    let mut cell = report::Cell::new(sources.name(), level);
+    cell.scale = scale;
+    cell.clients = count(spec.clients);
+    cell.jobs = count(spec.workers);
+    spec.protocol.name().clone_into(&mut cell.protocol);
+    cell.backoff = spec.retry.backoff.to_string();
+    cell.rate = match spec.pacing {
+        Pacing::Rate(rate) => Some(rate),
+        Pacing::Unpaced | Pacing::ThinkTime(_) => None,
+    };
+    cell
+}
+
+/// A count as the result document has it.
+pub fn count(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

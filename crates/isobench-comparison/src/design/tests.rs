@@ -1,0 +1,218 @@
+use std::fs;
+use std::path::Path;
+
+use clap::{Args as _, Command, FromArgMatches as _};
+use isobench_plan::{Size, read};
+
+use super::*;
+
+/// The options of a command line.
+pub(super) fn options(line: &str) -> Plan {
+    let words = std::iter::once("test").chain(line.split_whitespace());
+    let matches = Plan::augment_args(Command::new("test")).try_get_matches_from(words).unwrap();
+    Plan::from_arg_matches(&matches).unwrap()
+}
+
+fn resolve(line: &str) -> Outcome<Design> {
+    Design::resolve(&options(line), None, Plan::default(), &InitOptions::default())
+}
+
+/// A design that a plan's file asks for, not the user.
+fn of_plan(line: &str) -> Design {
+    Design::resolve(&Plan::default(), Some(options(line)), Plan::default(), &InitOptions::default()).unwrap()
+}
+
+/// A design from options, the plan's file and the defaults of a command.
+fn of_file(line: &str, path: &Path, defaults: Plan) -> Outcome<Design> {
+    let file = read(path, Size::Quick).map_err(Failure::setup)?;
+    Design::resolve(&options(line), Some(file), defaults, &InitOptions::default())
+}
+
+fn message<T: std::fmt::Debug>(outcome: Outcome<T>) -> String {
+    outcome.unwrap_err().to_string()
+}
+
+#[test]
+fn defaults_are_three_levels_and_eight_clients() {
+    let design = resolve("").unwrap();
+    assert_eq!(design.plan.levels(), [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable]);
+    assert_eq!(design.cells().len(), 3);
+    assert_eq!((design.plan.clients(), design.plan.scale(), design.plan.rounds()), (&[8][..], 1, 5));
+    assert_eq!(design.max_tries(), None);
+    // Under a minute, with room for resetting the tables.
+    let measured = (design.time().unwrap() + design.warmup) * design.plan.rounds() * 3;
+    assert!(measured <= Duration::from_secs(48), "{measured:?}");
+}
+
+#[test]
+fn factors_multiply_and_levels_vary_fastest() {
+    let design =
+        resolve("--levels rc,ser --clients 1,4 --backoff none,exponential:base=1ms,max=9ms").unwrap();
+    let cells = design.cells();
+    assert_eq!(cells.len(), 8);
+    assert_eq!(cells[0].level, Level::ReadCommitted);
+    assert_eq!(cells[1].level, Level::Serializable);
+    assert_eq!(cells[1].clients, 1);
+    assert_eq!(cells[4].clients, 4);
+}
+
+#[test]
+fn strategies_and_parameters_are_factors() {
+    let design = resolve(
+        "--levels rc,ser --strategies retry,single-statement,for-update --vary foreign-keys=off,on --vary script-scale=1",
+    )
+    .unwrap();
+    let cells = design.cells();
+    assert_eq!(cells.len(), 12);
+    let found = |cell: &CellPlan| {
+        let work = &design.works[cell.work];
+        (cell.level.short(), work.strategy.clone().unwrap(), design.varied(cell)["foreign-keys"].clone())
+    };
+    assert_eq!(found(&cells[0]), ("rc", "retry".to_owned(), "off".to_owned()));
+    assert_eq!(found(&cells[3]), ("ser", "single-statement".to_owned(), "off".to_owned()));
+    assert_eq!(found(&cells[11]), ("ser", "for-update".to_owned(), "on".to_owned()));
+    let strategies = design.document_workload().strategies;
+    let trips: Vec<(u32, u32)> =
+        strategies.iter().map(|one| (one.round_trips_least, one.round_trips_most)).collect();
+    assert_eq!(trips[..2], [(7, 7), (1, 1)]);
+    assert_eq!(design.document_plan(&[]).vary()[0].values, ["off", "on"]);
+    // Every cell's files have names of their own.
+    let mut names: Vec<String> = cells.iter().map(|cell| cell.file_name(&design, 1)).collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), 12);
+}
+
+#[test]
+fn a_checked_workload_has_its_variants_as_strategies_and_parameters_of_its_own() {
+    let design = resolve(
+        "--workload write-skew:shifts=5 --strategies retry,for-update,materialized-conflict --vary doctors=2,3",
+    )
+    .unwrap();
+    let names: Vec<String> = design.works.iter().map(|work| work.sources.name()).collect();
+    assert_eq!(names[1], "write-skew+for-update:shifts=5");
+    assert_eq!(names[5], "write-skew+materialized-conflict:shifts=5,doctors=3");
+    assert_eq!(design.sources.name(), "write-skew:shifts=5");
+    let wrong = message(resolve("--workload write-skew+for-update --strategies retry"));
+    assert!(wrong.contains("name it among the strategies"), "{wrong}");
+    let wrong = message(resolve("--workload registers --vary doors=1"));
+    assert!(wrong.contains("doors") && wrong.contains("keys"), "{wrong}");
+}
+
+#[test]
+fn what_a_server_cannot_do_is_refused_or_left_out() {
+    let strategies = "--strategies retry,savepoint";
+    let postgresql = Database::from_version_text("PostgreSQL 18.3 on x");
+    let message = resolve(strategies).unwrap().fit(&postgresql).unwrap_err().to_string();
+    assert!(message.starts_with("--strategies: ") && message.contains("savepoint"), "{message}");
+    let mut planned = of_plan(strategies);
+    let left_out = planned.fit(&postgresql).unwrap();
+    assert_eq!((left_out.len(), planned.works.len(), planned.cells().len()), (1, 1, 3));
+    assert_eq!(planned.document_plan(&[]).strategies(), ["retry"]);
+}
+
+#[test]
+fn versions_of_the_server_give_way_to_a_server_that_is_chosen() {
+    let vary = "--vary server-version=14";
+    let mut asked = resolve(vary).unwrap();
+    assert_eq!(asked.choose_server(false, false).unwrap(), [""; 0]);
+    assert!(asked.choose_server(true, false).is_err());
+    let mut planned = of_plan(vary);
+    assert_eq!(planned.varied(&planned.cells()[0])["server-version"], "14");
+    assert_eq!(planned.choose_server(true, false).unwrap().len(), 1);
+    assert!(planned.versions.is_empty() && planned.varied(&planned.cells()[0]).is_empty());
+    assert!(planned.document_plan(&[]).vary().is_empty());
+}
+
+#[test]
+fn settings_of_the_embedded_server_give_way_to_a_server_that_is_named() {
+    let settings = Some(vec!["fsync=off".parse().unwrap()]);
+    let file = Plan { server_settings: settings.clone(), ..Plan::default() };
+    let mut planned =
+        Design::resolve(&Plan::default(), Some(file), Plan::default(), &InitOptions::default()).unwrap();
+    assert!(planned.choose_server(false, true).unwrap().is_empty());
+    assert_eq!(planned.plan.server_settings, settings);
+    assert!(planned.choose_server(true, false).unwrap()[0].contains("fsync=off"));
+    assert_eq!(planned.plan.server_settings, None);
+}
+
+#[test]
+fn every_round_has_every_cell_in_an_order_of_its_own() {
+    let design = resolve("--clients 1,2,3").unwrap();
+    let mut orders: Vec<Vec<usize>> = (1..=5).map(|round| design.order(round)).collect();
+    for order in &orders {
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..9).collect::<Vec<_>>());
+    }
+    assert_eq!(orders[0], design.order(1), "the seed decides");
+    orders.dedup();
+    assert!(orders.len() > 1);
+}
+
+#[test]
+fn a_wrong_value_names_its_option() {
+    for (line, option) in [
+        ("--levels rc,rc", "--levels"),
+        ("--clients 0", "--clients"),
+        ("--clients 2,2", "--clients"),
+        ("--time NaN", "--time"),
+        ("--time 1 --transactions 1", "--time"),
+        ("--transactions 0", "--transactions"),
+        ("--warmup=-1", "--warmup"),
+        ("--max-warmup 0.1", "--max-warmup"),
+        ("--scale 0", "--scale"),
+        ("--jobs 0", "--jobs"),
+        ("--rounds 0", "--rounds"),
+        ("--backoff sometimes", "--backoff"),
+        ("--backoff none,none", "--backoff"),
+        ("--protocol fast", "--protocol"),
+        ("--rate 0", "--rate"),
+        ("--rate 5,5", "--rate"),
+        ("--time-limit=-1", "--time-limit"),
+        ("--sweep", "--sweep"),
+        ("--sweep --latency-limit 5 --transactions 5", "--sweep"),
+        ("--strategies retry,retry", "--strategies"),
+        ("--strategies hope", "--strategies"),
+        ("--vary color=red", "--vary"),
+        ("--vary foreign-keys=maybe", "--vary"),
+        ("--vary scale=0", "--vary"),
+        ("--vary scale=2 --scale 1", "--vary"),
+    ] {
+        let message = message(resolve(line));
+        assert!(message.starts_with(option), "{line}: {message}");
+    }
+    let empty = Plan { levels: Some(Vec::new()), ..Plan::default() };
+    let outcome = Design::resolve(&empty, None, Plan::default(), &InitOptions::default());
+    assert!(message(outcome).starts_with("--levels: the list is empty"));
+}
+
+#[test]
+fn a_plan_file_has_the_options_names_and_options_win() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan.toml");
+    fs::write(&path, "levels = [\"rc\", \"ser\"]\nclients = [4]\nmax-tries = 3\nscale = 2\n").unwrap();
+    let design = of_file("--scale 7", &path, Plan::default()).unwrap();
+    assert_eq!((design.plan.clients(), design.plan.scale()), (&[4][..], 7));
+    assert_eq!(design.max_tries(), NonZeroU32::new(3));
+    // The file wins over the defaults of a command, as audit has them.
+    let defaults = Plan { clients: Some(vec![16]), rounds: Some(1), ..Plan::default() };
+    let design = of_file("--scale 7", &path, defaults).unwrap();
+    assert_eq!((design.plan.clients(), design.plan.rounds()), (&[4][..], 1));
+    fs::write(&path, "level = [\"rc\"]\n").unwrap();
+    let unknown = message(of_file("", &path, Plan::default()));
+    assert!(unknown.contains("unknown key level") && unknown.contains("keys are levels, "), "{unknown}");
+    fs::write(&path, "levels = [\"rc\", \"snapshot\"]\n").unwrap();
+    let unknown = message(of_file("", &path, Plan::default()));
+    assert!(unknown.contains("line 1") && unknown.contains("\"snapshot\""), "{unknown}");
+}
+
+#[test]
+fn files_in_a_plan_are_relative_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("mine.sql"), "SELECT 1;\n").unwrap();
+    let path = folder.path().join("plan.toml");
+    fs::write(&path, "workload = [\"mine.sql@3\", \"select-only\"]\n").unwrap();
+    let design = of_file("", &path, Plan::default()).unwrap();
+    assert!(design.sources.name().ends_with("mine.sql@3+select-only@1"), "{}", design.sources.name());
+}

@@ -1,0 +1,245 @@
+//! What the clients of a cell run, and on which tables: the workload with one strategy and one
+//! value of each parameter.
+//!
+//! Not here: levels, clients, rates (`plan.rs`), and what a strategy is (`isobench_workloads`).
+
+use isobench_database::{Database, InitOptions};
+use isobench_plan::Vary;
+use isobench_report::PlannedStrategy;
+use isobench_runner::Workload;
+use isobench_workloads::{Chosen, OnConflict, Strategy, strategy};
+
+use super::values::wrong;
+use super::vary::{Assignment, combinations};
+use crate::failure::{Failure, Outcome};
+use crate::setup::Setup;
+use crate::tables::Tables;
+use crate::workload::Sources;
+
+/// The workload with one strategy and one value of each parameter.
+#[derive(Debug, Clone)]
+pub struct Work {
+    /// The name of the strategy; `None` if the plan has none.
+    pub strategy: Option<String>,
+    /// What the parameters are set to.
+    pub varied: Assignment,
+    /// The scripts.
+    pub sources: Sources,
+    /// The tables.
+    pub tables: Tables,
+    /// Scale of the tables.
+    pub scale: u32,
+    /// Scale that the scripts believe in, if it isn't that of the tables.
+    script_scale: Option<u32>,
+    /// Variables of the user's own scripts.
+    defined: Vec<(String, String)>,
+}
+
+/// What is the same for all works of a plan.
+pub struct WorkBase<'a> {
+    /// The workload without strategy.
+    pub sources: &'a Sources,
+    /// SQL that makes the tables of a workload of the user's own.
+    pub setup: Option<&'a Setup>,
+    /// How pgbench's tables are made, with their scale.
+    pub tables: &'a InitOptions,
+}
+
+impl WorkBase<'_> {
+    /// Every combination of parameters with every strategy; strategies vary fastest. Without
+    /// strategies it is the workload as it is.
+    ///
+    /// # Errors
+    /// The workload has no such strategy or parameter, or a value is out of range.
+    pub fn works(&self, strategies: Option<&[String]>, vary: &[Vary]) -> Outcome<Vec<Work>> {
+        let strategies: Vec<Option<&str>> = match strategies {
+            None => vec![None],
+            Some(names) => names.iter().map(|name| Some(name.as_str())).collect(),
+        };
+        let mut works = Vec::new();
+        for varied in combinations(vary) {
+            for strategy in &strategies {
+                works.push(match self.sources.checked() {
+                    Some(chosen) => self.checked(chosen, *strategy, &varied)?,
+                    None => self.unchecked(*strategy, &varied)?,
+                });
+            }
+        }
+        Ok(works)
+    }
+
+    /// A checked workload has its strategies as variants, and its parameters in its name.
+    fn checked(&self, chosen: &Chosen, strategy: Option<&str>, varied: &Assignment) -> Outcome<Work> {
+        if strategy.is_some() && chosen.variant().is_some() {
+            return Err(wrong(
+                "strategies",
+                format!(
+                    "workload {} names a variant already; name it among the strategies instead",
+                    chosen.name()
+                ),
+            ));
+        }
+        let variant = strategy.filter(|name| *name != RETRY);
+        let chosen = chosen.varied(variant, varied).map_err(Failure::setup)?;
+        Ok(Work {
+            strategy: strategy.map(str::to_owned),
+            varied: varied.clone(),
+            sources: Sources::of_checked(chosen.clone())?,
+            tables: Tables::Checked(chosen),
+            scale: self.tables.scale,
+            script_scale: None,
+            defined: Vec::new(),
+        })
+    }
+
+    /// Built-in scripts and the user's own.
+    fn unchecked(&self, strategy: Option<&str>, varied: &Assignment) -> Outcome<Work> {
+        let (sources, functions) = self.sources.coping(strategy.unwrap_or(RETRY))?;
+        if !functions.is_empty() && self.setup.is_some() {
+            return Err(wrong(
+                "strategies",
+                format!(
+                    "{} needs pgbench's tables, but --setup makes others; leave out one or the other",
+                    strategy.unwrap_or_default()
+                ),
+            ));
+        }
+        let mut options = self.tables.clone();
+        let (mut script_scale, mut defined) = (None, Vec::new());
+        for (name, value) in varied {
+            match (name.as_str(), self.setup) {
+                (SCRIPT_SCALE, _) => script_scale = Some(scale(name, value)?),
+                (name, None) if is_of_tables(name) => set(&mut options, name, value)?,
+                (name, _) if sources.mentions(name) => defined.push((name.to_owned(), value.clone())),
+                (name, _) => return Err(unknown(name, self.setup.is_none())),
+            }
+        }
+        Ok(Work {
+            strategy: strategy.map(str::to_owned),
+            varied: varied.clone(),
+            scale: options.scale,
+            sources,
+            tables: match self.setup {
+                Some(setup) => Tables::Own(setup.clone()),
+                None => Tables::Pgbench { options, functions },
+            },
+            script_scale,
+            defined,
+        })
+    }
+}
+
+/// The strategy that every workload has: the client tries again.
+const RETRY: &str = "retry";
+
+/// The scale that the scripts believe in.
+const SCRIPT_SCALE: &str = "script-scale";
+
+/// What can be varied of pgbench's tables.
+const OF_TABLES: [&str; 4] = ["scale", "foreign-keys", "unlogged-tables", "fillfactor"];
+
+fn is_of_tables(name: &str) -> bool {
+    OF_TABLES.contains(&name)
+}
+
+fn unknown(name: &str, pgbench: bool) -> Failure {
+    let of_tables = if pgbench { format!("{}, ", OF_TABLES.join(", ")) } else { String::new() };
+    wrong(
+        "vary",
+        format!(
+            "\"{name}\" is no parameter here; there are {of_tables}{SCRIPT_SCALE}, server-version, and the variables \
+             that scripts of your own mention"
+        ),
+    )
+}
+
+fn set(options: &mut InitOptions, name: &str, value: &str) -> Outcome {
+    match name {
+        "scale" => options.scale = scale(name, value)?,
+        "foreign-keys" => options.foreign_keys = switch(name, value)?,
+        "unlogged-tables" => options.unlogged = switch(name, value)?,
+        _ => options.fillfactor = u8::try_from(number(name, value, 10, 100)?).unwrap_or(100),
+    }
+    Ok(())
+}
+
+/// The greatest scale of which the accounts have numbers, as for `isobench init`.
+const MOST_SCALE: u32 = 21_474;
+
+fn scale(name: &str, value: &str) -> Outcome<u32> {
+    number(name, value, 1, MOST_SCALE)
+}
+
+fn number(name: &str, value: &str, least: u32, most: u32) -> Outcome<u32> {
+    let number = value.parse::<u32>().ok().filter(|number| (least..=most).contains(number));
+    number.ok_or_else(|| {
+        wrong("vary", format!("{name}={value}: must be a whole number from {least} to {most}"))
+    })
+}
+
+fn switch(name: &str, value: &str) -> Outcome<bool> {
+    match value {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(wrong("vary", format!("{name}={value}: must be on or off"))),
+    }
+}
+
+impl Work {
+    /// What the runner takes.
+    ///
+    /// # Errors
+    /// A variable's name is invalid.
+    pub fn workload(&self, seed: u64, database: &Database) -> Outcome<Workload> {
+        let scale = self.script_scale.unwrap_or(self.scale);
+        self.placed(database)?.workload(scale, seed, &self.defined)
+    }
+
+    /// Its scripts, each alone, as they are tried before anything is measured.
+    ///
+    /// # Errors
+    /// A variable's name is invalid.
+    pub fn tried(&self, seed: u64, database: &Database) -> Outcome<Vec<Workload>> {
+        let scale = self.script_scale.unwrap_or(self.scale);
+        self.placed(database)?.tried(scale, seed, &self.defined)
+    }
+
+    /// Its scripts as they are on this server.
+    fn placed(&self, database: &Database) -> Outcome<Sources> {
+        let functions = match &self.tables {
+            Tables::Pgbench { functions, .. } => functions.as_slice(),
+            Tables::Checked(_) | Tables::Own(_) | Tables::Found => &[],
+        };
+        self.sources.placed(database, functions)
+    }
+
+    /// The row of its strategy, if it is one that is known in general.
+    fn known(&self) -> Option<&'static Strategy> {
+        strategy(self.strategy.as_deref()?)
+    }
+
+    /// What a client does after a conflict.
+    pub fn on_conflict(&self) -> OnConflict {
+        self.known().map_or(OnConflict::Retries, |strategy| strategy.client)
+    }
+
+    /// Why this server can't do it, if it can't.
+    pub fn refusal(&self, database: &Database) -> Option<String> {
+        self.known()?.refusal(database)
+    }
+
+    /// Its strategy for the result; `None` if the plan has none.
+    pub fn planned(&self) -> Option<PlannedStrategy> {
+        let name = self.strategy.as_ref()?;
+        let variant = self.sources.checked().and_then(Chosen::variant).map(|variant| variant.summary);
+        let summary = variant.or(self.known().map(|strategy| strategy.summary)).unwrap_or_default();
+        let (least, most) = self.sources.round_trips();
+        Some(PlannedStrategy {
+            name: name.clone(),
+            summary: summary.to_owned(),
+            scripts: self.sources.planned(),
+            round_trips_least: least,
+            round_trips_most: most,
+        })
+    }
+}

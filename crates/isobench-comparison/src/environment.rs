@@ -1,0 +1,37 @@
+//! What the result document says of this program, its machine and the time.
+//!
+//! Not here: the command line (`options/written.rs`).
+
+use std::fs;
+
+use isobench_report::Client;
+
+use crate::design::count;
+use crate::target::Target;
+
+/// The present time in UTC, as result documents have it (RFC 3339, to the second).
+pub fn now() -> String {
+    humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()
+}
+
+/// What the result document says of this program and its machine, measuring this server.
+pub fn client(target: &Target) -> Client {
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    Client {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        cpu: model.trim_start_matches([' ', '\t', ':']).to_owned(),
+        cores: count(cores),
+        os: std::env::consts::OS.to_owned(),
+        memory_bytes: memory_bytes(),
+        same_machine: target.local().is_some(),
+    }
+}
+
+/// Memory of this machine; 0 if the system doesn't tell.
+fn memory_bytes() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:")).unwrap_or_default();
+    total.trim().trim_end_matches(" kB").parse::<u64>().map_or(0, |kilobytes| kilobytes.saturating_mul(1024))
+}

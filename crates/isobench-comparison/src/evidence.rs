@@ -1,0 +1,66 @@
+//! What contradicts the level of a row: answers of the scripts' own transactions, of the sessions
+//! after the run, and what can't happen at that level.
+//!
+//! A session's default is not what counts: a script, or a function that it calls, may set a level
+//! of its own. Not here: how sessions are asked (`sessions.rs`), and transactions
+//! (`isobench_runner`).
+
+use std::collections::BTreeMap;
+
+use isobench_database::Product;
+use isobench_isolation::{EffectiveLevel, Level};
+use isobench_report::{Round, ServerSide};
+
+use crate::sessions::agree;
+use crate::target::Target;
+
+/// Adds the answers of one run to those of others: by level, the number of transactions.
+pub fn add(sum: &mut BTreeMap<String, u64>, more: &BTreeMap<String, u64>) {
+    for (level, count) in more {
+        *sum.entry(level.clone()).or_default() += count;
+    }
+}
+
+/// The level that a round really had: what its sessions said when they were opened, unless
+/// something contradicts that, which is noted in the round. `left` is what the sessions said at the
+/// end.
+pub fn weigh(
+    opened: &EffectiveLevel,
+    left: &[EffectiveLevel],
+    target: &Target,
+    round: &mut Round,
+) -> EffectiveLevel {
+    let transactions = round.levels_named.keys().map(|name| EffectiveLevel::from_setting(name));
+    let answers: Vec<EffectiveLevel> =
+        std::iter::once(opened.clone()).chain(transactions).chain(left.iter().cloned()).collect();
+    let said = agree(&answers);
+    round.contradictions = contradictions(target.database.product, opened, round, target.is_embedded());
+    if said != *opened {
+        round.contradictions.insert(
+            0,
+            format!("transactions or sessions said they ran at other levels than {opened}: {said}"),
+        );
+        return said;
+    }
+    if round.contradictions.is_empty() { said } else { EffectiveLevel::Other("another level".to_owned()) }
+}
+
+/// What can't be at the level that the sessions said they run, a sentence each. `alone` says that
+/// nobody else uses the server.
+fn contradictions(product: &Product, opened: &EffectiveLevel, round: &Round, alone: bool) -> Vec<String> {
+    let EffectiveLevel::Standard(level) = opened else { return Vec::new() };
+    let impossible = round.conflicts.iter().filter(|conflict| product.contradicts(*level, &conflict.reason));
+    let mut found: Vec<String> = impossible
+        .map(|conflict| {
+            let (count, reason, code) = (conflict.count, &conflict.reason, &conflict.sqlstate);
+            format!("{count} attempts ended in {code} ({reason}), which {level} can't have")
+        })
+        .collect();
+    let most = round.server.as_ref().and_then(ServerSide::most_predicate_locks).unwrap_or(0);
+    if alone && most > 0 && *level != Level::Serializable {
+        found.push(format!(
+            "{most} predicate locks (SIReadLock) were held at once, which {level} doesn't take"
+        ));
+    }
+    found
+}

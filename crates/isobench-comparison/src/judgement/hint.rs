@@ -1,0 +1,78 @@
+//! Which statements of a user's scripts may have a line `--@` that is missing or wrong, if a
+//! history doesn't account for what was read.
+
+use isobench_script::{CommandKind, Mix, Observed, Script, Sql};
+
+use crate::workload::Sources;
+
+/// The most statements that are named.
+const MOST: usize = 4;
+
+/// What to look at, as a part of a sentence: statements that write something and have no line that
+/// says so; if there are none, those that have one. `None` if there is neither.
+pub fn hint(sources: &Sources) -> Option<String> {
+    let mix = sources.mix();
+    let silent = places(mix, |sql| writes(&sql.parameterized) && !tells_of_a_write(sql));
+    if !silent.is_empty() {
+        return Some(format!("a statement that writes has no line --@ write, insert or append: {silent}"));
+    }
+    let told = places(mix, tells_of_a_write);
+    let ask = "check whether these statements raise the version with every write, and whether their values are unique";
+    (!told.is_empty()).then(|| format!("{ask}: {told}"))
+}
+
+/// Where statements of a kind stand, with their texts.
+fn places(mix: &Mix, is: impl Fn(&Sql) -> bool) -> String {
+    let scripts = mix.scripts().iter().map(|weighted| &weighted.script);
+    let all: Vec<String> = scripts.flat_map(|script| places_in(script, &is)).collect();
+    let shown = all.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    if all.len() > MOST { format!("{shown} and {} more", all.len() - MOST) } else { shown }
+}
+
+fn places_in(script: &Script, is: impl Fn(&Sql) -> bool) -> Vec<String> {
+    let place = |command: &isobench_script::Command| match &command.kind {
+        CommandKind::Sql(sql) if is(sql) => {
+            Some(format!("{}:{} ({})", script.name, command.line, command.text.trim_end()))
+        }
+        _ => None,
+    };
+    script.commands.iter().filter_map(place).collect()
+}
+
+fn tells_of_a_write(sql: &Sql) -> bool {
+    sql.observations.iter().any(|line| {
+        matches!(line.what, Observed::Write { .. } | Observed::Insert { .. } | Observed::Append { .. })
+    })
+}
+
+/// True if a statement has a word that writes; a FOR UPDATE doesn't.
+fn writes(statement: &str) -> bool {
+    let letter = |letter: char| !(letter.is_alphanumeric() || letter == '_');
+    let words: Vec<String> =
+        statement.split(letter).filter(|word| !word.is_empty()).map(str::to_uppercase).collect();
+    words.iter().enumerate().any(|(place, word)| match word.as_str() {
+        "INSERT" | "DELETE" | "MERGE" => true,
+        "UPDATE" => place == 0 || !matches!(words[place - 1].as_str(), "FOR" | "KEY"),
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::writes;
+
+    #[test]
+    fn words_that_write() {
+        for (statement, expected) in [
+            ("UPDATE accounts SET a = 1", true),
+            ("with x as (delete from t returning *) select 1", true),
+            ("INSERT INTO t VALUES (1)", true),
+            ("SELECT a FROM t FOR UPDATE", false),
+            ("SELECT a FROM t FOR NO KEY UPDATE", false),
+            ("SELECT updated FROM t", false),
+            ("", false),
+        ] {
+            assert_eq!(writes(statement), expected, "{statement}");
+        }
+    }
+}

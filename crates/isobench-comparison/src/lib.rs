@@ -1,0 +1,54 @@
+//! Compares isolation levels on a server: resolves a plan, and measures cell by cell.
+//!
+//! Measures, and prints nothing: whoever calls hands in a listener that follows, a place to save,
+//! and a way to say something to people. Not here: options, display, files (`isobench`), what
+//! follows from the numbers (`isobench-report`).
+//!
+//! | module | concept |
+//! |---|---|
+//! | `design` | the plan together with its scripts and tables: levels, works, cells, their order |
+//! | `workload` | scripts: found, parsed, made into what the runner takes |
+//! | `target` | the server, named or embedded, and the place on it where isobench works |
+//! | `tables`, `setup` | the tables of a cell in their starting state |
+//! | `sessions` | clients connected at a level that is read back |
+//! | `measurement` | one measurement from connecting to the round of the result: the one way to measure |
+//! | `cell` | a cell of a comparison in one round |
+//! | `comparison` | rounds of shuffled cells, and the search for the highest rates |
+//! | `trial` | scripts tried in a rolled-back transaction, before anything is measured |
+//! | `observation`, `evidence` | the server's side of a round, and contradictions to its level |
+//! | `invariants`, `judgement` | what the tables and the history prove |
+
+mod cell;
+mod comparison;
+mod design;
+mod environment;
+mod evidence;
+mod failure;
+mod invariants;
+mod judgement;
+mod measurement;
+mod messages;
+mod observation;
+mod round;
+mod round_trips;
+mod sessions;
+mod setup;
+mod tables;
+mod target;
+mod trial;
+mod workload;
+
+pub use comparison::{Judgements, Listener, Save, Surroundings, compare};
+pub use design::{
+    CellPlan, Design, GRACE, Work, cell_entry, count, milliseconds, no_serializable, pacing, protocol,
+    refusal, seconds,
+};
+pub use environment::{client, now};
+pub use failure::{Failure, Outcome};
+pub use judgement::Judging;
+pub use measurement::{Invariants, Measured, Measurement};
+pub use messages::Messages;
+pub use sessions::job;
+pub use tables::Tables;
+pub use target::{Target, enough_connections};
+pub use workload::{Source, Sources};

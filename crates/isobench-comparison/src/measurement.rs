@@ -1,0 +1,226 @@
+//! One measurement, from connecting its clients to the round of the result. Cells of a comparison
+//! and `isobench run` are measured here and nowhere else.
+//!
+//! Not here: the tables before (`tables.rs`), and what varies between measurements (`cell.rs`).
+
+mod warmup;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use isobench_isolation::{EffectiveLevel, Level};
+use isobench_observer::Observer;
+use isobench_pgbench::load::{LoadError, Loaded, load};
+use isobench_pgbench::transaction_log::{LogError, LogSettings};
+use isobench_report::Round;
+use isobench_runner::{Control, Event, Job, NoThreads, RunOutcome, Stop, Watch};
+
+use crate::evidence;
+use crate::failure::{Failure, Outcome};
+use crate::invariants::InvariantCheck;
+use crate::judgement::Judging;
+use crate::messages::Messages;
+use crate::observation::{OwnWork, server_side};
+use crate::round::{cpu_seconds, round};
+use crate::sessions::{self, Opened};
+use crate::target::Target;
+use crate::workload::Sources;
+
+/// One measurement, but for the job of its clients.
+pub struct Measurement<'a> {
+    /// The server.
+    pub target: &'a Target,
+    /// The scripts.
+    pub sources: &'a Sources,
+    /// The level of all sessions; `None`: the server's default.
+    pub level: Option<Level>,
+    /// Refuse a level that the server runs as another one.
+    pub strict: bool,
+    /// Length of a step of the warm-up, zero for none, and the longest warm-up.
+    pub warmup: (Duration, Duration),
+    /// The end of the measured part.
+    pub stop: Stop,
+    /// Files with a line for each transaction.
+    pub log: Option<&'a LogSettings>,
+    /// The check of the tables before and after.
+    pub invariants: Invariants,
+    /// How the history is checked; `None` if none is recorded.
+    pub judging: Option<&'a Judging>,
+    /// The file of the history.
+    pub history: Option<PathBuf>,
+    /// Watches the server.
+    pub observer: Option<&'a Observer>,
+    /// Requests to stop.
+    pub control: &'a Control,
+}
+
+/// The check of the tables before and after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Invariants {
+    /// What the scripts' tables are known to keep; nothing is known of tables of the user's own.
+    Checked {
+        /// The tables are the user's own, even if the scripts aren't.
+        own_tables: bool,
+    },
+    /// Not possible, for this reason.
+    Unavailable(&'static str),
+    /// Not asked for.
+    Skipped,
+}
+
+/// The outcome of a measurement.
+pub struct Measured {
+    /// The round of the result, without a verdict yet.
+    pub round: Round,
+    /// The outcome of the clients' work in the measured part.
+    pub run: RunOutcome,
+    /// The level that the sessions really had.
+    pub effective: EffectiveLevel,
+    /// The time that connecting the clients took.
+    pub connecting: Duration,
+    /// A client lost its connection: the server may have lost whatever it had in memory.
+    pub lost: bool,
+    /// Whether the log files are complete.
+    pub logged: Result<(), LogError>,
+}
+
+impl Measurement<'_> {
+    /// Makes a job that asks for its level, reconnects and records as this measurement needs it.
+    ///
+    /// # Errors
+    /// The file of the history can't be made.
+    pub fn job(&self, job: Job) -> Outcome<Job> {
+        let connector = self.target.connector();
+        let job = sessions::reconnecting(job, &connector, &self.target.database, self.level);
+        let job = if self.judging.is_some() || self.level.is_some() {
+            job.asking_level(self.target.database.product.level_question())
+        } else {
+            job
+        };
+        match self.judging {
+            Some(_) => Judging::recording(job, self.history.as_deref()),
+            None => Ok(job),
+        }
+    }
+
+    /// Connects the clients, warms up, measures, and checks the tables. `watch` sees the progress
+    /// of warm-up and measurement; `number` is that of the round.
+    ///
+    /// # Errors
+    /// Nothing could be measured: a client couldn't connect, a log file couldn't be opened, the
+    /// level was refused.
+    pub fn run(
+        &self,
+        job: &Job,
+        number: u32,
+        messages: &Messages<'_>,
+        watch: &mut Watch<'_>,
+    ) -> Outcome<Measured> {
+        let (connector, database) = (self.target.connector(), &self.target.database);
+        self.observe(Observer::before_sessions);
+        let Opened { mut fleet, effective, transactions } =
+            sessions::open(job, &connector, database, self.level)?;
+        self.refuse(&effective)?;
+        let mut own = OwnWork::new(job, transactions);
+        let report = |event: Event| messages.take(&event, job);
+        let warmup = self.warm_up(&mut fleet, job, &report, watch, &mut own)?;
+        let check = self.before();
+        if let Some(check) = &check {
+            own.admin(check.sessions(), check.transactions());
+        }
+        self.observe(Observer::begin);
+        self.control.patience().set_limited(true);
+        let cpu = cpu_seconds();
+        let watch = Watch { every: watch.every, show: &mut *watch.show };
+        let Loaded { outcome: run, logged } =
+            load(&mut fleet, job, self.stop, self.control, &report, watch, self.log).map_err(not_loaded)?;
+        let cpu = cpu_seconds() - cpu;
+        self.observe(Observer::end);
+        own.clients(&run);
+        if run.aborted > 0 {
+            // They may have been left because the server doesn't answer.
+            self.control.patience().doubt();
+        }
+        let connecting = fleet.connecting();
+        let (left, transactions) =
+            sessions::leave(fleet.into_sessions(connector.options()), database.product);
+        own.admin(0, transactions);
+        let observed = self.observer.map(Observer::after_sessions);
+        let mut round = round(job, &run, number, messages.errors(), cpu);
+        round.connect_s = Some(connecting.as_secs_f64());
+        round.levels_named.clone_from(&run.levels);
+        if let Some(warmup) = warmup {
+            round.complete &= warmup.complete;
+            evidence::add(&mut round.levels_named, &warmup.levels);
+            round.warmup = Some(warmup.figures);
+        }
+        round.server = observed.map(|observed| server_side(observed, &own));
+        let effective = evidence::weigh(&effective, &left, self.target, &mut round);
+        self.refuse(&effective)?;
+        let promised = database.product.promises_effective(&effective);
+        round.invariants =
+            check.map_or_else(Vec::new, |check| check.end(&connector, database, &run, promised));
+        Ok(Measured { round, run, effective, connecting, lost: messages.has_lost_connections(), logged })
+    }
+
+    /// Checks the history that the job recorded, if it did, and puts the verdict into the round.
+    /// Returns the report on it, for people.
+    pub fn judge(&self, job: Job, measured: &mut Measured) -> Option<String> {
+        let (judging, recording) = (self.judging?, job.into_recording()?);
+        let promised = self.target.database.product.promises_effective(&measured.effective);
+        let (verdict, text) = judging.judge(recording, self.history.as_deref(), promised, self.sources);
+        measured.round.verdict = Some(verdict);
+        Some(text)
+    }
+
+    fn before(&self) -> Option<InvariantCheck> {
+        match self.invariants {
+            Invariants::Checked { own_tables } => Some(InvariantCheck::begin(
+                &self.target.connector(),
+                &self.target.database,
+                self.sources,
+                own_tables,
+            )),
+            Invariants::Unavailable(why) => Some(InvariantCheck::Unavailable(why.to_owned())),
+            Invariants::Skipped => None,
+        }
+    }
+
+    fn observe(&self, step: fn(&Observer)) {
+        if let Some(observer) = self.observer {
+            step(observer);
+        }
+    }
+
+    /// # Errors
+    /// The sessions have another level than the one asked for, and that is to be refused.
+    fn refuse(&self, effective: &EffectiveLevel) -> Outcome {
+        match self.level {
+            Some(level) if self.strict && effective.differs_from(level) => {
+                Err(Failure::setup(refusal(level, effective)))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn not_loaded(error: LoadError) -> Failure {
+    match error {
+        LoadError::NoThreads(error) => no_threads(error),
+        LoadError::Log(error) => Failure::setup(error),
+    }
+}
+
+/// There are no threads for the workers.
+#[expect(clippy::needless_pass_by_value, reason = "so that it can be handed to map_err")]
+pub fn no_threads(error: NoThreads) -> Failure {
+    Failure::setup(format!("{error}{}", sessions::FEWER_THREADS))
+}
+
+/// Why a level is refused.
+pub fn refusal(level: Level, effective: &EffectiveLevel) -> String {
+    format!(
+        "--strict-levels: {level} was asked for, but the server runs {effective}; leave that level out, or change the \
+         server's settings"
+    )
+}

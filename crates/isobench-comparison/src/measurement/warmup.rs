@@ -1,0 +1,92 @@
+//! The warm-up before a cell is measured: step by step, until the rate is steady.
+//!
+//! Not here: what steady means (`isobench_stats`).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use isobench_report::Warmup;
+use isobench_runner::{Fleet, Job, Report, RunOutcome, Stop, Urgency, Watch};
+use isobench_stats::is_warm;
+
+use super::{Measurement, no_threads};
+use crate::evidence;
+use crate::failure::Outcome;
+use crate::observation::OwnWork;
+
+/// Fewer bins than this tell nothing about steadiness.
+const FEWEST_BINS: usize = 20;
+
+/// A warm-up that is over.
+pub struct Warmed {
+    /// What the document says of it.
+    pub figures: Warmup,
+    /// Every client did what was planned.
+    pub complete: bool,
+    /// What transactions said that were asked for their level.
+    pub levels: BTreeMap<String, u64>,
+}
+
+impl Measurement<'_> {
+    /// Warms up; `None` if there is to be no warm-up.
+    ///
+    /// It goes on in steps of the given length until the transient that is found in all of them
+    /// ends before the last one, or until another step would be too long.
+    ///
+    /// # Errors
+    /// There are no threads for the workers.
+    pub(super) fn warm_up(
+        &self,
+        fleet: &mut Fleet,
+        job: &Job,
+        report: &Report<'_>,
+        watch: &mut Watch<'_>,
+        own: &mut OwnWork,
+    ) -> Outcome<Option<Warmed>> {
+        let (step, longest) = self.warmup;
+        if step.is_zero() {
+            return Ok(None);
+        }
+        let mut warmed = Warmed { figures: Warmup::default(), complete: true, levels: BTreeMap::new() };
+        let mut bins: Vec<f64> = Vec::new();
+        let mut planned = Duration::ZERO;
+        loop {
+            let seen = Watch { every: watch.every, show: &mut *watch.show };
+            let run = fleet.run(job, Stop::Time(step), self.control, report, seen, &mut []);
+            let run = run.map_err(no_threads)?;
+            own.clients(&run);
+            planned += step;
+            let whole = whole_bins(&run, step);
+            let last = whole.len();
+            bins.extend(whole);
+            warmed.add(&run);
+            warmed.figures.steady = (last >= FEWEST_BINS).then(|| is_warm(&bins, last));
+            let goes_on = warmed.complete && self.control.urgency() == Urgency::None;
+            if warmed.figures.steady != Some(false) || !goes_on || planned + step > longest {
+                return Ok(Some(warmed));
+            }
+        }
+    }
+}
+
+impl Warmed {
+    fn add(&mut self, run: &RunOutcome) {
+        let ledger = run.ledger();
+        self.figures.seconds += run.elapsed.as_secs_f64();
+        self.figures.steps += 1;
+        self.figures.attempts += ledger.attempts.started;
+        self.figures.committed += ledger.transactions.committed;
+        self.figures.ambiguous += ledger.transactions.ambiguous;
+        self.complete &= run.is_complete();
+        evidence::add(&mut self.levels, &run.levels);
+    }
+}
+
+/// Committed transactions in each bin before the step's time was up. (In the rest nothing new
+/// begins.)
+fn whole_bins(run: &RunOutcome, step: Duration) -> Vec<f64> {
+    let Some(series) = &run.series else { return Vec::new() };
+    let whole = step.as_nanos() / series.bin.as_nanos().max(1);
+    let whole = usize::try_from(whole).unwrap_or(usize::MAX);
+    series.bins.iter().take(whole).map(|bin| bin.committed as f64).collect()
+}

@@ -1,0 +1,97 @@
+//! What clients say while they run: handed out to be shown, and kept for the result document.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use isobench_pgbench::{Version, wording};
+use isobench_pgwire::SqlState;
+use isobench_runner::{Cause, Event, Job, Unfinished};
+
+use crate::sessions::advice;
+
+/// The most messages of a round that are kept: a thousand clients lose their server in the same
+/// words.
+const MOST_ERRORS: usize = 20;
+
+/// Collects why clients ended before their time. Takes events from any thread.
+pub struct Messages<'a> {
+    aloud: bool,
+    /// Shows a text for people.
+    say: &'a (dyn Fn(&str) + Sync),
+    errors: Mutex<Vec<String>>,
+    /// A client ended because its connection was lost, or couldn't be made.
+    lost: AtomicBool,
+}
+
+impl<'a> Messages<'a> {
+    /// Keeps errors silently, for a result that shows them; shows only what a script asks for with
+    /// `debug()`. Notices of a benchmark script are the user's own doing and would drown the rest.
+    pub fn kept(say: &'a (dyn Fn(&str) + Sync)) -> Messages<'a> {
+        Messages { aloud: false, say, errors: Mutex::default(), lost: AtomicBool::new(false) }
+    }
+
+    /// Shows everything at once, as pgbench does.
+    pub fn aloud(say: &'a (dyn Fn(&str) + Sync)) -> Messages<'a> {
+        Messages { aloud: true, say, errors: Mutex::default(), lost: AtomicBool::new(false) }
+    }
+
+    /// Takes one event.
+    pub fn take(&self, event: &Event, job: &Job) {
+        let text = texts(event, job).join("\n");
+        match event {
+            Event::Aborted(place, cause) => {
+                if matches!(cause, Cause::Lost(..) | Cause::Connect(_)) {
+                    self.lost.store(true, Ordering::Relaxed);
+                }
+                let at = job.place(place.script, place.command);
+                let at = if at.is_empty() { at } else { format!("\n  at {at}") };
+                let text = format!("{text}{at}{}", advice(code(cause)));
+                if self.aloud {
+                    (self.say)(&format!("isobench: error: {text}"));
+                }
+                let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+                if errors.len() < MOST_ERRORS {
+                    errors.push(text);
+                }
+            }
+            Event::Debug(_) => (self.say)(&text),
+            // Every error was shown where it was met.
+            Event::Abandoned(..) if job.spec().detail.errors => {}
+            _ if self.aloud => (self.say)(&text),
+            _ => {}
+        }
+    }
+
+    /// True if a client's connection was lost, or couldn't be made.
+    pub fn has_lost_connections(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// The errors so far, in the order of time.
+    pub fn errors(&self) -> Vec<String> {
+        self.errors.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// pgbench's words, and some more where it has none.
+fn texts(event: &Event, job: &Job) -> Vec<String> {
+    let why = match event {
+        Event::Aborted(_, Cause::Lost(why, _)) => Some(format!("the connection was lost ({why})")),
+        Event::Aborted(_, Cause::Unfinished(Unfinished::Block)) => {
+            Some("end the script with COMMIT or ROLLBACK".to_owned())
+        }
+        Event::Aborted(_, Cause::Copy) => Some("load tables with init, or with psql".to_owned()),
+        Event::Abandoned(place, failed) => Some(wording::failure(*place, failed)),
+        _ => None,
+    };
+    wording::messages(event, job, Version::default()).into_iter().map(|(_, text)| text).chain(why).collect()
+}
+
+/// The server's code, if an error of the server was the cause.
+fn code(cause: &Cause) -> Option<SqlState> {
+    match cause {
+        Cause::Server(failed) => Some(failed.error.code),
+        Cause::Lost(_, last) => last.as_ref().map(|error| error.code),
+        _ => None,
+    }
+}

@@ -1,0 +1,218 @@
+//! What the server's own statistics tell of a round, and the work of ours that they count, too.
+//!
+//! Not here: reading them (`isobench_observer`).
+
+use isobench_observer as observer;
+use isobench_observer::{Observed, Observer, ObserverOptions, OwnCounts};
+use isobench_report as report;
+use isobench_runner::{Job, Protocol, RETRIED_INSIDE, Restart, RunOutcome, commit_points};
+use isobench_script::{CommandKind, Script, Statement};
+
+use crate::target::Target;
+
+/// Begins to watch a server.
+pub fn observer(target: &Target) -> Observer {
+    let connector = target.connector();
+    let connect = Box::new(move || connector.open());
+    Observer::start(connect, &target.database, target.local(), &ObserverOptions::default())
+}
+
+/// What the clients' sessions are waiting for right now: event and number of sessions, the most
+/// first.
+pub fn waits_now(observer: &Observer) -> Vec<(String, u32)> {
+    let Some(sample) = observer.latest() else { return Vec::new() };
+    let name = |((kind, event), sessions): ((String, String), u32)| {
+        let name = if event.is_empty() { kind } else { format!("{kind}/{event}") };
+        (name, sessions)
+    };
+    let mut waits: Vec<(String, u32)> = sample.sessions.into_iter().map(name).collect();
+    waits.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    waits
+}
+
+/// What we did on the server between the observer's first and last reading of a round.
+pub struct OwnWork {
+    counts: OwnCounts,
+    /// Why the server's counts can't be compared with ours, if they can't.
+    incomparable: Option<&'static str>,
+    /// A script's statements are repeated inside the server, and say how often when they succeed.
+    inside: bool,
+    /// Some of them failed, so that nobody knows how often.
+    untold: bool,
+}
+
+impl OwnWork {
+    /// The clients of a job are connected; setting up their sessions took so many transactions.
+    pub fn new(job: &Job, transactions: u64) -> OwnWork {
+        let spec = job.spec();
+        let scripts = job.workload().mix.scripts();
+        let clients = spec.clients as u64;
+        let mut counts =
+            OwnCounts { sessions: clients, other_committed: transactions, ..OwnCounts::default() };
+        if spec.protocol == Protocol::Prepared {
+            // The first statement of a script is prepared in a transaction of its own; a client may
+            // never choose a script.
+            let prepared = clients * scripts.len() as u64;
+            counts.other_committed += clients;
+            counts.uncertain += prepared - clients;
+        }
+        let inside = |script: &Script| {
+            script.observations().any(|line| matches!(line.what, isobench_script::Observed::Inside { .. }))
+        };
+        OwnWork {
+            counts,
+            incomparable: if spec.connect_each {
+                Some("each transaction has a connection of its own")
+            } else if spec.retry.restart != Restart::Transaction
+                || !scripts.iter().all(|weighted| is_one_transaction(&weighted.script))
+            {
+                // An attempt that goes back to a savepoint is a part of a transaction.
+                Some("a script isn't exactly one transaction")
+            } else {
+                None
+            },
+            inside: scripts.iter().any(|weighted| inside(&weighted.script)),
+            untold: false,
+        }
+    }
+
+    /// Sessions of our own beside the clients', and their transactions.
+    pub fn admin(&mut self, sessions: u64, transactions: u64) {
+        self.counts.sessions += sessions;
+        self.counts.other_committed += transactions;
+    }
+
+    /// The clients worked.
+    pub fn clients(&mut self, run: &RunOutcome) {
+        let ledger = run.ledger();
+        let attempts = ledger.attempts;
+        // What a script's own SQL swallowed was committed, with its work undone.
+        self.counts.committed += attempts.committed + attempts.swallowed;
+        // Attempts that were cut off after a conflict were rolled back; of the others nobody knows
+        // how far they were.
+        let conflicts =
+            ledger.conflicts.saturating_sub(attempts.retried + attempts.given_up + attempts.swallowed);
+        let conflicts = conflicts.min(attempts.cut_off);
+        self.counts.rolled_back += attempts.retried + attempts.given_up + attempts.errored + conflicts;
+        self.counts.uncertain += attempts.ambiguous + attempts.cut_off - conflicts;
+        // Each of them is a transaction that the server has rolled back; they lie in the bucket
+        // retried.
+        let inside = run.conflicts.iter().filter(|conflict| conflict.reason == RETRIED_INSIDE);
+        let inside = inside.map(|conflict| conflict.count).sum::<u64>();
+        self.counts.inside += inside;
+        let ended = attempts.started - attempts.committed - attempts.swallowed;
+        self.untold |= self.inside && ended > inside;
+        let deadlocks = run.conflicts.iter().filter(|conflict| conflict.sqlstate.as_str() == "40P01");
+        self.counts.deadlocks += deadlocks.map(|conflict| conflict.count).sum::<u64>();
+    }
+}
+
+/// True if a script is exactly one transaction of the server, whichever branches it takes: what
+/// begins and ends it stands outside of them, and it doesn't roll back of its own accord.
+fn is_one_transaction(script: &Script) -> bool {
+    let mut depth = 0_usize;
+    let mut unconditional = script.clone();
+    unconditional.commands.retain(|command| {
+        match command.kind {
+            CommandKind::If(_) => depth += 1,
+            CommandKind::Endif => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    });
+    commit_points(script) == 1
+        && commit_points(&unconditional) == 1
+        && bounds(script) == bounds(&unconditional)
+        && !bounds(script).contains(&Statement::Rollback)
+}
+
+/// The statements of a script that begin or end a block.
+fn bounds(script: &Script) -> Vec<Statement> {
+    let sql = script.commands.iter().filter_map(|command| match &command.kind {
+        CommandKind::Sql(sql) => Some(&sql.statements),
+        _ => None,
+    });
+    let bound = |statement: &Statement| {
+        matches!(statement, Statement::Begin | Statement::Commit | Statement::Rollback)
+    };
+    sql.flatten().copied().filter(bound).collect()
+}
+
+/// The server's side of a round. Where a script is more or less than one transaction of the server,
+/// counts aren't compared.
+pub fn server_side(observed: Observed, own: &OwnWork) -> report::ServerSide {
+    let mut notes = observed.notes.clone();
+    let comparison = if own.untold {
+        notes.push(
+            "the server's counts aren't compared with ours, because statements failed that retry inside the server, and only those that \
+             succeed say how often"
+                .to_owned(),
+        );
+        Vec::new()
+    } else if let Some(why) = own.incomparable {
+        notes.push(format!("the server's counts aren't compared with ours, because {why}"));
+        Vec::new()
+    } else {
+        observed.compare(&own.counts).into_iter().map(comparison).collect()
+    };
+    report::ServerSide {
+        at_s: observed.at_s,
+        waits: observed.waits.into_iter().map(wait).collect(),
+        predicate_locks: observed.predicate_locks.map(|locks| report::PredicateLocks {
+            at_s: locks.at_s,
+            tuple: locks.tuple,
+            page: locks.page,
+            relation: locks.relation,
+        }),
+        lock_waits: observed.lock_waits.into_iter().map(lock_wait).collect(),
+        counters: observed.counters.into_iter().map(counter).collect(),
+        comparison,
+        processes: observed.processes.map(|processes| report::ServerProcesses {
+            cpu_s: processes.cpu_s,
+            memory_bytes: processes.memory_bytes,
+        }),
+        sampling_s: observed.sampling_s,
+        notes,
+    }
+}
+
+fn wait(row: observer::WaitRow) -> report::WaitRow {
+    report::WaitRow { kind: row.kind, event: row.event, sessions: row.sessions }
+}
+
+fn lock_wait(lock: observer::LockWait) -> report::LockWait {
+    report::LockWait { locktype: lock.locktype, mode: lock.mode, table: lock.table, seen: lock.seen }
+}
+
+fn counter(counter: observer::Counter) -> report::Counter {
+    report::Counter { name: counter.name, meaning: counter.meaning, change: counter.change }
+}
+
+fn comparison(count: observer::CountComparison) -> report::CountComparison {
+    report::CountComparison {
+        what: count.what.to_owned(),
+        ours: count.ours,
+        servers: count.servers,
+        agrees: count.agrees,
+        explanation: count.explanation,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isobench_script::{Symbols, parse};
+
+    use super::*;
+
+    #[test]
+    fn a_script_is_one_transaction_whatever_it_branches_to() {
+        let one = |text: &str| is_one_transaction(&parse("test.sql", text, &mut Symbols::new()).unwrap());
+        assert!(one("UPDATE t SET v = 1;"));
+        assert!(one("BEGIN;\n\\if :a\nSELECT 1;\n\\else\nSELECT 2;\n\\endif\nEND;"));
+        assert!(!one("SELECT 1;\nSELECT 2;"));
+        assert!(!one("\\if :a\nUPDATE t SET v = 1;\n\\endif"), "it may do nothing");
+        assert!(!one("\\if :a\nBEGIN;\n\\endif\nUPDATE t SET v = 1;\nCOMMIT;"));
+        assert!(!one("BEGIN;\n\\if :a\nROLLBACK;\n\\else\nCOMMIT;\n\\endif"));
+        assert!(!one("BEGIN;\nROLLBACK;\nUPDATE t SET v = 1;"));
+    }
+}

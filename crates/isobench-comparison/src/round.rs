@@ -1,0 +1,84 @@
+//! From what the runner brings to a round of the result document.
+//!
+//! Not here: measuring (`cell.rs`, `commands/run.rs`).
+
+use std::time::Duration;
+
+use isobench_report::{ClientLoad, Conflict, Round, Series};
+use isobench_runner::{Job, RunOutcome};
+use isobench_stats::LatencyHistogram;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::design::count;
+
+/// CPU time of this process so far, user and system, in seconds.
+pub fn cpu_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// The round that a run makes, with the errors of its clients and the CPU time of this process
+/// while it ran.
+pub fn round(job: &Job, run: &RunOutcome, number: u32, errors: Vec<String>, cpu_s: f64) -> Round {
+    let conflicts = run
+        .conflicts
+        .iter()
+        .map(|conflict| Conflict {
+            sqlstate: conflict.sqlstate.to_string(),
+            command: job.command_label(conflict.script, conflict.command),
+            reason: conflict.reason.to_string(),
+            object: conflict.object.as_ref().map(ToString::to_string),
+            count: conflict.count,
+        })
+        .collect();
+    let ledger = run.ledger();
+    let mut round = Round::from_ledger(number, &ledger, &run.latency(), run.elapsed, conflicts);
+    round.complete = run.is_complete();
+    round.late = job.spec().latency_limit.map(|_| ledger.late);
+    round.errors = errors;
+    round.client_cpu_s = Some(cpu_s);
+    round.client = Some(load(run, cpu_s));
+    round.series = run.series.as_ref().map(series);
+    if let Err(error) = run.check() {
+        // A defect of isobench: the round is kept for whoever looks into it, but counts for
+        // nothing.
+        round.complete = false;
+        round.errors.insert(0, error.to_string());
+    }
+    round
+}
+
+fn series(series: &isobench_runner::Series) -> Series {
+    Series {
+        bin_s: series.bin.as_secs_f64(),
+        committed: series.bins.iter().map(|bin| bin.committed).collect(),
+        attempts: series.bins.iter().map(|bin| bin.attempts).collect(),
+        conflicts: series.bins.iter().map(|bin| bin.conflicts).collect(),
+        latency_sum_ms: series
+            .bins
+            .iter()
+            .map(|bin| Duration::from_nanos(bin.latency_ns).as_secs_f64() * 1e3)
+            .collect(),
+    }
+}
+
+fn load(run: &RunOutcome, cpu_s: f64) -> ClientLoad {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+    let mut lag = LatencyHistogram::new();
+    for worker in &run.load {
+        lag.merge(&worker.lag);
+    }
+    let most = |share: &dyn Fn(&isobench_runner::WorkerLoad) -> Option<f64>| {
+        run.load.iter().filter_map(share).reduce(f64::max)
+    };
+    let seconds = run.elapsed.as_secs_f64();
+    ClientLoad {
+        workers: count(run.load.len()),
+        busiest: most(&|worker| Some(worker.busy_share())).unwrap_or(0.0),
+        starved: most(&isobench_runner::WorkerLoad::starved_share),
+        share_of_cores: if seconds > 0.0 { (cpu_s / seconds / cores).min(1.0) } else { 0.0 },
+        lag_mean_ms: lag.mean_ms(),
+        lag_p99_ms: lag.percentile(99.0),
+        lag_max_ms: lag.max_ms(),
+    }
+}

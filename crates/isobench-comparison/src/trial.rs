@@ -1,0 +1,135 @@
+//! Tries every script once before anything is measured, in a transaction that is rolled back: so a
+//! missing table, a wrong column or a statement that the server doesn't know comes to light in a
+//! second, and not after the cells before it.
+//!
+//! Not here: how a script is made harmless (`isobench_script`), and what follows for the comparison
+//! (`comparison.rs`).
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use isobench_pgwire::SqlState;
+use isobench_runner::{
+    Cause, Control, Event, Job, OnError, Pacing, RetryPolicy, RunSpec, Stop, Storage, Urgency, Watch,
+};
+
+use crate::cell::CellMeasurer;
+use crate::design::CellPlan;
+use crate::failure::{Failure, Outcome};
+use crate::sessions::{self, advice};
+
+/// A script that takes longer isn't waited for: it works, as far as it has come.
+const LONGEST: Duration = Duration::from_secs(3);
+
+/// How often it is looked whether somebody asks for the end.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Errors that say only that a script can't be tried within a transaction: it can't be, or ends
+/// transactions by itself.
+const NOT_IN_A_BLOCK: [SqlState; 3] = [SqlState(*b"25001"), SqlState(*b"25P01"), SqlState(*b"2D000")];
+
+impl CellMeasurer<'_> {
+    /// Tries the scripts of a cell on tables in their starting state. Returns why it can't be
+    /// measured, if it can't.
+    ///
+    /// # Errors
+    /// The server is gone.
+    pub fn try_scripts(&mut self, cell: &CellPlan) -> Outcome<Option<String>> {
+        let ready = match self.prepare(cell) {
+            Ok(ready) => ready,
+            Err(failure) => return self.unless_gone(cell, failure),
+        };
+        let (target, work) = (self.target(cell), &self.design.works[cell.work]);
+        let spec = RunSpec {
+            clients: 1,
+            workers: 1,
+            pacing: Pacing::Unpaced,
+            latency_limit: None,
+            series: None,
+            retry: RetryPolicy::NEVER,
+            on_error: OnError::Abort,
+            grace: Duration::ZERO,
+            ..self.design.spec(cell)
+        };
+        for workload in work.tried(self.design.seed(), &target.database)? {
+            let job = sessions::job(spec.clone(), workload, &target.database, &target.connector());
+            // So that lines --@ are tried, too.
+            let job = match self.judging {
+                Some(_) => job.recording(Storage::default()).map_err(Failure::setup)?,
+                None => job,
+            };
+            match self.try_script(&job, cell) {
+                Ok(None) => {}
+                Ok(problem) => return Ok(problem),
+                Err(failure) => return self.unless_gone(cell, failure),
+            }
+        }
+        // A set-up of the user's that works only once is enough for a single cell.
+        let only = self.design.cells().len() == 1
+            && self.design.plan.rounds() == 1
+            && self.design.plan.resolve.is_none();
+        if only {
+            self.keep(ready);
+        }
+        Ok(None)
+    }
+
+    /// Runs a script once. Returns why it failed, unless that is because it was tried.
+    fn try_script(&self, job: &Job, cell: &CellPlan) -> Outcome<Option<String>> {
+        let target = self.target(cell);
+        let mut fleet = sessions::open(job, &target.connector(), &target.database, Some(cell.level))?.fleet;
+        let problem = Mutex::new(None);
+        let report = |event: Event| {
+            if let Event::Aborted(place, cause) = &event
+                && let Some(why) = why(cause)
+            {
+                let at = job.place(place.script, place.command);
+                let text = format!("{at}\n  {why}");
+                problem.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
+            }
+        };
+        let control = Control::new();
+        let watch = Watch {
+            every: LOOK_EVERY,
+            show: &mut |elapsed, _| {
+                if elapsed > LONGEST || self.control.urgency() > Urgency::None {
+                    control.request(Urgency::Now);
+                }
+            },
+        };
+        fleet.run(job, Stop::Transactions(1), &control, &report, watch, &mut []).map_err(Failure::setup)?;
+        drop(fleet);
+        Ok(problem.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What failed is the cell's fault if its server still answers.
+    fn unless_gone(&self, cell: &CellPlan, failure: Failure) -> Outcome<Option<String>> {
+        if self.answers(cell) { Ok(Some(failure.to_string())) } else { Err(failure) }
+    }
+
+    /// True if the server of a cell can be connected to, and nobody asks for the end.
+    pub fn answers(&self, cell: &CellPlan) -> bool {
+        self.control.urgency() == Urgency::None && self.target(cell).open().is_ok()
+    }
+}
+
+/// What a script can do about it, if it can.
+fn why(cause: &Cause) -> Option<String> {
+    match cause {
+        Cause::Server(failed) if NOT_IN_A_BLOCK.contains(&failed.error.code) => None,
+        Cause::Server(failed) => {
+            let code = failed.error.code;
+            Some(format!("{}{}", failed.error.report(failed.text.as_deref()), advice(Some(code))))
+        }
+        Cause::Evaluation(why) => Some(why.to_string()),
+        Cause::Execution(why) | Cause::Assignment(why) | Cause::NotAllowed(why) | Cause::Observation(why) => {
+            Some(why.clone())
+        }
+        Cause::Result { problem, .. } => Some(problem.clone()),
+        Cause::Copy => {
+            Some("COPY is not supported in scripts; load tables with init, or with psql".to_owned())
+        }
+        // Its session, or a transaction of its own: nothing that trying it once could tell.
+        Cause::Unfinished(_) | Cause::Connect(_) | Cause::Lost(..) => None,
+    }
+}

@@ -1,0 +1,432 @@
+//! The scripts of a run: found by name or file, parsed, and made into what the runner takes.
+//!
+//! Not here: the tables that they work on (`tables.rs`).
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
+use isobench_database::{Database, Names, Writes};
+use isobench_report::PlannedScript;
+use isobench_runner::{Protocol, Workload, commit_points};
+use isobench_script::{
+    Builtin, CommandKind, Mix, Sql, Symbols, Value, Variables, Weighted, builtins, find_builtin,
+    is_valid_variable_name, parse, split_weight,
+};
+use isobench_workloads::{Chosen, pgbench_strategy};
+
+use crate::failure::{Failure, Outcome};
+use crate::round_trips::round_trips;
+
+/// A script's text and where it came from.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// As pgbench reports it: `<builtin: TPC-B (sort of)>` or the file's name.
+    title: String,
+    /// As isobench names it: `tpcb-like` or the file's name.
+    pub name: String,
+    text: String,
+    weight: u64,
+    /// What a built-in script writes; unknown for a file.
+    writes: Option<Writes>,
+}
+
+/// The weighted scripts of a run, parsed.
+#[derive(Debug, Clone)]
+pub struct Sources {
+    /// The scripts as they were found, in the order of the mix.
+    scripts: Vec<Source>,
+    mix: Mix,
+    /// The variables that the scripts mention.
+    symbols: Symbols,
+    /// The checked workload that they are, if they are one.
+    checked: Option<Chosen>,
+}
+
+/// Words of statements that a server refuses which can only be read (PostgreSQL manual, "Hot
+/// Standby").
+const WRITING: [&str; 11] = [
+    "insert", "update", "delete", "merge", "truncate", "create", "alter", "drop", "copy", "nextval", "vacuum",
+];
+
+/// True if a checked workload is named, with or without variant and parameters.
+fn is_checked(argument: &str) -> bool {
+    let name = argument.split([':', '+']).next().unwrap_or_default();
+    isobench_workloads::all().iter().any(|workload| workload.name == name)
+}
+
+impl Source {
+    /// A built-in script, by its name or an unambiguous beginning of it, with an optional
+    /// `@weight`.
+    ///
+    /// # Errors
+    /// There is none, or several.
+    pub fn builtin(argument: &str) -> Outcome<Source> {
+        let (name, weight) = split_weight(argument).map_err(Failure::setup)?;
+        Ok(Source::of_builtin(find_builtin(name).map_err(Failure::setup)?, weight))
+    }
+
+    fn of_builtin(builtin: &Builtin, weight: u64) -> Source {
+        Source {
+            title: builtin.description.to_owned(),
+            name: builtin.name.to_owned(),
+            text: builtin.text.to_owned(),
+            weight,
+            writes: Writes::of_builtin(builtin.name),
+        }
+    }
+
+    /// A script file, `-` for standard input, with an optional `@weight`.
+    ///
+    /// # Errors
+    /// The file can't be read.
+    pub fn file(argument: &str) -> Outcome<Source> {
+        let (name, weight) = split_weight(argument).map_err(Failure::setup)?;
+        let text = if name == "-" {
+            let mut text = String::new();
+            io::stdin().read_to_string(&mut text).map(|_| text)
+        } else {
+            fs::read_to_string(name)
+        };
+        let text =
+            text.map_err(|error| Failure::setup(format!("could not open file \"{name}\": {error}")))?;
+        Ok(Source { title: name.to_owned(), name: name.to_owned(), text, weight, writes: None })
+    }
+
+    /// A built-in script if there is one of exactly this name, else a script file.
+    ///
+    /// # Errors
+    /// Neither.
+    pub fn builtin_or_file(argument: &str) -> Outcome<Source> {
+        let (name, weight) = split_weight(argument).map_err(Failure::setup)?;
+        if let Some(builtin) = builtins().iter().find(|builtin| builtin.name == name) {
+            return Ok(Source::of_builtin(builtin, weight));
+        }
+        if name != "-" && !Path::new(name).exists() {
+            let names: Vec<&str> = builtins().iter().map(|builtin| builtin.name).collect();
+            let checked: Vec<&str> = isobench_workloads::all().iter().map(|workload| workload.name).collect();
+            return Err(Failure::setup(format!(
+                "workload \"{name}\" is neither a built-in script ({}), nor a checked workload ({}), nor a file",
+                names.join(", "),
+                checked.join(", ")
+            )));
+        }
+        Source::file(argument)
+    }
+}
+
+impl Sources {
+    /// The scripts that these names mean: one checked workload, or built-in scripts and files with
+    /// weights.
+    ///
+    /// # Errors
+    /// A name means nothing, a checked workload isn't alone, or a script has an error.
+    pub fn named(names: &[String], one: impl Fn(&str) -> Outcome<Source>) -> Outcome<Sources> {
+        if let Some(name) = names.iter().find(|name| is_checked(name)) {
+            if names.len() > 1 {
+                return Err(Failure::setup(format!(
+                    "workload \"{name}\" has tables of its own, so it can't be mixed with other scripts; compare twice"
+                )));
+            }
+            return Sources::checked_workload(name);
+        }
+        Sources::new(names.iter().map(|name| one(name)).collect::<Outcome<_>>()?)
+    }
+
+    /// The scripts of a checked workload, with or without variant and parameters in its name.
+    ///
+    /// # Errors
+    /// There is no such workload, variant or parameter.
+    pub fn checked_workload(name: &str) -> Outcome<Sources> {
+        Sources::of_checked(isobench_workloads::find(name).map_err(Failure::setup)?)
+    }
+
+    /// The scripts of a checked workload.
+    ///
+    /// # Errors
+    /// A script has an error: a defect of isobench.
+    pub fn of_checked(chosen: Chosen) -> Outcome<Sources> {
+        let script = |script: isobench_workloads::Script| Source {
+            title: script.name.clone(),
+            name: script.name,
+            text: script.text,
+            weight: script.weight,
+            writes: None,
+        };
+        let scripts = chosen.scripts().into_iter().map(script).collect();
+        Sources::parse(scripts, Some(chosen))
+    }
+
+    /// The same scripts as they are with a strategy, and the SQL that makes the functions they then
+    /// call.
+    ///
+    /// # Errors
+    /// A script has no such strategy, or is the user's own.
+    pub fn coping(&self, strategy: &str) -> Outcome<(Sources, Vec<String>)> {
+        let mut functions = Vec::new();
+        let mut scripts = Vec::new();
+        for source in &self.scripts {
+            if strategy == "retry" {
+                scripts.push(source.clone());
+                continue;
+            }
+            if source.writes.is_none() {
+                return Err(Failure::setup(format!(
+                    "--strategies: {strategy}: script \"{}\" is your own, and isobench can't rewrite it; write one script for each \
+                     strategy, or leave the option out",
+                    source.name
+                )));
+            }
+            let found = pgbench_strategy(&source.name, strategy)
+                .map_err(|error| Failure::setup(format!("--strategies: {error}")))?;
+            functions.extend(found.setup.iter().map(|sql| (*sql).to_owned()));
+            scripts.push(Source {
+                title: format!("{} with strategy {strategy}", source.name),
+                text: found.script.to_owned(),
+                ..source.clone()
+            });
+        }
+        Ok((Sources::parse(scripts, None)?, functions))
+    }
+
+    /// True if a script mentions this variable.
+    pub fn mentions(&self, variable: &str) -> bool {
+        self.symbols.lookup(variable).is_some()
+    }
+
+    /// The fewest and the most round trips of an attempt of any script.
+    pub fn round_trips(&self) -> (u32, u32) {
+        let ranges = self.mix.scripts().iter().map(|weighted| round_trips(&weighted.script));
+        let widest = |(least, most): (u32, u32), range: (u32, u32)| (least.min(range.0), most.max(range.1));
+        ranges.reduce(widest).unwrap_or((0, 0))
+    }
+
+    /// The same scripts as they are on a server where isobench's tables lie in a schema of their
+    /// own: those that come with isobench name it. `functions` is the SQL that made the functions
+    /// which they call. A script of the user's stays as it is.
+    ///
+    /// # Errors
+    /// A script can't be parsed with these names: a defect of isobench.
+    pub fn placed(&self, database: &Database, functions: &[String]) -> Outcome<Sources> {
+        let names = match &self.checked {
+            Some(chosen) => chosen.names(database),
+            None => Names::made_by(functions.iter().map(String::as_str)),
+        };
+        let own = |source: &Source| self.checked.is_some() || source.writes.is_some();
+        let placed = |source: &Source| {
+            let text = if own(source) { database.place(&source.text, &names) } else { (&source.text).into() };
+            Source { text: text.into_owned(), ..source.clone() }
+        };
+        Sources::parse(self.scripts.iter().map(placed).collect(), self.checked.clone())
+    }
+
+    /// The checked workload that the scripts are, if they are one.
+    pub fn checked(&self) -> Option<&Chosen> {
+        self.checked.as_ref()
+    }
+
+    /// True if the scripts say what they read and write, so that there is a history to check.
+    pub fn is_observed(&self) -> bool {
+        let mut lines = self.mix.scripts().iter().flat_map(|weighted| weighted.script.observations());
+        lines.any(|line| line.what.is_recorded())
+    }
+
+    /// Takes scripts together, and parses each, so that errors come to light before anything is
+    /// started.
+    ///
+    /// # Errors
+    /// A script has an error (with file, line and column), is empty, or the weights make no mix.
+    pub fn new(scripts: Vec<Source>) -> Outcome<Sources> {
+        Sources::parse(scripts, None)
+    }
+
+    fn parse(scripts: Vec<Source>, checked: Option<Chosen>) -> Outcome<Sources> {
+        let mut symbols = Symbols::new();
+        let mut weighted = Vec::new();
+        for source in &scripts {
+            let script = parse(&source.title, &source.text, &mut symbols).map_err(Failure::setup)?;
+            if script.commands.is_empty() {
+                return Err(Failure::setup(format!("empty command list for script \"{}\"", source.title)));
+            }
+            weighted.push(Weighted { script, weight: source.weight });
+        }
+        let mix = Mix::new(weighted).map_err(Failure::setup)?;
+        Ok(Sources { scripts, mix, symbols, checked })
+    }
+
+    /// The parsed scripts with their weights.
+    pub fn mix(&self) -> &Mix {
+        &self.mix
+    }
+
+    /// What the runner takes, with `scale` and `random_seed` set and then what the user defines;
+    /// `client_id` and `default_seed` are the runner's to set.
+    ///
+    /// # Errors
+    /// A variable's name is invalid.
+    pub fn workload(&self, scale: u32, seed: u64, defined: &[(String, String)]) -> Outcome<Workload> {
+        let mut symbols = self.symbols.clone();
+        let seed_value = Value::Int(seed.cast_signed());
+        let automatic = [("scale", Value::Int(scale.into())), ("random_seed", seed_value)];
+        for (name, _) in &automatic {
+            symbols.intern(name);
+        }
+        for name in ["client_id", "default_seed"] {
+            symbols.intern(name);
+        }
+        let parameters = self.checked.as_ref().map(Chosen::variables).unwrap_or_default();
+        for (name, _) in &parameters {
+            symbols.intern(name);
+        }
+        let mut variables = Variables::new(&symbols);
+        for (name, value) in automatic {
+            let slot = symbols.intern(name);
+            variables.set(slot, value);
+        }
+        for (name, value) in parameters {
+            let slot = symbols.intern(&name);
+            variables.set(slot, value);
+        }
+        for (name, value) in defined {
+            if !is_valid_variable_name(name) {
+                return Err(Failure::setup(format!("invalid variable name: \"{name}\"")));
+            }
+            let slot = symbols.intern(name);
+            variables.set_text(slot, value);
+        }
+        Ok(Workload { mix: self.mix.clone(), symbols, variables })
+    }
+
+    /// Each script alone, as it is tried before anything is measured; without those that can't be
+    /// tried.
+    ///
+    /// # Errors
+    /// A variable's name is invalid.
+    pub fn tried(&self, scale: u32, seed: u64, defined: &[(String, String)]) -> Outcome<Vec<Workload>> {
+        let alone = |source: &Source| {
+            let sources = Sources::parse(vec![source.clone()], self.checked.clone())?;
+            let mut workload = sources.workload(scale, seed, defined)?;
+            let script = workload.mix.scripts().first().map(|weighted| weighted.script.clone());
+            let tried = script.and_then(|script| script.in_rolled_back_transaction(&mut workload.symbols));
+            let Some(script) = tried else { return Ok(None) };
+            workload.mix = Mix::new(vec![Weighted { script, weight: 1 }]).map_err(Failure::setup)?;
+            Ok(Some(workload))
+        };
+        self.scripts.iter().filter_map(|source| alone(source).transpose()).collect()
+    }
+
+    /// Checks what depends on the protocol.
+    ///
+    /// # Errors
+    /// A command has more parameters than the extended protocol takes.
+    pub fn check(&self, protocol: Protocol) -> Outcome {
+        if protocol == Protocol::Simple {
+            return Ok(());
+        }
+        for command in self.mix.scripts().iter().flat_map(|weighted| &weighted.script.commands) {
+            if let CommandKind::Sql(sql) = &command.kind
+                && sql.has_too_many_params()
+            {
+                return Err(Failure::setup(format!(
+                    "statement has too many arguments (maximum is {}): {}; use --protocol simple",
+                    Sql::MAX_PARAMS,
+                    sql.parameterized
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that no script of the user's sets a level where isobench sets it, and names the row
+    /// after it.
+    ///
+    /// # Errors
+    /// The first command that does, with its line.
+    pub fn leave_level_alone(&self) -> Outcome {
+        let sets = |weighted: &Weighted| {
+            weighted.script.commands.iter().find(|command| command.sets_level()).cloned()
+        };
+        let found =
+            self.mix.scripts().iter().find_map(|weighted| Some((&weighted.script.name, sets(weighted)?)));
+        let Some((script, command)) = found else { return Ok(()) };
+        Err(Failure::setup(format!(
+            "{script}:{}: \"{}\" sets or resets the isolation level, so the row would be measured under a wrong name; leave that to \
+             --levels (compare, audit) or --isolation (run), and write a plain BEGIN",
+            command.line,
+            command.text.trim_end()
+        )))
+    }
+
+    /// The name of the mix: `tpcb-like`, `registers:keys=50`, or `a.sql@3+select-only@1`.
+    pub fn name(&self) -> String {
+        self.names().join("+")
+    }
+
+    /// What each script writes into the TPC-B-like tables; `None` if a script of the user's own is
+    /// among them.
+    pub fn writes(&self) -> Option<Vec<Writes>> {
+        self.scripts.iter().map(|source| source.writes).collect()
+    }
+
+    /// Which script writes, or locks rows, and how that shows; `None` if none does as far as can be
+    /// seen: what functions do can't.
+    pub fn writing(&self) -> Option<String> {
+        self.mix.scripts().iter().zip(&self.scripts).find_map(|(weighted, source)| {
+            let keyword = weighted.script.commands.iter().find_map(|command| match &command.kind {
+                CommandKind::Sql(sql) => sql.keyword(&WRITING),
+                _ => None,
+            })?;
+            Some(format!("script \"{}\" writes ({})", source.name, keyword.to_uppercase()))
+        })
+    }
+
+    /// The names as a plan has them: those of the scripts, with weights if there are several, or of
+    /// the checked workload.
+    pub fn names(&self) -> Vec<String> {
+        match (&self.checked, self.scripts.as_slice()) {
+            (Some(chosen), _) => vec![chosen.name()],
+            (None, [only]) => vec![only.name.clone()],
+            (None, scripts) => {
+                scripts.iter().map(|source| format!("{}@{}", source.name, source.weight)).collect()
+            }
+        }
+    }
+
+    /// What the result document says of the scripts.
+    pub fn planned(&self) -> Vec<PlannedScript> {
+        let planned = |source: &Source| PlannedScript {
+            name: source.name.clone(),
+            weight: u32::try_from(source.weight).unwrap_or(u32::MAX),
+            text: source.text.clone(),
+        };
+        self.scripts.iter().map(planned).collect()
+    }
+
+    /// Things that a user should know of the scripts before believing the figures.
+    pub fn warnings(&self) -> Vec<String> {
+        // Those that come with isobench know what they do: an advisory lock is taken and released
+        // outside of the block.
+        let own = self.scripts.iter().map(|source| self.checked.is_none() && source.writes.is_none());
+        let several = self
+            .mix
+            .scripts()
+            .iter()
+            .zip(own)
+            .filter(|(weighted, own)| *own && commit_points(&weighted.script) > 1);
+        several
+            .map(|(weighted, _)| {
+                format!(
+                    "script \"{}\" commits {} times; after a conflict the whole script is repeated, also what it had \
+                     committed already. Put it into one transaction block, or split it into several scripts",
+                    weighted.script.name,
+                    commit_points(&weighted.script)
+                )
+            })
+            .collect()
+    }
+
+    /// True if a script uses the TPC-B-like tables for sure, because it is built in.
+    pub fn has_builtin(&self) -> bool {
+        self.scripts.iter().any(|source| source.writes.is_some())
+    }
+}

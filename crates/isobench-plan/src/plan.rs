@@ -1,0 +1,326 @@
+//! A plan as it is written. An option is added here, and means something where it is resolved
+//! (`isobench-comparison`).
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::Args;
+use isobench_isolation::Level;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Experiment, Setting, Share, Vary};
+
+/// The headings under which help lists the options.
+mod heading {
+    pub const FACTORS: &str = "What to compare";
+    pub const LENGTH: &str = "How long, how precisely";
+    pub const LOAD: &str = "Load";
+    pub const RETRIES: &str = "Retries";
+    pub const EXPERT: &str = "For experts";
+}
+
+/// A plan as it is written: on the command line, in a TOML file under the same names, and in a
+/// result, where everything that has a default is given.
+#[derive(Debug, Clone, Default, PartialEq, Args, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Plan {
+    /// Isolation levels, in the order of the table: ru, rc, rr, ser or their full names; the first
+    /// is what the others are compared with [default: rc,rr,ser]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = heading::FACTORS)]
+    pub levels: Option<Vec<Level>>,
+    /// Built-in script (tpcb-like, simple-update, select-only) or script file, with @WEIGHT and
+    /// repeated a mix; or one checked workload, such as registers or write-skew+for-update (see
+    /// isobench workloads) [default: tpcb-like]
+    #[arg(long, short = 'w', value_name = "NAME|FILE[@WEIGHT]", help_heading = heading::FACTORS)]
+    pub workload: Option<Vec<String>>,
+    /// Ways in which the application copes with conflicts, as a factor: retry, procedure, swallow,
+    /// single-statement, savepoint, for-update, advisory-lock, reorder, or any variant of a checked
+    /// workload [default: the workload itself, which retries]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = heading::FACTORS)]
+    pub strategies: Option<Vec<String>>,
+    /// Numbers of clients, as a factor [default: 8]
+    #[arg(long, short = 'c', value_name = "LIST", value_delimiter = ',', help_heading = heading::FACTORS)]
+    pub clients: Option<Vec<u32>>,
+    /// A parameter and its values, as a factor: of the workload (rows=10,1000), of pgbench's tables
+    /// (scale, foreign-keys=off,on, unlogged-tables, fillfactor, script-scale), a variable of your
+    /// own scripts, or server-version=14,18; one value sets it (repeatable)
+    #[arg(long, value_name = "NAME=VALUE,VALUE", help_heading = heading::FACTORS)]
+    pub vary: Option<Vec<Vary>>,
+    /// Scale of the TPC-B-like tables; 1 means one branch, on which every client collides [default:
+    /// 1]
+    #[arg(long, short = 's', value_name = "NUM", help_heading = heading::FACTORS)]
+    pub scale: Option<u32>,
+    /// SQL script that makes the tables of a workload of your own, run before every cell instead of
+    /// making pgbench's tables
+    #[arg(long, value_name = "FILE.sql", help_heading = heading::FACTORS, hide_short_help = true)]
+    pub setup: Option<PathBuf>,
+    /// Seconds measured in each cell [default: 2.5]
+    #[arg(long, short = 'T', value_name = "SECONDS", help_heading = heading::LENGTH)]
+    pub time: Option<f64>,
+    /// Transactions of each client in each cell, instead of a time
+    #[arg(long, short = 't', value_name = "NUM", help_heading = heading::LENGTH)]
+    pub transactions: Option<u64>,
+    /// Number of times every cell is measured, interleaved with the others [default: 5]
+    #[arg(long, value_name = "NUM", help_heading = heading::LENGTH)]
+    pub rounds: Option<u32>,
+    /// Go on with rounds until every ratio is known to this precision, such as 2%, or the time
+    /// limit is reached
+    #[arg(long, value_name = "PERCENT", help_heading = heading::LENGTH)]
+    pub resolve: Option<Share>,
+    /// Start no further round that would end after this many seconds [default: unlimited; with
+    /// --resolve 600]
+    #[arg(long, value_name = "SECONDS", help_heading = heading::LENGTH)]
+    pub time_limit: Option<f64>,
+    /// Seconds run before measuring, in each cell; repeated until the rate is steady [default: 0.5]
+    #[arg(long, value_name = "SECONDS", help_heading = heading::LENGTH)]
+    pub warmup: Option<f64>,
+    /// The longest warm-up in seconds [default: three steps]
+    #[arg(long, value_name = "SECONDS", help_heading = heading::LENGTH, hide_short_help = true)]
+    pub max_warmup: Option<f64>,
+    /// Measure the first level twice in every round, to learn what equal cells differ by on this
+    /// machine; smaller differences are noise
+    #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::LENGTH)]
+    pub calibrate: Option<bool>,
+    /// Transactions started per second, over all clients, as a factor; latency then counts from the
+    /// scheduled start [default: unlimited]
+    #[arg(long, short = 'R', value_name = "LIST", value_delimiter = ',', help_heading = heading::LOAD)]
+    pub rate: Option<Vec<f64>>,
+    /// Milliseconds after which a transaction is late, and not retried
+    #[arg(long, short = 'L', value_name = "MS", help_heading = heading::LOAD)]
+    pub latency_limit: Option<f64>,
+    /// After the rounds, search for the highest rate of each level at which 99 % of the
+    /// transactions commit within --latency-limit
+    #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::LOAD)]
+    pub sweep: Option<bool>,
+    /// Milliseconds a client pauses between two transactions
+    #[arg(long, value_name = "MS", help_heading = heading::LOAD)]
+    pub think_time: Option<f64>,
+    /// Delays before a retry, as a factor: none, fixed:DELAY or
+    /// exponential:base=…,factor=…,max=…,jitter=full|none [default: none]
+    #[arg(long, value_name = "LIST", help_heading = heading::RETRIES)]
+    pub backoff: Option<Vec<String>>,
+    /// The most attempts of one transaction; 0 is unlimited [default: 0]
+    #[arg(long, value_name = "NUM", help_heading = heading::RETRIES)]
+    pub max_tries: Option<u32>,
+    /// Protocol of the statements: simple, extended or prepared [default: simple]
+    #[arg(long, short = 'M', value_name = "PROTOCOL", help_heading = heading::LOAD)]
+    pub protocol: Option<String>,
+    /// Worker threads of isobench itself [default: 1]
+    #[arg(long, short = 'j', value_name = "NUM", help_heading = heading::EXPERT, hide_short_help = true)]
+    pub jobs: Option<u32>,
+    /// Seed of all random numbers, also of the order of the cells [default: 1]
+    #[arg(long, value_name = "NUM", help_heading = heading::EXPERT, hide_short_help = true)]
+    pub seed: Option<u64>,
+    /// Refuse a level that the server runs as another one
+    #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::EXPERT, hide_short_help = true)]
+    pub strict_levels: Option<bool>,
+    /// Don't sample the server's own statistics (waits, locks, counters)
+    #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::EXPERT, hide_short_help = true)]
+    pub no_observe: Option<bool>,
+    /// Make a new connection for each transaction
+    #[arg(long, short = 'C', num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::EXPERT, hide_short_help = true)]
+    pub connect: Option<bool>,
+    /// Settings of the embedded server, such as `autovacuum=off`. Has no option of this name:
+    /// --server-setting adds to them
+    #[arg(skip)]
+    pub server_settings: Option<Vec<Setting>>,
+    /// Changes that the plan's full size makes. Only in a file
+    #[arg(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub full: Option<Box<Plan>>,
+    /// The published experiment that the plan repeats. Only in a file and in a result
+    #[arg(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<Experiment>,
+}
+
+/// The first of two plans wins, field by field; a field that is left out doesn't compile.
+macro_rules! first_given {
+    ($first:ident, $second:ident: $($field:ident),+ ; $($own:ident = $value:expr),+) => {
+        Plan { $($field: $first.$field.or($second.$field),)+ $($own: $value),+ }
+    };
+}
+
+impl Plan {
+    /// The default of every option that has one.
+    pub fn defaults() -> Plan {
+        Plan {
+            levels: Some(vec![Level::ReadCommitted, Level::RepeatableRead, Level::Serializable]),
+            workload: Some(vec!["tpcb-like".to_owned()]),
+            clients: Some(vec![8]),
+            scale: Some(1),
+            time: Some(2.5),
+            rounds: Some(5),
+            warmup: Some(0.5),
+            calibrate: Some(false),
+            sweep: Some(false),
+            backoff: Some(vec!["none".to_owned()]),
+            max_tries: Some(0),
+            protocol: Some("simple".to_owned()),
+            jobs: Some(1),
+            seed: Some(1),
+            strict_levels: Some(false),
+            no_observe: Some(false),
+            connect: Some(false),
+            ..Plan::default()
+        }
+    }
+
+    /// What is given here, else what `other` has. `time` and `transactions` exclude each other, so
+    /// where one of them is given here, the other isn't taken from `other`.
+    #[must_use]
+    pub fn or(self, other: Plan) -> Plan {
+        let limited = self.time.is_some() || self.transactions.is_some();
+        let (time, transactions) = if limited { (None, None) } else { (other.time, other.transactions) };
+        first_given!(self, other:
+            levels, workload, strategies, clients, vary, scale, setup, rounds, resolve, time_limit, warmup,
+            max_warmup, calibrate, rate, latency_limit, sweep, think_time, backoff, max_tries, protocol, jobs,
+            seed, strict_levels, no_observe, connect, server_settings, full, experiment;
+            time = self.time.or(time), transactions = self.transactions.or(transactions)
+        )
+    }
+
+    /// The isolation levels; none in the result of a run at the server's own level.
+    pub fn levels(&self) -> &[Level] {
+        list(&self.levels)
+    }
+
+    /// The names of the scripts, or of the checked workload.
+    pub fn workload(&self) -> &[String] {
+        list(&self.workload)
+    }
+
+    /// The names of the strategies; none if the plan has no such factor.
+    pub fn strategies(&self) -> &[String] {
+        list(&self.strategies)
+    }
+
+    /// The parameters that vary or are set.
+    pub fn vary(&self) -> &[Vary] {
+        list(&self.vary)
+    }
+
+    /// The numbers of clients.
+    pub fn clients(&self) -> &[u32] {
+        list(&self.clients)
+    }
+
+    /// The retry policies, a text each.
+    pub fn backoff(&self) -> &[String] {
+        list(&self.backoff)
+    }
+
+    /// Transactions started per second; none: as many as possible.
+    pub fn rates(&self) -> &[f64] {
+        list(&self.rate)
+    }
+
+    /// Settings of the embedded server: values by name.
+    pub fn server_settings(&self) -> BTreeMap<String, String> {
+        let settings = self.server_settings.iter().flatten();
+        settings.map(|setting| (setting.name.clone(), setting.value.clone())).collect()
+    }
+
+    /// True if the first level is measured twice in every round.
+    pub fn calibrates(&self) -> bool {
+        self.calibrate == Some(true)
+    }
+
+    /// True if the highest rate within the latency limit is searched for.
+    pub fn sweeps(&self) -> bool {
+        self.sweep == Some(true)
+    }
+
+    /// True if a level that the server runs as another one is refused.
+    pub fn is_strict(&self) -> bool {
+        self.strict_levels == Some(true)
+    }
+
+    /// True if each transaction has a connection of its own.
+    pub fn connects(&self) -> bool {
+        self.connect == Some(true)
+    }
+
+    /// True if the server's own statistics are sampled.
+    pub fn observes(&self) -> bool {
+        self.no_observe == Some(false)
+    }
+
+    /// The number of rounds.
+    pub fn rounds(&self) -> u32 {
+        self.rounds.unwrap_or_default()
+    }
+
+    /// The scale of the tables.
+    pub fn scale(&self) -> u32 {
+        self.scale.unwrap_or_default()
+    }
+
+    /// The number of worker threads.
+    pub fn jobs(&self) -> u32 {
+        self.jobs.unwrap_or_default()
+    }
+
+    /// The protocol's name.
+    pub fn protocol(&self) -> &str {
+        self.protocol.as_deref().unwrap_or_default()
+    }
+
+    /// The most attempts of a transaction; `None`: unlimited.
+    pub fn max_tries(&self) -> Option<u32> {
+        self.max_tries.filter(|tries| *tries > 0)
+    }
+
+    /// Seconds of a step of the warm-up; 0: none.
+    pub fn warmup(&self) -> f64 {
+        self.warmup.unwrap_or_default()
+    }
+
+    /// Seconds of the longest warm-up.
+    pub fn max_warmup(&self) -> f64 {
+        self.max_warmup.unwrap_or_default()
+    }
+
+    /// Seconds measured in each cell and round; `None` if transactions are counted.
+    pub fn seconds(&self) -> Option<f64> {
+        self.time.filter(|_| self.transactions.is_none())
+    }
+}
+
+#[expect(clippy::ref_option, reason = "so that fields can be handed in")]
+fn list<T>(values: &Option<Vec<T>>) -> &[T] {
+    values.as_deref().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_limit_takes_the_others_place() {
+        let timed = Plan { time: Some(3.0), ..Plan::default() };
+        let counted = Plan { transactions: Some(7), ..Plan::default() };
+        let plan = counted.clone().or(timed.clone());
+        assert_eq!((plan.time, plan.transactions), (None, Some(7)));
+        let plan = timed.or(counted);
+        assert_eq!((plan.time, plan.transactions), (Some(3.0), None));
+    }
+
+    #[test]
+    fn a_result_keeps_what_was_written() {
+        let plan = Plan {
+            vary: Some(vec!["rows=10,100".parse().unwrap()]),
+            resolve: Some(Share(0.07)),
+            seed: Some(u64::MAX),
+            ..Plan::defaults()
+        };
+        let json = serde_json::to_value(&plan).unwrap();
+        assert_eq!(json["vary"][0], "rows=10,100");
+        assert_eq!(json["resolve"], "7%");
+        assert_eq!(json["levels"][0], "read committed");
+        assert_eq!(json["max-tries"], 0);
+        assert_eq!(serde_json::from_value::<Plan>(json).unwrap(), plan);
+    }
+}

@@ -1,0 +1,175 @@
+//! Values with a form of their own: `NAME=VALUE,VALUE`, `NAME=VALUE`, `2%`.
+//!
+//! Each is read from its text wherever a plan is written, and written back as that text.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+/// The text has another form.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct WrongValue(String);
+
+/// A parameter and the values that it takes, in the order of the table; a single value sets it.
+///
+/// Written as `NAME=VALUE,VALUE`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Vary {
+    /// The name: a parameter of the workload or of pgbench's tables, a variable of the user's own
+    /// scripts, or `server-version`.
+    pub name: String,
+    /// Its values, as they were written.
+    pub values: Vec<String>,
+}
+
+impl FromStr for Vary {
+    type Err = WrongValue;
+
+    fn from_str(text: &str) -> Result<Vary, WrongValue> {
+        let form =
+            || WrongValue(format!("\"{text}\" isn't of the form NAME=VALUE,VALUE, such as scale=1,10"));
+        let (name, values) = text.split_once('=').ok_or_else(form)?;
+        let values: Vec<String> = values.split(',').map(|value| value.trim().to_owned()).collect();
+        if name.trim().is_empty() || values.iter().any(String::is_empty) {
+            return Err(form());
+        }
+        Ok(Vary { name: name.trim().to_owned(), values })
+    }
+}
+
+impl fmt::Display for Vary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.name, self.values.join(","))
+    }
+}
+
+/// A setting of the server, written as `NAME=VALUE`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Setting {
+    /// The name, as in `postgresql.conf`.
+    pub name: String,
+    /// The value.
+    pub value: String,
+}
+
+impl FromStr for Setting {
+    type Err = WrongValue;
+
+    fn from_str(text: &str) -> Result<Setting, WrongValue> {
+        match text.split_once('=') {
+            Some((name, value)) if !name.trim().is_empty() => {
+                Ok(Setting { name: name.trim().to_owned(), value: value.trim().to_owned() })
+            }
+            _ => Err(WrongValue("use NAME=VALUE".to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.name, self.value)
+    }
+}
+
+/// A share above 0 and up to 1, written as a percentage: `2%`; `0.02` is understood, too.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Share(pub f64);
+
+impl FromStr for Share {
+    type Err = WrongValue;
+
+    fn from_str(text: &str) -> Result<Share, WrongValue> {
+        let (number, unit) = match text.trim().strip_suffix('%') {
+            Some(number) => (number.trim(), 100.0),
+            None => (text.trim(), 1.0),
+        };
+        match number.parse::<f64>().map(|number| number / unit) {
+            Ok(share) if share > 0.0 && share <= 1.0 => Ok(Share(share)),
+            _ => Err(WrongValue(format!("\"{text}\" isn't a percentage above 0 and up to 100, such as 2%"))),
+        }
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What was written as 7% shall not become 7.000000000000001%.
+        write!(f, "{}%", (self.0 * 1e8).round() / 1e6)
+    }
+}
+
+/// Conversions that serde and the schema need of a value that is written as a text.
+macro_rules! is_text {
+    ($($kind:ident),+) => {$(
+        impl TryFrom<String> for $kind {
+            type Error = WrongValue;
+
+            fn try_from(text: String) -> Result<$kind, WrongValue> {
+                text.parse()
+            }
+        }
+
+        impl From<$kind> for String {
+            fn from(value: $kind) -> String {
+                value.to_string()
+            }
+        }
+
+        impl JsonSchema for $kind {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($kind).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string" })
+            }
+        }
+    )+};
+}
+
+is_text!(Vary, Setting, Share);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_and_written_as_one_text() {
+        for text in ["rows=1,10", "server-version=14,18"] {
+            assert_eq!(text.parse::<Vary>().unwrap().to_string(), text);
+        }
+        assert_eq!(" rows = 1, 10".parse::<Vary>().unwrap().to_string(), "rows=1,10");
+        assert_eq!("fsync = off".parse::<Setting>().unwrap().to_string(), "fsync=off");
+        assert_eq!("a=".parse::<Setting>().unwrap().value, "");
+        for (text, share, written) in [("2%", 0.02, "2%"), ("0.07", 0.07, "7%"), (" 12.5 % ", 0.125, "12.5%")]
+        {
+            let read: Share = text.parse().unwrap();
+            assert!((read.0 - share).abs() < 1e-12);
+            assert_eq!(read.to_string(), written);
+        }
+    }
+
+    #[test]
+    fn another_form_is_refused() {
+        for text in ["rows", "rows=1,,2", "=1", "rows="] {
+            let message = text.parse::<Vary>().unwrap_err().to_string();
+            assert!(message.contains("NAME=VALUE"), "{message}");
+        }
+        for text in ["fsync", "=off"] {
+            assert!(text.parse::<Setting>().is_err(), "{text}");
+        }
+        for text in ["0%", "-1%", "101%", "two", "NaN", ""] {
+            assert!(text.parse::<Share>().unwrap_err().to_string().contains("percentage"), "{text}");
+        }
+    }
+}

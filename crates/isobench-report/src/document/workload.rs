@@ -1,0 +1,47 @@
+//! The scripts that the clients ran, in full.
+//!
+//! Not here: their names and parameters as the plan has them (`isobench_plan`).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The scripts of all cells.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Workload {
+    /// The scripts, with their weights and texts; those of the first strategy, if the plan has
+    /// several.
+    pub scripts: Vec<PlannedScript>,
+    /// The strategies, if the plan varies or chooses them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub strategies: Vec<PlannedStrategy>,
+}
+
+/// One script of a workload.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlannedScript {
+    /// The name of the built-in script, or the name of its file.
+    pub name: String,
+    /// How often it is chosen, relative to the other scripts.
+    pub weight: u32,
+    /// The script's text, so that the run can be repeated.
+    #[serde(default)]
+    pub text: String,
+}
+
+/// A way in which the application copes with conflicts, as a factor of the plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PlannedStrategy {
+    /// Its name.
+    pub name: String,
+    /// What the application does, in a sentence.
+    pub summary: String,
+    /// The scripts, with their weights and texts.
+    pub scripts: Vec<PlannedScript>,
+    /// Messages to the server that wait for an answer in one attempt without a conflict, preparing
+    /// statements excluded: the fewest of any script and path through it.
+    pub round_trips_least: u32,
+    /// The most of any script and path through it.
+    pub round_trips_most: u32,
+}
