@@ -3,13 +3,13 @@
 //! Not here: what the options mean (`options.rs`), what is printed (`summary.rs`, `progress.rs`,
 //! `wording.rs`).
 
-use std::borrow::Cow;
 use std::io::Write as _;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use isobench_pgwire::{Connection, Host, ServerError, SqlState, process_environment};
+use isobench_database::products::UNKNOWN;
+use isobench_pgwire::{Connection, Host, ServerError, process_environment};
 use isobench_runner::{
     Control, Detail, ErrorClass, Event, Fleet, Job, OnError, OpenError, Pacing, RetryPolicy, Rules,
     RunOutcome, RunSpec, Stop, Watch,
@@ -243,14 +243,11 @@ fn spec(debug: bool, options: &Benchmark) -> RunSpec {
     }
 }
 
-/// The two kinds of errors that pgbench retries.
+/// The two kinds of errors that pgbench retries: those of a server about which nothing is known.
 fn classify(error: &ServerError) -> ErrorClass {
-    let conflict = |reason| ErrorClass::Conflict { reason: Cow::Borrowed(reason), object: None };
-    match error.code {
-        SqlState::SERIALIZATION_FAILURE => conflict("serialization failure"),
-        SqlState::DEADLOCK_DETECTED => conflict("deadlock"),
-        _ => ErrorClass::Other,
-    }
+    UNKNOWN
+        .conflict(error)
+        .map_or(ErrorClass::Other, |conflict| ErrorClass::Conflict { reason: conflict.reason, object: None })
 }
 
 /// Prints on standard output.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use clap::Args as _;
+use toml::de::{DeTable, DeValue};
 
 use crate::{PUBLISHED, Plan, published};
 
@@ -66,10 +67,11 @@ fn parse(text: &str, shown: &str) -> Result<Plan, PlanError> {
         .and_then(|file| serde_ignored::deserialize(file, |key| unknown.push(key.to_string())))
         .map_err(|error| PlanError(format!("plan \"{shown}\": {error}")))?;
     if let Some(key) = unknown.first() {
+        let key = key.replace(".?", "");
         let known = if key.contains('.') { String::new() } else { format!("the keys are {}; ", keys()) };
+        let line = line_of(text, &key).map_or_else(String::new, |line| format!(", line {line}"));
         return Err(PlanError(format!(
-            "plan \"{shown}\": unknown key {}; {known}isobench plans e3-pato shows an experiment with its keys",
-            key.replace(".?", "")
+            "plan \"{shown}\"{line}: unknown key {key}; {known}isobench plans e3-pato shows an experiment with its keys"
         )));
     }
     let nested = plan.full.as_ref().is_some_and(|full| full.full.is_some() || full.experiment.is_some());
@@ -79,6 +81,22 @@ fn parse(text: &str, shown: &str) -> Result<Plan, PlanError> {
         )));
     }
     Ok(plan)
+}
+
+/// The line of a key, whose path has dots between names of tables and places in arrays.
+fn line_of(text: &str, path: &str) -> Option<usize> {
+    let (tables, name) = path.rsplit_once('.').unwrap_or(("", path));
+    let root = DeTable::parse(text).ok()?.into_inner();
+    let mut value = DeValue::Table(root);
+    for part in tables.split('.').filter(|part| !part.is_empty()) {
+        value = match value {
+            DeValue::Table(mut table) => table.remove(part)?.into_inner(),
+            DeValue::Array(array) => array.into_iter().nth(part.parse().ok()?)?.into_inner(),
+            _ => return None,
+        };
+    }
+    let (key, _) = value.as_table()?.get_key_value(name)?;
+    Some(text.get(..key.span().start)?.matches('\n').count() + 1)
 }
 
 /// The keys of a plan file: the options' names, and those that only a file has.
@@ -164,7 +182,7 @@ mod tests {
             "scale = 2\n[[experiment.shapes]]\nsays = \"x\"\nmetric = \"tps\"\nof = {}\nmots = 1.0\n",
         );
         let message = read(&path, Size::Quick).unwrap_err().to_string();
-        assert!(message.contains("unknown key experiment.shapes.0.mots"), "{message}");
+        assert!(message.contains("line 6: unknown key experiment.shapes.0.mots"), "{message}");
         let (_folder, path) = written("[full]\nscale = 1\n[full.full]\nscale = 2\n");
         let message = read(&path, Size::Quick).unwrap_err().to_string();
         assert!(message.contains("[full]"), "{message}");

@@ -10,11 +10,13 @@ use isobench_plan::Plan;
 #[derive(Debug, Args)]
 #[command(
     disable_help_flag = true,
+    after_help = "These are the usual options; --help-all lists every one.",
+    after_long_help = "",
     mut_arg("workload", |arg| arg.help("Checked workload (see isobench workloads), or annotated script files with --setup [default: registers]")),
     mut_arg("clients", |arg| arg.help("Numbers of clients [default: 16]")),
     mut_arg("time", |arg| arg.help("Seconds at each level [default: 10]")),
     mut_arg("warmup", |arg| arg.help("Seconds run before; they are checked, too [default: 0]")),
-    mut_arg("rounds", |arg| arg.help("How often every level is audited [default: 1]")),
+    mut_arg("rounds", |arg| arg.help("Number of times every level is audited [default: 1]")),
     mut_arg("history", |arg| arg.help("Write the recorded histories into this folder [default: isobench-history]")),
     mut_arg("no_verdict", |arg| arg.hide(true))
 )]

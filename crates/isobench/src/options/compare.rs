@@ -4,17 +4,27 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgAction, Args};
 
 use super::{ConnectionOptions, EmbeddedOptions, TableOptions};
 use isobench_plan::{Plan, Size};
 
+/// The heading of options that say where results go.
+const OUTPUT: &str = "Output";
+
+/// The heading of options that few people need; the plan has some under the same one.
+const EXPERT: &str = "For experts";
+
 /// Options of `isobench compare`.
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
+#[command(
+    disable_help_flag = true,
+    after_help = "These are the usual options; --help-all lists every one.",
+    after_long_help = ""
+)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct CompareOptions {
-    /// What to compare.
+    /// The comparison.
     #[command(flatten)]
     pub plan: Plan,
     /// Defaults of the command where they aren't those of [`Plan::defaults`].
@@ -22,47 +32,50 @@ pub struct CompareOptions {
     pub defaults: Plan,
     /// Repeat a published experiment (see isobench plans), or read the plan from this file; options
     /// override it
-    #[arg(long = "plan", value_name = "NAME|FILE.toml")]
+    #[arg(long = "plan", value_name = "NAME|FILE.toml", help_heading = "Plan")]
     pub plan_file: Option<PathBuf>,
     /// The plan's small size: of a published experiment about a minute [default]
-    #[arg(long, requires = "plan_file")]
+    #[arg(long, requires = "plan_file", help_heading = "Plan", hide_short_help = true)]
     pub quick: bool,
     /// The plan's full size: of a published experiment the published size and time
-    #[arg(long, requires = "plan_file", conflicts_with = "quick")]
+    #[arg(long, requires = "plan_file", conflicts_with = "quick", help_heading = "Plan")]
     pub full: bool,
     /// Show the running cell while it is measured: throughput, conflicts, latency, what sessions
     /// wait for (on a terminal)
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub live: bool,
     /// Write the result (result.json) and the report (report.html) into this folder, also if the
     /// comparison is interrupted [default: isobench-results/TIME]
-    #[arg(long, value_name = "FOLDER", help_heading = "Files", conflicts_with_all = ["json", "html", "no_save"])]
+    #[arg(long, value_name = "FOLDER", help_heading = OUTPUT, conflicts_with_all = ["json", "html", "no_save"])]
     pub results: Option<PathBuf>,
     /// Write the result to this file as JSON, and nothing else unless it is named, too
-    #[arg(long, value_name = "FILE", help_heading = "Files")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub json: Option<PathBuf>,
     /// Write the report to this file as HTML, and nothing else unless it is named, too
-    #[arg(long, value_name = "FILE", help_heading = "Files")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub html: Option<PathBuf>,
     /// Write neither result nor report
-    #[arg(long, help_heading = "Files", conflicts_with_all = ["json", "html"])]
+    #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["json", "html"])]
     pub no_save: bool,
     /// Write one line for each cell and round to this file as CSV
-    #[arg(long, value_name = "FILE", help_heading = "Files")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT, hide_short_help = true)]
     pub csv: Option<PathBuf>,
     /// Write the recorded histories of a checked workload into this folder, a file for each cell
     /// and round
-    #[arg(long, value_name = "FOLDER", help_heading = "Verdict")]
+    #[arg(long, value_name = "FOLDER", help_heading = OUTPUT)]
     pub history: Option<PathBuf>,
-    /// Check the history in windows of so many transactions, so that memory stays bounded
-    #[arg(long, value_name = "NUM", help_heading = "Verdict")]
+    /// Check the history in windows of this many transactions, so that memory stays bounded
+    #[arg(long, value_name = "NUM", help_heading = EXPERT, hide_short_help = true)]
     pub window: Option<NonZeroUsize>,
     /// Record and check no history, whatever the scripts say
-    #[arg(long, help_heading = "Verdict", conflicts_with_all = ["history", "window"])]
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, conflicts_with_all = ["history", "window"])]
     pub no_verdict: bool,
     /// On a server that isn't embedded: leave schema isobench behind
-    #[arg(long)]
+    #[arg(long, help_heading = EXPERT, hide_short_help = true)]
     pub keep: bool,
+    /// Print all options
+    #[arg(long, action = ArgAction::HelpLong, help_heading = EXPERT)]
+    help_all: Option<bool>,
     /// The tables.
     #[command(flatten)]
     pub tables: TableOptions,

@@ -25,7 +25,7 @@ pub struct ConnectionOptions {
     #[arg(short = 'd', long, value_name = "DBNAME")]
     pub dbname: Option<String>,
     /// Print help
-    #[arg(short = '?', long, action = ArgAction::Help)]
+    #[arg(short = '?', long, action = ArgAction::HelpShort)]
     help: Option<bool>,
 }
 

@@ -36,10 +36,11 @@ fn options_override_the_plan_and_files_are_relative_to_it() {
     let plan = &document["plan"];
     assert_eq!(plan["levels"].to_string(), "[\"serializable\"]", "overridden");
     assert_eq!((&plan["rounds"], &plan["protocol"]), (&1.into(), &"simple".into()), "overridden");
-    assert_eq!((&plan["seed"], &plan["max_tries"]), (&7.into(), &5.into()));
+    assert_eq!((&plan["seed"], &plan["max-tries"]), (&7.into(), &5.into()));
     assert_eq!(plan["backoff"].to_string(), "[\"fixed:1ms\"]");
-    assert_eq!(plan["workload"][0]["weight"], 2);
-    assert!(plan["workload"][0]["text"].as_str().is_some_and(|text| text.contains("abalance + 1")));
+    let scripts = &document["workload"]["scripts"];
+    assert_eq!(scripts[0]["weight"], 2);
+    assert!(scripts[0]["text"].as_str().is_some_and(|text| text.contains("abalance + 1")));
     assert_eq!(cells(&document).len(), 1);
     assert_eq!(cells(&document)[0]["clients"], 3);
 }

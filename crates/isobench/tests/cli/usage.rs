@@ -13,8 +13,9 @@ fn help_and_version() {
         (&["-V"], &["isobench 0."]),
         (
             &["compare", "--help"],
-            &["--levels", "--workload", "--rounds", "--backoff", "--plan", "--keep", "-h, --host"],
+            &["--levels", "--workload", "--rounds", "--backoff", "--plan", "--help-all", "-h, --host"],
         ),
+        (&["compare", "--help-all"], &["--levels", "--keep", "--jobs", "-h, --host"]),
         (&["compare", "-?"], &["--levels"]),
         (&["run", "--help"], &["--isolation", "--max-tries", "--failures-detailed", "--server-bin"]),
         (&["run", "-?"], &["--isolation"]),
@@ -25,6 +26,18 @@ fn help_and_version() {
     ] {
         let finished = scene.run(arguments).expect(0).prints(texts);
         assert_eq!(finished.stderr, "", "{arguments:?}");
+    }
+}
+
+/// The short help leaves out options that few people need, and says so.
+#[test]
+fn help_has_a_short_and_a_full_form() {
+    for command in ["compare", "audit"] {
+        let lines = |form: &str| Scene::new().run(&[command, form]).expect(0).stdout;
+        let (short, full) = (lines("--help"), lines("--help-all"));
+        assert!(!short.contains("--strict-levels") && full.contains("--strict-levels"), "{short}");
+        assert!(short.contains("--help-all lists every one"), "{short}");
+        assert!(!full.contains("lists every one"), "{full}");
     }
 }
 

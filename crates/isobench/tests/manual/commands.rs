@@ -12,10 +12,11 @@ use crate::markdown::{code, files, page, root};
 pub const COMMANDS: [&str; 10] =
     ["compare", "plans", "audit", "report", "run", "init", "workloads", "check", "probe", "server"];
 
-/// What `isobench COMMAND --help` prints, at a fixed width.
+/// The help of a command in full, at a fixed width.
 pub fn help(command: &str) -> String {
+    let all = if matches!(command, "compare" | "audit") { "--help-all" } else { "--help" };
     let output = Command::new(env!("CARGO_BIN_EXE_isobench"))
-        .args([command, "--help"])
+        .args([command, all])
         // Without a terminal at any end, this decides the width.
         .env("COLUMNS", "100")
         .stdin(Stdio::null())
