@@ -68,7 +68,7 @@ fn parse(text: &str, shown: &str) -> Result<Plan, PlanError> {
         .map_err(|error| PlanError(format!("plan \"{shown}\": {error}")))?;
     if let Some(key) = unknown.first() {
         let key = key.replace(".?", "");
-        let known = if key.contains('.') { String::new() } else { format!("the keys are {}; ", keys()) };
+        let known = if key.contains('.') { String::new() } else { format!("the keys are {}; ", keys().join(", ")) };
         let line = line_of(text, &key).map_or_else(String::new, |line| format!(", line {line}"));
         return Err(PlanError(format!(
             "plan \"{shown}\"{line}: unknown key {key}; {known}isobench plans e3-pato shows an experiment with its keys"
@@ -100,10 +100,10 @@ fn line_of(text: &str, path: &str) -> Option<usize> {
 }
 
 /// The keys of a plan file: the options' names, and those that only a file has.
-fn keys() -> String {
+pub fn keys() -> Vec<String> {
     let options = Plan::augment_args(clap::Command::new("plan"));
     let names = options.get_arguments().filter_map(clap::Arg::get_long);
-    names.chain(["server-settings", "full", "experiment"]).collect::<Vec<_>>().join(", ")
+    names.chain(["server-settings", "full", "experiment"]).map(str::to_owned).collect()
 }
 
 /// The plan with the changes of its size.

@@ -28,7 +28,7 @@ mod published;
 mod values;
 
 pub use experiment::{Experiment, Metric, PublishedFigure, PublishedRow, Selector, Shape};
-pub use file::{PlanError, Size, read, write};
+pub use file::{PlanError, Size, keys, read, write};
 pub use plan::Plan;
 pub use published::{PUBLISHED, Published, published};
 pub use values::{Setting, Share, Vary, WrongValue};

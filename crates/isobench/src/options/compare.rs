@@ -75,7 +75,7 @@ pub struct CompareOptions {
     pub keep: bool,
     /// Print all options
     #[arg(long, action = ArgAction::HelpLong, help_heading = EXPERT)]
-    help_all: Option<bool>,
+    pub(super) help_all: Option<bool>,
     /// The tables.
     #[command(flatten)]
     pub tables: TableOptions,

@@ -35,13 +35,13 @@ fn repeat(plan: &str, options: &str) {
     let finished = scene.run(&words(&line)).expect(0);
     scene.assert_clean();
     let document = document::read(&scene, "out.json");
-    assert_eq!(document["experiment"]["name"], plan);
-    assert_eq!(document["experiment"]["size"], "quick");
-    assert!(finished.stdout.contains(document["experiment"]["title"].as_str().expect("a title")));
+    assert_eq!(document["plan"]["experiment"]["name"], plan);
+    assert_eq!(document["plan"]["experiment"]["size"], "quick");
+    assert!(finished.stdout.contains(document["plan"]["experiment"]["title"].as_str().expect("a title")));
     assert!(finished.stdout.contains("What the original missed"), "{}", finished.stdout);
     assert!(cells(&document).len() > 1 && rounds(&document).all(|round| round["complete"] == true));
     // Every published row has a cell of ours beside it.
-    for row in document["experiment"]["published"].as_array().expect("rows") {
+    for row in document["plan"]["experiment"]["published"].as_array().expect("rows") {
         let matches = |cell: &&serde_json::Value| {
             row["cell"].as_object().expect("a selector").iter().all(|(factor, value)| match factor.as_str() {
                 "level" => cell["level"]["requested"] == *value,

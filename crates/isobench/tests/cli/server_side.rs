@@ -130,6 +130,28 @@ fn without_an_observer_nothing_is_asked() {
     let line = "compare --levels rc -c 1 --transactions 5 --warmup 0 --rounds 1 --no-observe --json out.json";
     scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
     let document = document::read(&scene, "out.json");
-    assert_eq!(document["plan"]["observe"], false);
+    assert_eq!(document["plan"]["no-observe"], true);
     assert!(cells(&document)[0]["rounds"][0].get("server").is_none());
+}
+
+/// With a connection for each transaction the level is the one asked for, and the server's counts,
+/// which have our connecting in them, aren't compared with ours.
+#[test]
+fn a_connection_for_each_transaction() {
+    let Some(scene) = Scene::with_server("a_connection_for_each_transaction") else { return };
+    let line =
+        "compare --levels rc,ser -c 2 --connect --transactions 20 --warmup 0 --rounds 1 --json out.json";
+    scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
+    let document = document::read(&scene, "out.json");
+    assert_eq!(document["plan"]["connect"], true);
+    assert_invariants_held(&document);
+    for cell in cells(&document) {
+        assert_eq!(cell["level"]["effective"], cell["level"]["requested"]);
+    }
+    for round in rounds(&document) {
+        assert_eq!(count(round, "/transactions/committed"), 40);
+        assert_eq!(round["server"]["comparison"], Value::Array(Vec::new()));
+        let notes = round["server"]["notes"].to_string();
+        assert!(notes.contains("a connection of its own"), "{notes}");
+    }
 }

@@ -52,7 +52,7 @@ fn what_is_swallowed_is_not_throughput() {
             _ => assert!(swallowed == 0 && retried > 0, "{round:#}"),
         }
     }
-    let strategies = document["plan"]["strategies"].as_array().expect("strategies");
+    let strategies = document["workload"]["strategies"].as_array().expect("strategies");
     let trips: Vec<u64> = strategies.iter().map(|one| count(one, "/round_trips_most")).collect();
     assert_eq!(trips, [7, 1, 1]);
 }
@@ -87,7 +87,7 @@ fn transactions_are_counted_instead_of_time() {
     let (table, document) = run(&scene, "--levels ru,rc,rr,ser --transactions 50");
     assert!(table.contains("50 transactions per client"), "{table}");
     assert_eq!(document["plan"]["transactions"], 50);
-    assert_eq!(document["plan"]["time_s"], Value::Null);
+    assert_eq!(document["plan"]["time"], Value::Null);
     for cell in cells(&document) {
         // Planned is processed, at every level: nobody dies of a conflict.
         assert_eq!(count(&cell["rounds"][0], "/transactions/committed"), 300, "{cell:#}");

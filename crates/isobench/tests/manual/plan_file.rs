@@ -3,31 +3,18 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::commands::{help, long_options};
 use crate::markdown::{blocks, page};
 
-/// Options of `compare` in its first group that say what to do with the plan, and so are no part of
-/// it.
-pub const NOT_IN_A_PLAN: [&str; 8] =
-    ["--plan", "--quick", "--full", "--json", "--csv", "--keep", "--live", "--no-observe"];
-
-/// The first group of options in a help text.
-pub fn first_group(help: &str) -> String {
-    let group = help.split("\n\n").find(|group| group.starts_with("Options:"));
-    group.expect("help has options").to_owned()
-}
+/// Keys that only published experiments have.
+const NOT_SHOWN: [&str; 3] = ["server-settings", "full", "experiment"];
 
 #[test]
 fn the_plan_shown_is_complete_and_valid() {
     let text = page("guide/own-workloads.md");
     let plan = blocks(&text, "toml").into_iter().next().expect("the page shows a plan");
-    let keys: Vec<String> = long_options(&first_group(&help("compare")))
-        .into_iter()
-        .filter(|option| !NOT_IN_A_PLAN.contains(&option.as_str()))
-        .map(|option| option.trim_start_matches("--").to_owned())
-        .collect();
+    let keys = isobench_plan::keys();
     assert!(keys.len() > 10, "{keys:?}");
-    for key in &keys {
+    for key in keys.iter().filter(|key| !NOT_SHOWN.contains(&key.as_str())) {
         let shown = plan.lines().any(|line| {
             let line = line.trim_start_matches("# ");
             line.strip_prefix(key.as_str()).is_some_and(|rest| rest.trim_start().starts_with('='))
