@@ -1,11 +1,11 @@
 //! Which servers' certificates are trusted: any, or those that a trusted authority has signed.
 //!
-//! Chains are checked by rustls' own verifier, that is by webpki. It is stricter than OpenSSL in two
-//! ways that matter with PostgreSQL, whose manual leads to certificates of version 1 and to servers
-//! that show the very certificate that the clients trust. For these two, and only where no lists of
-//! revoked certificates are at work, a certificate is accepted that a trusted one has signed
-//! directly, or that is itself a trusted one. Not here: host names (`certificate.rs`), whose rules
-//! in libpq aren't webpki's.
+//! Chains are checked by rustls' own verifier, that is by webpki. It is stricter than OpenSSL in
+//! two ways that matter with PostgreSQL, whose manual leads to certificates of version 1 and to
+//! servers that show the very certificate that the clients trust. For these two, and only where no
+//! lists of revoked certificates are at work, a certificate is accepted that a trusted one has
+//! signed directly, or that is itself a trusted one. Not here: host names (`certificate.rs`), whose
+//! rules in libpq aren't webpki's.
 
 use std::sync::Arc;
 use std::time::Duration;
