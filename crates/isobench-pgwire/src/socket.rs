@@ -115,8 +115,11 @@ impl Socket {
 
     /// Whether received bytes wait here, so that there may be some to read although the system's
     /// socket has none.
-    pub(crate) fn has_buffered(&self) -> bool {
-        matches!(self, Self::Tls(stream) if stream.has_buffered())
+    pub(crate) fn has_buffered(&mut self) -> bool {
+        match self {
+            Self::Tcp(_) | Self::Unix(_) => false,
+            Self::Tls(stream) => stream.has_buffered(),
+        }
     }
 }
 

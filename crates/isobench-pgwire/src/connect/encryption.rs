@@ -68,9 +68,8 @@ pub(super) fn secure(
         .map_err(|text| Failure::of_this_way(ConnectProblem::Tls(text)))?;
     match client.handshake(socket, deadline) {
         Ok((socket, protection)) => Ok(Secured { socket, protection, client: Some(Arc::new(client)) }),
-        Err(TlsError::Timeout) => Err(Failure::lasting(ConnectProblem::Timeout)),
-        Err(TlsError::Interrupted) => Err(Failure::lasting(ConnectProblem::Interrupted)),
-        Err(TlsError::Refused(text)) => Err(Failure::of_this_way(ConnectProblem::Tls(text))),
+        Err(error @ TlsError::Refused(_)) => Err(Failure::of_this_way(error.into())),
+        Err(error) => Err(Failure::lasting(error.into())),
     }
 }
 
@@ -86,11 +85,16 @@ pub(crate) fn secure_again(
     if !client.is_direct() && !ask(&mut socket, deadline)? {
         return Err(ConnectProblem::Tls("server does not support SSL, but SSL was required".to_owned()));
     }
-    match client.handshake(socket, deadline) {
-        Ok((socket, _)) => Ok(socket),
-        Err(TlsError::Timeout) => Err(ConnectProblem::Timeout),
-        Err(TlsError::Interrupted) => Err(ConnectProblem::Interrupted),
-        Err(TlsError::Refused(text)) => Err(ConnectProblem::Tls(text)),
+    Ok(client.handshake(socket, deadline)?.0)
+}
+
+impl From<TlsError> for ConnectProblem {
+    fn from(error: TlsError) -> Self {
+        match error {
+            TlsError::Timeout => Self::Timeout,
+            TlsError::Interrupted => Self::Interrupted,
+            TlsError::Refused(text) => Self::Tls(text),
+        }
     }
 }
 

@@ -31,45 +31,24 @@ pub(super) fn key(certificate: &CertificateDer<'_>) -> Option<SubjectPublicKeyIn
     Some(SubjectPublicKeyInfoDer::from(key))
 }
 
-/// How a hash of a certificate is made.
-type Hash = fn(&[u8]) -> Vec<u8>;
-
-fn sha224(bytes: &[u8]) -> Vec<u8> {
-    Sha224::digest(bytes).to_vec()
-}
-fn sha256(bytes: &[u8]) -> Vec<u8> {
-    Sha256::digest(bytes).to_vec()
-}
-fn sha384(bytes: &[u8]) -> Vec<u8> {
-    Sha384::digest(bytes).to_vec()
-}
-fn sha512(bytes: &[u8]) -> Vec<u8> {
-    Sha512::digest(bytes).to_vec()
-}
-
-/// Algorithms of signatures with the hash that channel binding takes then: that of the signature,
-/// but never a weaker one than SHA-256. Source: RFC 5929, section 4.1; RFC 8017, appendix C; RFC
-/// 5758, section 3.2.
-const HASHES: [(&str, Hash); 11] = [
-    ("1.2.840.113549.1.1.4", sha256),
-    ("1.2.840.113549.1.1.5", sha256),
-    ("1.2.840.113549.1.1.11", sha256),
-    ("1.2.840.113549.1.1.12", sha384),
-    ("1.2.840.113549.1.1.13", sha512),
-    ("1.2.840.113549.1.1.14", sha224),
-    ("1.2.840.10045.4.1", sha256),
-    ("1.2.840.10045.4.3.1", sha224),
-    ("1.2.840.10045.4.3.2", sha256),
-    ("1.2.840.10045.4.3.3", sha384),
-    ("1.2.840.10045.4.3.4", sha512),
-];
-
-/// The data of the channel binding `tls-server-end-point`; `None` where the signature's algorithm
-/// has no hash of its own (Ed25519) or hides it (RSA-PSS).
+/// Returns the data of the channel binding `tls-server-end-point`: the certificate's hash by the
+/// algorithm of its signature, but never by a weaker one than SHA-256. `None` where that algorithm
+/// has no hash of its own (Ed25519) or hides it (RSA-PSS). Source: RFC 5929, section 4.1; RFC 8017,
+/// appendix C; RFC 5758, section 3.2.
 pub(super) fn end_point(certificate: &CertificateDer<'_>) -> Option<Vec<u8>> {
     let algorithm = parse(certificate)?.signature_algorithm().oid.to_string();
-    let (_, hash) = HASHES.iter().find(|(known, _)| *known == algorithm)?;
-    Some(hash(certificate))
+    Some(match algorithm.as_str() {
+        // The first is MD5, the two that follow are SHA-1.
+        "1.2.840.113549.1.1.4"
+        | "1.2.840.113549.1.1.5"
+        | "1.2.840.10045.4.1"
+        | "1.2.840.113549.1.1.11"
+        | "1.2.840.10045.4.3.2" => Sha256::digest(certificate).to_vec(),
+        "1.2.840.113549.1.1.14" | "1.2.840.10045.4.3.1" => Sha224::digest(certificate).to_vec(),
+        "1.2.840.113549.1.1.12" | "1.2.840.10045.4.3.3" => Sha384::digest(certificate).to_vec(),
+        "1.2.840.113549.1.1.13" | "1.2.840.10045.4.3.4" => Sha512::digest(certificate).to_vec(),
+        _ => return None,
+    })
 }
 
 /// The names a certificate is for.

@@ -1,21 +1,15 @@
 //! Agreeing on keys with a server, blocking, and checking who it is.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-use rustls::ClientConfig;
-use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;
-use rustls::unbuffered::{ConnectionState, UnbufferedStatus};
+use rustls::{ClientConfig, ClientConnection};
 
 use super::client_certificate::Shown;
-use super::stream::append_message;
 use super::{Protection, TlsStream, certificate, words};
 use crate::config::{SslNegotiation, TlsOptions, TlsVersion};
 use crate::socket::{Deadline, Socket};
-
-/// Room for one message of the handshake.
-const CHUNK: usize = 4096;
 
 /// How to encrypt a connection to one host.
 #[derive(Clone, Debug)]
@@ -44,7 +38,7 @@ pub(crate) enum TlsError {
 }
 
 impl TlsError {
-    fn from_io(error: &io::Error) -> Self {
+    fn lost(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::TimedOut => Self::Timeout,
             io::ErrorKind::Interrupted => Self::Interrupted,
@@ -70,32 +64,47 @@ impl TlsClient {
     /// The server isn't trusted, can't be agreed with, or doesn't answer in time.
     pub(crate) fn handshake(
         &self,
-        socket: Socket,
+        mut socket: Socket,
         deadline: &Deadline,
     ) -> Result<(Socket, Protection), TlsError> {
-        let mut socket = match socket {
-            Socket::Tcp(stream) => Socket::Tcp(stream),
-            other => return Ok((other, Protection::None)),
+        let Socket::Tcp(_) = socket else {
+            return Ok((socket, Protection::None));
         };
-        let refused = |error: &rustls::Error| TlsError::Refused(words::handshake_error(error, self.versions));
-        let mut session = UnbufferedClientConnection::new(Arc::clone(&self.config), self.name.clone())
-            .map_err(|error| refused(&error))?;
-        let mut incoming = Vec::new();
-        if let Err(error) = agree(&mut session, &mut socket, &mut incoming, deadline)? {
-            complain(&mut session, &mut socket, &mut incoming, deadline);
-            return Err(refused(&error));
-        }
+        let mut session = ClientConnection::new(Arc::clone(&self.config), self.name.clone())
+            .map_err(|error| self.refused(&error))?;
+        self.agree(&mut session, &mut Wire { socket: &mut socket, deadline })?;
         let protection = self.check(&session)?;
         Ok(match socket {
-            Socket::Tcp(stream) => {
-                (Socket::Tls(Box::new(TlsStream::new(stream, session, incoming))), protection)
-            }
+            Socket::Tcp(stream) => (Socket::Tls(Box::new(TlsStream::new(stream, session))), protection),
             other => (other, protection),
         })
     }
 
+    /// Runs the handshake to its end.
+    fn agree(&self, session: &mut ClientConnection, wire: &mut Wire<'_>) -> Result<(), TlsError> {
+        while session.is_handshaking() || session.wants_write() {
+            if session.wants_write() {
+                session.write_tls(wire).map_err(|error| TlsError::lost(&error))?;
+                continue;
+            }
+            if session.read_tls(wire).map_err(|error| TlsError::lost(&error))? == 0 {
+                return Err(TlsError::Refused(words::lost(None)));
+            }
+            if let Err(error) = session.process_new_packets() {
+                // The server is sent the reason, if it still listens.
+                let _ = session.write_tls(wire);
+                return Err(self.refused(&error));
+            }
+        }
+        Ok(())
+    }
+
+    fn refused(&self, error: &rustls::Error) -> TlsError {
+        TlsError::Refused(words::handshake_error(error, self.versions))
+    }
+
     /// Checks what rustls leaves to us.
-    fn check(&self, session: &UnbufferedClientConnection) -> Result<Protection, TlsError> {
+    fn check(&self, session: &ClientConnection) -> Result<Protection, TlsError> {
         let Some(server) = session.peer_certificates().and_then(<[_]>::first) else {
             return Err(TlsError::Refused("certificate could not be obtained".to_owned()));
         };
@@ -118,59 +127,25 @@ impl TlsClient {
     }
 }
 
-/// Tells the server why the handshake has failed, if it still listens.
-fn complain(
-    session: &mut UnbufferedClientConnection,
-    socket: &mut Socket,
-    incoming: &mut [u8],
-    deadline: &Deadline,
-) {
-    // Asked just once: after its alert a session that has failed wants no more input.
-    if let Ok(ConnectionState::EncodeTlsData(mut data)) = session.process_tls_records(incoming).state {
-        let mut alert = Vec::new();
-        append_message(&mut data, &mut alert);
-        // What went wrong is known better than whether this does.
-        let _ = deadline.write_all(socket, &alert);
+/// A socket as rustls reads and writes it, waiting until the deadline.
+struct Wire<'a> {
+    socket: &'a mut Socket,
+    deadline: &'a Deadline,
+}
+
+impl Read for Wire<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.deadline.read(self.socket, buffer)
     }
 }
 
-/// Runs the handshake to its end. The inner error is TLS's, the outer one the connection's.
-fn agree(
-    session: &mut UnbufferedClientConnection,
-    socket: &mut Socket,
-    incoming: &mut Vec<u8>,
-    deadline: &Deadline,
-) -> Result<Result<(), rustls::Error>, TlsError> {
-    let mut outgoing = Vec::new();
-    loop {
-        let UnbufferedStatus { discard, state } = session.process_tls_records(incoming);
-        let mut receive = false;
-        match state {
-            Ok(ConnectionState::EncodeTlsData(mut data)) => {
-                append_message(&mut data, &mut outgoing);
-            }
-            Ok(ConnectionState::TransmitTlsData(data)) => {
-                deadline.write_all(socket, &outgoing).map_err(|error| TlsError::from_io(&error))?;
-                outgoing.clear();
-                data.done();
-            }
-            Ok(ConnectionState::WriteTraffic(_)) => {
-                incoming.drain(..discard);
-                return Ok(Ok(()));
-            }
-            Ok(ConnectionState::BlockedHandshake) => receive = true,
-            // No server speaks before it was spoken to, and none says goodbye then.
-            Ok(_) => return Err(TlsError::Refused(words::lost(None))),
-            Err(error) => return Ok(Err(error)),
-        }
-        incoming.drain(..discard);
-        if receive {
-            let mut chunk = [0; CHUNK];
-            match deadline.read(socket, &mut chunk) {
-                Ok(0) => return Err(TlsError::Refused(words::lost(None))),
-                Ok(count) => incoming.extend_from_slice(&chunk[..count]),
-                Err(error) => return Err(TlsError::from_io(&error)),
-            }
-        }
+impl Write for Wire<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.deadline.write_all(self.socket, bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustls::client::Resumption;
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, ServerName};
 use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, SupportedProtocolVersion};
-use webpki::{CertRevocationList, OwnedCertRevocationList, anchor_from_trusted_cert};
+use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
+use webpki::BorrowedCertRevocationList;
 
 use super::TlsClient;
 use super::client_certificate::Shown;
@@ -75,8 +75,8 @@ fn shared(mode: SslMode, options: &TlsOptions) -> Result<Arc<ClientConfig>, Stri
 
 fn configure(mode: SslMode, options: &TlsOptions) -> Result<(ClientConfig, Arc<Shown>), String> {
     let provider = Arc::new(ring::default_provider());
-    let verifier =
-        Verifier { trusted: trusted(mode, options)?, algorithms: provider.signature_verification_algorithms };
+    let trusted = trusted(mode, options, &provider)?;
+    let verifier = Verifier { trusted, algorithms: provider.signature_verification_algorithms };
     let shown = Arc::new(Shown::load(options, &provider)?);
     let mut config = builder(provider, options)?
         .dangerous()
@@ -104,7 +104,11 @@ fn builder(
 
 /// Whom to trust; `None`: anybody, as libpq does where no file of authorities exists and none is
 /// demanded.
-fn trusted(mode: SslMode, options: &TlsOptions) -> Result<Option<Trusted>, String> {
+fn trusted(
+    mode: SslMode,
+    options: &TlsOptions,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Option<Trusted>, String> {
     let certificates = match &options.roots {
         Some(TlsRoots::System) => system_certificates()?,
         Some(TlsRoots::File(path)) if path.exists() => read_certificates(path)?,
@@ -124,12 +128,15 @@ fn trusted(mode: SslMode, options: &TlsOptions) -> Result<Option<Trusted>, Strin
             ));
         }
     };
-    let anchors = certificates
-        .iter()
-        .filter_map(|certificate| anchor_from_trusted_cert(certificate).ok())
-        .map(|anchor| anchor.to_owned())
-        .collect();
-    Ok(Some(Trusted { anchors, certificates, revoked: revoked(options)? }))
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(certificates.iter().cloned());
+    let revoked = revoked(options)?;
+    let certificates = if revoked.is_empty() { certificates } else { Vec::new() };
+    let chains = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+        .with_crls(revoked)
+        .build()
+        .map_err(|error| format!("could not create SSL context: {error}"))?;
+    Ok(Some(Trusted { chains, certificates }))
 }
 
 fn system_certificates() -> Result<Vec<CertificateDer<'static>>, String> {
@@ -150,7 +157,7 @@ fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String
 }
 
 /// The lists of revoked certificates that exist.
-fn revoked(options: &TlsOptions) -> Result<Vec<CertRevocationList<'static>>, String> {
+fn revoked(options: &TlsOptions) -> Result<Vec<CertificateRevocationListDer<'static>>, String> {
     let mut lists = Vec::new();
     if let Some(path) = options.revoked.as_deref().filter(|path| path.exists()) {
         lists.extend(read_revoked(path)?);
@@ -168,15 +175,15 @@ fn revoked(options: &TlsOptions) -> Result<Vec<CertRevocationList<'static>>, Str
 
 /// The lists in one file. One that can't be used is an error: to go on without it would trust what
 /// it revokes.
-fn read_revoked(path: &Path) -> Result<Vec<CertRevocationList<'static>>, String> {
+fn read_revoked(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, String> {
     let unreadable = |why: &str| format!("could not read SSL CRL file \"{}\": {why}", path.display());
     let pem = fs::read(path).map_err(|error| unreadable(&errno_text(&error)))?;
     let mut lists = Vec::new();
     for list in CertificateRevocationListDer::pem_slice_iter(&pem) {
         let list = list.map_err(|error| unreadable(&error.to_string()))?;
-        let list =
-            OwnedCertRevocationList::from_der(&list).map_err(|error| unreadable(&error.to_string()))?;
-        lists.push(CertRevocationList::from(list));
+        // Parsed here as well, because here the file's name is known.
+        BorrowedCertRevocationList::from_der(&list).map_err(|error| unreadable(&error.to_string()))?;
+        lists.push(list);
     }
     if lists.is_empty() { Err(unreadable("no certificate or crl found")) } else { Ok(lists) }
 }

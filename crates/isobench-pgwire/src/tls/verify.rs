@@ -1,18 +1,21 @@
 //! Which servers' certificates are trusted: any, or those that a trusted authority has signed.
 //!
-//! Chains are checked by webpki, the library under rustls. It is stricter than OpenSSL in two ways
-//! that matter with PostgreSQL, whose manual leads to certificates of version 1 and to servers that
-//! show the very certificate that the clients trust. For these two, and only where no lists of
-//! revoked certificates are at work, a certificate counts that a trusted one has signed directly,
-//! or that is itself a trusted one. Not here: host names (`certificate.rs`).
+//! Chains are checked by rustls' own verifier, that is by webpki. It is stricter than OpenSSL in
+//! two ways that matter with PostgreSQL, whose manual leads to certificates of version 1 and to
+//! servers that show the very certificate that the clients trust. For these two, and only where no
+//! lists of revoked certificates are at work, a certificate is accepted that a trusted one has
+//! signed directly, or that is itself a trusted one. Not here: host names (`certificate.rs`), whose
+//! rules in libpq aren't webpki's.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::WebPkiSupportedAlgorithms;
-use rustls::pki_types::{CertificateDer, ServerName, TrustAnchor, UnixTime};
-use rustls::{CertificateError, DigitallySignedStruct, Error, PeerMisbehaved, SignatureScheme};
-use webpki::{CertRevocationList, EndEntityCert, KeyUsage, RawPublicKeyEntity, RevocationOptionsBuilder};
+use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls13_signature_with_raw_key};
+use rustls::pki_types::{CertificateDer, ServerName, SignatureVerificationAlgorithm, UnixTime};
+use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
+use webpki::RawPublicKeyEntity;
 use x509_cert::der::Encode as _;
 use x509_cert::ext::pkix::{BasicConstraints, ExtendedKeyUsage, NameConstraints};
 
@@ -20,14 +23,6 @@ use super::certificate::{self, Certificate};
 
 /// The purpose of a server's certificate. Source: RFC 5280, section 4.2.1.12.
 const SERVER_AUTHENTICATION: &str = "1.3.6.1.5.5.7.3.1";
-
-/// The certificates that are trusted, and the lists of those that are no longer.
-#[derive(Debug)]
-pub(super) struct Trusted {
-    pub(super) anchors: Vec<TrustAnchor<'static>>,
-    pub(super) certificates: Vec<CertificateDer<'static>>,
-    pub(super) revoked: Vec<CertRevocationList<'static>>,
-}
 
 /// Verifies servers' certificates.
 #[derive(Debug)]
@@ -37,30 +32,13 @@ pub(super) struct Verifier {
     pub(super) algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl Verifier {
-    /// Checks a signature by the key of a certificate, whatever else the certificate says.
-    fn check_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let bad = |error| Error::InvalidCertificate(error);
-        let key = certificate::key(certificate).ok_or_else(|| bad(CertificateError::BadEncoding))?;
-        let key = RawPublicKeyEntity::try_from(&key).map_err(|_| bad(CertificateError::BadEncoding))?;
-        let candidates = self.algorithms.mapping.iter().find(|(scheme, _)| *scheme == signed.scheme);
-        let Some((_, candidates)) = candidates else {
-            return Err(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme.into());
-        };
-        let is_valid = |algorithm: &&dyn rustls::pki_types::SignatureVerificationAlgorithm| {
-            key.verify_signature(*algorithm, message, signed.signature()).is_ok()
-        };
-        if candidates.iter().any(is_valid) {
-            Ok(HandshakeSignatureValid::assertion())
-        } else {
-            Err(bad(CertificateError::BadSignature))
-        }
-    }
+/// The certificates that are trusted.
+#[derive(Debug)]
+pub(super) struct Trusted {
+    pub(super) chains: Arc<WebPkiServerVerifier>,
+    /// Those that also vouch for what webpki can't read; none where lists of revoked certificates
+    /// are at work.
+    pub(super) certificates: Vec<CertificateDer<'static>>,
 }
 
 impl ServerCertVerifier for Verifier {
@@ -68,28 +46,41 @@ impl ServerCertVerifier for Verifier {
         &self,
         certificate: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
+        name: &ServerName<'_>,
+        ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let is_trusted = match &self.trusted {
-            None => true,
-            Some(trusted) => trusted.trusts(certificate, intermediates, now, &self.algorithms),
+        let accepted = Ok(ServerCertVerified::assertion());
+        let Some(trusted) = &self.trusted else {
+            return accepted;
         };
-        if is_trusted {
-            Ok(ServerCertVerified::assertion())
-        } else {
-            Err(Error::InvalidCertificate(CertificateError::UnknownIssuer))
+        match trusted.chains.verify_server_cert(certificate, intermediates, name, ocsp_response, now) {
+            // The name is checked last, so that all else is in order.
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => accepted,
+            Err(error)
+                if is_strictness(&error) && trusted.trusts_directly(certificate, now, &self.algorithms) =>
+            {
+                accepted
+            }
+            result => result,
         }
     }
 
+    /// rustls' own function for this can't read certificates of version 1.
     fn verify_tls12_signature(
         &self,
         message: &[u8],
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.check_signature(message, certificate, signed)
+        let same = self.algorithms.mapping.iter().filter(|(scheme, _)| *scheme == signed.scheme);
+        if is_signed(message, signed.signature(), certificate, same.flat_map(|(_, algorithms)| *algorithms)) {
+            Ok(HandshakeSignatureValid::assertion())
+        } else {
+            Err(CertificateError::BadSignature.into())
+        }
     }
 
     fn verify_tls13_signature(
@@ -98,17 +89,8 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        // TLS 1.3 has no PKCS#1 signatures in the handshake.
-        let is_old = matches!(
-            signed.scheme,
-            SignatureScheme::RSA_PKCS1_SHA256
-                | SignatureScheme::RSA_PKCS1_SHA384
-                | SignatureScheme::RSA_PKCS1_SHA512
-        );
-        if is_old {
-            return Err(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme.into());
-        }
-        self.check_signature(message, certificate, signed)
+        let key = certificate::key(certificate).ok_or(CertificateError::BadEncoding)?;
+        verify_tls13_signature_with_raw_key(message, &key, signed, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -116,36 +98,18 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-impl Trusted {
-    /// Whether a chain leads from the certificate to a trusted one.
-    fn trusts(
-        &self,
-        certificate: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        now: UnixTime,
-        algorithms: &WebPkiSupportedAlgorithms,
-    ) -> bool {
-        let lists: Vec<_> = self.revoked.iter().collect();
-        let revocation = match RevocationOptionsBuilder::new(&lists) {
-            Ok(builder) => Some(builder.build()),
-            // There are none.
-            Err(_) => None,
-        };
-        let checked = EndEntityCert::try_from(certificate).and_then(|parsed| {
-            let usage = KeyUsage::server_auth();
-            parsed
-                .verify_for_usage(algorithms.all, &self.anchors, intermediates, now, usage, revocation, None)
-                .map(drop)
-        });
-        match checked {
-            Ok(()) => true,
-            Err(webpki::Error::UnsupportedCertVersion | webpki::Error::CaUsedAsEndEntity) => {
-                self.revoked.is_empty() && self.trusts_directly(certificate, now, algorithms)
-            }
-            Err(_) => false,
-        }
-    }
+/// Whether webpki refused a certificate for its version, or because it is an authority's.
+fn is_strictness(error: &Error) -> bool {
+    let Error::InvalidCertificate(CertificateError::Other(OtherError(cause))) = error else {
+        return false;
+    };
+    matches!(
+        cause.downcast_ref(),
+        Some(webpki::Error::UnsupportedCertVersion | webpki::Error::CaUsedAsEndEntity)
+    )
+}
 
+impl Trusted {
     /// Whether the certificate is a trusted one that stands for itself, or is signed by a trusted
     /// one.
     fn trusts_directly(
@@ -171,7 +135,7 @@ impl Trusted {
             parsed_issuer.tbs_certificate().subject() == tbs.issuer()
                 && is_current(&parsed_issuer, now)
                 && may_issue(&parsed_issuer)
-                && is_signed(&parsed, issuer, algorithms)
+                && is_issued(&parsed, issuer, algorithms)
         })
     }
 }
@@ -206,22 +170,38 @@ fn may_issue(certificate: &Certificate) -> bool {
 }
 
 /// Whether the signature of a certificate is that of its issuer.
-fn is_signed(
+fn is_issued(
     certificate: &Certificate,
     issuer: &CertificateDer<'_>,
     algorithms: &WebPkiSupportedAlgorithms,
 ) -> bool {
-    let checked = || -> Option<bool> {
-        let message = certificate.tbs_certificate().to_der().ok()?;
-        let signature = certificate.signature().as_bytes()?;
-        // Without the outer tag and length, as webpki knows algorithms.
-        let algorithm = certificate.signature_algorithm().to_der().ok()?;
-        let key = certificate::key(issuer)?;
-        let key = RawPublicKeyEntity::try_from(&key).ok()?;
-        let same = algorithms.all.iter().filter(|known| {
-            algorithm.get(2..).is_some_and(|value| value == known.signature_alg_id().as_ref())
-        });
-        Some(same.into_iter().any(|known| key.verify_signature(*known, &message, signature).is_ok()))
+    let (Ok(message), Some(signature), Ok(algorithm)) = (
+        certificate.tbs_certificate().to_der(),
+        certificate.signature().as_bytes(),
+        certificate.signature_algorithm().to_der(),
+    ) else {
+        return false;
     };
-    checked().unwrap_or(false)
+    // Without the outer tag and length, as webpki knows algorithms.
+    let same = |known: &&&dyn SignatureVerificationAlgorithm| {
+        algorithm.get(2..).is_some_and(|value| value == known.signature_alg_id().as_ref())
+    };
+    is_signed(&message, signature, issuer, algorithms.all.iter().filter(same))
+}
+
+/// Whether a signature is by the key of a certificate, whatever else the certificate says, and one
+/// of these algorithms.
+fn is_signed<'a>(
+    message: &[u8],
+    signature: &[u8],
+    signer: &CertificateDer<'_>,
+    algorithms: impl IntoIterator<Item = &'a &'static dyn SignatureVerificationAlgorithm>,
+) -> bool {
+    let Some(key) = certificate::key(signer) else {
+        return false;
+    };
+    let Ok(key) = RawPublicKeyEntity::try_from(&key) else {
+        return false;
+    };
+    algorithms.into_iter().any(|algorithm| key.verify_signature(*algorithm, message, signature).is_ok())
 }

@@ -28,7 +28,9 @@ const ALERTS: [(AlertDescription, &str); 14] = [
 /// An error of TLS once the session is open.
 pub(super) fn error(error: &Error) -> String {
     match error {
-        Error::InvalidCertificate(_) => "SSL error: certificate verify failed".to_owned(),
+        Error::InvalidCertificate(_) | Error::InvalidCertRevocationList(_) => {
+            "SSL error: certificate verify failed".to_owned()
+        }
         Error::AlertReceived(alert) => {
             let known = ALERTS.iter().find(|(known, _)| known == alert).map(|(_, words)| *words);
             known.map_or_else(|| format!("SSL error: alert {alert:?}"), |words| format!("SSL error: {words}"))

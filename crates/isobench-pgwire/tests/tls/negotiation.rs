@@ -218,6 +218,36 @@ fn revocation(folder: &tempfile::TempDir, root: &Authority, trusting: &TlsOption
     assert!(revoked("bad.crl", "nonsense").contains("could not read SSL CRL file"));
 }
 
+/// Where names don't matter, a certificate for another host must still be in order in every other
+/// respect.
+#[test]
+fn a_wrong_name_hides_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = Authority::new("root");
+    let expired = Wanted { names: &["localhost"], common: "x", expired: true };
+    let identity = root.sign(&LOCALHOST);
+    let trusting = TlsOptions {
+        roots: Some(TlsRoots::File(file(&folder, "root.crt", &root.pem()))),
+        ..TlsOptions::default()
+    };
+    let revoking = TlsOptions {
+        revoked: Some(file(&folder, "root.crl", &root.revoking(&[&identity]))),
+        ..trusting.clone()
+    };
+    let verify = "! SSL error: certificate verify failed";
+    let cases = [
+        (&identity, &trusting, "tls"),
+        (&Authority::new("other").sign(&LOCALHOST), &trusting, verify),
+        (&root.sign(&expired), &trusting, verify),
+        (&identity, &revoking, verify),
+    ];
+    for (index, (identity, tls, expected)) in cases.into_iter().enumerate() {
+        for mode in [SslMode::Require, SslMode::VerifyCa] {
+            assert_eq!(with_identity(identity, mode, "elsewhere", tls), expected, "case {index}, {mode:?}");
+        }
+    }
+}
+
 #[test]
 fn direct_negotiation() {
     let identity = Authority::new("a").sign(&LOCALHOST);
