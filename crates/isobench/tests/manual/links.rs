@@ -26,12 +26,36 @@ fn relative_links_resolve() {
 
 #[test]
 fn every_page_of_the_manual_is_in_its_index() {
-    let index = crate::markdown::page("README.md");
-    let linked: Vec<String> = targets(&index);
+    let index = targets(&crate::markdown::page("README.md"));
+    let decisions = targets(&crate::markdown::page("decisions/README.md"));
+    let mut numbered = 0;
     for (path, _) in files() {
         let Ok(name) = path.strip_prefix("docs") else { continue };
         let name = name.display().to_string();
-        assert!(name == "README.md" || linked.contains(&name), "docs/README.md does not link to {name}");
+        match name.strip_prefix("decisions/").filter(|page| *page != "README.md") {
+            Some(page) => {
+                assert!(decisions.iter().any(|target| target == page), "docs/decisions/README.md has no {page}");
+                numbered += 1;
+            }
+            None => assert!(name == "README.md" || index.contains(&name), "docs/README.md does not link to {name}"),
+        }
+    }
+    assert!(numbered > 20, "only {numbered} decisions found: the test looks in the wrong place");
+}
+
+/// A decision's page has its number, and the three headings.
+#[test]
+fn decisions_have_one_form() {
+    for (path, text) in files() {
+        let Ok(page) = path.strip_prefix("docs/decisions") else { continue };
+        let name = page.display().to_string();
+        if name == "README.md" {
+            continue;
+        }
+        let number = name.split('-').next().unwrap_or_default();
+        let headings: Vec<&str> = text.lines().filter(|line| line.starts_with('#')).collect();
+        assert!(headings[0].starts_with(&format!("# {number}: ")), "{name}: {headings:?}");
+        assert_eq!(headings[1..], ["## Context", "## Decision", "## Consequence"], "{name}");
     }
 }
 
