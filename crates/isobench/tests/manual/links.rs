@@ -34,10 +34,16 @@ fn every_page_of_the_manual_is_in_its_index() {
         let name = name.display().to_string();
         match name.strip_prefix("decisions/").filter(|page| *page != "README.md") {
             Some(page) => {
-                assert!(decisions.iter().any(|target| target == page), "docs/decisions/README.md has no {page}");
+                assert!(
+                    decisions.iter().any(|target| target == page),
+                    "docs/decisions/README.md has no {page}"
+                );
                 numbered += 1;
             }
-            None => assert!(name == "README.md" || index.contains(&name), "docs/README.md does not link to {name}"),
+            None => assert!(
+                name == "README.md" || index.contains(&name),
+                "docs/README.md does not link to {name}"
+            ),
         }
     }
     assert!(numbered > 20, "only {numbered} decisions found: the test looks in the wrong place");
