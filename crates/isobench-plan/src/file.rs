@@ -68,7 +68,8 @@ fn parse(text: &str, shown: &str) -> Result<Plan, PlanError> {
         .map_err(|error| PlanError(format!("plan \"{shown}\": {error}")))?;
     if let Some(key) = unknown.first() {
         let key = key.replace(".?", "");
-        let known = if key.contains('.') { String::new() } else { format!("the keys are {}; ", keys().join(", ")) };
+        let known =
+            if key.contains('.') { String::new() } else { format!("the keys are {}; ", keys().join(", ")) };
         let line = line_of(text, &key).map_or_else(String::new, |line| format!(", line {line}"));
         return Err(PlanError(format!(
             "plan \"{shown}\"{line}: unknown key {key}; {known}isobench plans e3-pato shows an experiment with its keys"
