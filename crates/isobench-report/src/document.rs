@@ -7,7 +7,6 @@ mod cell;
 mod environment;
 mod flag;
 mod layout;
-pub(crate) mod migrate;
 mod round;
 mod search;
 mod series;
@@ -19,6 +18,7 @@ mod workload;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 pub use cell::{Cell, CellLevel};
 pub use environment::{Client, RelationSize, Server};
@@ -48,7 +48,7 @@ pub const FORMAT: &str = "isobench/result";
 
 /// The version of the document's shape. Rises when a field changes its name or type, not when one
 /// is added.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 1;
 
 /// The version of what the numbers mean. Rises when the same field measures something else.
 pub const MEASUREMENT_VERSION: u32 = 1;
@@ -103,11 +103,14 @@ pub struct Document {
     pub cells: Vec<Cell>,
 }
 
-/// A text that is no result document, or none that this version understands.
+/// A text that isn't a result document, or isn't one that this version reads.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
-    /// The text isn't JSON, or a field is missing or has the wrong type.
-    #[error("this is not a readable isobench result: {0}")]
+    /// The text isn't JSON, or a field is missing or has the wrong type. isobench writes results
+    /// whole, so the file was changed or cut since.
+    #[error(
+        "this is not a readable isobench result: {0}; use the file as isobench wrote it, or measure again"
+    )]
     Malformed(#[from] serde_json::Error),
     /// The JSON is something else.
     #[error(
@@ -115,18 +118,50 @@ pub enum DocumentError {
          use a file that --json wrote"
     )]
     NotAResult {
-        /// What stands in `format`, as JSON, or "missing".
+        /// The value of `format` as JSON, or "missing".
         found: String,
     },
     /// A later version of isobench wrote it.
     #[error(
-        "this result has format version {found}, but this isobench reads versions up to {FORMAT_VERSION}; \
+        "this result has format version {found}, but this isobench reads version {FORMAT_VERSION}; \
          use the isobench that wrote it or a newer one"
     )]
     Newer {
         /// The version that the document has.
         found: u64,
     },
+    /// There has never been such a version.
+    #[error(
+        "this is not a readable isobench result: \"format_version\" is {found}, expected {FORMAT_VERSION}; \
+         use the file as isobench wrote it"
+    )]
+    UnknownVersion {
+        /// The value of `format_version` as JSON, or "missing".
+        found: String,
+    },
+}
+
+/// The members that say how to read the rest.
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
+struct Header {
+    format: Option<Value>,
+    format_version: Option<Value>,
+}
+
+impl Header {
+    /// Refuses other formats and other versions.
+    fn check(&self) -> Result<(), DocumentError> {
+        let text = |value: Option<&Value>| value.map_or_else(|| "missing".to_owned(), Value::to_string);
+        if self.format.as_ref().and_then(Value::as_str) != Some(FORMAT) {
+            return Err(DocumentError::NotAResult { found: text(self.format.as_ref()) });
+        }
+        match self.format_version.as_ref().and_then(Value::as_u64) {
+            Some(found) if found == u64::from(FORMAT_VERSION) => Ok(()),
+            Some(found) if found > u64::from(FORMAT_VERSION) => Err(DocumentError::Newer { found }),
+            _ => Err(DocumentError::UnknownVersion { found: text(self.format_version.as_ref()) }),
+        }
+    }
 }
 
 impl Document {
@@ -163,18 +198,12 @@ impl Document {
     /// Reads a document. Unknown fields are ignored, since newer versions may add some.
     ///
     /// # Errors
-    /// [`DocumentError`], if the text is no result or a result of a newer format.
-    pub fn from_json(text: &str) -> Result<Self, DocumentError> {
-        let value: serde_json::Value = serde_json::from_str(text)?;
-        let format = value.get("format");
-        if format.and_then(serde_json::Value::as_str) != Some(FORMAT) {
-            let found = format.map_or_else(|| "missing".to_owned(), ToString::to_string);
-            return Err(DocumentError::NotAResult { found });
-        }
-        match value.get("format_version").and_then(serde_json::Value::as_u64) {
-            Some(found) if found > u64::from(FORMAT_VERSION) => Err(DocumentError::Newer { found }),
-            found => Ok(serde_json::from_value(migrate::to_present(value, found.unwrap_or(1)))?),
-        }
+    /// [`DocumentError`], if the text isn't a result of this format version. Where it is damaged, the
+    /// error names line and column.
+    pub fn from_json(text: impl AsRef<[u8]>) -> Result<Self, DocumentError> {
+        let header: Header = serde_json::from_slice(text.as_ref())?;
+        header.check()?;
+        Ok(serde_json::from_slice(text.as_ref())?)
     }
 
     /// The document as indented JSON, lists of numbers on one line, with a newline at the end.

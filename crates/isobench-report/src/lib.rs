@@ -16,7 +16,6 @@
 //! | `csv` | one line per round |
 //! | `markdown` | the answer and the table for a comment on a pull request |
 //! | `pair` | two results side by side, and what counts as a regression |
-//! | `rescue` | a truncated, damaged or newer result, read as far as it goes |
 //! | `html` | the page: the answer, the pictures, everything behind them |
 //!
 //! ```
@@ -54,7 +53,6 @@ mod markdown;
 mod numbers;
 mod overhead;
 mod pair;
-mod rescue;
 mod shape;
 mod summarise;
 mod text;
@@ -78,7 +76,6 @@ pub use pair::{
     Difference, Factors, Figures, PAIR_FORMAT, PAIR_FORMAT_VERSION, Pair, PairError, PairRatio, PairedCell,
     Regression, Side, compare_results,
 };
-pub use rescue::rescue;
 pub use summarise::{resolution, summarise};
 pub use text::layout::wrap;
 pub use text::render;

@@ -7,8 +7,7 @@ use std::time::Duration;
 use examples::Story;
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_report::{
-    Cell, CellLevel, Client, Document, DocumentError, Invariant, Plan, Server, json_schema, render,
-    summarise, to_csv,
+    Cell, CellLevel, Client, Document, Invariant, Plan, Server, json_schema, render, summarise, to_csv,
 };
 use isobench_testkit::schema::violations;
 use proptest::prelude::*;
@@ -283,22 +282,54 @@ fn optional_fields_may_be_missing() {
 
 #[test]
 fn other_files_are_refused_with_a_reason() {
-    let newer = example("nothing").to_json().replace("\"format_version\": 2", "\"format_version\": 3");
-    let error = Document::from_json(&newer).unwrap_err();
-    assert!(matches!(error, DocumentError::Newer { found: 3 }));
+    let damaged = "; use the file as isobench wrote it, or measure again";
+    for (text, reason) in [
+        ("", "this is not a readable isobench result: EOF while parsing a value at line 1 column 0"),
+        ("hello", "expected value at line 1 column 1"),
+        ("3", "expected an object at line 1 column 1"),
+        ("{", damaged),
+        ("{\"format\": \"isobench/result\",\n\"format_version\": 1,\n\"compl", "at line 3 column 6"),
+        ("{\"format\": \"isobench/result\", \"format_version\": 1}", "missing field"),
+        ("{}", "\"format\" is missing, expected \"isobench/result\"; use a file that --json wrote"),
+        ("{\"format\": 3}", "this is not an isobench result: \"format\" is 3"),
+    ] {
+        let error = Document::from_json(text).unwrap_err().to_string();
+        assert!(error.contains(reason), "{text}: {error}");
+    }
+}
+
+#[test]
+fn damage_is_located() {
+    let text = example("three-levels").to_json();
+    let line = |text: &str| text.lines().position(|line| line.contains("\"wasted\"")).expect("a time") + 1;
+    let wrong = text.replacen("\"wasted\": 0.0", "\"wasted\": \"long\"", 1);
+    let error = Document::from_json(&wrong).unwrap_err().to_string();
+    assert!(error.contains(&format!("invalid type: string \"long\", expected f64 at line {}", line(&wrong))));
+    let mut bytes = text.clone().into_bytes();
+    let place = text.find("Example CPU").expect("a name");
+    bytes[place] = 0xff;
+    let error = Document::from_json(bytes).unwrap_err().to_string();
+    assert!(error.contains("invalid unicode code point at line "), "{error}");
+}
+
+#[test]
+fn other_versions_are_refused_with_a_reason() {
+    let version = |version: &str| {
+        let found = format!("\"format_version\": {version}");
+        let text = example("nothing").to_json().replacen("\"format_version\": 1", &found, 1);
+        Document::from_json(&text).unwrap_err().to_string()
+    };
     assert_eq!(
-        error.to_string(),
-        "this result has format version 3, but this isobench reads versions up to 2; \
+        version("2"),
+        "this result has format version 2, but this isobench reads version 1; \
          use the isobench that wrote it or a newer one"
     );
-    assert_eq!(
-        Document::from_json("{\"format\": 3}").unwrap_err().to_string(),
-        "this is not an isobench result: \"format\" is 3, expected \"isobench/result\"; use a file that --json wrote"
-    );
-    assert!(matches!(Document::from_json("[]"), Err(DocumentError::NotAResult { .. })));
-    for text in ["", "{", "{\"format\": \"isobench/result\", \"format_version\": 1}"] {
-        assert!(matches!(Document::from_json(text), Err(DocumentError::Malformed(_))), "{text}");
+    for wrong in ["0", "-1", "1.5", "\"1\"", "{}"] {
+        let start =
+            format!("this is not a readable isobench result: \"format_version\" is {wrong}, expected 1;");
+        assert!(version(wrong).starts_with(&start), "{}", version(wrong));
     }
+    assert!(version("null").contains("\"format_version\" is missing, expected 1"), "{}", version("null"));
 }
 
 #[test]

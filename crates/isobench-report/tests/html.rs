@@ -13,9 +13,10 @@ mod sound;
 
 use std::path::Path;
 
-use isobench_report::{Document, to_html};
+use isobench_report::{Document, compare_results, render, to_csv, to_html, to_markdown};
 use isobench_testkit::golden;
 use proptest::prelude::*;
+use proptest::sample::Index;
 
 fn example(name: &str) -> Document {
     examples::all().into_iter().find(|(found, _)| *found == name).expect("the example exists").1
@@ -195,18 +196,26 @@ fn flags_stand_at_the_row_and_their_sentences_below() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is missing or out of range, there is a page without a hole in it.
+    /// Whatever is missing or out of range, there is a page without a hole in it, and every other
+    /// rendering.
     #[test]
-    fn a_mutilated_document_makes_a_sound_page(
-        which in 0_usize..16,
-        wounds in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..mutilate::KINDS), 1..6),
+    fn a_mutilated_document_has_every_rendering(
+        which in any::<Index>(),
+        wounds in prop::collection::vec((any::<Index>(), 0_usize..mutilate::KINDS), 1..8),
     ) {
-        let (name, document) = examples::all().swap_remove(which);
-        if let Some(document) = mutilate::wounded(&document, &wounds) {
-            let faults = sound::faults(&to_html(&document));
-            prop_assert!(faults.is_empty(), "{}: {:#?}", name, faults);
+        let examples = examples::all();
+        let (name, whole) = which.get(&examples);
+        let document = mutilate::wounded(whole, &wounds);
+        let faults = sound::faults(&to_html(&document));
+        prop_assert!(faults.is_empty(), "{}: {:#?}", name, faults);
+        for text in [render(&document, 80), to_markdown(&document), to_csv(&document)] {
+            prop_assert!(!text.is_empty());
+        }
+        if let Ok(pair) = compare_results(whole, &document) {
+            prop_assert!(!pair.to_text(80).is_empty() && !pair.to_markdown().is_empty() && !pair.to_csv().is_empty());
+            prop_assert!(pair.regressions(0.1).len() <= 2 * whole.cells.len());
         }
     }
 }

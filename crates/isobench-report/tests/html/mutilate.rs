@@ -7,16 +7,20 @@ use serde_json::Value;
 /// How many ways there are to hurt a value.
 pub const KINDS: usize = 6;
 
-/// The document with each of the wounds; `None` if it can't be read any more.
-pub fn wounded(document: &Document, wounds: &[(Index, usize)]) -> Option<Document> {
+/// The document with those of the wounds that leave it readable.
+pub fn wounded(document: &Document, wounds: &[(Index, usize)]) -> Document {
     let mut value = serde_json::to_value(document).expect("a document is plain data");
     for (place, kind) in wounds {
         let mut places = Vec::new();
         pointers(&value, String::new(), &mut places);
         let pointer = places.swap_remove(place.index(places.len()));
-        hurt(&mut value, &pointer, *kind);
+        let mut worse = value.clone();
+        hurt(&mut worse, &pointer, *kind);
+        if serde_json::from_value::<Document>(worse.clone()).is_ok() {
+            value = worse;
+        }
     }
-    Document::from_json(&value.to_string()).ok()
+    serde_json::from_value(value).expect("it is readable")
 }
 
 /// All places in a value.

@@ -4,7 +4,6 @@
 //! `ISOBENCH_BLESS=1 cargo test -p isobench-report` writes the files anew.
 
 mod contrast;
-mod damaged;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
