@@ -1,16 +1,12 @@
 //! `isobench report`: renders a saved result again, or puts two side by side. No server is needed.
 //!
-//! Not here: what the renderings show, what a regression is, what is left of a damaged file
-//! (`isobench_report`).
+//! Not here: what the renderings show, what a regression is (`isobench_report`).
 
-use std::borrow::Cow;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use isobench_report::{
-    Document, Pair, compare_results, render, rescue, summarise, to_csv, to_html, to_markdown,
-};
+use isobench_report::{Document, Pair, compare_results, render, summarise, to_csv, to_html, to_markdown};
 
 use crate::destination::{Kind, check_file};
 use crate::options::{ReportFormat, ReportOptions};
@@ -20,26 +16,14 @@ use isobench_comparison::{Failure, Outcome};
 /// Renders one result, or compares two.
 ///
 /// # Errors
-/// Wrong options, a file that can't be read or is no result, output that can't be written; a file
-/// that could be read in part only, of which that is rendered before; a regression.
+/// Wrong options, a file that can't be read or isn't a result, output that can't be written; a
+/// regression.
 pub fn report(options: &ReportOptions) -> Outcome {
     refuse(options)?;
     let results: Vec<Saved> = options.files.iter().map(|path| Saved::read(path)).collect::<Outcome<_>>()?;
-    for result in &results {
-        for sentence in &result.missing {
-            eprintln!("warning: {}: {sentence}", shown(&result.path));
-        }
-    }
-    let damaged = results.iter().find(|result| !result.missing.is_empty()).map(|result| shown(&result.path));
     match results.as_slice() {
-        [a, b] => two(a, b, options)?,
-        rest => rest.iter().try_for_each(|result| one(result, options))?,
-    }
-    match damaged {
-        Some(file) => Err(Failure::Incomplete(format!(
-            "{file} could be read only in part; what there is has been rendered, and says what is missing"
-        ))),
-        None => Ok(()),
+        [a, b] => two(a, b, options),
+        rest => rest.iter().try_for_each(|result| one(result, options)),
     }
 }
 
@@ -71,8 +55,6 @@ fn refuse(options: &ReportOptions) -> Outcome {
 struct Saved {
     path: PathBuf,
     document: Document,
-    /// What of it is missing, a sentence each.
-    missing: Vec<String>,
 }
 
 impl Saved {
@@ -85,16 +67,10 @@ impl Saved {
         };
         let bytes =
             bytes.map_err(|error| Failure::setup(format!("could not read {}: {error}", shown(path))))?;
-        let text = String::from_utf8_lossy(&bytes);
-        let (mut document, mut missing) =
-            rescue(&text).map_err(|error| Failure::setup(format!("{}: {error}", shown(path))))?;
-        if matches!(text, Cow::Owned(_)) {
-            let sentence = "The file is damaged: some of its bytes are no text, and are shown as \u{fffd}.";
-            missing.push(sentence.to_owned());
-            document.warnings.push(sentence.to_owned());
-        }
+        let mut document = Document::from_json(&bytes)
+            .map_err(|error| Failure::setup(format!("{}: {error}", shown(path))))?;
         summarise(&mut document);
-        Ok(Saved { path: path.to_owned(), document, missing })
+        Ok(Saved { path: path.to_owned(), document })
     }
 }
 

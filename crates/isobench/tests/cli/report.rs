@@ -1,4 +1,4 @@
-//! `isobench report`: saved results, whole and damaged, alone and in twos. No server is needed.
+//! `isobench report`: saved results, alone and in twos. No server is needed.
 //!
 //! The results are the examples of the crate that renders them.
 
@@ -120,49 +120,6 @@ fn a_regression_fails_the_job() {
 }
 
 #[test]
-fn a_damaged_file_is_rendered_as_far_as_it_goes() {
-    let scene = Scene::new();
-    let whole = example("three-levels");
-    let last = whole.rfind("\"order\"").expect("the last round");
-    let newer = whole.replacen("\"format_version\": 2", "\"format_version\": 99", 1);
-    assert_ne!(newer, whole);
-    for (name, text, said) in [
-        ("truncated", &whole[..last], "The file is truncated: it ends in line "),
-        ("newer", &newer, "The file has format version 99, but this isobench knows versions up to 2"),
-        (
-            "damaged",
-            &whole.replacen("\"seconds\": 5.0", "\"seconds\": \"long\"", 1),
-            "measurement 1 can't be read",
-        ),
-    ] {
-        scene.write(&format!("{name}.json"), text);
-        let file = format!("{name}.json");
-        for format in ["text", "markdown"] {
-            let finished = scene.run(&["report", &file, "--format", format]).expect(2);
-            finished.prints(&["serializable", "INCOMPLETE", said]).says(&[
-                &format!("warning: \"{file}\": "),
-                said,
-                "could be read only in part",
-            ]);
-        }
-        scene.run(&["report", &file]).expect(2);
-        assert!(scene.read(&format!("{name}.html")).contains(said), "{name}");
-    }
-    let mut bytes = whole.clone().into_bytes();
-    let place = whole.find("Example CPU").expect("a name");
-    bytes[place] = 0xff;
-    fs::write(scene.file("bytes.json"), bytes).expect("a file");
-    let finished = scene.run(&["report", "bytes.json", "--format", "text"]).expect(2);
-    finished.prints(&["Warning: The file is damaged", "\u{fffd}xample CPU"]);
-    // Half a result is worse than a whole one, because it lacks something.
-    scene.write("whole.json", &whole);
-    let cut = whole.find("\"requested\": \"repeatable read\"").expect("the second cell");
-    scene.write("half.json", &whole[..cut]);
-    let options = ["report", "whole.json", "half.json", "--fail-on-regression", "5%"];
-    scene.run(&options).expect(3).says(&["regression: repeatable read, 8 clients: B doesn't have it"]);
-}
-
-#[test]
 fn what_is_no_result_is_an_error_that_says_why() {
     let scene = scene(&["three-levels", "single-run"]);
     let mut other: Value = serde_json::from_str(&example("three-levels")).expect("JSON");
@@ -171,6 +128,11 @@ fn what_is_no_result_is_an_error_that_says_why() {
     scene.write("check.json", "{\"format\": \"isobench/check\", \"histories\": []}");
     scene.write("prose.json", "hello, world");
     scene.write("empty.json", "");
+    let whole = example("three-levels");
+    let newer = whole.replacen("\"format_version\": 1", "\"format_version\": 99", 1);
+    scene.write("newer.json", &newer);
+    let end = whole.rfind("\"order\"").expect("the last round");
+    scene.write("truncated.json", &whole[..end]);
     scene.write("page.html", &example("three-levels"));
     for (arguments, message) in [
         (&["report", "missing.json"][..], "could not read \"missing.json\": No such file"),
@@ -181,6 +143,11 @@ fn what_is_no_result_is_an_error_that_says_why() {
         ),
         (&["report", "prose.json"], "\"prose.json\": this is not a readable isobench result: expected value"),
         (&["report", "empty.json"], "EOF"),
+        (&["report", "truncated.json"], "use the file as isobench wrote it, or measure again"),
+        (
+            &["report", "three-levels.json", "newer.json"],
+            "\"newer.json\": this result has format version 99, but",
+        ),
         (
             &["report", "three-levels.json", "other.json"],
             "can't be compared: A has measurement version 1 and B has 99",
