@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use isobench_stats::seconds;
+
 use crate::document::{Cell, Document, Round, ServerSide, Verdict};
 
 /// The first titles of the first line.
@@ -55,10 +57,10 @@ static COLUMNS: [Column; 67] = [
     ("transactions_errored", |_, _, round| round.transactions.errored.to_string()),
     ("transactions_skipped", |_, _, round| round.transactions.skipped.to_string()),
     ("conflicts", |_, _, round| round.ledger().conflicts.to_string()),
-    ("useful_s", |_, _, round| number(Some(round.time_s.useful))),
-    ("wasted_s", |_, _, round| number(Some(round.time_s.wasted))),
-    ("backoff_s", |_, _, round| number(Some(round.time_s.backoff))),
-    ("waiting_s", |_, _, round| number(Some(round.time_s.waiting))),
+    ("useful_s", |_, _, round| number(Some(seconds(round.time_s.useful)))),
+    ("wasted_s", |_, _, round| number(Some(seconds(round.time_s.wasted)))),
+    ("backoff_s", |_, _, round| number(Some(seconds(round.time_s.backoff)))),
+    ("waiting_s", |_, _, round| number(Some(seconds(round.time_s.waiting)))),
     ("latency_mean_ms", |_, _, round| number(round.latency_ms.mean)),
     ("latency_stddev_ms", |_, _, round| number(round.latency_ms.stddev)),
     ("latency_p50_ms", |_, _, round| number(round.latency_ms.p50)),

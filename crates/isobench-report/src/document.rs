@@ -26,9 +26,7 @@ pub use flag::{Flag, FlagKind};
 pub use isobench_plan::{
     Experiment, Metric, Plan, PublishedFigure, PublishedRow, SERVER_VERSION, Selector, Shape,
 };
-pub use round::{
-    Attempts, Conflict, Invariant, Latency, Round, RoundError, StartingState, TimeSpent, Transactions, Warmup,
-};
+pub use round::{Conflict, Invariant, Latency, Round, RoundError, StartingState, Warmup};
 pub use search::{Resolution, SweepResult, SweepStep};
 pub use series::{ClientLoad, Series};
 pub use server_side::{

@@ -143,7 +143,7 @@ fn summary_of(document: &Document, cell: &Cell) -> Summary {
         attempts_per_s: mean_interval(&attempts).map(|estimate| estimate.mean),
         retries_per_transaction: ledger.retries_per_transaction(),
         wasted_share: ledger.wasted_share(),
-        time_s: ledger.time.into(),
+        time_s: ledger.time,
         effective_samples: within::effective_samples(&bins),
         latency_ms: latency(&distributions),
         percentiles: percentiles(&distributions),

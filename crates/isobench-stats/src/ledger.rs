@@ -1,17 +1,21 @@
-//! The ledger of a run: every attempt and every transaction in exactly one bucket, and where the
-//! time went.
+//! The ledger of a run: every attempt and every transaction in exactly one bucket, and the clients'
+//! time by use.
 //!
-//! Not here: why an attempt ended (SQLSTATE, command, reason), latencies, and who counts.
+//! The same type from the recorders to the result document, where it is JSON. Not here: why an
+//! attempt ended (SQLSTATE, command, reason), latencies, and who counts.
 
 use std::iter::Sum;
+use std::time::Duration;
 
-/// What became of the attempts (pgbench: tries) of a run.
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Attempts (pgbench: tries) by how they ended. `started` is the sum of the others.
 ///
-/// Population: every attempt that was started after the warm-up, that is, every execution of a
-/// script from its first command on, and the further ones that the server made within a statement
-/// and told of (`--@ inside`). Each lands in exactly one of the other buckets. Unit: attempts.
-/// Merged by addition. pgbench shows only sums of some of these.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Population: executions of a script, from its first command on, that started after the warm-up,
+/// and the further ones that the server made within a statement and reported (`--@ inside`). Unit:
+/// attempts. Merged by addition. pgbench shows only sums of some of these.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Attempts {
     /// Attempts that were started.
     pub started: u64,
@@ -26,9 +30,10 @@ pub struct Attempts {
     /// Attempts whose COMMIT the server acknowledged, and whose work was undone by an error that
     /// the script's own SQL caught and didn't raise again (`--@ swallowed`). pgbench counts them as
     /// processed.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub swallowed: u64,
-    /// Attempts of which nobody knows whether they committed: SQLSTATE 40003, or the connection was
-    /// lost between sending COMMIT and its reply. pgbench has no such bucket.
+    /// Attempts with an unknown outcome: SQLSTATE 40003, or the connection was lost between sending
+    /// COMMIT and its reply. pgbench has no such bucket.
     pub ambiguous: u64,
     /// Attempts that the end of the run (its time, Ctrl-C) interrupted. pgbench counts them
     /// nowhere.
@@ -38,53 +43,91 @@ pub struct Attempts {
     pub errored: u64,
 }
 
-/// What became of the transactions of a run.
+/// Transactions by how they ended. `total` is the sum of the others.
 ///
-/// Population: every execution of a script, however many attempts it took, that either began its
-/// first attempt or was skipped. A transaction that was still waiting for its scheduled start at
-/// the end doesn't count. Unit: transactions. Merged by addition.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Population: executions of a script, however many attempts each took, whose first attempt started
+/// after the warm-up, or that were skipped. A transaction still waiting for its scheduled start at
+/// the end isn't among them. Unit: transactions. Merged by addition.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Transactions {
     /// All of them.
     pub total: u64,
-    /// Transactions that committed; the only ones that throughput counts. pgbench: "number of
+    /// Transactions that committed; the only ones in the throughput. pgbench: "number of
     /// transactions actually processed".
     pub committed: u64,
     /// Transactions given up after a retryable error. pgbench: "number of failed transactions".
     pub given_up: u64,
     /// Transactions that the server acknowledged and whose work was lost in an error that the
     /// script's own SQL caught. pgbench: part of "number of transactions actually processed".
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub swallowed: u64,
-    /// Transactions of which nobody knows whether they committed.
+    /// Transactions with an unknown outcome.
     pub ambiguous: u64,
     /// Transactions that the end of the run interrupted, during an attempt or during the backoff
     /// before the next one.
     pub cut_off: u64,
     /// Transactions that ended with an error that is never retried.
     pub errored: u64,
-    /// Transactions that were never begun, since their scheduled start was later than the latency
+    /// Transactions that were never started, since their scheduled start was later than the latency
     /// limit allows. pgbench: "number of transactions skipped".
     pub skipped: u64,
 }
 
-/// Where the clients' time went.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// The clients' time by use, added up over all clients: two clients working for a second make two
+/// seconds.
 ///
-/// Population: all clients of a run. Unit: nanoseconds of client time (two clients working for a
-/// second make two seconds). Merged by addition.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Unit: seconds in JSON, nanoseconds in memory. Merged by addition.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TimeLedger {
-    /// Time of the attempts that committed, from the begin of the attempt to the reply to its
+    /// Time of the attempts that committed, from the start of the attempt to the reply to its
     /// COMMIT, without what failed attempts inside the server took of it (`--@ inside`, `wasted`).
+    #[serde(with = "in_seconds")]
+    #[schemars(with = "f64")]
     pub useful: u64,
-    /// Time of the attempts that ended in any other bucket, from the begin of the attempt to its
+    /// Time of the attempts that ended in any other bucket, from the start of the attempt to its
     /// end, including the ROLLBACK, and what failed attempts inside the server took of a committed
     /// one.
+    #[serde(with = "in_seconds")]
+    #[schemars(with = "f64")]
     pub wasted: u64,
-    /// Time between the end of a failed attempt and the begin of the next one.
+    /// Time between the end of a failed attempt and the start of the next one.
+    #[serde(with = "in_seconds")]
+    #[schemars(with = "f64")]
     pub backoff: u64,
     /// Time in which a client had nothing to do, since its next transaction wasn't due yet (rate,
     /// think time).
+    #[serde(with = "in_seconds")]
+    #[schemars(with = "f64")]
     pub waiting: u64,
+}
+
+/// Nanoseconds in seconds.
+pub fn seconds(ns: u64) -> f64 {
+    Duration::from_nanos(ns).as_secs_f64()
+}
+
+/// Nanoseconds in memory, seconds in JSON.
+mod in_seconds {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+    pub fn serialize<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(super::seconds(*ns))
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "`as` saturates, and NaN becomes 0"
+    )]
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        f64::deserialize(deserializer).map(|seconds| (seconds * 1e9).round() as u64)
+    }
 }
 
 /// The whole account of a run, a round, a script or a client.
@@ -92,17 +135,17 @@ pub struct TimeLedger {
 /// Merged by addition, so the ledgers of workers add up to the ledger of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// What became of the attempts.
+    /// The attempts by how they ended.
     pub attempts: Attempts,
-    /// What became of the transactions.
+    /// The transactions by how they ended.
     pub transactions: Transactions,
-    /// Where the clients' time went.
+    /// The clients' time by use.
     pub time: TimeLedger,
     /// Attempts ended by a conflict: SQLSTATE 40001 (serialization failure) or 40P01 (deadlock), or
     /// what the server's product uses instead. They lie in the buckets retried, given up,
     /// swallowed, cut off or errored.
     pub conflicts: u64,
-    /// Further attempts that were begun, that is, attempts beyond the first one of their
+    /// Further attempts that were started, that is, attempts beyond the first one of their
     /// transaction, by the client or inside the server (`--@ inside`). pgbench: "total number of
     /// retries", which has the client's only.
     pub retries: u64,
@@ -119,11 +162,11 @@ pub enum LedgerError {
         "the ledger doesn't add up: {left_name} ({left}) must equal {right_name} ({right}); please report this"
     )]
     Unequal {
-        /// What stands on the left.
+        /// The name of the left side.
         left_name: &'static str,
         /// Its value.
         left: u128,
-        /// What stands on the right.
+        /// The name of the right side.
         right_name: &'static str,
         /// Its value.
         right: u128,
@@ -228,7 +271,7 @@ impl TimeLedger {
     }
 
     /// The share of the clients' busy time that went into attempts which didn't commit: wasted ÷
-    /// (useful + wasted), 0 to 1; 0 when there was no busy time. Backoff and waiting count as idle.
+    /// (useful + wasted), 0 to 1; 0 when there was no busy time. Backoff and waiting are idle time.
     pub fn wasted_share(&self) -> f64 {
         share(self.wasted as f64, self.useful as f64 + self.wasted as f64)
     }
@@ -314,7 +357,7 @@ impl Ledger {
         share(self.retries as f64, ran as f64)
     }
 
-    /// The share of the clients' busy time that was thrown away, see [`TimeLedger::wasted_share`].
+    /// The share of the clients' busy time that was wasted, see [`TimeLedger::wasted_share`].
     pub fn wasted_share(&self) -> f64 {
         self.time.wasted_share()
     }
@@ -338,7 +381,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// How one transaction of a made-up run ended, after so many attempts that were retried.
+    /// The end of a transaction of a made-up run, after any number of retried attempts.
     #[derive(Debug, Clone, Copy)]
     enum End {
         Committed,
@@ -368,14 +411,14 @@ mod tests {
         *transaction += 1;
         transactions.total += 1;
         // A transaction in its backoff has failed at least once, a skipped one never.
-        let (retried, begun) = match end {
+        let (retried, started) = match end {
             End::Skipped => return,
             End::CutOffInBackoff => (retried.max(1), retried.max(1)),
             _ => (retried, retried + 1),
         };
         attempts.retried += retried;
-        attempts.started += begun;
-        ledger.retries += begun - 1;
+        attempts.started += started;
+        ledger.retries += started - 1;
         ledger.conflicts += retried + u64::from(matches!(end, End::GivenUp | End::Swallowed));
     }
 
@@ -439,6 +482,13 @@ mod tests {
             *counts(&mut ledger)[which] += 1;
             prop_assert!(ledger.check().is_err());
         }
+
+        #[test]
+        fn nanoseconds_survive_the_way_through_seconds(useful in 0_u64..1 << 53, wasted in 0_u64..1 << 40) {
+            let time = TimeLedger { useful, wasted, backoff: 1, waiting: 999_999_999 };
+            let json = serde_json::to_string(&time).unwrap();
+            prop_assert_eq!(serde_json::from_str::<TimeLedger>(&json).unwrap(), time);
+        }
     }
 
     #[test]
@@ -489,6 +539,16 @@ mod tests {
         count(&mut ledger, End::Skipped, 0);
         ledger.time = TimeLedger { useful: 1, wasted: 3, backoff: 100, waiting: 100 };
         assert_eq!(figures(&ledger), "0.75 3.00 0.75");
+    }
+
+    #[test]
+    fn json_has_seconds_that_a_person_would_write() {
+        let time = TimeLedger { useful: 1_500_000_000, wasted: 100_000_000, backoff: 1, waiting: 0 };
+        let json = "{\"useful\":1.5,\"wasted\":0.1,\"backoff\":1e-9,\"waiting\":0.0}";
+        assert_eq!(serde_json::to_string(&time).unwrap(), json);
+        let beyond = "{\"useful\":-1.0,\"wasted\":1e300,\"backoff\":0.0,\"waiting\":0.0}";
+        let read: TimeLedger = serde_json::from_str(beyond).unwrap();
+        assert_eq!((read.useful, read.wasted), (0, u64::MAX));
     }
 
     #[test]

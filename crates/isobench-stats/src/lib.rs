@@ -59,7 +59,7 @@ pub use batches::{SeriesEstimate, series_interval};
 pub use encoding::HistogramError;
 pub use estimate::{CONFIDENCE, Estimate, mean_interval};
 pub use histogram::LatencyHistogram;
-pub use ledger::{Attempts, Ledger, LedgerError, TimeLedger, Transactions};
+pub use ledger::{Attempts, Ledger, LedgerError, TimeLedger, Transactions, seconds};
 pub use moments::Moments;
 pub use percentile::{Percentile, percentile_with_interval};
 pub use ratio::{Ratio, holm, independent_ratio, is_resolved, noise_of, paired_ratio, rounds_needed};

@@ -1,67 +1,16 @@
 //! One measurement of a cell: its ledger, its conflicts, its latencies, its invariants.
 //!
-//! The counts are those of `isobench_stats`, with the descriptions that go into the schema. Not
-//! here: conclusions from several rounds.
+//! Not here: conclusions from several rounds.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use isobench_stats::{LatencyHistogram, Ledger, LedgerError, TimeLedger};
+use isobench_stats::{Attempts, LatencyHistogram, Ledger, LedgerError, TimeLedger, Transactions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ClientLoad, Series, ServerSide, Verdict};
 use crate::numbers::finite;
-
-/// What became of the attempts of a round. `started` is the sum of the others.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Attempts {
-    /// Attempts started after the warm-up: executions of a script from its first command on.
-    /// pgbench: tries.
-    pub started: u64,
-    /// Attempts whose COMMIT the server acknowledged.
-    pub committed: u64,
-    /// Attempts that failed with a retryable error and whose transaction was to be tried again.
-    pub retried: u64,
-    /// Attempts that failed with a retryable error when tries or latency limit were exhausted.
-    pub given_up: u64,
-    /// Attempts that the server acknowledged and whose work was undone by an error that the
-    /// script's own SQL caught.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub swallowed: u64,
-    /// Attempts of which nobody knows whether they committed (40003, or connection lost during
-    /// COMMIT).
-    pub ambiguous: u64,
-    /// Attempts that the end of the run interrupted.
-    pub cut_off: u64,
-    /// Attempts that ended with an error that is never retried.
-    pub errored: u64,
-}
-
-/// What became of the transactions of a round. `total` is the sum of the others.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Transactions {
-    /// Transactions that were begun or skipped after the warm-up, however many attempts each took.
-    pub total: u64,
-    /// Transactions that committed; the only ones that `tps` counts. pgbench: "number of
-    /// transactions actually processed".
-    pub committed: u64,
-    /// Transactions given up after a retryable error. pgbench: "number of failed transactions".
-    pub given_up: u64,
-    /// Transactions that the server acknowledged and whose work was lost in an error that the
-    /// script's own SQL caught. pgbench counts them as processed; `tps` doesn't.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub swallowed: u64,
-    /// Transactions of which nobody knows whether they committed.
-    pub ambiguous: u64,
-    /// Transactions that the end of the run interrupted, in an attempt or before the next one.
-    pub cut_off: u64,
-    /// Transactions that ended with an error that is never retried.
-    pub errored: u64,
-    /// Transactions never begun, since their scheduled start was too late already. pgbench: "number
-    /// of transactions skipped".
-    pub skipped: u64,
-}
 
 /// Attempts that ended with the same conflict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -78,19 +27,6 @@ pub struct Conflict {
     pub object: Option<String>,
     /// How many attempts ended this way.
     pub count: u64,
-}
-
-/// Where the clients' time went, in seconds summed over all clients.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TimeSpent {
-    /// Time of attempts that committed, from begin to the reply to COMMIT.
-    pub useful: f64,
-    /// Time of all other attempts, from begin to end, ROLLBACK included.
-    pub wasted: f64,
-    /// Time between a failed attempt and the next one.
-    pub backoff: f64,
-    /// Time in which a client waited for its schedule (rate, think time).
-    pub waiting: f64,
 }
 
 /// Latency of committed transactions in milliseconds, from the scheduled start (from the begin of
@@ -211,15 +147,15 @@ pub struct Round {
     /// Duration in seconds, from the moment when all clients are connected and warmed up to the end
     /// of the last one's work.
     pub seconds: f64,
-    /// What became of the attempts.
+    /// The attempts by how they ended.
     pub attempts: Attempts,
-    /// What became of the transactions.
+    /// The transactions by how they ended.
     pub transactions: Transactions,
     /// Attempts ended by a conflict, by error code, command and reason.
     #[serde(default)]
     pub conflicts: Vec<Conflict>,
-    /// Where the clients' time went.
-    pub time_s: TimeSpent,
+    /// The clients' time by use.
+    pub time_s: TimeLedger,
     /// Latency of the committed transactions.
     pub latency_ms: Latency,
     /// What was checked in the database afterwards.
@@ -273,11 +209,6 @@ fn yes() -> bool {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 fn is_true(value: &bool) -> bool {
     *value
 }
@@ -312,10 +243,10 @@ impl Round {
             complete: true,
             starting_state: StartingState::Made,
             seconds,
-            attempts: ledger.attempts.into(),
-            transactions: ledger.transactions.into(),
+            attempts: ledger.attempts,
+            transactions: ledger.transactions,
             conflicts,
-            time_s: ledger.time.into(),
+            time_s: ledger.time,
             latency_ms: Latency::from(latency),
             invariants: Vec::new(),
             verdict: None,
@@ -333,13 +264,14 @@ impl Round {
         }
     }
 
-    /// The account of the round, as the recorders had it. Retries follow from the identities.
+    /// The account of the round, as the recorders had it. Conflicts are the sum of the itemised ones;
+    /// retries follow from the identities.
     pub fn ledger(&self) -> Ledger {
         let ran = self.transactions.total.saturating_sub(self.transactions.skipped);
         Ledger {
-            attempts: self.attempts.into(),
-            transactions: self.transactions.into(),
-            time: self.time_s.into(),
+            attempts: self.attempts,
+            transactions: self.transactions,
+            time: self.time_s,
             conflicts: self.conflicts.iter().fold(0, |sum, conflict| sum.saturating_add(conflict.count)),
             retries: self.attempts.started.saturating_sub(ran),
             late: self.late.unwrap_or(0),
@@ -417,54 +349,5 @@ impl Latency {
 impl From<&LatencyHistogram> for Latency {
     fn from(histogram: &LatencyHistogram) -> Self {
         Latency { histogram: Some(histogram.to_base64()), ..Latency::figures(histogram) }
-    }
-}
-
-/// Copies counts between the document's struct and the recorders' one, which have the same fields.
-macro_rules! same_counts {
-    ($name:ident, $($field:ident),+) => {
-        impl From<isobench_stats::$name> for $name {
-            fn from(counts: isobench_stats::$name) -> Self {
-                $name { $($field: counts.$field),+ }
-            }
-        }
-
-        impl From<$name> for isobench_stats::$name {
-            fn from(counts: $name) -> Self {
-                isobench_stats::$name { $($field: counts.$field),+ }
-            }
-        }
-    };
-}
-
-same_counts!(Attempts, started, committed, retried, given_up, swallowed, ambiguous, cut_off, errored);
-same_counts!(Transactions, total, committed, given_up, swallowed, ambiguous, cut_off, errored, skipped);
-
-impl From<TimeLedger> for TimeSpent {
-    fn from(time: TimeLedger) -> Self {
-        let seconds = |ns: u64| Duration::from_nanos(ns).as_secs_f64();
-        TimeSpent {
-            useful: seconds(time.useful),
-            wasted: seconds(time.wasted),
-            backoff: seconds(time.backoff),
-            waiting: seconds(time.waiting),
-        }
-    }
-}
-
-impl From<TimeSpent> for TimeLedger {
-    fn from(time: TimeSpent) -> Self {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "`as` saturates, and NaN becomes 0"
-        )]
-        let ns = |seconds: f64| (seconds * 1e9).round() as u64;
-        TimeLedger {
-            useful: ns(time.useful),
-            wasted: ns(time.wasted),
-            backoff: ns(time.backoff),
-            waiting: ns(time.waiting),
-        }
     }
 }

@@ -1,9 +1,10 @@
 //! What follows from the rounds of a cell: the fields. How they are computed is in `summarise`.
 
+use isobench_stats::TimeLedger;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Flag, Latency, TimeSpent, VerdictSummary};
+use super::{Flag, Latency, VerdictSummary};
 
 /// Where an interval comes from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -123,8 +124,8 @@ pub struct Summary {
     /// Time of attempts that didn't commit ÷ time of all attempts, over all rounds and clients, 0
     /// to 1.
     pub wasted_share: f64,
-    /// Where the clients' time went, added up over all rounds.
-    pub time_s: TimeSpent,
+    /// The clients' time by use, added up over all rounds.
+    pub time_s: TimeLedger,
     /// The effective number of independent measurements within the rounds: bins of the series,
     /// reduced by their correlation; null without a series that is long enough.
     pub effective_samples: Option<f64>,

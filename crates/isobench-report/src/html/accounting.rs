@@ -3,10 +3,11 @@
 //!
 //! Not here: what the buckets mean in the runner, and the check of the identities after every run.
 
+use isobench_stats::{TimeLedger, seconds};
 use maud::{Markup, html};
 
 use super::part::{cell_name, measured, table};
-use crate::document::{Cell, Document, Round, TimeSpent};
+use crate::document::{Cell, Document, Round};
 use crate::numbers::{count, percent, short};
 use crate::summarise::{counted_ledger, counted_rounds};
 use crate::view::{Entry, Heading, Table};
@@ -115,9 +116,10 @@ fn time(document: &Document, cells: &[&Cell]) -> Markup {
     let rows: Vec<Vec<Entry>> = cells
         .iter()
         .map(|cell| {
-            let TimeSpent { useful, wasted, backoff, waiting } = cell.summary.time_s;
-            let seconds: f64 = counted_rounds(cell).iter().map(|round| round.seconds).sum();
-            let all = seconds * f64::from(cell.clients);
+            let TimeLedger { useful, wasted, backoff, waiting } = cell.summary.time_s;
+            let [useful, wasted, backoff, waiting] = [useful, wasted, backoff, waiting].map(seconds);
+            let measured: f64 = counted_rounds(cell).iter().map(|round| round.seconds).sum();
+            let all = measured * f64::from(cell.clients);
             let other = (all - useful - wasted - backoff - waiting).max(0.0);
             let part = |part: f64| {
                 if all > 0.0 { format!("{} ({})", short(part), percent(part / all)) } else { short(part) }

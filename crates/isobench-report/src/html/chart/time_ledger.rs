@@ -1,5 +1,6 @@
 //! Figure: where the clients' time went, as shares, stacked for every cell.
 
+use isobench_stats::seconds;
 use maud::{Markup, html};
 
 use super::Figure;
@@ -37,8 +38,7 @@ impl Spent {
     /// `None` if no time passed.
     fn of(subject: &Subject) -> Option<Spent> {
         let time = subject.cell.summary.time_s;
-        let known = [time.useful, time.wasted, time.backoff, time.waiting]
-            .map(|seconds| if seconds.is_finite() { seconds.max(0.0) } else { 0.0 });
+        let known = [time.useful, time.wasted, time.backoff, time.waiting].map(seconds);
         let sum: f64 = known.iter().sum();
         let measured: f64 =
             subject.rounds().iter().map(|round| round.seconds).filter(|seconds| *seconds > 0.0).sum();
