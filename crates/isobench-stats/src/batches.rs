@@ -18,14 +18,12 @@ const FEWEST_BINS: usize = 2 * BATCHES;
 /// worth.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SeriesEstimate {
-    /// Mean per bin and 95 % interval, in the unit of the bins; `n` is the number of bins. Without
-    /// ends if the series is too short, see [`series_interval`].
+    /// Mean per bin and 95 % interval, in the unit of the bins. Without ends if the series is too
+    /// short, see [`series_interval`].
     pub estimate: Estimate,
     /// The effective sample size: as many independent bins would have given a mean as good as this
     /// one. From 1 to the number of bins.
     pub ess: f64,
-    /// How many batches the interval rests on.
-    pub batches: usize,
 }
 
 /// Estimates the mean of a steady series of equally long bins, such as commits per 100 ms of one
@@ -59,18 +57,18 @@ pub fn series_interval(bins: &[f64]) -> Option<SeriesEstimate> {
     let n = bins.len();
     let variance = variance_of(bins, mean);
     if n < FEWEST_BINS || !variance.is_finite() {
-        let estimate = Estimate { mean, low: None, high: None, n };
-        return Some(SeriesEstimate { estimate, ess: 1.0, batches: 0 });
+        let estimate = Estimate { mean, low: None, high: None };
+        return Some(SeriesEstimate { estimate, ess: 1.0 });
     }
     if bins.windows(2).all(|pair| pair[0].total_cmp(&pair[1]).is_eq()) {
-        let estimate = Estimate { mean, low: Some(mean), high: Some(mean), n };
-        return Some(SeriesEstimate { estimate, ess: n as f64, batches: BATCHES });
+        let estimate = Estimate { mean, low: Some(mean), high: Some(mean) };
+        return Some(SeriesEstimate { estimate, ess: n as f64 });
     }
     let of_mean = variance_of_mean(&batch_means(bins, BATCHES));
     let half = critical_value((BATCHES - 1) as f64)? * of_mean.sqrt();
-    let estimate = Estimate { mean, low: Some(mean - half), high: Some(mean + half), n };
+    let estimate = Estimate { mean, low: Some(mean - half), high: Some(mean + half) };
     let ess = (variance / of_mean).clamp(1.0, n as f64);
-    Some(SeriesEstimate { estimate, ess, batches: BATCHES })
+    Some(SeriesEstimate { estimate, ess })
 }
 
 /// Means of `count` equally long batches; what doesn't fill them is left out at the begin, where a
@@ -124,8 +122,8 @@ mod tests {
     #[test]
     fn a_series_too_short_has_a_mean_only() {
         let estimate = series_interval(&[1.0, 2.0, 3.0]).unwrap();
-        assert_eq!(estimate.estimate, Estimate { mean: 2.0, low: None, high: None, n: 3 });
-        assert_eq!((estimate.batches, estimate.ess), (0, 1.0));
+        assert_eq!(estimate.estimate, Estimate { mean: 2.0, low: None, high: None });
+        assert!((estimate.ess - 1.0).abs() < 1e-12);
         let bins: Vec<f64> = (0..40).map(|index| f64::from(index % 7)).collect();
         assert!(series_interval(&bins[1..]).unwrap().estimate.low.is_none());
         assert!(series_interval(&bins).unwrap().estimate.low.is_some());

@@ -18,8 +18,6 @@ pub struct Estimate {
     pub low: Option<f64>,
     /// The upper end of the interval; `None` with a single sample.
     pub high: Option<f64>,
-    /// How many samples there were.
-    pub n: usize,
 }
 
 /// Estimates the mean of independent measurements with Student's t distribution, 95 % two-sided.
@@ -30,12 +28,11 @@ pub struct Estimate {
 /// no sample or one isn't finite. Source: Student, "The probable error of a mean", Biometrika 6
 /// (1908).
 pub fn mean_interval(samples: &[f64]) -> Option<Estimate> {
-    let n = samples.len();
     let mean = mean_of(samples)?;
     let half = half_width(samples, mean);
     let ends =
         half.map(|half| (mean - half, mean + half)).filter(|(low, high)| low.is_finite() && high.is_finite());
-    Some(Estimate { mean, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1), n })
+    Some(Estimate { mean, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1) })
 }
 
 /// The arithmetic mean; `None` when there is no sample or one isn't finite.
@@ -109,12 +106,11 @@ mod tests {
         assert!((estimate.mean - 10.0).abs() < 1e-12);
         assert!((estimate.low.unwrap() - 7.515_862).abs() < 1e-6);
         assert!((estimate.high.unwrap() - 12.484_138).abs() < 1e-6);
-        assert_eq!(estimate.n, 3);
     }
 
     #[test]
     fn one_sample_has_no_interval() {
-        assert_eq!(mean_interval(&[5.0]), Some(Estimate { mean: 5.0, low: None, high: None, n: 1 }));
+        assert_eq!(mean_interval(&[5.0]), Some(Estimate { mean: 5.0, low: None, high: None }));
     }
 
     #[test]

@@ -22,8 +22,6 @@ pub struct Ratio {
     /// corrected for the number of comparisons (see [`holm`]); `None` without an interval. Below
     /// 0.05 exactly if significant.
     pub p_value: Option<f64>,
-    /// How many pairs there were; of independent series the number of the shorter one.
-    pub n: usize,
 }
 
 impl Ratio {
@@ -41,7 +39,7 @@ impl Ratio {
     }
 
     /// From logarithms of ratios: their mean, its standard error, its degrees of freedom.
-    fn of_logs(mean: f64, error: Option<(f64, f64)>, n: usize) -> Option<Self> {
+    fn of_logs(mean: f64, error: Option<(f64, f64)>) -> Option<Self> {
         let value = Some(mean.exp()).filter(|value| value.is_finite())?;
         let half = error.and_then(|(error, degrees)| Some(critical_value(degrees)? * error));
         // With wild pairs the upper end may leave the range of floating point: then the pairs don't
@@ -51,25 +49,18 @@ impl Ratio {
         let p_value = ends.and(error).and_then(|(error, degrees)| two_sided_p(mean, error, degrees));
         let significant = ends.is_some_and(|(low, high)| low > 1.0 || high < 1.0);
         let (low, high) = (ends.map(|ends| ends.0), ends.map(|ends| ends.1));
-        Some(Ratio { mean: value, low, high, significant, p_value, n })
+        Some(Ratio { mean: value, low, high, significant, p_value })
     }
 
-    /// A ratio of 0: certain, if it was seen more than once.
+    /// A ratio of 0 in `n` pairs: certain, if it was seen more than once.
     fn zero(n: usize) -> Self {
         let (end, p_value) = ((n > 1).then_some(0.0), (n > 1).then_some(0.0));
-        Ratio { mean: 0.0, low: end, high: end, significant: n > 1, p_value, n }
+        Ratio { mean: 0.0, low: end, high: end, significant: n > 1, p_value }
     }
 
     /// A ratio without an interval.
-    fn bare(mean: f64, n: usize) -> Option<Self> {
-        mean.is_finite().then_some(Ratio {
-            mean,
-            low: None,
-            high: None,
-            significant: false,
-            p_value: None,
-            n,
-        })
+    fn bare(mean: f64) -> Option<Self> {
+        mean.is_finite().then_some(Ratio { mean, low: None, high: None, significant: false, p_value: None })
     }
 }
 
@@ -98,11 +89,11 @@ pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Ratio> {
     }
     let Some(logs) = logs_of(pairs) else {
         let sums = pairs.iter().fold((0.0, 0.0), |sums, pair| (sums.0 + pair.0, sums.1 + pair.1));
-        return Ratio::bare(sums.0 / sums.1, n);
+        return Ratio::bare(sums.0 / sums.1);
     };
     let mean = mean_of(&logs)?;
     let error = (n > 1).then(|| ((variance_of(&logs, mean) / n as f64).sqrt(), (n - 1) as f64));
-    Ratio::of_logs(mean, error, n)
+    Ratio::of_logs(mean, error)
 }
 
 /// Compares measurements that were not made in the same rounds, such as two result files.
@@ -125,11 +116,11 @@ pub fn independent_ratio(of: &[f64], to: &[f64]) -> Option<Ratio> {
         return Some(Ratio::zero(n));
     }
     if of.iter().chain(to).any(|value| *value == 0.0) {
-        return Ratio::bare(mean_of(of)? / mean_of(to)?, n);
+        return Ratio::bare(mean_of(of)? / mean_of(to)?);
     }
     let [of, to] = [of, to].map(|side| side.iter().map(|value| value.ln()).collect::<Vec<_>>());
     let mean = mean_of(&of)? - mean_of(&to)?;
-    Ratio::of_logs(mean, (n > 1).then(|| welch(&of, &to)).flatten(), n)
+    Ratio::of_logs(mean, (n > 1).then(|| welch(&of, &to)).flatten())
 }
 
 /// The standard error of a difference of means, and Satterthwaite's degrees of freedom.
@@ -262,7 +253,7 @@ mod tests {
     #[test]
     fn one_pair_proves_nothing() {
         let ratio = paired_ratio(&[(100.0, 400.0)]).unwrap();
-        assert_eq!((ratio.low, ratio.high, ratio.significant, ratio.n), (None, None, false, 1));
+        assert_eq!((ratio.low, ratio.high, ratio.significant), (None, None, false));
         assert!((ratio.mean - 0.25).abs() < 1e-12);
     }
 
@@ -277,7 +268,7 @@ mod tests {
     #[test]
     fn a_zero_among_others_costs_the_interval() {
         let ratio = paired_ratio(&[(0.0, 400.0), (200.0, 400.0)]).unwrap();
-        assert_eq!(Some(ratio), Ratio::bare(0.25, 2));
+        assert_eq!(Some(ratio), Ratio::bare(0.25));
     }
 
     #[test]
@@ -324,7 +315,7 @@ mod tests {
         let ratio = Ratio { low: Some(0.9), high: Some(1.02), ..paired_ratio(&NOISY).unwrap() };
         assert!((noise_of(&ratio).unwrap() - (1.0_f64 / 0.9).ln()).abs() < 1e-12);
         assert!((ratio.half_width().unwrap() - (1.02_f64 / 0.9).ln() / 2.0).abs() < 1e-12);
-        for without in [Ratio::zero(2), Ratio::zero(1), Ratio::bare(0.5, 3).unwrap()] {
+        for without in [Ratio::zero(2), Ratio::zero(1), Ratio::bare(0.5).unwrap()] {
             assert_eq!((noise_of(&without), without.half_width()), (None, None));
         }
     }
@@ -367,7 +358,7 @@ mod tests {
         let to = [0.4_f64, 0.5, 0.6].map(f64::exp);
         let ratio = independent_ratio(&of, &to).unwrap();
         let half = 2.776_445 * 0.1 * (2.0_f64 / 3.0).sqrt();
-        assert!(ratio.significant && ratio.n == 3, "{ratio:?}");
+        assert!(ratio.significant, "{ratio:?}");
         assert!((ratio.low.unwrap().ln() - (0.5 - half)).abs() < 1e-6, "{ratio:?}");
         assert!((ratio.high.unwrap().ln() - (0.5 + half)).abs() < 1e-6, "{ratio:?}");
         let swapped = independent_ratio(&to, &of).unwrap();
@@ -380,7 +371,7 @@ mod tests {
         assert_eq!(independent_ratio(&[1.0], &[0.0]), None);
         assert_eq!(independent_ratio(&[f64::NAN], &[1.0]), None);
         assert_eq!(independent_ratio(&[0.0, 0.0], &[1.0, 1.0, 2.0]), Some(Ratio::zero(2)));
-        assert_eq!(independent_ratio(&[0.0, 4.0], &[4.0]), Ratio::bare(0.5, 1));
+        assert_eq!(independent_ratio(&[0.0, 4.0], &[4.0]), Ratio::bare(0.5));
         assert_eq!(independent_ratio(&[4.0], &[2.0, 2.0]).unwrap().low, None);
         let constant = independent_ratio(&[4.0, 4.0], &[2.0, 2.0]).unwrap();
         assert!(constant.significant && constant.low == constant.high);

@@ -25,29 +25,6 @@ pub struct Sweep {
     answers: Vec<(f64, bool)>,
 }
 
-/// What a search has found.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum SweepResult {
-    /// The capacity itself keeps the condition. What lies above it can't be searched: no more than
-    /// that was reached without pacing.
-    Capacity {
-        /// The capacity, the highest rate that was tried.
-        kept: f64,
-    },
-    /// The highest rate lies between these two.
-    Between {
-        /// The highest rate that kept the condition.
-        kept: f64,
-        /// The lowest rate above it that didn't.
-        broken: f64,
-    },
-    /// Not even the lowest rate that is tried keeps the condition.
-    NoneKept {
-        /// The lowest rate that was tried.
-        broken: f64,
-    },
-}
-
 impl Sweep {
     /// Begins a search below `capacity`, the transactions per second that the same cell reached
     /// without pacing, until the interval is narrower than `precision` (0.05: 5 %; not below 1 %).
@@ -95,16 +72,6 @@ impl Sweep {
         let broken = self.answers.iter().filter(|(_, kept)| !kept);
         broken.map(|(rate, _)| *rate).min_by(f64::total_cmp)
     }
-
-    /// What was found; so far, if the search isn't over. `None` before the first answer.
-    pub fn result(&self) -> Option<SweepResult> {
-        match (self.highest_kept(), self.lowest_broken()) {
-            (Some(kept), None) => Some(SweepResult::Capacity { kept }),
-            (Some(kept), Some(broken)) => Some(SweepResult::Between { kept, broken }),
-            (None, Some(broken)) => Some(SweepResult::NoneKept { broken }),
-            (None, None) => None,
-        }
-    }
 }
 
 /// Three significant digits: a rate that people can read and repeat.
@@ -134,29 +101,34 @@ mod tests {
         (sweep, tried)
     }
 
+    /// The highest rate that kept the condition, and the lowest that didn't.
+    fn found(sweep: &Sweep) -> (Option<f64>, Option<f64>) {
+        (sweep.highest_kept(), sweep.lowest_broken())
+    }
+
     #[test]
     fn the_steps_of_a_search() {
         let (sweep, tried) = search(1000.0, 0.1, 700.0);
         assert_eq!(tried, [1000.0, 500.0, 707.0, 595.0, 649.0]);
-        assert_eq!(sweep.result(), Some(SweepResult::Between { kept: 649.0, broken: 707.0 }));
+        assert_eq!(found(&sweep), (Some(649.0), Some(707.0)));
     }
 
     #[test]
     fn a_capacity_that_keeps_is_the_answer() {
         let (sweep, tried) = search(1234.0, 0.05, f64::INFINITY);
-        assert_eq!((tried, sweep.result()), (vec![1230.0], Some(SweepResult::Capacity { kept: 1230.0 })));
+        assert_eq!((tried, found(&sweep)), (vec![1230.0], (Some(1230.0), None)));
     }
 
     #[test]
     fn a_condition_that_nothing_keeps_has_no_rate() {
         let (sweep, tried) = search(6400.0, 0.05, 0.0);
         assert_eq!(tried, [6400.0, 3200.0, 800.0, 100.0]);
-        assert_eq!(sweep.result(), Some(SweepResult::NoneKept { broken: 100.0 }));
+        assert_eq!(found(&sweep), (None, Some(100.0)));
     }
 
     #[test]
     fn before_the_first_answer_nothing_is_known() {
-        assert_eq!(Sweep::new(100.0, 0.05).result(), None);
+        assert_eq!(found(&Sweep::new(100.0, 0.05)), (None, None));
         for capacity in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             assert_eq!(Sweep::new(capacity, 0.05).next_rate(), None);
         }
@@ -168,7 +140,7 @@ mod tests {
         for (rate, kept) in [(100.0, false), (50.0, true), (80.0, true), (40.0, false), (20.0, true)] {
             sweep.answer(rate, kept);
         }
-        assert_eq!(sweep.result(), Some(SweepResult::Between { kept: 20.0, broken: 40.0 }));
+        assert_eq!(found(&sweep), (Some(20.0), Some(40.0)));
     }
 
     #[test]
@@ -186,12 +158,12 @@ mod tests {
             let limit = capacity * share;
             let (sweep, tried) = search(capacity, precision, limit);
             prop_assert!(tried.len() <= MOST_STEPS);
-            match sweep.result() {
-                Some(SweepResult::Between { kept, broken }) => {
+            match found(&sweep) {
+                (Some(kept), Some(broken)) => {
                     prop_assert!(kept <= limit && limit < broken);
                     prop_assert!(broken <= kept * (1.0 + precision) * 1.01, "{kept} {broken} {tried:?}");
                 }
-                Some(SweepResult::Capacity { kept }) => prop_assert!(kept <= limit),
+                (Some(kept), None) => prop_assert!(kept <= limit),
                 other => prop_assert!(share < 0.0163, "{other:?}"),
             }
         }
