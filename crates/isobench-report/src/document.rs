@@ -6,6 +6,7 @@
 mod cell;
 mod environment;
 mod flag;
+mod latency;
 mod layout;
 mod round;
 mod search;
@@ -26,7 +27,8 @@ pub use flag::{Flag, FlagKind};
 pub use isobench_plan::{
     Experiment, Metric, Plan, PublishedFigure, PublishedRow, SERVER_VERSION, Selector, Shape,
 };
-pub use round::{Conflict, Invariant, Latency, Round, RoundError, StartingState, Warmup};
+pub use latency::{Distribution, Latency};
+pub use round::{Conflict, Invariant, Round, RoundError, StartingState, Warmup};
 pub use search::{Resolution, SweepResult, SweepStep};
 pub use series::{ClientLoad, Series};
 pub use server_side::{

@@ -62,11 +62,11 @@ pub use answer::{Answer, answer};
 pub use csv::{titles as csv_titles, to_csv};
 pub use document::{
     AnomalyCount, AnomalyFound, Cell, CellLevel, Client, ClientLoad, Conflict, CountComparison, Counter,
-    Document, DocumentError, ExaminedHistory, Experiment, FORMAT, FORMAT_VERSION, Flag, FlagKind, Interval,
-    IntervalSource, Invariant, Latency, LockWait, MEASUREMENT_VERSION, Metric, PercentileInterval, Plan,
-    PlannedScript, PlannedStrategy, PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst,
-    RelationSize, Resolution, Round, RoundError, RoundsFor, Selector, Series, Server, ServerProcesses,
-    ServerSide, Shape, StartingState, Summary, SweepResult, SweepStep, Verdict,
+    Distribution, Document, DocumentError, ExaminedHistory, Experiment, FORMAT, FORMAT_VERSION, Flag,
+    FlagKind, Interval, IntervalSource, Invariant, Latency, LockWait, MEASUREMENT_VERSION, Metric,
+    PercentileInterval, Plan, PlannedScript, PlannedStrategy, PredicateLocks, PublishedFigure, PublishedRow,
+    RatioToFirst, RelationSize, Resolution, Round, RoundError, RoundsFor, Selector, Series, Server,
+    ServerProcesses, ServerSide, Shape, StartingState, Summary, SweepResult, SweepStep, Verdict,
     VerdictSummary, WaitRow, WaitShare, Warmup, Withheld, WitnessArrow, WitnessTransaction, Workload,
     json_schema,
 };

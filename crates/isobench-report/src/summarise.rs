@@ -8,7 +8,7 @@ mod flags;
 mod observed;
 mod within;
 
-use isobench_stats::{LatencyHistogram, Ledger, mean_interval, percentile_with_interval};
+use isobench_stats::{LatencyHistogram, Ledger, RoundLatencies, mean_interval};
 
 use crate::document::{
     Cell, Document, Interval, IntervalSource, Latency, PercentileInterval, Round, Summary, VerdictSummary,
@@ -133,7 +133,7 @@ fn summary_of(document: &Document, cell: &Cell) -> Summary {
     let ledger = counted_ledger(cell);
     let attempts: Vec<f64> = rounds.iter().filter_map(|round| rate(round, round.attempts.started)).collect();
     let bins = within::bins(document, &rounds);
-    let distributions = distributions(&rounds);
+    let latencies = RoundLatencies::new(histograms(&rounds));
     Summary {
         tps: throughput(&rounds, &bins),
         ratio: None,
@@ -145,8 +145,8 @@ fn summary_of(document: &Document, cell: &Cell) -> Summary {
         wasted_share: ledger.wasted_share(),
         time_s: ledger.time,
         effective_samples: within::effective_samples(&bins),
-        latency_ms: latency(&distributions),
-        percentiles: percentiles(&distributions),
+        latency_ms: Latency::figures(latencies.merged()),
+        percentiles: percentiles(&latencies),
         waits: observed::waits(&rounds),
         predicate_locks: observed::predicate_locks(&rounds),
         client_cpu_us: observed::client_cpu_us(&rounds),
@@ -202,30 +202,21 @@ pub fn rate(round: &Round, count: u64) -> Option<f64> {
     finite(count as f64 / round.seconds).filter(|rate| *rate >= 0.0)
 }
 
-/// The distributions of the rounds in which anything committed. With a damaged or missing one among
-/// them there are none, for the rest isn't the same population.
-fn distributions(rounds: &[&Round]) -> Vec<LatencyHistogram> {
+/// The latencies of the rounds in which anything committed. If one of them is missing there are
+/// none, for the rest isn't the same population.
+pub fn histograms<'a>(rounds: &[&'a Round]) -> Vec<&'a LatencyHistogram> {
     let committing = rounds.iter().filter(|round| round.transactions.committed > 0);
-    let found: Option<Vec<LatencyHistogram>> =
-        committing.map(|round| round.latency_ms.distribution()).collect();
+    let found: Option<Vec<&LatencyHistogram>> =
+        committing.map(|round| Some(round.latency_ms.histogram.as_ref()?.histogram())).collect();
     found.unwrap_or_default()
-}
-
-/// Percentiles come from merged histograms, never from averages of percentiles.
-fn latency(rounds: &[LatencyHistogram]) -> Latency {
-    let mut merged = LatencyHistogram::new();
-    for round in rounds {
-        merged.merge(round);
-    }
-    Latency::figures(&merged)
 }
 
 /// The percentages that get an interval.
 const PERCENTAGES: [f64; 6] = [50.0, 90.0, 95.0, 99.0, 99.9, 99.99];
 
-fn percentiles(rounds: &[LatencyHistogram]) -> Vec<PercentileInterval> {
+fn percentiles(latencies: &RoundLatencies) -> Vec<PercentileInterval> {
     let one = |percent: f64| {
-        let found = percentile_with_interval(rounds, percent)?;
+        let found = latencies.percentile(percent)?;
         Some(PercentileInterval { percent, ms: found.value, low: found.low, high: found.high })
     };
     PERCENTAGES.into_iter().filter_map(one).collect()

@@ -2,6 +2,7 @@
 
 mod examples;
 
+use std::ptr;
 use std::time::Duration;
 
 use examples::Story;
@@ -9,6 +10,7 @@ use isobench_isolation::{EffectiveLevel, Level};
 use isobench_report::{
     Cell, CellLevel, Client, Document, Invariant, Plan, Server, json_schema, render, summarise, to_csv,
 };
+use isobench_stats::LatencyHistogram;
 use isobench_testkit::schema::violations;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -228,13 +230,35 @@ fn percentiles_come_from_merged_histograms() {
 }
 
 #[test]
-fn a_damaged_histogram_costs_the_percentiles_only() {
+fn a_missing_histogram_costs_the_percentiles_only() {
     let mut document = example("three-levels");
-    document.cells[0].rounds[1].latency_ms.histogram = Some("damaged".to_owned());
+    document.cells[0].rounds[1].latency_ms.histogram = None;
     summarise(&mut document);
     let summary = &document.cells[0].summary;
     assert_eq!(summary.latency_ms.p50, None);
     assert!(summary.tps.mean.is_some());
+}
+
+/// Results are summarised and saved after every cell, so a histogram is decoded when it is read, and
+/// all that use it afterwards get that one.
+#[test]
+fn a_histogram_is_decoded_once() {
+    let histograms = |document: &Document| -> Vec<*const LatencyHistogram> {
+        let rounds = document.cells.iter().flat_map(|cell| &cell.rounds);
+        rounds.map(|round| ptr::from_ref(round.latency_ms.histogram.as_ref().unwrap().histogram())).collect()
+    };
+    let mut document = Document::from_json(example("three-levels").to_json()).unwrap();
+    let before = histograms(&document);
+    assert_eq!(before.len(), 9);
+    summarise(&mut document);
+    assert_eq!(histograms(&document), before);
+    assert_eq!(histograms(&document.clone()), before);
+    // So a text that isn't a histogram can't get as far as a summary.
+    let text = document.to_json();
+    let start = text.find("\"histogram\": \"").expect("a histogram") + "\"histogram\": \"".len();
+    let damaged = format!("{}?{}", &text[..start], &text[start + 1..]);
+    let error = Document::from_json(damaged).unwrap_err().to_string();
+    assert!(error.contains("the histogram isn't base64") && error.contains(" at line "), "{error}");
 }
 
 #[test]
@@ -393,7 +417,7 @@ proptest! {
         let ledger = story.ledger();
         prop_assert_eq!(story.round(1, 1).ledger(), ledger);
         let round = isobench_report::Round::from_ledger(
-            1, &ledger, &isobench_stats::LatencyHistogram::new(), Duration::from_millis(millis), Vec::new());
+            1, &ledger, &LatencyHistogram::new(), Duration::from_millis(millis), Vec::new());
         let expected = story.committed as f64 / (millis as f64 / 1000.0);
         prop_assert!((round.tps.unwrap() - expected).abs() <= expected * 1e-12);
     }

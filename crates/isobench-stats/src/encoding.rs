@@ -1,8 +1,8 @@
 //! The histogram as text: `HdrHistogram`'s compressed V2 encoding in base64, readable by its other
 //! libraries.
 //!
-//! What comes in may come from anybody, so it is checked before the decoder sees it: sizes are
-//! bounded and the counts can't overflow. Not here: what the histogram means.
+//! Input isn't trusted, so it is checked before the decoder sees it: sizes are bounded and the counts
+//! can't overflow. Not here: what the histogram means.
 
 use std::io::Read;
 
@@ -29,7 +29,7 @@ const MOST_INFLATED: usize = 4 << 20;
 /// either.
 const MOST_COUNTED: u64 = 1 << 53;
 
-/// A text that is no latency histogram.
+/// A text that isn't a latency histogram.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HistogramError {
     /// The text isn't base64.
@@ -66,18 +66,20 @@ impl LatencyHistogram {
     /// buckets until [`Self::with_figures`] restores them.
     ///
     /// # Errors
-    /// [`HistogramError`], if the text is no such histogram or one that nobody needs (more than 5
-    /// digits, 4 MiB or 2^53 latencies).
+    /// [`HistogramError`], if the text isn't such a histogram, or one that no latencies need (more
+    /// than 5 digits, 4 MiB or 2^53 latencies).
     pub fn from_base64(text: &str) -> Result<Self, HistogramError> {
-        let bytes =
-            STANDARD.decode(text.trim()).map_err(|error| HistogramError::NotBase64(error.to_string()))?;
+        let bytes = STANDARD
+            .decode(text.trim())
+            .map_err(|error| HistogramError::NotBase64(error.to_string().trim_end_matches('.').to_owned()))?;
         let inflated = inflate(&bytes)?;
         check(&inflated)?;
         let read: Histogram<u64> = Deserializer::new()
             .deserialize(&mut inflated.as_slice())
             .map_err(|error| HistogramError::NotCompressedV2(error.to_string()))?;
-        // Into our own buckets, since another library may use others.
-        let mut histogram = LatencyHistogram::new();
+        // Into our own buckets, since another library may use others; but into no more of them than
+        // needed, since results are read to be kept.
+        let mut histogram = LatencyHistogram::up_to(read.max());
         for bucket in read.iter_recorded() {
             let us = bucket.value_iterated_to();
             let recorded = histogram.buckets.record_n(us, bucket.count_at_value());

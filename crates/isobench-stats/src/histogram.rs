@@ -41,12 +41,14 @@ impl Default for LatencyHistogram {
 
 impl LatencyHistogram {
     /// An empty distribution.
-    ///
-    /// # Panics
-    /// Never: the bounds are constants.
     pub fn new() -> Self {
+        Self::up_to(WARM_RANGE_US)
+    }
+
+    /// An empty distribution with buckets up to `us` microseconds; recording more allocates more.
+    pub(crate) fn up_to(us: u64) -> Self {
         let mut buckets =
-            Histogram::new_with_bounds(1, WARM_RANGE_US, DIGITS).expect("the constant bounds are valid");
+            Histogram::new_with_bounds(1, us.max(2), DIGITS).expect("bounds from 2 on are valid");
         buckets.auto(true);
         LatencyHistogram { buckets, moments: Moments::default() }
     }

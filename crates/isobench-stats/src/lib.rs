@@ -10,7 +10,7 @@
 //! | `histogram` | a distribution of latencies that merges without loss |
 //! | `moments` | exact count, mean, standard deviation and maximum |
 //! | `encoding` | the histogram as text that other HdrHistogram libraries read |
-//! | `percentile` | intervals of percentiles: of one run, and over rounds |
+//! | `percentile` | percentiles over rounds with intervals |
 //! | `estimate` | a mean of independent measurements with its interval |
 //! | `batches` | the mean of one run's correlated series with its interval |
 //! | `steady` | whether a run's series was steady: transient, drift, two levels |
@@ -61,7 +61,7 @@ pub use estimate::{CONFIDENCE, Estimate, mean_interval};
 pub use histogram::LatencyHistogram;
 pub use ledger::{Attempts, Ledger, LedgerError, TimeLedger, Transactions, seconds};
 pub use moments::Moments;
-pub use percentile::{Percentile, percentile_with_interval};
+pub use percentile::{Percentile, RoundLatencies};
 pub use ratio::{Ratio, holm, independent_ratio, is_resolved, noise_of, paired_ratio, rounds_needed};
 pub use steady::{Drift, drift, is_bimodal, is_warm, transient};
-pub use sweep::{Sweep, SweepResult};
+pub use sweep::Sweep;

@@ -9,7 +9,7 @@ use isobench_stats::{Attempts, LatencyHistogram, Ledger, LedgerError, TimeLedger
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ClientLoad, Series, ServerSide, Verdict};
+use super::{ClientLoad, Latency, Series, ServerSide, Verdict};
 use crate::numbers::finite;
 
 /// Attempts that ended with the same conflict.
@@ -27,36 +27,6 @@ pub struct Conflict {
     pub object: Option<String>,
     /// How many attempts ended this way.
     pub count: u64,
-}
-
-/// Latency of committed transactions in milliseconds, from the scheduled start (from the begin of
-/// the first attempt when unpaced) to the reply to COMMIT, all attempts and backoffs included.
-///
-/// A percentile is null unless at least one transaction is expected beyond it: p99 needs 100
-/// transactions.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct Latency {
-    /// Exact arithmetic mean. pgbench: "latency average".
-    pub mean: Option<f64>,
-    /// Exact standard deviation of the population. pgbench: "latency stddev".
-    pub stddev: Option<f64>,
-    /// Half of the transactions took no longer.
-    pub p50: Option<f64>,
-    /// 90 % took no longer.
-    pub p90: Option<f64>,
-    /// 95 % took no longer.
-    pub p95: Option<f64>,
-    /// 99 % took no longer.
-    pub p99: Option<f64>,
-    /// 99.9 % took no longer.
-    pub p999: Option<f64>,
-    /// 99.99 % took no longer.
-    pub p9999: Option<f64>,
-    /// The exact longest one.
-    pub max: Option<f64>,
-    /// The whole distribution in microseconds: `HdrHistogram`, compressed V2 encoding, base64.
-    pub histogram: Option<String>,
 }
 
 /// A statement about the database that must be true after the round.
@@ -157,6 +127,7 @@ pub struct Round {
     /// The clients' time by use.
     pub time_s: TimeLedger,
     /// Latency of the committed transactions.
+    #[serde(deserialize_with = "Latency::of_round")]
     pub latency_ms: Latency,
     /// What was checked in the database afterwards.
     #[serde(default)]
@@ -247,7 +218,7 @@ impl Round {
             transactions: ledger.transactions,
             conflicts,
             time_s: ledger.time,
-            latency_ms: Latency::from(latency),
+            latency_ms: Latency::measured(latency),
             invariants: Vec::new(),
             verdict: None,
             tps: finite(ledger.transactions.committed as f64 / seconds),
@@ -318,36 +289,5 @@ impl Invariant {
     /// An invariant that couldn't be checked, and why.
     pub fn unchecked(name: impl Into<String>, why: impl Into<String>) -> Self {
         Invariant { name: name.into(), held: None, detail: why.into(), violations: None, promised: true }
-    }
-}
-
-impl Latency {
-    /// The figures without the encoded distribution.
-    pub fn figures(histogram: &LatencyHistogram) -> Self {
-        Latency {
-            mean: histogram.mean_ms(),
-            stddev: histogram.stddev_ms(),
-            p50: histogram.percentile(50.0),
-            p90: histogram.percentile(90.0),
-            p95: histogram.percentile(95.0),
-            p99: histogram.percentile(99.0),
-            p999: histogram.percentile(99.9),
-            p9999: histogram.percentile(99.99),
-            max: histogram.max_ms(),
-            histogram: None,
-        }
-    }
-
-    /// The distribution with its exact mean, deviation and maximum; `None` if there is none or it
-    /// is damaged.
-    pub fn distribution(&self) -> Option<LatencyHistogram> {
-        let histogram = LatencyHistogram::from_base64(self.histogram.as_deref()?).ok()?;
-        Some(histogram.with_figures(self.mean, self.stddev, self.max))
-    }
-}
-
-impl From<&LatencyHistogram> for Latency {
-    fn from(histogram: &LatencyHistogram) -> Self {
-        Latency { histogram: Some(histogram.to_base64()), ..Latency::figures(histogram) }
     }
 }

@@ -12,7 +12,7 @@
 //! | `series` | intervals of the mean of one run |
 //! | `rounds` | ratios of paired rounds, noise, resolution, independent results |
 //! | `steadiness` | transients, drifts, two levels: false alarms, and what is found |
-//! | `percentiles` | percentiles of one run and over rounds |
+//! | `percentiles` | percentiles over rounds |
 
 mod generator;
 mod percentiles;

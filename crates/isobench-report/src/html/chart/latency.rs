@@ -1,6 +1,6 @@
 //! Figure: distributions of latency on a scale of percentiles.
 
-use isobench_stats::LatencyHistogram;
+use isobench_stats::{LatencyHistogram, RoundLatencies};
 use maud::{Markup, html};
 
 use super::Figure;
@@ -12,6 +12,7 @@ use super::subject::{Group, Subject, groups};
 use crate::csv::number;
 use crate::document::{Document, PercentileInterval};
 use crate::numbers::{counted, short};
+use crate::summarise::histograms;
 
 const ID: &str = "latency";
 const TITLE: &str = "Latency of committed transactions";
@@ -66,15 +67,11 @@ pub fn figure(document: &Document) -> Option<Figure> {
     })
 }
 
-/// The merged distribution of a cell's rounds; `None` if one of them is missing, for the rest isn't
-/// the same population.
+/// The merged distribution of a cell's rounds; `None` if it isn't known.
 fn line<'a>(subject: &'a Subject) -> Option<Line<'a>> {
-    let mut merged = LatencyHistogram::new();
-    for round in subject.rounds().iter().filter(|round| round.transactions.committed > 0) {
-        merged.merge(&round.latency_ms.distribution()?);
-    }
-    let population = merged.len();
-    let points = thinned(&merged);
+    let latencies = RoundLatencies::new(histograms(&subject.rounds()));
+    let population = latencies.merged().len();
+    let points = thinned(latencies.merged());
     (points.len() > 1).then_some(Line { subject, points, population })
 }
 
