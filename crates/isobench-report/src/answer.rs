@@ -6,20 +6,28 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::document::{Cell, Document, RatioToFirst, WaitShare};
+use crate::document::{Cell, Document, WaitShare};
 use crate::factors::{FactorId, strategies_vary, varying};
 use crate::numbers::{counted, percent, short};
-use crate::summarise::{choices, counted_ledger, counted_rounds, kept_share};
+use crate::summarise::{choices, counted_ledger, counted_rounds, grouped, kept_share};
 use crate::view::Line;
+use crate::words::{capital, certainty, distinct, enumerated};
 
-/// What a reader wants to know first.
+/// The answer to the question of a comparison, in words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// One or two sentences.
-    pub headline: String,
-    /// Why, a sentence each: what the other levels cost and what they spend it on, and what isn't
-    /// known.
+    /// A few sentences, of which the first is the answer itself.
+    pub headline: Vec<String>,
+    /// The reasons, a sentence each: what the other levels cost and what they spend it on, and what
+    /// isn't known.
     pub reasons: Vec<Line>,
+}
+
+impl Answer {
+    /// The headline as one text.
+    pub fn text(&self) -> String {
+        self.headline.join(" ")
+    }
 }
 
 /// Answers from a summarised document. Where several numbers of clients (or other factors) were
@@ -34,7 +42,7 @@ pub fn answer(document: &Document) -> Answer {
         return of_part(document, &groups.concat());
     }
     match groups.as_slice() {
-        [] => Answer { headline: "Nothing was measured.".to_owned(), reasons: Vec::new() },
+        [] => Answer { headline: vec!["Nothing was measured.".to_owned()], reasons: Vec::new() },
         [group] => of_group(document, group),
         several => of_several(document, several),
     }
@@ -47,7 +55,7 @@ fn of_part(document: &Document, measured: &[&Cell]) -> Answer {
         format!("{nothing}, because the comparison is INCOMPLETE: {}.", incomplete_reason(document));
     let failed = measured.iter().filter_map(|cell| failed(document, cell));
     Answer {
-        headline,
+        headline: vec![headline],
         reasons: lost(document, measured).into_iter().chain(failed).chain(caveats(document)).collect(),
     }
 }
@@ -73,7 +81,7 @@ fn of_several(document: &Document, groups: &[Vec<&Cell>]) -> Answer {
         .collect();
     let unbroken = groups.iter().filter_map(|group| cheapest(group)).all(is_unbroken);
     let checked = if unbroken { "" } else { ", as far as could be checked," };
-    answer.headline = match (&winners[0], same) {
+    let headline = match (&winners[0], same) {
         (Some(level), true) => {
             format!(
                 "{} is the cheapest {} that kept its promise{checked} in all {} combinations.",
@@ -82,7 +90,10 @@ fn of_several(document: &Document, groups: &[Vec<&Cell>]) -> Answer {
                 groups.len()
             )
         }
-        (None, true) => format!("{} In no combination is there a level to name.", no_level(&groups.concat())),
+        (None, true) => {
+            answer.headline.push(no_level(&groups.concat()).to_owned());
+            "In no combination is there a level to name.".to_owned()
+        }
         _ if everywhere.len() == 1 => format!(
             "{} is the cheapest {} that kept its promise{checked} in all {} combinations, noise aside.",
             capital(&everywhere[0]),
@@ -100,10 +111,11 @@ fn of_several(document: &Document, groups: &[Vec<&Cell>]) -> Answer {
             groups.len()
         ),
     };
+    answer.headline.push(headline);
     for group in groups.iter().take(MOST) {
         let part = of_group(document, group);
         let factors = capital(&factors(document, group[0]));
-        answer.reasons.push(Line::plain(format!("{factors}: {}", part.headline)));
+        answer.reasons.push(Line::plain(format!("{factors}: {}", part.text())));
     }
     if groups.len() > MOST {
         let more = counted((groups.len() - MOST) as u64, "more combination");
@@ -139,8 +151,8 @@ fn choice(document: &Document) -> &'static str {
 fn of_group(document: &Document, group: &[&Cell]) -> Answer {
     let mut reasons = Vec::new();
     let headline = match (cheapest(group), group) {
-        (None, _) => no_level(group),
-        (Some(_), [cell]) => alone(document, cell),
+        (None, _) => vec![no_level(group).to_owned()],
+        (Some(_), [cell]) => vec![alone(document, cell)],
         (Some(best), _) => among(document, best, group, &mut reasons),
     };
     let reference = cheapest(group);
@@ -164,16 +176,16 @@ fn of_group(document: &Document, group: &[&Cell]) -> Answer {
 }
 
 /// Why there is no level to name: what is said of all levels holds for each.
-fn no_level(group: &[&Cell]) -> String {
+fn no_level(group: &[&Cell]) -> &'static str {
     let all = |property: fn(&Cell) -> bool| group.iter().all(|cell| property(cell));
     if all(breaks_promise) {
-        "No level kept its promise.".to_owned()
+        "No level kept its promise."
     } else if all(|cell| cell.level.differs()) {
-        "No level can be named: none ran as it was asked for.".to_owned()
+        "No level can be named: none ran as it was asked for."
     } else if all(|cell| rate(cell) <= 0.0) {
-        "No level can be named: nothing was committed.".to_owned()
+        "No level can be named: nothing was committed."
     } else {
-        "No level can be named: what speaks against each is said below.".to_owned()
+        "No level can be named: what speaks against each is said below."
     }
 }
 
@@ -188,19 +200,19 @@ fn alone(document: &Document, cell: &Cell) -> String {
 }
 
 /// The headline of several levels.
-fn among(document: &Document, best: &Cell, group: &[&Cell], reasons: &mut Vec<Line>) -> String {
-    let mut text = format!(
+fn among(document: &Document, best: &Cell, group: &[&Cell], reasons: &mut Vec<Line>) -> Vec<String> {
+    let mut sentences = vec![format!(
         "{} is the cheapest {} that kept {}: {} committed transactions per second{}.",
         capital(&name(document, best)),
         choice(document),
         if is_unbroken(best) { "its promise" } else { "its promise as far as could be checked" },
         tps(best),
         within(best)
-    );
+    )];
     let equals: Vec<String> =
         group.iter().filter(|cell| equals(cell, best)).map(|cell| name(document, cell)).collect();
     if !equals.is_empty() {
-        text = format!("{text} The difference to {} is no more than noise.", enumerated(&equals));
+        sentences.push(format!("The difference to {} is no more than noise.", enumerated(&equals)));
     }
     let clean = group
         .iter()
@@ -208,12 +220,12 @@ fn among(document: &Document, best: &Cell, group: &[&Cell], reasons: &mut Vec<Li
         .max_by(|a, b| rate(a).total_cmp(&rate(b)));
     match clean {
         Some(clean) if !std::ptr::eq(*clean, best) => {
-            text = format!(
-                "{text} But it let anomalies through; the cheapest {} in which none was found is {}, {}.",
+            sentences.push(format!(
+                "But it let anomalies through; the cheapest {} in which none was found is {}, {}.",
                 choice(document),
                 name(document, clean),
                 times(clean, best)
-            );
+            ));
         }
         None if every_level_let_through(best, group) => {
             reasons
@@ -221,7 +233,7 @@ fn among(document: &Document, best: &Cell, group: &[&Cell], reasons: &mut Vec<Li
         }
         _ => {}
     }
-    text
+    sentences
 }
 
 /// True if anomalies were found at the best level and no level is without, as far as verdicts tell.
@@ -323,16 +335,6 @@ fn times(cell: &Cell, other: &Cell) -> String {
     }
 }
 
-fn certainty(ratio: &RatioToFirst) -> String {
-    match (ratio.low, ratio.high) {
-        (Some(low), Some(high)) => {
-            let noise = if ratio.significant { "more than noise" } else { "no more than noise" };
-            format!("{} to {}, {noise}", short(low), short(high))
-        }
-        _ => "whether that is noise isn't known".to_owned(),
-    }
-}
-
 fn kept_words(cell: &Cell) -> String {
     match cell.summary.verdict.as_ref().and_then(|verdict| verdict.kept) {
         Some(true) => "its promise is unbroken".to_owned(),
@@ -344,13 +346,8 @@ fn kept_words(cell: &Cell) -> String {
 
 /// For each level the strategy that commits the most, if it isn't the first.
 fn strategies(group: &[&Cell]) -> Vec<String> {
-    let mut levels: Vec<Vec<&Cell>> = Vec::new();
-    for cell in group.iter().filter(|cell| cell.summary.strategy_ratio.is_some()) {
-        match levels.iter_mut().find(|cells| cells[0].level.requested == cell.level.requested) {
-            Some(cells) => cells.push(cell),
-            None => levels.push(vec![cell]),
-        }
-    }
+    let compared = group.iter().copied().filter(|cell| cell.summary.strategy_ratio.is_some());
+    let levels = grouped(compared, |one, other| one.level.requested == other.level.requested);
     let said = |cells: &Vec<&Cell>| {
         let best = cheapest(cells)?;
         let ratio = best.summary.strategy_ratio.as_ref()?;
@@ -525,32 +522,8 @@ fn caveats(document: &Document) -> Vec<Line> {
     let flagged: Vec<String> =
         measured().filter(|cell| !cell.summary.flags.is_empty()).map(|cell| name(document, cell)).collect();
     if !flagged.is_empty() {
-        let names = list(&flagged);
+        let names = distinct(flagged).join(", ");
         caveats.push(Line::plain(format!("Read the flags of {names} before trusting the numbers.")));
     }
     caveats
-}
-
-fn list(names: &[String]) -> String {
-    let mut distinct: Vec<&str> = Vec::new();
-    for name in names {
-        if !distinct.contains(&name.as_str()) {
-            distinct.push(name);
-        }
-    }
-    distinct.join(", ")
-}
-
-/// "a", "a and b", "a, b and c".
-fn enumerated(names: &[String]) -> String {
-    match names.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-        None => String::new(),
-    }
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

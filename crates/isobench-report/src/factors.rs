@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use crate::document::{Cell, Document};
 use crate::numbers::{count, counted, optional, short};
 use crate::view::Heading;
+use crate::words::distinct;
 
 /// A factor besides the level.
 #[derive(Clone)]
@@ -212,15 +213,18 @@ impl Factor {
 }
 
 /// All factors of a document, the varied parameters last and in the plan's order.
-pub fn all(document: &Document) -> Vec<Factor> {
-    KNOWN.iter().map(Factor::Known).chain(parameters(document)).collect()
+fn all(document: &Document) -> impl Iterator<Item = Factor> {
+    KNOWN.iter().map(Factor::Known).chain(parameters(document))
 }
 
 /// The factors in which the cells of a document differ.
 pub fn varying(document: &Document) -> Vec<Factor> {
-    let mut factors = all(document);
-    factors.retain(|factor| factor.varies(document));
-    factors
+    all(document).filter(|factor| factor.varies(document)).collect()
+}
+
+/// The factors that all cells of a document have in common.
+pub fn constant(document: &Document) -> Vec<Factor> {
+    all(document).filter(|factor| !factor.varies(document)).collect()
 }
 
 /// True if the cells of a document differ in their strategies.
@@ -231,14 +235,8 @@ pub fn strategies_vary(document: &Document) -> bool {
 
 fn parameters(document: &Document) -> Vec<Factor> {
     let varied = || document.cells.iter().map(|cell| &cell.varied);
-    let mut names: Vec<&String> = Vec::new();
-    for name in
-        document.plan.vary().iter().map(|parameter| &parameter.name).chain(varied().flat_map(BTreeMap::keys))
-    {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let planned = document.plan.vary().iter().map(|parameter| &parameter.name);
+    let names = distinct(planned.chain(varied().flat_map(BTreeMap::keys)));
     let numeric = |name: &String| {
         varied()
             .filter_map(|varied| varied.get(name))
@@ -267,7 +265,6 @@ mod tests {
             document.cells.push(cell);
         }
         let known: Vec<(String, bool)> = all(&document)
-            .iter()
             .skip(KNOWN.len())
             .map(|factor| (factor.title().to_owned(), factor.right()))
             .collect();

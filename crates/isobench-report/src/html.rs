@@ -28,6 +28,7 @@ use sha2::{Digest as _, Sha256};
 use crate::document::Document;
 use crate::numbers::{count, counted};
 use crate::summarise::summarise;
+use crate::words::{capital, distinct, length};
 
 const STYLE: &str = include_str!("html/page.css");
 /// The figures' own style.
@@ -121,16 +122,9 @@ fn policy() -> String {
 /// What was compared, in a line.
 fn title(document: &Document) -> String {
     let server = part::server_name(&document.server);
-    let mut names: Vec<String> = Vec::new();
-    for cell in &document.cells {
-        let name = cell.level.name();
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    match names.as_slice() {
+    match distinct(document.cells.iter().map(|cell| cell.level.name())).as_slice() {
         [] => format!("Isolation levels of {server}"),
-        [one] => format!("{} on {server}", part::capital(one)),
+        [one] => format!("{} on {server}", capital(one)),
         _ => format!("What isolation costs on {server}"),
     }
 }
@@ -172,7 +166,7 @@ fn facts(document: &Document) -> Vec<String> {
         _ => facts.push(format!("{} clients", clients.join(", "))),
     }
     facts.push(format!("scale {}", count(plan.scale().into())));
-    facts.extend(part::length(plan));
+    facts.extend(length(plan));
     facts.extend(document.started_at.clone());
     facts
 }

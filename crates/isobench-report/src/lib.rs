@@ -16,6 +16,7 @@
 //! | `csv` | one line per round |
 //! | `markdown` | the answer and the table for a comment on a pull request |
 //! | `pair` | two results side by side, and what counts as a regression |
+//! | `words` | pieces of sentences that several renderings share |
 //! | `html` | the page: the answer, the pictures, everything behind them |
 //!
 //! ```
@@ -57,6 +58,7 @@ mod shape;
 mod summarise;
 mod text;
 mod view;
+mod words;
 
 pub use answer::{Answer, answer};
 pub use csv::{titles as csv_titles, to_csv};

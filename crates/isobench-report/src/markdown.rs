@@ -25,7 +25,7 @@ pub fn to_markdown(document: &Document) -> String {
     summarise(&mut document);
     let answer = answer(&document);
     let mut blocks = Vec::new();
-    blocks.push(format!("**{}**", escape(&answer.headline)));
+    blocks.push(format!("**{}**", escape(&answer.text())));
     blocks.extend(list(answer.reasons.iter().map(|reason| reason.text.as_str())));
     if !document.cells.is_empty() {
         blocks.push(table(&Shown::choose(&document, UNLIMITED).table));

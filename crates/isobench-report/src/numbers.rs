@@ -65,9 +65,15 @@ fn separate(digits: &str) -> String {
     text
 }
 
-/// "1 round", "3 rounds".
+/// "1 round", "3 rounds", "2 branches".
 pub fn counted(number: u64, thing: &str) -> String {
-    format!("{} {thing}{}", count(number), if number == 1 { "" } else { "s" })
+    let plural = if thing.ends_with("ch") { "es" } else { "s" };
+    format!("{} {thing}{}", count(number), if number == 1 { "" } else { plural })
+}
+
+/// A number of a plan, with no more digits than it was given.
+pub fn given(number: f64) -> String {
+    if number.is_finite() { number.to_string() } else { MISSING.to_owned() }
 }
 
 #[cfg(test)]
@@ -105,9 +111,13 @@ mod tests {
 
     #[test]
     fn plurals_agree() {
-        assert_eq!(
-            (counted(1, "round"), counted(2000, "round")),
-            ("1 round".to_owned(), "2,000 rounds".to_owned())
-        );
+        for (number, thing, text) in [
+            (1, "round", "1 round"),
+            (2000, "round", "2,000 rounds"),
+            (1, "branch", "1 branch"),
+            (2, "branch", "2 branches"),
+        ] {
+            assert_eq!(counted(number, thing), text);
+        }
     }
 }

@@ -72,6 +72,9 @@ pub struct Side {
 pub struct PairedCell {
     /// The level, the number of clients, and the other factors that vary, in words.
     pub name: String,
+    /// The same without the level.
+    #[serde(skip)]
+    pub others: String,
     /// What the cells were matched by.
     pub factors: Factors,
     /// The figures of A.
@@ -216,6 +219,7 @@ fn matched(cells: &Sides, names: &Names) -> (Vec<PairedCell>, Vec<String>, Vec<S
     let ratios = ratios(&pairs);
     let paired = pairs.into_iter().zip(ratios).map(|((factors, a, b), ratio)| PairedCell {
         name: names.of_cell(factors),
+        others: names.others(factors),
         factors: factors.clone(),
         a: Figures::of(a),
         b: Figures::of(b),
@@ -316,18 +320,16 @@ impl Factors {
     }
 }
 
-/// How a factor is named in words.
+/// A factor in words.
 type Word = Box<dyn Fn(&Factors) -> String>;
 
-/// Which factors a cell is named by: the level, the clients, and whatever else varies.
+/// The factors that name a cell besides level and clients: those that vary.
 struct Names {
     words: Vec<Word>,
 }
 
 impl Names {
     fn of(cells: &Sides) -> Names {
-        let always: [fn(&Factors) -> String; 2] =
-            [|factors| factors.level.clone(), |factors| counted(factors.clients.into(), "client")];
         let sometimes: [fn(&Factors) -> String; 6] = [
             |factors| factors.workload.clone(),
             |factors| format!("scale {}", factors.scale),
@@ -349,14 +351,19 @@ impl Names {
                 None => format!("no {name}"),
             })
         });
-        let boxed = |word: fn(&Factors) -> String| -> Word { Box::new(word) };
-        let sometimes = sometimes.into_iter().map(boxed).chain(parameters).filter(varies);
-        let words = always.into_iter().map(boxed).chain(sometimes).collect();
-        Names { words }
+        let sometimes = sometimes.into_iter().map(|word| -> Word { Box::new(word) });
+        Names { words: sometimes.chain(parameters).filter(varies).collect() }
     }
 
     fn of_cell(&self, factors: &Factors) -> String {
-        self.words.iter().map(|word| word(factors)).collect::<Vec<_>>().join(", ")
+        format!("{}, {}", factors.level, self.others(factors))
+    }
+
+    /// The name without the level.
+    fn others(&self, factors: &Factors) -> String {
+        let clients = counted(factors.clients.into(), "client");
+        let words = self.words.iter().map(|word| word(factors));
+        std::iter::once(clients).chain(words).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -7,9 +7,10 @@
 use isobench_stats::paired_ratio;
 
 use crate::document::{
-    Cell, Document, Experiment, Interval, Latency, Metric, PublishedFigure, Round, Selector, Shape,
+    Cell, Document, Experiment, Interval, Latency, Metric, PublishedFigure, PublishedRow, Round, Selector,
+    Shape,
 };
-use crate::numbers::{finite, optional, percent, short};
+use crate::numbers::{counted, finite, optional, percent, short};
 use crate::summarise::{counted_ledger, counted_rounds, kept_share, pairs_of, planned, rate};
 use crate::view::Line;
 
@@ -83,7 +84,7 @@ pub fn is_same_product(document: &Document, experiment: &Experiment) -> bool {
     !ours.is_empty() && published.starts_with(&ours)
 }
 
-fn row<'a>(document: &'a Document, published: &'a crate::document::PublishedRow) -> ComparedRow<'a> {
+fn row<'a>(document: &'a Document, published: &'a PublishedRow) -> ComparedRow<'a> {
     let cell = find(document, &published.cell);
     let ours = |figure: &'a PublishedFigure| {
         let found = figure.metric.zip(cell).and_then(|(metric, cell)| figure_of(document, cell, metric));
@@ -107,13 +108,13 @@ fn is_meant(cell: &Cell, selector: &Selector) -> bool {
         && selector.varied.iter().all(|(name, value)| cell.varied.get(name) == Some(value))
 }
 
-/// A selector in words: "serializable, swallow, 64 clients, rows 1000".
-pub fn selected(selector: &Selector) -> String {
-    let clients = selector.clients.map(|clients| crate::numbers::counted(clients.into(), "client"));
+/// A selector in words, one at least: "serializable", "swallow", "64 clients", "rows 1000".
+pub fn selected(selector: &Selector) -> Vec<String> {
+    let clients = selector.clients.map(|clients| counted(clients.into(), "client"));
     let named = [selector.level.clone(), selector.strategy.clone(), clients].into_iter().flatten();
     let varied = selector.varied.iter().map(|(name, value)| format!("{name} {value}"));
-    let words = named.chain(varied).collect::<Vec<_>>().join(", ");
-    if words.is_empty() { "every cell".to_owned() } else { words }
+    let words: Vec<String> = named.chain(varied).collect();
+    if words.is_empty() { vec!["every cell".to_owned()] } else { words }
 }
 
 fn judge<'a>(document: &Document, shape: &'a Shape) -> Outcome<'a> {
@@ -134,10 +135,11 @@ fn judge<'a>(document: &Document, shape: &'a Shape) -> Outcome<'a> {
 /// The figure of ours that a shape is about, or why there is none.
 fn ours(document: &Document, shape: &Shape) -> Result<Ours, String> {
     let cell = |selector: &Selector| {
-        find(document, selector).ok_or_else(|| format!("nothing was measured of {}", selected(selector)))
+        find(document, selector)
+            .ok_or_else(|| format!("nothing was measured of {}", selected(selector).join(", ")))
     };
     let of = cell(&shape.of)?;
-    let missing = |cell: &Selector| format!("{} has no {}", selected(cell), name(shape.metric));
+    let missing = |cell: &Selector| format!("{} has no {}", selected(cell).join(", "), name(shape.metric));
     let Some(reference) = &shape.to else {
         return figure_of(document, of, shape.metric).ok_or_else(|| missing(&shape.of));
     };
@@ -151,7 +153,7 @@ fn ours(document: &Document, shape: &Shape) -> Result<Ours, String> {
     let to = figure_of(document, to, shape.metric).ok_or_else(|| missing(reference))?;
     match finite(of.mean / to.mean) {
         Some(mean) => Ok(Ours { mean, ends: None }),
-        None => Err(format!("{} has {} 0", selected(reference), name(shape.metric))),
+        None => Err(format!("{} has {} 0", selected(reference).join(", "), name(shape.metric))),
     }
 }
 
@@ -301,6 +303,6 @@ impl Compared<'_> {
         })
         .collect();
         let rest = if rest.is_empty() { String::new() } else { format!("; {}", rest.join(", ")) };
-        Some(format!("{same} of {} came out again{rest}.", crate::numbers::counted(all as u64, "shape")))
+        Some(format!("{same} of {} came out again{rest}.", counted(all as u64, "shape")))
     }
 }

@@ -108,18 +108,22 @@ fn same_but_strategy(one: &Cell, other: &Cell) -> bool {
 /// The cells, those together that differ in nothing but their levels, otherwise in the document's
 /// order.
 pub fn groups(document: &Document) -> Vec<Vec<&Cell>> {
-    together(document, same_factors)
+    grouped(&document.cells, same_factors)
 }
 
 /// The cells, those together among which an application may choose: they differ in nothing but
 /// level and strategy.
 pub fn choices(document: &Document) -> Vec<Vec<&Cell>> {
-    together(document, same_but_strategy)
+    grouped(&document.cells, same_but_strategy)
 }
 
-fn together(document: &Document, same: fn(&Cell, &Cell) -> bool) -> Vec<Vec<&Cell>> {
+/// The cells in groups of those that are the same, each in the order in which its first comes.
+pub fn grouped<'a>(
+    cells: impl IntoIterator<Item = &'a Cell>,
+    same: fn(&Cell, &Cell) -> bool,
+) -> Vec<Vec<&'a Cell>> {
     let mut groups: Vec<Vec<&Cell>> = Vec::new();
-    for cell in &document.cells {
+    for cell in cells {
         match groups.iter_mut().find(|group| same(group[0], cell)) {
             Some(group) => group.push(cell),
             None => groups.push(vec![cell]),

@@ -42,7 +42,7 @@ pub fn render(document: &Document, width: usize) -> String {
     } else {
         let shown = Shown::choose(&document, width);
         lines.push(String::new());
-        lines.extend(wrap(&answer(&document).headline, width, 2));
+        lines.extend(wrap(&answer(&document).text(), width, 2));
         lines.push(String::new());
         lines.extend(layout::lines(&shown.table, width));
         lines.push(String::new());

@@ -26,10 +26,10 @@ fn reasons(answer: &Answer) -> Vec<&str> {
 fn the_answer_names_the_cheapest_level_and_the_cheapest_clean_one() {
     let found = answer(&example("checked"));
     assert!(
-        found.headline.starts_with("Read committed is the cheapest level that kept its promise:"),
+        found.text().starts_with("Read committed is the cheapest level that kept its promise:"),
         "{found:?}"
     );
-    assert!(found.headline.contains("none was found is serializable, with 0.41 times"), "{found:?}");
+    assert!(found.text().contains("none was found is serializable, with 0.41 times"), "{found:?}");
     let reasons = reasons(&found).join("\n");
     assert!(reasons.contains("Repeatable read commits 0.49 times as much as read committed"), "{reasons}");
     assert!(
@@ -96,12 +96,12 @@ fn a_level_that_broke_something_is_never_the_answer() {
             document.cells.iter().filter(|cell| broken(cell)).map(|cell| cell.level.name()).collect();
         assert!(!wrong.is_empty());
         for level in wrong {
-            assert!(!found.headline.to_lowercase().starts_with(&level), "{found:?}");
+            assert!(!found.text().to_lowercase().starts_with(&level), "{found:?}");
         }
         assert!(reasons(&found).join(" ").contains(reason), "{found:?}");
     }
     let found = answer(&example("level-mismatch"));
-    assert!(found.headline.starts_with("Serializable"), "{found:?}");
+    assert!(found.text().starts_with("Serializable"), "{found:?}");
     assert!(
         reasons(&found)
             .join(" ")
@@ -125,7 +125,7 @@ fn without_a_level_to_name_the_headline_says_why() {
     for (change, headline) in cases {
         let mut document = example("three-levels");
         document.cells.iter_mut().for_each(change);
-        assert_eq!(answer(&document).headline, headline);
+        assert_eq!(answer(&document).text(), headline);
     }
     // Each for another reason.
     let mut document = example("three-levels");
@@ -133,7 +133,7 @@ fn without_a_level_to_name_the_headline_says_why() {
         change(cell);
     }
     let found = answer(&document);
-    assert_eq!(found.headline, "No level can be named: what speaks against each is said below.");
+    assert_eq!(found.text(), "No level can be named: what speaks against each is said below.");
     let said = reasons(&found).join(" ");
     assert!(said.contains("database was WRONG") && said.contains("committed nothing"), "{said}");
     // What is missing might have won.
@@ -142,7 +142,7 @@ fn without_a_level_to_name_the_headline_says_why() {
     document.incomplete_reason = Some("interrupted\nin round 2".to_owned());
     let found = answer(&document);
     let headline = "No level can be named, because the comparison is INCOMPLETE: interrupted.";
-    assert_eq!(found.headline, headline);
+    assert_eq!(found.text(), headline);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn lost_work_is_never_the_answer() {
     let mut document = example("strategies");
     let found = answer(&document);
     assert!(
-        found.headline.starts_with("Read committed, swallow is the cheapest level and strategy"),
+        found.text().starts_with("Read committed, swallow is the cheapest level and strategy"),
         "nothing is lost there: {found:?}"
     );
     document.cells.retain(|cell| cell.level.name() != "read committed");
@@ -160,7 +160,7 @@ fn lost_work_is_never_the_answer() {
     }
     let found = answer(&document);
     assert!(
-        found.headline.starts_with("Serializable, for-update is the cheapest level and strategy"),
+        found.text().starts_with("Serializable, for-update is the cheapest level and strategy"),
         "{found:?}"
     );
     let reasons = reasons(&found).join("\n");
@@ -201,17 +201,17 @@ fn strategies_are_compared_at_the_same_level_and_in_the_same_rounds() {
 fn there_is_an_answer_to_everything() {
     for (name, document) in examples::all() {
         let found = answer(&document);
-        assert!(found.headline.ends_with('.'), "{name}: {found:?}");
-        for sentence in reasons(&found).into_iter().chain([found.headline.as_str()]) {
+        assert!(found.text().ends_with('.'), "{name}: {found:?}");
+        for sentence in reasons(&found).into_iter().chain([found.text().as_str()]) {
             assert!(!sentence.contains("NaN") && !sentence.contains("inf "), "{name}: {sentence}");
         }
     }
-    assert_eq!(answer(&example("nothing")).headline, "Nothing was measured.");
+    assert_eq!(answer(&example("nothing")).text(), "Nothing was measured.");
     let mut broken = example("broken-promise");
     for cell in &mut broken.cells {
         cell.summary.invariants_held = Some(false);
     }
-    assert_eq!(answer(&broken).headline, "No level kept its promise.");
+    assert_eq!(answer(&broken).text(), "No level kept its promise.");
     let several = answer(&example("many-factors"));
     assert!(reasons(&several).iter().any(|reason| reason.contains(" clients")), "{several:?}");
 }
@@ -219,7 +219,7 @@ fn there_is_an_answer_to_everything() {
 #[test]
 fn who_is_fastest_by_chance_is_not_the_answer() {
     let mut document = example("many-factors");
-    let headline = |document: &Document| answer(document).headline;
+    let headline = |document: &Document| answer(document).text();
     assert!(
         headline(&document).starts_with("Read committed is the cheapest level"),
         "{}",

@@ -62,7 +62,7 @@ pub struct Cell {
     pub rate: Option<f64>,
     /// True if this is the first level once more, measured to learn how much equal cells differ on
     /// this machine (an A/A cell).
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub calibration: bool,
     /// How the application copes with conflicts, by the name of the strategy ("retry", "for-update"
     /// …); null if the plan doesn't vary it, and then a conflict makes the client try again.
@@ -79,11 +79,6 @@ pub struct Cell {
     /// What follows from the rounds. Computed, so it can be computed again.
     #[serde(default)]
     pub summary: Summary,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_false(value: &bool) -> bool {
-    !*value
 }
 
 impl Cell {

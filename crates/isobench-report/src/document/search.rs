@@ -62,11 +62,6 @@ impl SweepResult {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_false(value: &bool) -> bool {
-    !*value
-}
-
 /// One rate that a sweep tried.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -81,6 +76,6 @@ pub struct SweepStep {
     /// True if at least 99 % committed within the limit, and nothing was broken.
     pub kept: bool,
     /// True if an invariant or a promise of the level was found broken.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub broken: bool,
 }

@@ -17,9 +17,9 @@ pub fn body(document: &Document) -> Option<Markup> {
     let answer = answer(document);
     Some(html! {
         (brands(document))
-        @let (first, rest) = sentences(&answer.headline);
-        p class="headline" { (first) }
-        @if !rest.is_empty() { p class="headline more" { (rest) } }
+        @let (first, rest) = answer.headline.split_at(answer.headline.len().min(1));
+        p class="headline" { (first.concat()) }
+        @if !rest.is_empty() { p class="headline more" { (rest.join(" ")) } }
         @if !answer.reasons.is_empty() {
             ul class="reasons" {
                 @for reason in &answer.reasons {
@@ -37,11 +37,6 @@ pub fn body(document: &Document) -> Option<Markup> {
             (table::legend(document))
         }
     })
-}
-
-/// The first sentence, and the others.
-fn sentences(text: &str) -> (&str, &str) {
-    text.split_once(". ").map_or((text, ""), |(first, rest)| (&text[..=first.len()], rest))
 }
 
 /// What makes the whole result less than it looks, above everything else.

@@ -8,6 +8,7 @@ use maud::{Markup, html};
 use super::part::measured;
 use crate::document::{Cell, Document};
 use crate::numbers::{counted, short};
+use crate::words::capital;
 
 /// A limit: the sentence, if the document has it.
 type Limit = fn(&Document) -> Option<String>;
@@ -135,7 +136,7 @@ fn few_rounds(document: &Document) -> Option<String> {
         ),
         2..=4 => Some(format!(
             "{} are few: the intervals are wide, and rest on the assumption that rounds scatter normally.",
-            super::part::capital(&counted(fewest.into(), "round"))
+            capital(&counted(fewest.into(), "round"))
         )),
         _ => None,
     }
@@ -177,7 +178,7 @@ fn contention(document: &Document) -> Option<String> {
             "Up to {} updated {}: this is contention at its most extreme. The ratio between levels that it shows isn't that of \
              an application whose clients seldom meet.",
             counted(clients.into(), "client"),
-            counted(document.plan.scale().into(), "branch").replace("branchs", "branches")
+            counted(document.plan.scale().into(), "branch")
         ),
     )
 }

@@ -5,10 +5,11 @@
 
 use maud::{Markup, html};
 
-use super::part::{code, given, length, measured, pairs};
+use super::part::{code, measured, pairs};
 use crate::document::{Document, Interval, IntervalSource, Plan, PlannedScript, PlannedStrategy, Workload};
-use crate::numbers::{count, counted, percent, short};
+use crate::numbers::{count, counted, given, percent, short};
 use crate::text::sentences::round_trips;
+use crate::words::length;
 
 /// The comment above the plan's keys.
 const PLAN_COMMENT: &str = "\

@@ -4,9 +4,8 @@
 
 use maud::{Markup, html};
 
-use crate::document::{Cell, Document, Plan, Server};
+use crate::document::{Cell, Document, Server};
 use crate::factors::varying;
-use crate::numbers::{MISSING, counted};
 use crate::view::{Entry, Line, Medium, Table};
 
 /// Product and version.
@@ -14,24 +13,6 @@ pub fn server_name(server: &Server) -> String {
     let product = if server.product.is_empty() { "an unknown server" } else { &server.product };
     let standby = if server.hot_standby { ", a hot standby" } else { "" };
     format!("{}{standby}", format!("{product} {}", server.version).trim_end())
-}
-
-/// The text with its first letter in upper case.
-pub fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// "3 rounds of 5 s", as far as the plan tells.
-pub fn length(plan: &Plan) -> Option<String> {
-    let rounds = counted(plan.rounds().into(), "round");
-    match (plan.seconds(), plan.transactions) {
-        (Some(seconds), _) => Some(format!("{rounds} of {} s", given(seconds))),
-        (None, Some(transactions)) => {
-            Some(format!("{rounds} of {} per client", counted(transactions, "transaction")))
-        }
-        (None, None) => None,
-    }
 }
 
 /// A cell in words: its level, and the factors in which the cells of the document differ.
@@ -53,8 +34,8 @@ pub fn measured(document: &Document) -> impl Iterator<Item = &Cell> {
 /// first line is its value, the others explain it. It scrolls within itself where the page is
 /// narrow.
 pub fn table(caption: &str, table: &Table) -> Markup {
-    let rows: Vec<Vec<Shown>> = table.entries().map(|row| row.iter().map(Shown::of).collect()).collect();
-    let groups: Vec<&[Vec<Shown>]> = rows.chunk_by(|one, next| one.first() == next.first()).collect();
+    let rows: Vec<&[Entry]> = table.entries().collect();
+    let groups = rows.chunk_by(|one, next| one.first() == next.first());
     let right = |index: usize| table.columns.get(index).is_some_and(|column| column.right);
     let markup = html! {
         table {
@@ -71,8 +52,9 @@ pub fn table(caption: &str, table: &Table) -> Markup {
                     @for (place, row) in group.iter().enumerate() {
                         tr {
                             @if place == 0 { (row_name(group)) }
-                            @for (index, shown) in row.iter().enumerate().skip(1) {
-                                td class=[shown.class(right(index))] { (shown.stacked()) }
+                            @for (index, entry) in row.iter().enumerate().skip(1) {
+                                @let lines = entry.lines(Medium::Page);
+                                td class=[class(&lines, right(index))] { (stacked(&lines)) }
                             }
                         }
                     }
@@ -83,46 +65,31 @@ pub fn table(caption: &str, table: &Table) -> Markup {
     scrolling(caption, &markup)
 }
 
-/// An entry's lines, and whether any of them is grave.
-#[derive(PartialEq)]
-struct Shown {
-    text: String,
-    grave: bool,
+/// The class of an entry: whether it stands at the right, and whether any of its lines is grave.
+fn class(lines: &[Line], number: bool) -> Option<&'static str> {
+    match (number, lines.iter().any(Line::is_grave)) {
+        (true, true) => Some("number brand"),
+        (true, false) => Some("number"),
+        (false, true) => Some("brand"),
+        (false, false) => None,
+    }
 }
 
-impl Shown {
-    fn of(entry: &Entry) -> Shown {
-        let lines = entry.lines(Medium::Page);
-        let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
-        Shown { text: texts.join("\n"), grave: lines.iter().any(Line::is_grave) }
-    }
-
-    fn class(&self, number: bool) -> Option<&'static str> {
-        match (number, self.grave) {
-            (true, true) => Some("number brand"),
-            (true, false) => Some("number"),
-            (false, true) => Some("brand"),
-            (false, false) => None,
-        }
-    }
-
-    /// The first line, and smaller ones below it; words of others may have several lines, too.
-    fn stacked(&self) -> Markup {
-        match self.text.split_once('\n') {
-            None => html! { (self.text) },
-            Some((first, rest)) => {
-                html! { (first) " " @for line in rest.lines() { span class="below" { (line) } " " } }
-            }
-        }
+/// The first line, and smaller ones below it; a user's words may have several lines, too.
+fn stacked(lines: &[Line]) -> Markup {
+    let mut texts = lines.iter().flat_map(|line| line.text.split('\n'));
+    html! {
+        (texts.next().unwrap_or_default())
+        @for text in texts.filter(|text| !text.is_empty()) { " " span class="below" { (text) } }
     }
 }
 
 /// The heading of rows of one name.
-fn row_name(group: &[Vec<Shown>]) -> Markup {
-    let name = group.first().and_then(|row| row.first()).map(Shown::stacked).unwrap_or_default();
+fn row_name(group: &[&[Entry]]) -> Markup {
+    let name = group.first().and_then(|row| row.first()).map(|name| stacked(&name.lines(Medium::Page)));
     match group.len() {
-        0 | 1 => html! { th scope="row" { (name) } },
-        rows => html! { th scope="rowgroup" rowspan=(rows) { (name) } },
+        0 | 1 => html! { th scope="row" { @if let Some(name) = name { (name) } } },
+        rows => html! { th scope="rowgroup" rowspan=(rows) { @if let Some(name) = name { (name) } } },
     }
 }
 
@@ -155,11 +122,6 @@ pub fn code(id: &str, label: &str, file: &str, text: &str) -> Markup {
             pre id=(id) tabindex="0" aria-label=(label) { code { (text) } }
         }
     }
-}
-
-/// A number of seconds or milliseconds from a plan, with no more digits than it was given.
-pub fn given(number: f64) -> String {
-    if number.is_finite() { number.to_string() } else { MISSING.to_owned() }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::document::{Cell, CountComparison, Counter, Document, LockWait, Server
 use crate::numbers::{counted, short};
 use crate::summarise::counted_rounds;
 use crate::view::{Entry, Heading, Table};
+use crate::words::distinct;
 
 /// The section's body.
 pub fn body(document: &Document) -> Option<Markup> {
@@ -166,12 +167,7 @@ fn lock_waits(document: &Document, cells: &[&Cell]) -> Markup {
 fn comparison(document: &Document, cells: &[&Cell]) -> Markup {
     let mut rows: Vec<Vec<Entry>> = Vec::new();
     for cell in cells {
-        let mut whats: Vec<&str> = Vec::new();
-        for one in sides(cell).flat_map(|side| &side.comparison) {
-            if !whats.contains(&one.what.as_str()) {
-                whats.push(&one.what);
-            }
-        }
+        let whats = distinct(sides(cell).flat_map(|side| &side.comparison).map(|one| one.what.as_str()));
         rows.extend(whats.into_iter().map(|what| compared(document, cell, what)));
     }
     if rows.is_empty() {
@@ -217,12 +213,7 @@ fn compared(document: &Document, cell: &Cell, what: &str) -> Vec<Entry> {
 }
 
 fn notes(cells: &[&Cell]) -> Markup {
-    let mut notes: Vec<&str> = Vec::new();
-    for note in cells.iter().flat_map(|cell| sides(cell)).flat_map(|side| &side.notes) {
-        if !notes.contains(&note.as_str()) {
-            notes.push(note);
-        }
-    }
+    let notes = distinct(cells.iter().flat_map(|cell| sides(cell)).flat_map(|side| &side.notes));
     html! {
         @if !notes.is_empty() {
             h3 { "What couldn't be read" }

@@ -6,10 +6,11 @@
 use isobench_isolation::{Anomaly, Order};
 use maud::{Markup, PreEscaped, html};
 
-use super::part::{capital, cell_name, measured, scrolling, table};
+use super::part::{cell_name, measured, scrolling, table};
 use crate::document::{AnomalyFound, Cell, Document, Verdict, VerdictSummary};
 use crate::numbers::{count, counted, optional};
 use crate::view::{Entry, Heading, Table};
+use crate::words::{capital, distinct};
 
 /// The section's body.
 pub fn body(document: &Document) -> Option<Markup> {
@@ -210,26 +211,15 @@ fn witness(found: &AnomalyFound) -> Markup {
 
 fn blind<'a>(cells: &[&'a Cell]) -> Vec<&'a str> {
     let verdicts = cells.iter().flat_map(|cell| &cell.rounds).filter_map(|round| round.verdict.as_ref());
-    let mut blind: Vec<&str> = Vec::new();
-    for sentence in verdicts.flat_map(|verdict| &verdict.blind) {
-        let sentence = sentence.trim_end_matches('.');
-        if !blind.contains(&sentence) {
-            blind.push(sentence);
-        }
-    }
-    blind
+    distinct(verdicts.flat_map(|verdict| &verdict.blind).map(|sentence| sentence.trim_end_matches('.')))
 }
 
 /// What was looked up in the tables after each round.
 fn invariants(document: &Document, cells: &[&Cell]) -> Markup {
     let mut rows: Vec<Vec<Entry>> = Vec::new();
     for cell in cells {
-        let mut names: Vec<&str> = Vec::new();
-        for invariant in cell.rounds.iter().flat_map(|round| &round.invariants) {
-            if !names.contains(&invariant.name.as_str()) {
-                names.push(&invariant.name);
-            }
-        }
+        let invariants = cell.rounds.iter().flat_map(|round| &round.invariants);
+        let names = distinct(invariants.map(|invariant| invariant.name.as_str()));
         rows.extend(names.into_iter().map(|name| invariant(document, cell, name)));
     }
     if rows.is_empty() {

@@ -122,6 +122,5 @@ fn verdict(figures: &Figures) -> Entry {
 
 /// The level, and below it the other factors.
 fn name(cell: &PairedCell) -> Entry {
-    let (level, rest) = cell.name.split_once(", ").unwrap_or((&cell.name, ""));
-    Entry::Stack(vec![level.into(), rest.into()])
+    Entry::Stack(vec![cell.factors.level.as_str().into(), cell.others.as_str().into()])
 }

@@ -8,6 +8,7 @@ use crate::document::{Document, Experiment};
 use crate::factors::varying;
 use crate::shape::{Compared, ComparedRow, JudgedShape, compare, is_same_product, selected};
 use crate::view::{Entry, Heading, Line, Table};
+use crate::words::{capital, distinct};
 
 /// An experiment in words, for any rendering.
 pub struct Told {
@@ -55,11 +56,6 @@ pub fn told(document: &Document) -> Option<Told> {
     })
 }
 
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
 fn source(document: &Document, experiment: &Experiment) -> Vec<String> {
     let mut lines = Vec::new();
     if !experiment.source.is_empty() {
@@ -88,12 +84,8 @@ fn source(document: &Document, experiment: &Experiment) -> Vec<String> {
 
 /// The published table: in each row what was published above what was measured.
 fn table(document: &Document, compared: &Compared) -> Option<Table> {
-    let mut names: Vec<&str> = Vec::new();
-    for (figure, _) in compared.rows.iter().flat_map(|row| &row.figures) {
-        if !names.contains(&figure.name.as_str()) {
-            names.push(&figure.name);
-        }
-    }
+    let figures = compared.rows.iter().flat_map(|row| &row.figures);
+    let names = distinct(figures.map(|(figure, _)| figure.name.as_str()));
     if names.is_empty() {
         return None;
     }
@@ -125,10 +117,12 @@ fn table(document: &Document, compared: &Compared) -> Option<Table> {
 /// The level, and below it what else the cell is named by.
 fn cell_name(document: &Document, row: &ComparedRow) -> Entry {
     let Some(cell) = row.cell else {
-        let words = selected(row.selector);
-        let (first, rest) = words.split_once(", ").unwrap_or((&words, ""));
-        let missing =
-            if rest.is_empty() { "not measured".to_owned() } else { format!("{rest}: not measured") };
+        let mut words = selected(row.selector);
+        let first = words.remove(0);
+        let missing = match words.as_slice() {
+            [] => "not measured".to_owned(),
+            rest => format!("{}: not measured", rest.join(", ")),
+        };
         return Entry::Stack(vec![first.into(), missing.into()]);
     };
     let factors: Vec<String> = varying(document).iter().map(|factor| factor.said(cell)).collect();

@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 
 use super::layout::wrap;
-use crate::document::{Document, Plan, Server};
-use crate::factors::{self, FactorId, varying};
+use crate::document::{Document, Server};
+use crate::factors::{FactorId, constant};
 use crate::numbers::{counted, short};
+use crate::words::length;
 
 /// The lines above the table.
 pub fn lines(document: &Document, width: usize) -> Vec<String> {
@@ -55,21 +56,18 @@ fn plan(document: &Document) -> String {
     let plan = &document.plan;
     let mut parts = Vec::new();
     if let Some(first) = document.cells.first() {
-        let vary: Vec<String> = varying(document).iter().map(|factor| factor.title().to_owned()).collect();
-        for factor in factors::all(document) {
-            let plain = match factor.id() {
-                // No strategy and no rate are nothing to speak of; rates have words of their own.
-                Some(FactorId::Strategy) if first.strategy.is_none() => continue,
-                Some(FactorId::Rate) => continue,
-                Some(FactorId::Workload) => Some(first.workload.clone()),
-                _ => None,
-            };
-            if !vary.iter().any(|title| title == factor.title()) {
-                parts.push(plain.unwrap_or_else(|| factor.said(first)));
-            }
-        }
+        parts.extend(constant(document).iter().filter_map(|factor| match factor.id() {
+            // No strategy and no rate are nothing to speak of; rates have words of their own.
+            Some(FactorId::Strategy) if first.strategy.is_none() => None,
+            Some(FactorId::Rate) => None,
+            Some(FactorId::Workload) => Some(first.workload.clone()),
+            _ => Some(factor.said(first)),
+        }));
     }
     parts.extend(length(plan));
+    if plan.warmup() > 0.0 {
+        parts.push(format!("{} s warm-up", plan.warmup()));
+    }
     parts.push(plan.max_tries().map_or_else(
         || "unlimited attempts".to_owned(),
         |tries| format!("at most {}", counted(tries.into(), "attempt")),
@@ -83,20 +81,6 @@ fn plan(document: &Document) -> String {
     parts.extend(plan.think_time.map(|pause| format!("think time {} ms", short(pause))));
     parts.extend(plan.seed.map(|seed| format!("seed {seed}")));
     format!("Measured: {}", parts.join(", "))
-}
-
-fn length(plan: &Plan) -> Vec<String> {
-    let rounds = counted(plan.rounds().into(), "round");
-    let mut parts = Vec::new();
-    if let Some(seconds) = plan.seconds() {
-        parts.push(format!("{rounds} of {seconds} s"));
-    } else if let Some(transactions) = plan.transactions {
-        parts.push(format!("{rounds} of {} per client", counted(transactions, "transaction")));
-    }
-    if plan.warmup() > 0.0 {
-        parts.push(format!("{} s warm-up", plan.warmup()));
-    }
-    parts
 }
 
 fn join(parts: &[&str], between: &str) -> String {

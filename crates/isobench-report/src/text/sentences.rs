@@ -7,8 +7,9 @@ use super::{judgement, precision};
 use crate::document::{Cell, CellLevel, Document, PlannedStrategy, RatioToFirst, Round};
 use crate::factors::{FactorId, strategies_vary, varying};
 use crate::numbers::{count, counted, percent, short};
-use crate::summarise::{counted_ledger, kept_share};
+use crate::summarise::{counted_ledger, grouped, kept_share};
 use crate::view::{errored, is_incomplete};
+use crate::words::certainty;
 use isobench_isolation::EffectiveLevel;
 
 /// The paragraphs below the table, wrapped.
@@ -48,17 +49,8 @@ pub fn round_trips(document: &Document) -> Option<String> {
 
 /// The cells of each level and strategy, in the document's order.
 fn levels(document: &Document) -> Vec<Vec<&Cell>> {
-    let mut levels: Vec<Vec<&Cell>> = Vec::new();
-    for cell in document.cells.iter().filter(|cell| !cell.calibration) {
-        match levels
-            .iter_mut()
-            .find(|cells| cells[0].level == cell.level && cells[0].strategy() == cell.strategy())
-        {
-            Some(cells) => cells.push(cell),
-            None => levels.push(vec![cell]),
-        }
-    }
-    levels
+    let cells = document.cells.iter().filter(|cell| !cell.calibration);
+    grouped(cells, |one, other| one.level == other.level && one.strategy() == other.strategy())
 }
 
 fn about_level(document: &Document, cells: &[&Cell]) -> String {
@@ -123,16 +115,6 @@ fn compared(document: &Document, cells: &[&Cell]) -> Option<String> {
     }
     let significant = ratios.iter().filter(|ratio| ratio.significant).count();
     Some(format!("{times} (more than noise in {significant} of {} rows)", ratios.len()))
-}
-
-fn certainty(ratio: &RatioToFirst) -> String {
-    match (ratio.low, ratio.high) {
-        (Some(low), Some(high)) => {
-            let noise = if ratio.significant { "more than noise" } else { "no more than noise" };
-            format!("{} to {}, {noise}", short(low), short(high))
-        }
-        _ => "the rounds don't tell whether this is more than noise".to_owned(),
-    }
 }
 
 fn wasted(cells: &[&Cell]) -> Option<String> {

@@ -19,9 +19,10 @@ use super::scale::{Scale, Tick};
 use super::subject::{Group, STYLES, Subject, groups};
 use crate::csv::number;
 use crate::document::{Cell, Document, Interval};
-use crate::factors::{Factor, varying};
+use crate::factors::{Factor, FactorId, varying};
 use crate::numbers::{count, optional, short};
 use crate::overhead;
+use crate::words::distinct;
 
 const HEIGHT: f64 = 170.0;
 
@@ -30,6 +31,9 @@ const MOST: usize = 8;
 
 /// A cell's value on an axis.
 type Value<'a> = Box<dyn Fn(&Cell) -> Option<f64> + 'a>;
+
+/// True for a factor that varies within a plot.
+type Varies<'a> = Box<dyn Fn(&Factor) -> bool + 'a>;
 
 /// True if two cells belong to different plots.
 type Apart<'a> = Box<dyn Fn(&Cell, &Cell) -> bool + 'a>;
@@ -43,11 +47,13 @@ struct Axis<'a> {
     of: Value<'a>,
     /// Its name below the axis.
     name: &'a str,
+    /// Its name at the value 1.
+    singular: &'a str,
     /// True if the name stands before a value, as in "rows 1,000", and not after it, as in "8
     /// clients".
     before: bool,
-    /// The titles of the factors that vary within a plot: this one, and what goes with it.
-    varies: Vec<&'a str>,
+    /// True for the factors that vary within a plot: this one, and what goes with it.
+    varies: Varies<'a>,
     /// True if its axis is logarithmic.
     logarithmic: bool,
     /// True if two cells differ in other factors.
@@ -60,7 +66,7 @@ impl Axis<'_> {
     /// A value with the name.
     fn said(&self, value: f64) -> String {
         let value = short_label(value);
-        let name = if value == "1" && self.name == "clients" { "client" } else { self.name };
+        let name = if value == "1" { self.singular } else { self.name };
         if self.before { format!("{name} {value}") } else { format!("{value} {name}") }
     }
 }
@@ -168,8 +174,9 @@ pub fn clients(document: &Document) -> Option<Figure> {
             .to_owned(),
         of: Box::new(|cell| Some(f64::from(cell.clients))),
         name: "clients",
+        singular: "client",
         before: false,
-        varies: vec!["clients", "jobs"],
+        varies: Box::new(|factor| matches!(factor.id(), Some(FactorId::Clients | FactorId::Jobs))),
         logarithmic: true,
         apart: Box::new(|one, other| !alike(one, other) || one.varied != other.varied || one.rate != other.rate),
         plots: vec![
@@ -197,8 +204,9 @@ pub fn rates(document: &Document) -> Option<Figure> {
             .to_owned(),
         of: Box::new(|cell| cell.rate),
         name: "transactions due per s",
+        singular: "transactions due per s",
         before: false,
-        varies: vec!["rate", "jobs"],
+        varies: Box::new(|factor| matches!(factor.id(), Some(FactorId::Rate | FactorId::Jobs))),
         logarithmic: false,
         apart: Box::new(|one, other| {
             !alike(one, other) || one.varied != other.varied || one.clients != other.clients
@@ -245,8 +253,9 @@ pub fn parameter(document: &Document, place: usize) -> Option<Figure> {
         ),
         of: Box::new(move |cell| cell.varied.get(name)?.parse().ok()),
         name,
+        singular: name,
         before: true,
-        varies,
+        varies: Box::new(move |factor| factor.id().is_none() && varies.contains(&factor.title())),
         logarithmic: true,
         apart: Box::new(move |one, other| {
             let rest = |cell: &Cell| {
@@ -283,12 +292,7 @@ fn costs<'a>(groups: Vec<Group<'a>>, by: Option<&Factor>) -> Vec<Group<'a>> {
     let is_compared = |subject: &Subject| overhead::compared(subject.cell).is_some();
     let compared = || groups.iter().flat_map(|group| &group.members).filter(|subject| is_compared(subject));
     let several = compared().any(|one| compared().any(|other| one.cell.level != other.cell.level));
-    let mut values: Vec<String> = Vec::new();
-    for value in by.iter().flat_map(|by| compared().map(|subject| by.value(subject.cell))) {
-        if !values.contains(&value) {
-            values.push(value);
-        }
-    }
+    let values = distinct(by.iter().flat_map(|by| compared().map(|subject| by.value(subject.cell))));
     let mut groups = groups;
     for group in &mut groups {
         group.members.retain(is_compared);

@@ -5,6 +5,7 @@
 
 use super::subject::{Group, Subject, name_of};
 use crate::document::Cell;
+use crate::factors::Factor;
 
 /// A level's cells, by the factor.
 pub struct Line<'a> {
@@ -35,14 +36,14 @@ impl<'a> Combination<'a> {
 
 /// All combinations in which a line has at least two values of the factor.
 ///
-/// `value` is the factor's in a cell, `None` where there is nothing to draw; `apart` tells whether
-/// two cells differ in other factors; `varies` are the titles of the factors that vary within a
-/// combination, which its name leaves out.
+/// `value` is the factor's in a cell, `None` where there is nothing to draw; `apart` is true if two
+/// cells differ in other factors; `varies` is true for the factors that vary within a combination,
+/// which its name leaves out.
 pub fn all<'a>(
     groups: &'a [Group<'a>],
     value: impl Fn(&Cell) -> Option<f64>,
     apart: impl Fn(&Cell, &Cell) -> bool,
-    varies: &[&str],
+    varies: impl Fn(&Factor) -> bool,
 ) -> Vec<Combination<'a>> {
     let mut found: Vec<Combination> = Vec::new();
     for group in groups {
@@ -57,7 +58,7 @@ pub fn all<'a>(
                 continue;
             }
             let mut factors = group.factors.clone();
-            factors.retain(|(title, _)| !varies.contains(&title.as_str()));
+            factors.retain(|(factor, _)| !varies(factor));
             let mut new = Combination { name: name_of(&factors), lines: Vec::new() };
             new.add(subject, value);
             found.push(new);
@@ -66,7 +67,7 @@ pub fn all<'a>(
     for line in found.iter_mut().flat_map(|combination| &mut combination.lines) {
         line.points.sort_by(|one, other| one.0.total_cmp(&other.0));
     }
-    // One point is no line, but in company of lines it is worth its place.
+    // One point doesn't make a line, but beside lines it is worth its place.
     found.retain(|combination| combination.lines.iter().any(|line| line.points.len() > 1));
     found
 }

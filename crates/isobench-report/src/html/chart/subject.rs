@@ -4,9 +4,10 @@
 //! Not here: what is drawn of a cell.
 
 use crate::document::{Cell, Document, Round};
-use crate::factors::varying;
+use crate::factors::{Factor, varying};
 use crate::summarise::{self, counted_rounds};
 use crate::view::Mark;
+use crate::words::distinct;
 
 /// So many levels differ in colour, marker and dashes.
 pub const STYLES: usize = 6;
@@ -30,8 +31,8 @@ pub struct Group<'a> {
     /// The other factors, as far as they vary in the document: "clients 8, backoff none"; empty if
     /// none does.
     pub name: String,
-    /// The same as names and values.
-    pub factors: Vec<(String, String)>,
+    /// The same, each with its value.
+    pub factors: Vec<(Factor, String)>,
     /// Its cells, in the document's order.
     pub members: Vec<Subject<'a>>,
 }
@@ -84,8 +85,8 @@ pub const NAMES: [&str; 8] =
 pub fn groups(document: &Document) -> Vec<Group<'_>> {
     let levels = levels(document);
     let factors = varying(document);
-    let values = |cell: &Cell| -> Vec<(String, String)> {
-        factors.iter().map(|factor| (factor.title().to_owned(), factor.value(cell))).collect()
+    let values = |cell: &Cell| -> Vec<(Factor, String)> {
+        factors.iter().map(|factor| (factor.clone(), factor.value(cell))).collect()
     };
     summarise::groups(document)
         .into_iter()
@@ -98,20 +99,15 @@ pub fn groups(document: &Document) -> Vec<Group<'_>> {
 }
 
 /// Factors in words.
-pub fn name_of(factors: &[(String, String)]) -> String {
-    factors.iter().map(|(title, value)| format!("{title} {value}")).collect::<Vec<_>>().join(", ")
+pub fn name_of(factors: &[(Factor, String)]) -> String {
+    let named = |(factor, value): &(Factor, String)| format!("{} {value}", factor.title());
+    factors.iter().map(named).collect::<Vec<_>>().join(", ")
 }
 
 /// The names of the levels, those of the plan first.
 fn levels(document: &Document) -> Vec<String> {
     let planned = document.plan.levels().iter().map(|level| level.name().to_owned());
-    let mut names: Vec<String> = Vec::new();
-    for name in planned.chain(document.cells.iter().map(|cell| cell.level.name())) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
+    distinct(planned.chain(document.cells.iter().map(|cell| cell.level.name())))
 }
 
 fn subject<'a>(document: &Document, cell: &'a Cell, levels: &[String]) -> Subject<'a> {

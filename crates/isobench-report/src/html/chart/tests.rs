@@ -183,6 +183,22 @@ fn rates_that_vary_have_a_figure_of_their_own() {
 }
 
 #[test]
+fn a_parameter_may_be_called_like_a_factor() {
+    let mut document = summarised(example("many-factors")).expect("an example can be read");
+    for (index, cell) in document.cells.iter_mut().enumerate() {
+        let value = if index % 2 == 0 { "few" } else { "many" };
+        cell.varied.insert("jobs".to_owned(), value.to_owned());
+    }
+    summarise(&mut document);
+    let figures = figures(&document);
+    check(&figures);
+    let figure = figures.iter().find(|figure| figure.id == "against-clients").expect("clients vary");
+    for heading in ["backoff none, jobs few", "jobs many"] {
+        assert!(figure.description.contains(heading), "{heading}: {}", figure.description);
+    }
+}
+
+#[test]
 fn text_of_a_document_is_never_markup() {
     let text = example("many-factors");
     let evil = "</text><script>\\\"&";

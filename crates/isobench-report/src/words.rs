@@ -1,0 +1,56 @@
+//! Pieces of sentences that several renderings share.
+//!
+//! Not here: numbers (`numbers`), and what is said.
+
+use crate::document::{Plan, RatioToFirst};
+use crate::numbers::{counted, given, short};
+
+/// The text with its first letter in upper case.
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// "a", "a and b", "a, b and c".
+pub fn enumerated(names: &[String]) -> String {
+    match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// Each item once, in the order in which they come first.
+pub fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for item in items {
+        if !distinct.contains(&item) {
+            distinct.push(item);
+        }
+    }
+    distinct
+}
+
+/// The interval of a ratio, and whether the difference is more than noise: "0.40 to 0.60, more than
+/// noise".
+pub fn certainty(ratio: &RatioToFirst) -> String {
+    match (ratio.low, ratio.high) {
+        (Some(low), Some(high)) => {
+            let noise = if ratio.significant { "more than noise" } else { "no more than noise" };
+            format!("{} to {}, {noise}", short(low), short(high))
+        }
+        _ => "whether that is noise isn't known".to_owned(),
+    }
+}
+
+/// "3 rounds of 5 s"; `None` if the plan limits neither time nor transactions.
+pub fn length(plan: &Plan) -> Option<String> {
+    let rounds = counted(plan.rounds().into(), "round");
+    match (plan.seconds(), plan.transactions) {
+        (Some(seconds), _) => Some(format!("{rounds} of {} s", given(seconds))),
+        (None, Some(transactions)) => {
+            Some(format!("{rounds} of {} per client", counted(transactions, "transaction")))
+        }
+        (None, None) => None,
+    }
+}
