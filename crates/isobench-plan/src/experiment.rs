@@ -15,23 +15,23 @@ use serde::{Deserialize, Serialize};
 pub struct Experiment {
     /// The name of the plan, such as "e3-pato".
     pub name: String,
-    /// What it asks, in a line.
+    /// Its question, in a line.
     pub title: String,
-    /// Who published it, where and when.
+    /// The authors, the place and the date of publication.
     pub source: String,
     /// The product and version that it was measured on.
     pub product: String,
     /// "quick" or "full": which size of the plan was run.
     pub size: String,
-    /// What the quick size needs: time, disk, memory, in a sentence.
+    /// The needs of the quick size: time, disk, memory, in a sentence.
     pub needs_quick: String,
-    /// What the published size needs.
+    /// The needs of the published size.
     pub needs_full: String,
     /// The published figures, a row for each cell.
     pub published: Vec<PublishedRow>,
-    /// What should come out again, whatever the machine.
+    /// The shapes that should come out again, whatever the machine.
     pub shapes: Vec<Shape>,
-    /// What the original missed, a sentence each.
+    /// The shortcomings of the original, a sentence each.
     pub missed: Vec<String>,
 }
 
@@ -49,15 +49,15 @@ pub struct PublishedRow {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct PublishedFigure {
-    /// What the source calls it, such as "tps" or "latency avg ms".
+    /// The source's name for it, such as "tps" or "latency avg ms".
     pub name: String,
     /// The figure, as it was published: "94,528" or "500,000 / 2,000,000".
     pub value: String,
-    /// The same of ours, if there is such a metric; null: nothing of ours stands beside it.
+    /// Our metric of the same kind; null if there is none.
     pub metric: Option<Metric>,
 }
 
-/// Which cells are meant: those that agree in everything that is given.
+/// A selection of cells: those that agree in everything that is given.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Selector {
@@ -75,8 +75,7 @@ pub struct Selector {
     pub varied: BTreeMap<String, String>,
 }
 
-/// Something that can be told of a cell. Definitions are those of the cell's summary, unless said
-/// otherwise.
+/// A metric of a cell. Definitions are those of the cell's summary, unless said otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
@@ -111,7 +110,7 @@ pub enum Metric {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Shape {
-    /// What it says, in a sentence without the numbers.
+    /// The statement, in a sentence without the numbers.
     pub says: String,
     /// The metric.
     pub metric: Metric,
@@ -120,7 +119,7 @@ pub struct Shape {
     /// As a multiple of this cell's; null: the metric itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Selector>,
-    /// What was published; null if the source has no number for it.
+    /// The published figure; null if the source has no number for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<f64>,
     /// The least that has the same shape; null: no limit.
@@ -129,7 +128,7 @@ pub struct Shape {
     /// The most that has the same shape; null: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<f64>,
-    /// Why a product's figure lies elsewhere, by the product's name.
+    /// The reasons why a product's figure lies elsewhere, by the product's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub differs: BTreeMap<String, String>,
 }

@@ -60,7 +60,7 @@ fn of_part(document: &Document, measured: &[&Cell]) -> Answer {
     }
 }
 
-/// An answer to more combinations would be a table; that stands below.
+/// An answer to more combinations would be a table, which is below.
 const MOST: usize = 12;
 
 fn of_several(document: &Document, groups: &[Vec<&Cell>]) -> Answer {
@@ -143,7 +143,7 @@ fn name(document: &Document, cell: &Cell) -> String {
     if strategies_vary(document) { format!("{level}, {}", cell.strategy()) } else { level }
 }
 
-/// What the answer chooses.
+/// The name of what the answer chooses.
 fn choice(document: &Document) -> &'static str {
     if strategies_vary(document) { "level and strategy" } else { "level" }
 }
@@ -175,7 +175,7 @@ fn of_group(document: &Document, group: &[&Cell]) -> Answer {
     Answer { headline, reasons }
 }
 
-/// Why there is no level to name: what is said of all levels holds for each.
+/// The reason why there is no level to name. A reason that is given for all levels holds for each.
 fn no_level(group: &[&Cell]) -> &'static str {
     let all = |property: fn(&Cell) -> bool| group.iter().all(|cell| property(cell));
     if all(breaks_promise) {
@@ -236,7 +236,7 @@ fn among(document: &Document, best: &Cell, group: &[&Cell], reasons: &mut Vec<Li
     sentences
 }
 
-/// True if anomalies were found at the best level and no level is without, as far as verdicts tell.
+/// True if anomalies were found at the best level and no level is without, as far as verdicts show.
 fn every_level_let_through(best: &Cell, group: &[&Cell]) -> bool {
     let found = best.summary.verdict.as_ref().is_some_and(|verdict| verdict.anomalies > 0);
     found && group.iter().all(|cell| withheld(cell).is_none())
@@ -248,7 +248,7 @@ pub fn is_unbroken(cell: &Cell) -> bool {
     cell.summary.verdict.as_ref().is_some_and(|verdict| verdict.kept == Some(true))
 }
 
-/// Why a cell has no verdict, if that isn't because nothing was recorded.
+/// The reason why a cell has no verdict, if that isn't because nothing was recorded.
 fn withheld(cell: &Cell) -> Option<&str> {
     let verdict = cell.summary.verdict.as_ref().filter(|verdict| verdict.kept != Some(false))?;
     verdict.withheld.first().map(String::as_str)
@@ -282,14 +282,14 @@ fn breaks_promise(cell: &Cell) -> bool {
     broken || cell.summary.invariants_held == Some(false)
 }
 
-/// True if another cell than the best kept its promise, too, and isn't told apart from it.
+/// True if another cell than the best kept its promise, too, and its difference may be noise.
 fn equals(cell: &Cell, best: &Cell) -> bool {
     !std::ptr::eq(cell, best) && eligible(cell) && alike(cell, best)
 }
 
-/// True if the rounds don't tell two levels, or two strategies, apart. Only ratios to the first one
-/// are known, so others count as apart if one of them is told apart from the first; and nothing is
-/// known of two that differ in both.
+/// True if the difference of two levels, or two strategies, may be noise. Only ratios to the first
+/// one are known, so two others differ if one of them differs from the first; and nothing is known
+/// of two that differ in both.
 fn alike(cell: &Cell, other: &Cell) -> bool {
     let by_level = cell.strategy() == other.strategy();
     if !by_level && cell.level.requested != other.level.requested {
@@ -299,13 +299,13 @@ fn alike(cell: &Cell, other: &Cell) -> bool {
         if by_level { cell.summary.ratio.clone() } else { cell.summary.strategy_ratio.clone() }
     };
     let name = |cell: &Cell| if by_level { cell.level.name() } else { cell.strategy().to_owned() };
-    let told = |cell: &Cell| ratio(cell).is_some_and(|ratio| ratio.significant);
+    let differs = |cell: &Cell| ratio(cell).is_some_and(|ratio| ratio.significant);
     let known = |cell: &Cell| ratio(cell).is_some_and(|ratio| ratio.low.is_some());
     let first = |cell: &Cell| ratio(cell).is_some_and(|ratio| ratio.to == name(cell));
     match (first(cell), first(other)) {
-        (true, _) => known(other) && !told(other),
-        (_, true) => known(cell) && !told(cell),
-        _ => known(cell) && known(other) && !told(cell) && !told(other),
+        (true, _) => known(other) && !differs(other),
+        (_, true) => known(cell) && !differs(cell),
+        _ => known(cell) && known(other) && !differs(cell) && !differs(other),
     }
 }
 
@@ -320,8 +320,8 @@ fn within(cell: &Cell) -> String {
     }
 }
 
-/// How much a level commits compared with another one of its group: the measured ratio where there
-/// is one.
+/// A level's committed work compared with that of another one of its group: the measured ratio
+/// where there is one.
 fn times(cell: &Cell, other: &Cell) -> String {
     let compared = cell.summary.ratio.as_ref();
     match compared.filter(|ratio| ratio.to == other.level.name() && cell.strategy() == other.strategy()) {
@@ -366,12 +366,12 @@ fn strategies(group: &[&Cell]) -> Vec<String> {
     levels.iter().filter_map(said).collect()
 }
 
-/// How much of what looked like throughput was none.
+/// The share of the acknowledged transactions that did no work.
 fn lost(document: &Document, cells: &[&Cell]) -> Vec<Line> {
     let said = |cell: &&Cell| {
         let kept = kept_share(cell).filter(|kept| *kept < 1.0)?;
         Some(Line::grave(format!(
-            "{} LOST WORK, so it doesn't count: of {} transactions per second that the server acknowledged {} committed work; \
+            "{} LOST WORK, so it isn't eligible: of {} transactions per second that the server acknowledged {} committed work; \
              the others swallowed their error.",
             capital(&name(document, cell)),
             short(cell.summary.acknowledged_tps?.mean?),
@@ -381,7 +381,7 @@ fn lost(document: &Document, cells: &[&Cell]) -> Vec<Line> {
     cells.iter().filter_map(said).collect()
 }
 
-/// What a level costs, and what it spends it on, beside the level that the answer names.
+/// The cost of a level, and what it spends it on, beside the level that the answer names.
 fn cost(document: &Document, cell: &Cell, best: Option<&Cell>) -> Option<String> {
     let ratio = cell.summary.ratio.as_ref().filter(|ratio| ratio.to != cell.level.name());
     let mut text = capital(&name(document, cell));
@@ -406,7 +406,7 @@ fn cost(document: &Document, cell: &Cell, best: Option<&Cell>) -> Option<String>
     if cell.summary.conflict_ratio > 0.0 {
         let mostly = main_conflict(cell).map_or_else(String::new, |main| format!(", mostly {main}"));
         why.push(format!(
-            "{} of its attempts ended in a conflict{mostly}, and {} of its clients' busy time was thrown away",
+            "{} of its attempts ended in a conflict{mostly}, and {} of its clients' busy time was wasted",
             percent(cell.summary.conflict_ratio),
             percent(cell.summary.wasted_share)
         ));
@@ -430,7 +430,7 @@ fn main_conflict(cell: &Cell) -> Option<String> {
     (all > 0 && count >= all.div_ceil(2)).then(|| format!("\"{reason}\" at command {}", named(command)))
 }
 
-/// A command's number, and the begin of its text: `8 ("UPDATE accounts SET…")`.
+/// A command's number, and the start of its text: `8 ("UPDATE accounts SET…")`.
 fn named(command: &str) -> String {
     match command.split_once(": ") {
         Some((number, text)) => format!("{number} (\"{}\")", abridged(text)),
@@ -447,9 +447,9 @@ fn abridged(text: &str) -> String {
     format!("{}…", whole.trim_end())
 }
 
-/// What the sessions waited for most, clients and idleness aside, if it is a tenth of their time. A
-/// wait that the level of the answer has as well explains no difference: that needs one that takes
-/// markedly more.
+/// The most frequent wait of the sessions, clients and idleness aside, if it takes a tenth of their
+/// time. A wait that the level of the answer has as well explains nothing: it must take markedly
+/// more.
 fn main_wait(cell: &Cell, best: Option<&Cell>) -> Option<String> {
     const MARKED: f64 = 0.05;
     let real = |kind: &str| !matches!(kind, "CPU" | "idle" | "Client" | "");
@@ -476,11 +476,11 @@ fn main_wait(cell: &Cell, best: Option<&Cell>) -> Option<String> {
     ))
 }
 
-/// Why a level isn't eligible.
+/// The reason why a level isn't eligible.
 fn failed(document: &Document, cell: &Cell) -> Option<Line> {
     let name = capital(&name(document, cell));
     if cell.level.differs() {
-        let instead = format!("{name} doesn't count: the server runs {} instead.", cell.level.effective);
+        let instead = format!("{name} isn't eligible: the server runs {} instead.", cell.level.effective);
         return Some(Line::plain(instead));
     }
     if cell.summary.verdict.as_ref().is_some_and(|verdict| verdict.kept == Some(false)) {
@@ -490,15 +490,15 @@ fn failed(document: &Document, cell: &Cell) -> Option<Line> {
         return Some(Line::plain(format!("The verdict on {} is withheld: {reason}.", cell.level.name())));
     }
     if cell.summary.invariants_held == Some(false) {
-        return Some(Line::grave(format!("{name} doesn't count: the database was WRONG afterwards.")));
+        return Some(Line::grave(format!("{name} isn't eligible: the database was WRONG afterwards.")));
     }
     (rate(cell) <= 0.0 && !cell.rounds.is_empty()).then(|| Line::plain(format!("{name} committed nothing.")))
 }
 
-/// Why a comparison ended early.
+/// The reason why a comparison ended early.
 fn incomplete_reason(document: &Document) -> Cow<'_, str> {
     let reason = document.incomplete_reason.as_deref().unwrap_or("it ended before its time");
-    // The whole of it stands above the answer.
+    // The whole of it is above the answer.
     let line = reason.lines().next().unwrap_or_default();
     match line.char_indices().nth(LONGEST_REASON) {
         Some((end, _)) => Cow::Owned(format!("{}…", &line[..end])),
@@ -509,7 +509,7 @@ fn incomplete_reason(document: &Document) -> Cow<'_, str> {
 /// The most characters of a reason in a headline.
 const LONGEST_REASON: usize = 300;
 
-/// What the answer doesn't know.
+/// The limits of the answer.
 fn caveats(document: &Document) -> Vec<Line> {
     let mut caveats = Vec::new();
     let measured = || document.cells.iter().filter(|cell| !cell.rounds.is_empty());

@@ -15,9 +15,9 @@ pub fn titles(count: usize) -> String {
 }
 
 /// A column: its title and its value.
-type Column = (&'static str, fn(&Document, &Cell, &Round) -> String);
+type CsvColumn = (&'static str, fn(&Document, &Cell, &Round) -> String);
 
-static COLUMNS: [Column; 67] = [
+static COLUMNS: [CsvColumn; 67] = [
     ("product", |document, _, _| document.server.product.clone()),
     ("server_version", |document, cell, _| document.server_of(cell).version.clone()),
     ("measurement_version", |document, _, _| document.measurement_version.to_string()),

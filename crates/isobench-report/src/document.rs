@@ -1,4 +1,4 @@
-//! What is saved about a comparison or a run: the document, its JSON, its versions.
+//! The result of a comparison or a run as it is saved: the document, its JSON, its versions.
 //!
 //! The names of the fields are the names in the JSON. Nothing here depends on the command line's
 //! options, so renaming an option breaks no saved result. Not here: how a summary is computed.
@@ -32,7 +32,7 @@ pub use round::{Conflict, Invariant, Round, RoundError, StartingState, Warmup};
 pub use search::{Resolution, SweepResult, SweepStep};
 pub use series::{ClientLoad, Series};
 pub use server_side::{
-    CountComparison, Counter, LockWait, PredicateLocks, ServerProcesses, ServerSide, WaitRow,
+    CountComparison, Counter, Granularity, LockWait, PredicateLocks, ServerProcesses, ServerSide, WaitRow,
 };
 pub use summary::{
     Interval, IntervalSource, PercentileInterval, RatioToFirst, RoundsFor, Summary, WaitShare,
@@ -66,25 +66,25 @@ pub struct Document {
     pub measurement_version: u32,
     /// True if everything planned was measured.
     pub complete: bool,
-    /// Why the document isn't complete, in words.
+    /// The reason why the document isn't complete; missing if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incomplete_reason: Option<String>,
-    /// When measuring began, RFC 3339 with time zone.
+    /// The start of measuring, RFC 3339 with time zone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
-    /// When measuring ended, RFC 3339 with time zone.
+    /// The end of measuring, RFC 3339 with time zone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<String>,
     /// The command line that measured, a word each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// How precise the ratios were to be and are; null if that wasn't asked for.
+    /// The precision of the ratios, wanted and reached; null if none was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<Resolution>,
     /// The highest rates that were searched for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sweeps: Vec<SweepResult>,
-    /// What a reader has to know before trusting the numbers, a sentence each.
+    /// Facts to know before trusting the numbers, a sentence each.
     #[serde(default)]
     pub warnings: Vec<String>,
     /// The server under test; the first one, if several versions were.
@@ -94,7 +94,7 @@ pub struct Document {
     pub other_servers: Vec<Server>,
     /// The machine and the program that measured.
     pub client: Client,
-    /// What was asked for: a plan as a file and the options have it, with all defaults.
+    /// The plan, as a file and the options have it, with all defaults.
     pub plan: Plan,
     /// The scripts that the clients ran.
     #[serde(default)]
@@ -245,7 +245,7 @@ impl Document {
         self.cells.iter().any(Cell::breaks_promise)
     }
 
-    /// Why the verdict of a cell is withheld; `None` if none is.
+    /// The reason why the verdict of a cell is withheld; `None` if none is.
     pub fn withheld(&self) -> Option<&str> {
         let verdicts =
             self.cells.iter().flat_map(|cell| &cell.rounds).filter_map(|round| round.verdict.as_ref());

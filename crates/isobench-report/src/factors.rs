@@ -1,6 +1,6 @@
 //! The factors of a plan besides the level: what a cell has of each, and how that is said.
 //!
-//! Most are known beforehand and stand in a table; the parameters that a plan varies have the names
+//! Most are known beforehand and are in a table; the parameters that a plan varies have the names
 //! that it gives them. Not here: which cells belong together (`summarise`).
 
 use std::collections::BTreeMap;
@@ -19,12 +19,12 @@ pub enum Factor {
     Varied {
         /// Its name.
         name: String,
-        /// True if all its values are numbers, which stand at the right.
+        /// True if all its values are numbers, which are right-aligned.
         numeric: bool,
     },
 }
 
-/// Which factor it is, of those that every plan has. A parameter may have the same title.
+/// The identity of a factor that every plan has. A parameter may have the same title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactorId {
     /// The scripts.
@@ -137,7 +137,7 @@ static KNOWN: [Known; 8] = [
 ];
 
 impl Factor {
-    /// Which it is; `None` for a parameter.
+    /// Its identity; `None` for a parameter.
     pub fn id(&self) -> Option<FactorId> {
         match self {
             Factor::Known(known) => Some(known.id),
@@ -145,7 +145,7 @@ impl Factor {
         }
     }
 
-    /// Its name, as it stands above a column and before a value.
+    /// Its name above a column and before a value.
     pub fn title(&self) -> &str {
         match self {
             Factor::Known(known) => known.title,
@@ -161,7 +161,7 @@ impl Factor {
         }
     }
 
-    /// True if its values are numbers, which stand at the right.
+    /// True if its values are numbers, which are right-aligned.
     pub fn right(&self) -> bool {
         match self {
             Factor::Known(known) => known.right,
@@ -174,7 +174,7 @@ impl Factor {
         Heading::new(self.title(), self.unit(), self.right())
     }
 
-    /// What it is, without a full stop.
+    /// Its meaning, without a full stop.
     pub fn meaning(&self) -> &str {
         match self {
             Factor::Known(known) => known.meaning,

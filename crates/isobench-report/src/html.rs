@@ -1,9 +1,9 @@
 //! The report that people read in a browser: one self-contained page.
 //!
 //! The page makes no request of any kind (its content security policy forbids them), and is
-//! complete without its script: that only adds tooltips and buttons. Sections stand in a table, in
-//! the page's order, each in a file of its own. Not here: the figures (`chart`), the computation of
-//! what is shown.
+//! complete without its script: that only adds tooltips and buttons. Sections are rows of a table,
+//! in the page's order, each in a file of its own. Not here: the figures (`chart`), the computation
+//! of what is shown.
 
 mod accounting;
 mod answer;
@@ -41,7 +41,7 @@ struct Section {
     id: &'static str,
     /// Its heading.
     title: &'static str,
-    /// What it says; `None` if the document has nothing for it.
+    /// Its content; `None` if the document has nothing for it.
     body: fn(&Document) -> Option<Markup>,
 }
 
@@ -119,7 +119,7 @@ fn policy() -> String {
     )
 }
 
-/// What was compared, in a line.
+/// The subject of the comparison, in a line.
 fn title(document: &Document) -> String {
     let server = part::server_name(&document.server);
     match distinct(document.cells.iter().map(|cell| cell.level.name())).as_slice() {

@@ -1,8 +1,8 @@
 //! The versioned result document and everything that is made from it.
 //!
-//! Knows no runner, no options and no server: whoever measured fills a [`Document`], and any saved
-//! document renders again, years later and on another machine. Summaries are computed here from the
-//! rounds, so they can be computed anew.
+//! Knows no runner, no options and no server: the caller that measured fills a [`Document`], and
+//! any saved document renders again, years later and on another machine. Summaries are computed
+//! here from the rounds, so they can be computed anew.
 //!
 //! | module | concept |
 //! |---|---|

@@ -9,7 +9,7 @@ use crate::answer::answer;
 use crate::document::Document;
 use crate::overhead;
 use crate::summarise::summarise;
-use crate::text::experiment::{ToldShape, told};
+use crate::text::experiment::{ShapeText, describe};
 use crate::text::{Shown, header, sentences};
 pub use table::{escape, table};
 
@@ -42,7 +42,7 @@ pub fn to_markdown(document: &Document) -> String {
     blocks.join("\n\n") + "\n"
 }
 
-/// What makes a cell's numbers less certain than they look.
+/// The flags of all cells.
 fn flags(document: &Document) -> Vec<String> {
     let cells = document.cells.iter();
     cells
@@ -56,21 +56,21 @@ fn flags(document: &Document) -> Vec<String> {
 
 /// The published experiment that was repeated.
 fn experiment(document: &Document) -> Option<String> {
-    let told = told(document)?;
-    let mut blocks = vec![format!("**{}**", escape(&told.title)), escape(&told.source.join(" "))];
-    blocks.extend(told.table.as_ref().map(table));
-    blocks.extend(told.verdict.as_ref().map(|verdict| escape(verdict)));
-    let shapes: Vec<String> = told
+    let text = describe(document)?;
+    let mut blocks = vec![format!("**{}**", escape(&text.title)), escape(&text.source.join(" "))];
+    blocks.extend(text.table.as_ref().map(table));
+    blocks.extend(text.verdict.as_ref().map(|verdict| escape(verdict)));
+    let shapes: Vec<String> = text
         .shapes
         .iter()
-        .map(|ToldShape { verdict, says, figures }| {
+        .map(|ShapeText { verdict, says, figures }| {
             format!("- **{}**: {}. {}", escape(&verdict.text), escape(says), escape(figures))
         })
         .collect();
     blocks.push(shapes.join("\n"));
-    if !told.missed.is_empty() {
+    if !text.missed.is_empty() {
         blocks.push("What the original missed:".to_owned());
-        blocks.extend(list(told.missed.iter().map(String::as_str)));
+        blocks.extend(list(text.missed.iter().map(String::as_str)));
     }
     blocks.retain(|block| !block.is_empty());
     Some(blocks.join("\n\n"))

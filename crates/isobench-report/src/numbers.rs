@@ -2,7 +2,7 @@
 //!
 //! Not here: which number stands where.
 
-/// What stands where there is no number.
+/// The mark in place of a missing number.
 pub const MISSING: &str = "–";
 
 /// The number, unless it is infinite or not a number.
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn nearly_nothing_and_nearly_everything_are_told_from_nothing_and_everything() {
+    fn nearly_nothing_isnt_nothing_and_nearly_everything_isnt_everything() {
         for (share, text) in
             [(0.0, "0.0 %"), (0.0001, "<0.1 %"), (0.712, "71.2 %"), (0.9999, ">99.9 %"), (1.0, "100.0 %")]
         {

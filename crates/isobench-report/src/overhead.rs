@@ -1,5 +1,5 @@
-//! What each level costs beside the first one, for each value of the parameters that a plan varies;
-//! and the predicate locks held.
+//! The cost of each level beside the first one, for each value of the parameters that a plan
+//! varies; and the predicate locks held.
 //!
 //! The study of E5: what a scan pays for remembering what it has read. Not here: the ratios
 //! (`summarise`), the figure of the same (`html/chart/against`).
@@ -9,20 +9,11 @@ use crate::factors::{Factor, strategies_vary, varying};
 use crate::summarise::counted_rounds;
 use crate::view::{Entry, Estimate, Heading, Table};
 
-/// What the table's columns count, a sentence each.
+/// The legend of the table's columns, a sentence each.
 pub const LEGEND: [&str; 2] = [
     "Overhead: further time per committed transaction, against the first level in the same rounds; with the 95 % interval.",
     "Predicate locks: the most that any sample found, by what they cover. Locks on tuples are promoted to pages, and these to \
      relations, where there are many.",
-];
-
-/// A column of locks: its unit, and its counts.
-type Grain = (&'static str, fn(&PredicateLocks) -> &[u64]);
-
-const GRAINS: [Grain; 3] = [
-    ("tuples", |locks| &locks.tuple),
-    ("pages", |locks| &locks.page),
-    ("relations", |locks| &locks.relation),
 ];
 
 /// The table: a row for each combination and each level but the first. `None` if no parameter
@@ -45,7 +36,9 @@ pub fn table(document: &Document) -> Option<Table> {
     columns.push(Heading::new("× first", "level", true));
     columns.push(Heading::new("overhead", "", true));
     if locks {
-        columns.extend(GRAINS.iter().map(|(name, _)| Heading::new(*name, "locked", true)));
+        columns.extend(
+            PredicateLocks::GRANULARITIES.map(|(name, _)| Heading::new(format!("{name}s"), "locked", true)),
+        );
     }
     let row = |(cell, ratio): &(&Cell, &RatioToFirst)| {
         let mut entries: Vec<Entry> = factors.iter().map(|factor| factor.value(cell).into()).collect();
@@ -55,7 +48,7 @@ pub fn table(document: &Document) -> Option<Table> {
         entries.push(Entry::Estimate((*ratio).into()));
         entries.push(Entry::Change(overhead(ratio)));
         if locks {
-            entries.extend(GRAINS.iter().map(|grain| Entry::Count(most(cell, grain))));
+            entries.extend(PredicateLocks::GRANULARITIES.map(|(_, counts)| Entry::Count(most(cell, counts))));
         }
         entries
     };
@@ -77,10 +70,10 @@ fn overhead(ratio: &RatioToFirst) -> Estimate {
     Estimate { value: Some(further(ratio.mean)), ends: ends.map(|(low, high)| (further(high), further(low))) }
 }
 
-fn most(cell: &Cell, grain: &Grain) -> Option<u64> {
+fn most(cell: &Cell, counts: fn(&PredicateLocks) -> &[u64]) -> Option<u64> {
     let rounds = counted_rounds(cell);
     let held = rounds.iter().filter_map(|round| round.server.as_ref()?.predicate_locks.as_ref());
-    held.flat_map(|locks| grain.1(locks)).max().copied()
+    held.flat_map(counts).max().copied()
 }
 
 #[cfg(test)]

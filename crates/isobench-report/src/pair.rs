@@ -38,13 +38,13 @@ pub struct Pair {
     pub format: &'static str,
     /// The version of the JSON's shape.
     pub format_version: u32,
-    /// What B is compared with.
+    /// The result that B is compared with.
     pub a: Side,
-    /// What is compared.
+    /// The result that is compared.
     pub b: Side,
-    /// What must be known before believing the ratios, a sentence each.
+    /// Warnings to read before believing the ratios, a sentence each.
     pub warnings: Vec<String>,
-    /// What differs between the two besides the numbers.
+    /// The differences between the two besides the numbers.
     pub differences: Vec<Difference>,
     /// The cells that both have, in the order of A.
     pub cells: Vec<PairedCell>,
@@ -57,11 +57,11 @@ pub struct Pair {
 /// One of the two results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Side {
-    /// The file that it comes from; empty until somebody says ([`Pair::named`]).
+    /// The file that it comes from; empty until [`Pair::named`] sets it.
     pub name: String,
     /// Product and version of the server.
     pub server: String,
-    /// When measuring began, RFC 3339.
+    /// The start of measuring, RFC 3339.
     pub started_at: Option<String>,
     /// True if everything planned was measured.
     pub complete: bool,
@@ -75,7 +75,7 @@ pub struct PairedCell {
     /// The same without the level.
     #[serde(skip)]
     pub others: String,
-    /// What the cells were matched by.
+    /// The factors that the cells were matched by.
     pub factors: Factors,
     /// The figures of A.
     pub a: Figures,
@@ -86,7 +86,8 @@ pub struct PairedCell {
     pub ratio: Option<PairRatio>,
 }
 
-/// What cells are matched by. Workers aren't among it: they are listed where they differ.
+/// The factors that cells are matched by. Workers aren't among them: they are listed where they
+/// differ.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Factors {
     /// The name of the workload.
@@ -99,9 +100,9 @@ pub struct Factors {
     pub protocol: String,
     /// The retry policy.
     pub backoff: String,
-    /// Transactions per second that were to be begun; null: as many as possible.
+    /// Transactions per second that were to start; null: as many as possible.
     pub rate: Option<f64>,
-    /// How the application copes with conflicts; "retry" if the plan doesn't say.
+    /// The strategy against conflicts; "retry" if the plan names none.
     pub strategy: String,
     /// The parameters that the plan varies.
     pub varied: BTreeMap<String, String>,
@@ -109,7 +110,7 @@ pub struct Factors {
     pub level: String,
 }
 
-/// What a cell of one result shows. Definitions are those of the document's summary.
+/// The figures of a cell of one result. Definitions are those of the document's summary.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figures {
     /// Complete rounds.
@@ -137,15 +138,14 @@ pub struct Figures {
     pub promise_kept: Option<bool>,
 }
 
-/// How many times A's throughput is B's.
+/// B's throughput as a multiple of A's.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PairRatio {
     /// The ratio of the geometric means of the rounds.
     pub mean: f64,
-    /// Lower end of the 95 % interval (Welch's t of the logarithms); null when the rounds don't
-    /// tell.
+    /// Lower end of the 95 % interval (Welch's t of the logarithms); null if it can't be computed.
     pub low: Option<f64>,
-    /// Upper end of the 95 % interval; null when the rounds don't tell.
+    /// Upper end of the 95 % interval; null if it can't be computed.
     pub high: Option<f64>,
     /// True if the difference is more than noise: significant at 5 % for all cells together (Holm),
     /// and larger than what equal cells differ by, where either result measured that.
@@ -249,8 +249,7 @@ fn ratios(pairs: &[(&Factors, &Cell, &Cell)]) -> Vec<Option<PairRatio>> {
     judged.collect()
 }
 
-/// What equal cells differ by beside this one, as a distance of logarithms; 0 if that wasn't
-/// measured.
+/// The noise beside this cell, as a distance of logarithms; 0 if it wasn't measured.
 fn noise(cell: &Cell) -> f64 {
     cell.summary.ratio.as_ref().and_then(|ratio| ratio.noise).map_or(0.0, f64::ln_1p)
 }

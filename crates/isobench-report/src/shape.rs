@@ -16,7 +16,7 @@ use crate::view::Line;
 
 /// A published experiment with what came out here. The document's summaries must have been
 /// computed.
-pub struct Compared<'a> {
+pub struct ComparedExperiment<'a> {
     /// The rows of the published table.
     pub rows: Vec<ComparedRow<'a>>,
     /// The shapes.
@@ -25,7 +25,7 @@ pub struct Compared<'a> {
 
 /// A row of the published table.
 pub struct ComparedRow<'a> {
-    /// What the row is of, as far as the experiment says.
+    /// The cells that the row is of, as far as the experiment says.
     pub selector: &'a Selector,
     /// Our cell; `None` if none was measured that is meant.
     pub cell: Option<&'a Cell>,
@@ -35,23 +35,24 @@ pub struct ComparedRow<'a> {
 
 /// A shape and what became of it.
 pub struct JudgedShape<'a> {
-    /// What should come out again.
+    /// The statement.
     pub shape: &'a Shape,
-    /// What came out.
-    pub outcome: Outcome<'a>,
+    /// The outcome here.
+    pub outcome: Reproduction<'a>,
 }
 
-/// Whether a shape came out again.
-pub enum Outcome<'a> {
+/// The outcome of a shape.
+pub enum Reproduction<'a> {
     /// Our figure lies within the tolerance.
     Same(Ours),
     /// It doesn't.
     Differs {
         /// Our figure.
         ours: Ours,
-        /// True if its interval reaches into the tolerance, so that more rounds may tell otherwise.
+        /// True if its interval reaches into the tolerance, so that more rounds may change the
+        /// outcome.
         near: bool,
-        /// Why that is so for this product, if the plan knows.
+        /// The reason for this product, if the plan knows it.
         reason: Option<&'a str>,
     },
     /// There is no figure of ours, and why.
@@ -68,11 +69,11 @@ pub struct Ours {
 }
 
 /// Compares the document with the experiment that it repeats; `None` if it repeats none.
-pub fn compare(document: &Document) -> Option<Compared<'_>> {
+pub fn compare(document: &Document) -> Option<ComparedExperiment<'_>> {
     let experiment = document.plan.experiment.as_ref()?;
     let row = |published| row(document, published);
     let shape = |shape| JudgedShape { shape, outcome: judge(document, shape) };
-    Some(Compared {
+    Some(ComparedExperiment {
         rows: experiment.published.iter().map(row).collect(),
         shapes: experiment.shapes.iter().map(shape).collect(),
     })
@@ -117,19 +118,19 @@ pub fn selected(selector: &Selector) -> Vec<String> {
     if words.is_empty() { vec!["every cell".to_owned()] } else { words }
 }
 
-fn judge<'a>(document: &Document, shape: &'a Shape) -> Outcome<'a> {
+fn judge<'a>(document: &Document, shape: &'a Shape) -> Reproduction<'a> {
     let ours = match ours(document, shape) {
         Ok(ours) => ours,
-        Err(why) => return Outcome::NotMeasured(why),
+        Err(why) => return Reproduction::NotMeasured(why),
     };
     let (least, most) = (shape.least.unwrap_or(f64::NEG_INFINITY), shape.most.unwrap_or(f64::INFINITY));
     if (least..=most).contains(&ours.mean) {
-        return Outcome::Same(ours);
+        return Reproduction::Same(ours);
     }
     let near = ours.ends.is_some_and(|(low, high)| low <= most && high >= least);
     let product = |(name, _): &(&'a String, &'a String)| name.eq_ignore_ascii_case(&document.server.product);
     let reason = shape.differs.iter().find(product).map(|(_, reason)| reason.as_str());
-    Outcome::Differs { ours, near, reason }
+    Reproduction::Differs { ours, near, reason }
 }
 
 /// The figure of ours that a shape is about, or why there is none.
@@ -196,7 +197,7 @@ fn figure_of(document: &Document, cell: &Cell, metric: Metric) -> Option<Ours> {
     }
 }
 
-/// The name of a metric, as it stands in a sentence.
+/// The name of a metric in a sentence.
 pub fn name(metric: Metric) -> &'static str {
     match metric {
         Metric::Tps => "committed transactions per second",
@@ -205,14 +206,14 @@ pub fn name(metric: Metric) -> &'static str {
         Metric::RetriesPerTransaction => "retries per transaction",
         Metric::DoneShare => "share of the planned transactions that committed",
         Metric::KeptShare => "share of the acknowledged transactions that committed work",
-        Metric::WastedShare => "share of the clients' busy time thrown away",
+        Metric::WastedShare => "share of the clients' busy time wasted",
         Metric::MeanLatency => "mean latency",
         Metric::MedianLatency => "median latency",
         Metric::PredicateLocks => "predicate locks",
     }
 }
 
-/// A figure as it is shown: shares as percentages.
+/// A figure as text: shares as percentages.
 pub fn shown(metric: Metric, value: f64) -> String {
     match metric {
         Metric::ConflictRatio | Metric::DoneShare | Metric::KeptShare | Metric::WastedShare => percent(value),
@@ -221,15 +222,15 @@ pub fn shown(metric: Metric, value: f64) -> String {
 }
 
 impl JudgedShape<'_> {
-    /// What came out, in two or three words.
+    /// The outcome, in two or three words.
     pub fn verdict(&self) -> Line {
         match self.outcome {
-            Outcome::Same(_) => Line::plain("same shape"),
+            Reproduction::Same(_) => Line::plain("same shape"),
             // A difference that the rounds' own scatter can explain is none, as everywhere in a
             // report.
-            Outcome::Differs { near: true, .. } => Line::plain("can't tell"),
-            Outcome::Differs { near: false, .. } => Line::grave("DIFFERS"),
-            Outcome::NotMeasured(_) => Line::plain("not measured"),
+            Reproduction::Differs { near: true, .. } => Line::plain("can't tell"),
+            Reproduction::Differs { near: false, .. } => Line::grave("DIFFERS"),
+            Reproduction::NotMeasured(_) => Line::plain("not measured"),
         }
     }
 
@@ -246,9 +247,9 @@ impl JudgedShape<'_> {
             None => "no figure was published".to_owned(),
         };
         let tolerance = match (self.shape.least, self.shape.most) {
-            (Some(least), Some(most)) => format!("; {} to {} counts as the same", bare(least), bare(most)),
-            (Some(least), None) => format!("; {} or more counts as the same", bare(least)),
-            (None, Some(most)) => format!("; {} or less counts as the same", bare(most)),
+            (Some(least), Some(most)) => format!("; {} to {} is the same shape", bare(least), bare(most)),
+            (Some(least), None) => format!("; {} or more is the same shape", bare(least)),
+            (None, Some(most)) => format!("; {} or less is the same shape", bare(most)),
             (None, None) => String::new(),
         };
         let ours = |ours: &Ours| {
@@ -256,8 +257,8 @@ impl JudgedShape<'_> {
             format!("{published}, ours {}{times}{}{tolerance}.", bare(ours.mean), ends.unwrap_or_default())
         };
         match &self.outcome {
-            Outcome::Same(figure) => ours(figure),
-            Outcome::Differs { ours: figure, near, reason } => {
+            Reproduction::Same(figure) => ours(figure),
+            Reproduction::Differs { ours: figure, near, reason } => {
                 let (near, because) = if *near {
                     (
                         " Our interval reaches the tolerance, so it takes more rounds to tell.",
@@ -269,31 +270,32 @@ impl JudgedShape<'_> {
                 let why = reason.map_or_else(String::new, |reason| format!(" {because}: {reason}"));
                 format!("{}{near}{why}", ours(figure))
             }
-            Outcome::NotMeasured(why) => format!("{published}; {why}."),
+            Reproduction::NotMeasured(why) => format!("{published}; {why}."),
         }
     }
 }
 
-impl Compared<'_> {
-    /// How many shapes came out again, in a sentence; `None` if the experiment has none.
+impl ComparedExperiment<'_> {
+    /// The number of shapes that came out again, in a sentence; `None` if the experiment has none.
     pub fn verdict(&self) -> Option<String> {
         let all = self.shapes.len();
-        let count =
-            |wanted: fn(&Outcome) -> bool| self.shapes.iter().filter(|shape| wanted(&shape.outcome)).count();
-        let same = count(|outcome| matches!(outcome, Outcome::Same(_)));
+        let count = |wanted: fn(&Reproduction) -> bool| {
+            self.shapes.iter().filter(|shape| wanted(&shape.outcome)).count()
+        };
+        let same = count(|outcome| matches!(outcome, Reproduction::Same(_)));
         let explained =
-            count(|outcome| matches!(outcome, Outcome::Differs { near: false, reason: Some(_), .. }));
+            count(|outcome| matches!(outcome, Reproduction::Differs { near: false, reason: Some(_), .. }));
         let unexplained =
-            count(|outcome| matches!(outcome, Outcome::Differs { near: false, reason: None, .. }));
-        let open = count(|outcome| matches!(outcome, Outcome::Differs { near: true, .. }));
-        let missing = count(|outcome| matches!(outcome, Outcome::NotMeasured(_)));
+            count(|outcome| matches!(outcome, Reproduction::Differs { near: false, reason: None, .. }));
+        let open = count(|outcome| matches!(outcome, Reproduction::Differs { near: true, .. }));
+        let missing = count(|outcome| matches!(outcome, Reproduction::NotMeasured(_)));
         if all == 0 {
             return None;
         }
         let rest: Vec<String> = [
             (explained, "for a known reason", "differs", "differ"),
             (unexplained, "for no reason that is known", "differs", "differ"),
-            (open, "for the scatter of the rounds", "can't be told", "can't be told"),
+            (open, "by the scatter of the rounds", "is left open", "are left open"),
             (missing, "", "wasn't measured", "weren't measured"),
         ]
         .into_iter()

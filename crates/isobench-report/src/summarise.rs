@@ -20,10 +20,10 @@ pub use compared::{pairs_of, resolution};
 
 /// Computes the summary of every cell from its rounds.
 ///
-/// Complete rounds count; a cell that has none is summarised from what it has, with 0 as its number
-/// of rounds. The ratio compares committed transactions per second with the cell of the plan's
-/// first level (or, in a plan without levels, the first cell) whose other factors are equal, paired
-/// by the number of the round. So does the ratio to the first strategy, at the same level.
+/// A cell is summarised from its complete rounds; one that has none, from what it has, with 0 as
+/// its number of rounds. The ratio compares committed transactions per second with the cell of the
+/// plan's first level (or, in a plan without levels, the first cell) whose other factors are equal,
+/// paired by the number of the round. So does the ratio to the first strategy, at the same level.
 pub fn summarise(document: &mut Document) {
     let references: Vec<Option<usize>> =
         document.cells.iter().map(|cell| reference_of(document, cell)).collect();
@@ -180,7 +180,7 @@ fn acknowledged(rounds: &[&Round]) -> Option<Interval> {
     })
 }
 
-/// Committed transactions per second: over the rounds, or, of a single one, from its own course.
+/// Committed transactions per second: over the rounds, or, of a single one, from its own time series.
 fn throughput(rounds: &[&Round], bins: &[Vec<f64>]) -> Interval {
     let samples: Vec<f64> =
         rounds.iter().filter_map(|round| rate(round, round.transactions.committed)).collect();
@@ -201,7 +201,7 @@ fn throughput(rounds: &[&Round], bins: &[Vec<f64>]) -> Interval {
     }
 }
 
-/// So many per second of a round.
+/// A count per second of a round.
 pub fn rate(round: &Round, count: u64) -> Option<f64> {
     finite(count as f64 / round.seconds).filter(|rate| *rate >= 0.0)
 }

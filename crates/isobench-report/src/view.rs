@@ -19,7 +19,7 @@ pub use verdict::{Proof, Tables};
 pub struct Table {
     /// The headings of its columns.
     pub columns: Vec<Heading>,
-    /// What stands below.
+    /// The rows below them.
     pub rows: Vec<Row>,
 }
 
@@ -29,7 +29,7 @@ pub struct Heading {
     pub title: String,
     /// The second line; may be empty.
     pub unit: String,
-    /// True for numbers, which stand at the right.
+    /// True for numbers, which are right-aligned.
     pub right: bool,
 }
 
@@ -62,7 +62,7 @@ impl Heading {
         Heading { title: title.into(), unit: unit.into(), right }
     }
 
-    /// Headings without units: the title of each, and whether numbers stand below it.
+    /// Headings without units: the title of each, and whether its column has numbers.
     pub fn all(titles: &[(&str, bool)]) -> Vec<Heading> {
         titles.iter().map(|(title, right)| Heading::new(*title, "", *right)).collect()
     }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use driver::Session;
+use driver::WebDriver;
 use isobench_report::to_html;
 use isobench_testkit::installed::{chromium, skip};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn script(name: &str) -> &'static str {
 
 /// A browser, and the examples as files.
 struct Pages {
-    session: Session,
+    session: WebDriver,
     folder: tempfile::TempDir,
 }
 
@@ -39,7 +39,7 @@ impl Pages {
     fn new(test: &str) -> Option<Pages> {
         let browser = chromium().map_err(|why| skip(test, &why)).ok()?;
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let session = Session::start(&browser, folder.path()).expect("the browser starts");
+        let session = WebDriver::start(&browser, folder.path()).expect("the browser starts");
         Some(Pages { session, folder })
     }
 
@@ -48,7 +48,7 @@ impl Pages {
     }
 
     /// Opens an example, with everything opened that can be.
-    fn open(&self, name: &str) -> &Session {
+    fn open(&self, name: &str) -> &WebDriver {
         let file = self.file(name);
         if !file.is_file() {
             let (_, document) =
@@ -89,7 +89,7 @@ fn every_example_opens_fits_and_can_be_read() {
 }
 
 /// The addresses that our pages asked for since the last call.
-fn requests(session: &Session) -> Vec<String> {
+fn requests(session: &WebDriver) -> Vec<String> {
     let entries = session.log("performance");
     let url = |entry: &Value| {
         let event: Value = serde_json::from_str(entry["message"].as_str()?).ok()?;
@@ -122,7 +122,7 @@ fn the_page_does_what_it_should() {
 }
 
 /// A check that finds nothing must be able to find something.
-fn the_checks_find_faults(session: &Session) {
+fn the_checks_find_faults(session: &WebDriver) {
     session.run("document.querySelector('.headline').style.color = '#9a9a9a'");
     session.run("document.querySelector('.headline').style.background = '#fff'");
     assert_eq!(texts(&session.run(script("contrast"))).len(), 1, "grey on white is faint");
@@ -150,7 +150,7 @@ fn without_its_script_the_page_is_complete() {
     assert_eq!(session.run("return document.querySelector('details.legend').open"), true);
 }
 
-fn landmarks_are_there(session: &Session) {
+fn landmarks_are_there(session: &WebDriver) {
     let tree = session.tell("Accessibility.getFullAXTree", &json!({}));
     let nodes = tree["nodes"].as_array().expect("a tree of nodes");
     for role in ["banner", "navigation", "main", "contentinfo"] {
@@ -160,14 +160,14 @@ fn landmarks_are_there(session: &Session) {
     assert_eq!(session.run("return document.activeElement.className"), "skip", "the first stop skips");
 }
 
-fn hatchings_are_seen(session: &Session) {
+fn hatchings_are_seen(session: &WebDriver) {
     let strokes = session.run(script("hatchings"));
     let strokes = strokes.as_array().expect("a list");
     assert!(strokes.len() > 20, "{strokes:?}");
     assert!(strokes.iter().all(|stroke| stroke == "rgb(255, 255, 255)"), "{strokes:?}");
 }
 
-fn pointer_and_keyboard_show_values(session: &Session) {
+fn pointer_and_keyboard_show_values(session: &WebDriver) {
     assert_eq!(session.run(script("tip")), Value::Null, "nothing is pointed at");
     let mark = session.run(script("tipped"));
     let place = |name: &str| mark[name].as_f64().unwrap_or_else(|| panic!("no mark lies free: {mark}"));
@@ -189,7 +189,7 @@ fn pointer_and_keyboard_show_values(session: &Session) {
     assert_eq!(session.run(script("tip")), Value::Null, "it goes when the keyboard does");
 }
 
-fn the_switch_changes_the_theme(session: &Session) {
+fn the_switch_changes_the_theme(session: &WebDriver) {
     let paper = || session.run("return getComputedStyle(document.body).backgroundColor");
     session.prefer("light");
     let light = paper();
@@ -210,7 +210,7 @@ fn the_switch_changes_the_theme(session: &Session) {
     assert_eq!(paper(), light, "the system's theme again");
 }
 
-fn data_are_handed_out(session: &Session, folder: &Path) {
+fn data_are_handed_out(session: &WebDriver, folder: &Path) {
     let to = json!({ "behavior": "allow", "downloadPath": folder });
     session.tell("Browser.setDownloadBehavior", &to);
     let shown = session.run(
@@ -227,7 +227,7 @@ fn data_are_handed_out(session: &Session, folder: &Path) {
     }
 }
 
-fn the_page_prints(session: &Session) {
+fn the_page_prints(session: &WebDriver) {
     let printed = session.tell("Page.printToPDF", &json!({ "printBackground": false }));
     let pdf = STANDARD.decode(printed["data"].as_str().expect("a PDF")).expect("base64");
     assert!(pdf.starts_with(b"%PDF-"));

@@ -1,4 +1,4 @@
-//! What is concluded from the rounds: the answer, noise, precision, flags.
+//! The conclusions from the rounds: the answer, noise, precision, flags.
 
 mod examples;
 
@@ -105,7 +105,7 @@ fn a_level_that_broke_something_is_never_the_answer() {
     assert!(
         reasons(&found)
             .join(" ")
-            .contains("Read committed doesn't count: the server runs serializable instead")
+            .contains("Read committed isn't eligible: the server runs serializable instead")
     );
 }
 
@@ -165,7 +165,7 @@ fn lost_work_is_never_the_answer() {
     );
     let reasons = reasons(&found).join("\n");
     assert!(
-        reasons.contains("Repeatable read, swallow LOST WORK, so it doesn't count: of 2,150"),
+        reasons.contains("Repeatable read, swallow LOST WORK, so it isn't eligible: of 2,150"),
         "{reasons}"
     );
     assert!(reasons.contains("acknowledged 6.1 % committed work"), "{reasons}");
@@ -347,5 +347,5 @@ fn a_rate_that_falls_is_told() {
     let document = summarised(document);
     let flags = &document.cells[0].summary.flags;
     let drift = flags.iter().find(|flag| flag.kind == FlagKind::Drift).expect("a flag");
-    assert!(drift.text.contains("the rate fell from begin to end"), "{}", drift.text);
+    assert!(drift.text.contains("the rate fell from start to end"), "{}", drift.text);
 }

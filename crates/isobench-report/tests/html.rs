@@ -140,7 +140,7 @@ fn a_grave_result_says_so_first() {
     }
 }
 
-/// What stands out on a page: the classes of what is bad, and the flags.
+/// The number of emphasised parts of a page: what is bad, and the flags.
 fn emphasised(page: &str) -> [usize; 3] {
     ["brand\"", "grave\"", "class=\"flag\""].map(|class| page.matches(class).count())
 }

@@ -5,7 +5,7 @@
 
 use crate::estimate::{Estimate, critical_value, mean_of};
 
-/// How many batches a series is cut into.
+/// The number of batches that a series is cut into.
 ///
 /// Twenty give a stable variance, and batches long enough. Simulated: with ten, intervals are a
 /// fifth wider, and hold the mean hardly more often.
@@ -32,7 +32,7 @@ pub struct SeriesEstimate {
 /// Estimated: the mean that the same cell would have in a very long run. Method: 20 non-overlapping
 /// batch means; the variance of their mean is increased by (1 + r) ÷ (1 − r), where r is the
 /// correlation of neighbouring batches (not below 0, corrected for its bias); Student's t with 19
-/// degrees of freedom. Bins at the begin that don't fill batches are left out of the variance, not
+/// degrees of freedom. Bins at the start that don't fill batches are left out of the variance, not
 /// of the mean. The effective sample size is the variance of the bins divided by the variance of
 /// the mean; of independent bins it is a fifth too small.
 ///
@@ -71,7 +71,7 @@ pub fn series_interval(bins: &[f64]) -> Option<SeriesEstimate> {
     Some(SeriesEstimate { estimate, ess })
 }
 
-/// Means of `count` equally long batches; what doesn't fill them is left out at the begin, where a
+/// Means of `count` equally long batches; what doesn't fill them is left out at the start, where a
 /// rest of the warm-up would be. Empty if there are fewer bins than batches.
 pub(crate) fn batch_means(bins: &[f64], count: usize) -> Vec<f64> {
     let length = bins.len() / count.max(1);

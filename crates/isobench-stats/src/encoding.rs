@@ -108,7 +108,7 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, HistogramError> {
     let damaged = |what: &str| HistogramError::NotCompressedV2(what.to_owned());
     let (head, rest) = bytes.split_at_checked(8).ok_or_else(|| damaged("it is too short"))?;
     if head[..4] != COMPRESSED_COOKIE {
-        return Err(damaged("it doesn't begin with the encoding's cookie"));
+        return Err(damaged("it doesn't start with the encoding's cookie"));
     }
     let length = u32::from_be_bytes([head[4], head[5], head[6], head[7]]) as usize;
     let deflated = rest.get(..length).ok_or_else(|| damaged("it ends early"))?;
@@ -221,7 +221,7 @@ mod tests {
         for (text, reason) in [
             ("!", "the histogram isn't base64"),
             ("", "it is too short"),
-            ("AAAAAAAAAAAA", "it doesn't begin with the encoding's cookie"),
+            ("AAAAAAAAAAAA", "it doesn't start with the encoding's cookie"),
             ("HISTFAAAAP8AAAAA", "it ends early"),
         ] {
             let message = LatencyHistogram::from_base64(text).unwrap_err().to_string();

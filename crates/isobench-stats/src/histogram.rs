@@ -19,7 +19,7 @@ const WARM_RANGE_US: u64 = 60_000_000;
 /// The latencies of transactions.
 ///
 /// Population: whatever is recorded; by the accounting rules the committed transactions after the
-/// warm-up. The clock of a latency starts at the transaction's scheduled start (at the begin of its
+/// warm-up. The clock of a latency starts at the transaction's scheduled start (at the start of its
 /// first attempt when unpaced) and stops at the reply to its COMMIT, so it includes all attempts
 /// and backoffs. Recorded in nanoseconds; buckets of one microsecond, or three significant digits
 /// where that is coarser; beside them the exact mean, standard deviation, minimum and maximum.
@@ -59,7 +59,7 @@ impl LatencyHistogram {
         self.record_many(ns, 1);
     }
 
-    /// Records one latency in nanoseconds so many times.
+    /// Records one latency in nanoseconds `count` times.
     #[inline]
     pub fn record_many(&mut self, ns: u64, count: u64) {
         if count == 0 {
@@ -84,7 +84,7 @@ impl LatencyHistogram {
         self.moments = Moments::default();
     }
 
-    /// How many latencies were recorded.
+    /// The number of latencies recorded.
     pub fn len(&self) -> u64 {
         self.moments.count()
     }

@@ -183,7 +183,7 @@ pub enum LedgerError {
         part_name: &'static str,
         /// Its value.
         part: u128,
-        /// What it is a part of.
+        /// The name of the whole.
         whole_name: &'static str,
         /// Its value.
         whole: u128,

@@ -54,7 +54,7 @@ impl Moments {
         self.max = self.max.max(other.max);
     }
 
-    /// How many durations were recorded.
+    /// The number of durations recorded.
     pub fn count(&self) -> u64 {
         self.count
     }

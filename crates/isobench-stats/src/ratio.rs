@@ -5,15 +5,15 @@
 use crate::batches::variance_of;
 use crate::estimate::{CONFIDENCE, critical_value, mean_of, two_sided_p};
 
-/// How many times the first of a pair is the second, and whether that is more than noise.
+/// The ratio of two series, and whether the difference is more than noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
     /// The geometric mean of the pairs' ratios; where some numbers are zero, the quotient of the
     /// arithmetic means.
     pub mean: f64,
-    /// The lower end of the 95 % interval; `None` when the pairs don't tell.
+    /// The lower end of the 95 % interval; `None` when it can't be computed.
     pub low: Option<f64>,
-    /// The upper end of the 95 % interval; `None` when the pairs don't tell.
+    /// The upper end of the 95 % interval; `None` when it can't be computed.
     pub high: Option<f64>,
     /// True if the interval excludes 1: the difference is more than noise. False without an
     /// interval.
@@ -42,8 +42,7 @@ impl Ratio {
     fn of_logs(mean: f64, error: Option<(f64, f64)>) -> Option<Self> {
         let value = Some(mean.exp()).filter(|value| value.is_finite())?;
         let half = error.and_then(|(error, degrees)| Some(critical_value(degrees)? * error));
-        // With wild pairs the upper end may leave the range of floating point: then the pairs don't
-        // tell.
+        // With wild pairs the upper end may leave the range of floating point: then there is none.
         let ends = half.map(|half| ((mean - half).exp(), (mean + half).exp()));
         let ends = ends.filter(|(_, high)| high.is_finite());
         let p_value = ends.and(error).and_then(|(error, degrees)| two_sided_p(mean, error, degrees));
@@ -146,9 +145,9 @@ pub fn noise_of(aa: &Ratio) -> Option<f64> {
     Some(low.ln().abs().max(high.ln().abs())).filter(|noise| noise.is_finite())
 }
 
-/// How many rounds in all, two at least, would make the interval's half width at most ln(1 +
-/// resolution), if the rounds to come scatter as those so far. A resolution of 0.02 is ± 2 %. When
-/// to stop: [`is_resolved`].
+/// The number of rounds in all, two at least, that would make the interval's half width at most
+/// ln(1 + resolution), if the rounds to come scatter as those so far. A resolution of 0.02 is ± 2
+/// %. When to stop: [`is_resolved`].
 ///
 /// It is the smallest n with t(0.975, n − 1) · s ÷ √n ≤ ln(1 + resolution). The standard deviation
 /// s of few rounds is itself uncertain: with five it may be off by a factor of two. `None` with
@@ -183,7 +182,7 @@ pub fn rounds_needed(pairs: &[(f64, f64)], resolution: f64) -> Option<usize> {
 /// True if a ratio is known well enough to stop measuring rounds: a half width of at most ln(1 +
 /// resolution) after the last round and also after the one before, and six rounds at least.
 ///
-/// Whoever stops as soon as the interval is narrow stops too often where it is narrow by chance.
+/// Stopping as soon as the interval is narrow stops too often where it is narrow by chance.
 /// Simulated with normal logarithms, the worst coverage of the 95 % interval at the stop is 88 %
 /// when stopping from two rounds on, 92.1 % from five on, and 93.2 % by this rule; with few or very
 /// many rounds it is 95 %. False with fewer pairs, with zeros among them, and for a resolution that
@@ -198,11 +197,11 @@ pub fn is_resolved(pairs: &[(f64, f64)], resolution: f64) -> bool {
     pairs.len() >= FEWEST_ROUNDS && wanted > 0.0 && narrow(pairs) && narrow(&pairs[..pairs.len() - 1])
 }
 
-/// More rounds than this nobody measures.
+/// The most rounds that are ever asked for.
 const MOST_ROUNDS: usize = 1 << 30;
 
-/// Which of several tests are significant at 5 % for all of them together: the probability that any
-/// of them is a false alarm is at most 5 %, whatever they have in common.
+/// Returns which of several tests are significant at 5 % for all of them together: the probability
+/// that any of them is a false alarm is at most 5 %, whatever they have in common.
 ///
 /// Source: Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
 /// Statistics 6 (1979).

@@ -1,4 +1,4 @@
-//! Whether a run's series was steady: its begin, its trend, its levels.
+//! The steadiness of a run's series: its start, its trend, its levels.
 //!
 //! Not here: the mean of a steady series (`batches`), and what a run that wasn't steady is called.
 
@@ -11,7 +11,7 @@ const FEWEST_BINS: usize = 20;
 /// A change below this share of the mean is neither a transient nor a drift, however certain it is.
 const NEGLIGIBLE: f64 = 0.05;
 
-/// The bins of the initial transient: the begin of a series that differs from the rest, such as
+/// The bins of the initial transient: the start of a series where it differs from the rest, such as
 /// cold caches.
 ///
 /// `Some(0)`: there is none. `None`: the series never becomes steady (its last change lies beyond
@@ -23,7 +23,7 @@ const NEGLIGIBLE: f64 = 0.05;
 /// errors, since the split is the worst of all, and 5 % of the mean; the standard error grows with
 /// the correlation of neighbours around the two means, as in AR(1). Series of 80 bins and more are
 /// looked at in at least 40 batches. Assumes that a disturbance lasts for a small part of the
-/// series. A steady drift from begin to end and a passing dip look like correlation to it:
+/// series. A steady drift from start to end and a passing dip look like correlation to it:
 /// [`drift`] and [`is_bimodal`] find them.
 ///
 /// Simulated on steady series: at most one in twenty is cut without need, where neighbours
@@ -40,7 +40,7 @@ pub fn transient(bins: &[f64]) -> Option<usize> {
     (2 * end <= bins.len()).then_some(end)
 }
 
-/// True if a warm-up may end: nothing has changed since the `last` bins of all its `bins` began.
+/// True if a warm-up may end: nothing has changed within the `last` bins of all its `bins`.
 ///
 /// For a warm-up that goes on slice by slice: `bins` holds all slices, `last` is the length of the
 /// latest one. False with fewer than 20 bins. Method, assumptions and false alarms (which cost
@@ -49,7 +49,7 @@ pub fn is_warm(bins: &[f64], last: usize) -> bool {
     last_change(bins).is_some_and(|end| last <= bins.len() - end)
 }
 
-/// Where the mean last changed, in bins; 0 if it didn't.
+/// The place of the last change of the mean, in bins; 0 if it didn't change.
 fn last_change(bins: &[f64]) -> Option<usize> {
     mean_of(bins)?;
     if bins.len() < FEWEST_BINS {
@@ -61,11 +61,11 @@ fn last_change(bins: &[f64]) -> Option<usize> {
     while let Some(split) = change(&batches[end..]) {
         end += split;
     }
-    // The bins that fill no batch lie at the begin.
+    // The bins that don't fill a batch are at the start.
     Some(if end == 0 { 0 } else { end * length + bins.len() % length })
 }
 
-/// Where the mean of the values changes most, if that is more than noise.
+/// The place of the largest change of the mean, if that is more than noise.
 fn change(values: &[f64]) -> Option<usize> {
     /// Standard errors that the worst split of a steady series exceeds in less than one case of
     /// twenty.
@@ -93,7 +93,7 @@ fn change(values: &[f64]) -> Option<usize> {
     (certain && (means.0 - means.1).abs() >= NEGLIGIBLE * mean.abs()).then_some(split)
 }
 
-/// How the level of a series changes from its begin to its end.
+/// The change of a series' level from its start to its end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drift {
     /// The change of the fitted line over the whole series, divided by the mean: −0.1 is a loss of
@@ -302,7 +302,7 @@ mod tests {
         // 25 a second in bins of 20 ms: one every other bin, sometimes two in a row; in Hz.
         let sparse: Vec<f64> = (0..150_u32).map(|index| f64::from(index * 7919 % 101 / 51) * 50.0).collect();
         assert_eq!(is_bimodal(&sparse), Some(false));
-        // The same number of bins at 300 a second and at 100 are told apart.
+        // The same number of bins at 300 a second and at 100 are distinguished.
         let counts: Vec<f64> = (0..150_u32)
             .map(|index| f64::from(if index / 50 == 1 { 2 } else { 6 } + index * 7919 % 101 / 51) * 50.0)
             .collect();

@@ -17,7 +17,7 @@ pub struct CellLevel {
     /// The level asked for; null if the server's default was left in place.
     pub requested: Option<Level>,
     /// The level that the server names inside a transaction of every session, read before
-    /// measuring; "unknown" if it can't tell. This is the server's word, not a proof.
+    /// measuring; "unknown" if it doesn't say. This is the server's word, not a proof.
     pub effective: EffectiveLevel,
 }
 
@@ -27,7 +27,7 @@ impl CellLevel {
         CellLevel { requested, effective }
     }
 
-    /// True if the server runs another level than the one asked for, or can't tell.
+    /// True if the server runs another level than the one asked for, or doesn't say which.
     pub fn differs(&self) -> bool {
         self.requested.is_some_and(|level| self.effective.differs_from(level))
     }
@@ -38,7 +38,7 @@ impl CellLevel {
     }
 }
 
-/// What a cell does without a strategy: the client tries again.
+/// The strategy of a cell that names none: the client tries again.
 const RETRY: &str = "retry";
 
 /// One combination of the plan's factors.
@@ -56,27 +56,27 @@ pub struct Cell {
     pub protocol: String,
     /// The retry policy: how long a client waits before it tries again.
     pub backoff: String,
-    /// Transactions per second that were to be begun, over all clients; null: as many as possible.
+    /// Transactions per second that were to start, over all clients; null: as many as possible.
     /// pgbench: -R.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// True if this is the first level once more, measured to learn how much equal cells differ on
-    /// this machine (an A/A cell).
+    /// True for an A/A cell: the first level measured again, to learn how much equal cells differ
+    /// on this machine.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub calibration: bool,
-    /// How the application copes with conflicts, by the name of the strategy ("retry", "for-update"
-    /// …); null if the plan doesn't vary it, and then a conflict makes the client try again.
+    /// The strategy against conflicts, by its name ("retry", "for-update" …); null if the plan
+    /// doesn't vary it, and then a conflict makes the client try again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
-    /// What else the plan varies: parameters of the workload or its tables, and "server-version",
-    /// each with its value in this cell.
+    /// The other parameters that the plan varies: those of the workload or its tables, and
+    /// "server-version", each with its value in this cell.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub varied: BTreeMap<String, String>,
     /// The isolation level.
     pub level: CellLevel,
     /// The measurements, in the order in which they were made.
     pub rounds: Vec<Round>,
-    /// What follows from the rounds. Computed, so it can be computed again.
+    /// The conclusions from the rounds. Computed, so they can be computed again.
     #[serde(default)]
     pub summary: Summary,
 }

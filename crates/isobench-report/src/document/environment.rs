@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// The server under test.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Server {
-    /// The product, for example `PostgreSQL`, told from the server's `version()`.
+    /// The product, for example `PostgreSQL`, from the server's `version()`.
     pub product: String,
     /// The product's version, for example "15.18".
     pub version: String,
@@ -20,11 +20,11 @@ pub struct Server {
     /// True if isobench started this server for the measurement.
     #[serde(default)]
     pub embedded: bool,
-    /// Where the server was, or where its programs came from, in words and without secrets.
+    /// The place of the server, or of its programs, in words and without secrets.
     #[serde(default)]
     pub description: String,
-    /// Which of several hosts that were named the sessions are on, as name and port; missing if one
-    /// was named.
+    /// The host of the sessions, as name and port, where several were named; missing if one was
+    /// named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// True if it is a hot standby, which only follows another server; missing otherwise.
@@ -42,7 +42,7 @@ pub struct Server {
     /// Tables and indexes of the workload with their sizes, after the first measurement.
     #[serde(default)]
     pub relations: Vec<RelationSize>,
-    /// What of this couldn't be read, and why.
+    /// The parts of this that couldn't be read, and why.
     #[serde(default)]
     pub notes: Vec<String>,
 }
@@ -68,7 +68,7 @@ pub struct Client {
     pub version: String,
     /// The model name of the processor.
     pub cpu: String,
-    /// How many processors the client could use.
+    /// The number of processors that the client could use.
     pub cores: u32,
     /// The operating system and its version.
     #[serde(default)]

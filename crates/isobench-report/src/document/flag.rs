@@ -1,4 +1,4 @@
-//! What a reader must know before trusting the numbers of a cell.
+//! Flags: what to know before trusting the numbers of a cell.
 //!
 //! Not here: when a flag is raised (`summarise`).
 
@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 /// Something about a cell that makes its numbers less certain than they look.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Flag {
-    /// Which.
+    /// Its kind.
     pub kind: FlagKind,
-    /// What was seen, and what to do about it, in a sentence.
+    /// The observation, and what to do about it, in a sentence.
     pub text: String,
 }
 
@@ -18,13 +18,13 @@ pub struct Flag {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlagKind {
-    /// What happened can't happen at the level that the row is named after.
+    /// Something happened that is impossible at the level that the row is named after.
     LevelContradicted,
     /// The rate hadn't become steady when the longest warm-up was over.
     NotWarm,
-    /// The rate began lower or higher than it went on: the warm-up was too short.
+    /// The rate was lower or higher at the start than later: the warm-up was too short.
     Transient,
-    /// The rate rose or fell from begin to end of the rounds.
+    /// The rate rose or fell from the start to the end of the rounds.
     Drift,
     /// The rate had two levels.
     Bimodal,
@@ -46,7 +46,7 @@ impl FlagKind {
         match self {
             FlagKind::LevelContradicted => "level contradicted",
             FlagKind::NotWarm => "never steady",
-            FlagKind::Transient => "unsteady begin",
+            FlagKind::Transient => "unsteady start",
             FlagKind::Drift => "drifts",
             FlagKind::Bimodal => "two speeds",
             FlagKind::ClientBound => "client-bound",

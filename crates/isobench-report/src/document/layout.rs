@@ -1,4 +1,4 @@
-//! How a document is laid out as text: indented, but a list of numbers on one line.
+//! The layout of a document as text: indented, but a list of numbers on one line.
 //!
 //! Not here: which fields there are.
 

@@ -25,22 +25,22 @@ pub struct Conflict {
     /// The table, or the table and the row, that the server's message names; null if it names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
-    /// How many attempts ended this way.
+    /// The number of attempts that ended this way.
     pub count: u64,
 }
 
 /// A statement about the database that must be true after the round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Invariant {
-    /// What was checked.
+    /// The statement that was checked.
     pub name: String,
-    /// Whether it held; null if it couldn't be checked.
+    /// True if it held; null if it couldn't be checked.
     pub held: Option<bool>,
     /// The numbers found, or why it couldn't be checked.
     #[serde(default)]
     pub detail: String,
-    /// How many things it doesn't hold for: shifts with nobody on call, reports that changed. Null
-    /// where it isn't counted.
+    /// The number of things it doesn't hold for: shifts without a doctor on call, reports that
+    /// changed. Null where it isn't counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub violations: Option<u64>,
     /// False if the level asked for doesn't promise this, so that a violation shows what the level
@@ -49,8 +49,7 @@ pub struct Invariant {
     pub promised: bool,
 }
 
-/// What happened in the warm-up before a round. Nothing of it is in the round's counts, but it is
-/// in the tables.
+/// The warm-up before a round. Nothing of it is in the round's counts, but it is in the tables.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Warmup {
@@ -65,11 +64,11 @@ pub struct Warmup {
     pub attempts: u64,
     /// Transactions committed.
     pub committed: u64,
-    /// Transactions of which nobody knows whether they committed.
+    /// Transactions with an unknown outcome.
     pub ambiguous: u64,
 }
 
-/// How the tables came into the state in which a measurement began.
+/// The way in which the tables came into the state in which a measurement started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartingState {
@@ -111,7 +110,7 @@ pub struct Round {
     /// False if the measurement ended before its time or number of transactions was reached.
     #[serde(default = "yes")]
     pub complete: bool,
-    /// How the tables came into their starting state; missing if they were made anew.
+    /// The way in which the tables came into their starting state; missing if they were made anew.
     #[serde(default, skip_serializing_if = "StartingState::is_made")]
     pub starting_state: StartingState,
     /// Duration in seconds, from the moment when all clients are connected and warmed up to the end
@@ -129,11 +128,11 @@ pub struct Round {
     /// Latency of the committed transactions.
     #[serde(deserialize_with = "Latency::of_round")]
     pub latency_ms: Latency,
-    /// What was checked in the database afterwards.
+    /// The invariants checked in the database afterwards.
     #[serde(default)]
     pub invariants: Vec<Invariant>,
-    /// What the recorded history shows; null if the workload's scripts don't say what they read and
-    /// write.
+    /// The verdict on the recorded history; null if the workload's scripts don't say what they read
+    /// and write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// Committed transactions ÷ seconds; null if no time passed.
@@ -142,16 +141,16 @@ pub struct Round {
     /// above the … latency limit".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late: Option<u64>,
-    /// What the scripts' own transactions said, sampled, when they were asked for their level just
-    /// before COMMIT, and how many of them said so, warm-up included. Empty where statements stand
-    /// outside of transaction blocks.
+    /// The levels that the scripts' own transactions named, sampled, when they were asked just
+    /// before COMMIT, with the number of transactions that named each, warm-up included. Empty
+    /// where statements are outside of transaction blocks.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub levels_named: BTreeMap<String, u64>,
-    /// What contradicts the level of the row: other answers of transactions, errors and locks that
-    /// can't be at that level, a sentence each.
+    /// The contradictions to the level of the row: other answers of transactions, errors and locks
+    /// that are impossible at that level, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<String>,
-    /// What ended clients or the measurement before their time, a text each.
+    /// The errors that ended clients or the measurement before their time, a text each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
     /// User and system time of the measuring process during the measurement, in seconds.
@@ -161,16 +160,16 @@ pub struct Round {
     /// `seconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_s: Option<f64>,
-    /// What happened before the clock started.
+    /// The warm-up before the clock started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup: Option<Warmup>,
-    /// What happened when.
+    /// The time series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Series>,
-    /// How busy the measuring program was.
+    /// The load of the measuring program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientLoad>,
-    /// What the server's own statistics tell.
+    /// The server's own statistics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerSide>,
 }
@@ -190,14 +189,14 @@ fn is_true(value: &bool) -> bool {
 pub struct RoundError {
     /// The number of the round.
     pub round: u32,
-    /// What doesn't add up.
+    /// The identity that doesn't hold.
     pub cause: LedgerError,
 }
 
 impl Round {
     /// A complete measurement from what the recorders hold. Set the optional fields afterwards.
     ///
-    /// `conflicts` must account for every one of `ledger.conflicts`; [`Round::check`] tells.
+    /// `conflicts` must account for every one of `ledger.conflicts`; [`Round::check`] checks that.
     /// Documents keep no `ledger.retries` and `ledger.late` is kept only if the caller sets
     /// [`Round::late`].
     pub fn from_ledger(

@@ -1,5 +1,4 @@
-//! What was found by going on until something was known: the precision of a comparison, the highest
-//! rate of a level.
+//! Results that are searched for: the precision of a comparison, the highest rate of a level.
 //!
 //! Not here: how it is searched.
 
@@ -9,17 +8,18 @@ use isobench_isolation::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How precise the ratios were to be, and are.
+/// The precision of the ratios, wanted and reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Resolution {
-    /// What was wanted: a ratio's 95 % interval reaches no further than this share up and down, for
-    /// example 0.02.
+    /// The precision wanted: a ratio's 95 % interval reaches no further than this share up and
+    /// down, for example 0.02.
     pub wanted: f64,
-    /// What was reached by the ratio that is known least; null if a ratio has no interval.
+    /// The precision of the least precise ratio; null if a ratio has no interval.
     pub reached: Option<f64>,
-    /// How many more rounds of the same kind would probably reach it for good, which is after two
-    /// successive rounds, six at least; 0 if it was reached, null if nobody knows.
+    /// The number of further rounds of the same kind that would probably reach it for good, which
+    /// is after two successive rounds, six at least; 0 if it was reached, null if it can't be
+    /// estimated.
     pub more_rounds: Option<u32>,
 }
 
@@ -36,12 +36,12 @@ pub struct SweepResult {
     /// The strategy against conflicts; null if the plan doesn't vary it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
-    /// What else the plan varies, each with its value here.
+    /// The other parameters that the plan varies, each with its value here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub varied: BTreeMap<String, String>,
     /// The latency limit in milliseconds.
     pub limit_ms: f64,
-    /// Committed transactions per second in a closed loop, where the search began.
+    /// Committed transactions per second in a closed loop, where the search started.
     pub capacity: f64,
     /// The highest rate, in transactions due per second, at which at least 99 % of them committed
     /// within the limit; null if none did.

@@ -1,11 +1,11 @@
-//! What happened when within a round: counts in equal bins of time.
+//! The time series of a round: counts in equal bins of time.
 //!
 //! Not here: what the server did meanwhile (`server_side`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Counts in equal bins of time, from the begin of the measured part on. All lists have the same
+/// Counts in equal bins of time, from the start of the measured part on. All lists have the same
 /// length; each adds up to the round's count.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -14,7 +14,7 @@ pub struct Series {
     pub bin_s: f64,
     /// Transactions committed in each bin, by the time of the reply to COMMIT.
     pub committed: Vec<u64>,
-    /// Attempts begun in each bin.
+    /// Attempts started in each bin.
     pub attempts: Vec<u64>,
     /// Attempts that ended in a conflict in each bin.
     pub conflicts: Vec<u64>,
@@ -22,8 +22,7 @@ pub struct Series {
     pub latency_sum_ms: Vec<f64>,
 }
 
-/// How much of the machine the measuring program itself needed, and whether replies had to wait for
-/// it.
+/// The load of the measuring program itself, and whether replies had to wait for it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ClientLoad {
@@ -33,7 +32,7 @@ pub struct ClientLoad {
     /// a timer. Near 1 the client is the bottleneck.
     pub busiest: f64,
     /// The share of the time, 0 to 1, in which the worker that fared worst could have run but had
-    /// no processor; null if the system doesn't tell.
+    /// no processor; null if the system doesn't report it.
     pub starved: Option<f64>,
     /// CPU time of the measuring process ÷ (seconds × processors that it may use), 0 to 1.
     pub share_of_cores: f64,

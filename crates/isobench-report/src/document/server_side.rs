@@ -1,5 +1,4 @@
-//! What the server did during a round, as its own statistics tell it: waits, locks, counters,
-//! processes.
+//! The server during a round, by its own statistics: waits, locks, counters, processes.
 //!
 //! Not here: how it is read (`isobench_observer`), and what the clients counted (`round`).
 
@@ -11,10 +10,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ServerSide {
-    /// When each sample was taken, in seconds from the begin of the measured part.
+    /// The time of each sample, in seconds from the start of the measured part.
     pub at_s: Vec<f64>,
-    /// What the sessions of the clients were doing, one row for each state or wait event that was
-    /// seen, most frequent first.
+    /// The sessions of the clients, one row for each state or wait event that was seen, most
+    /// frequent first.
     pub waits: Vec<WaitRow>,
     /// Predicate locks (`SIReadLock` in `pg_locks`), sampled less often. Null if the server has
     /// none or doesn't show them.
@@ -31,11 +30,11 @@ pub struct ServerSide {
     pub processes: Option<ServerProcesses>,
     /// Time that the samples took on the server, as seen from the client, in seconds.
     pub sampling_s: f64,
-    /// What couldn't be read, and why, a sentence each.
+    /// The statistics that couldn't be read, and why, a sentence each.
     pub notes: Vec<String>,
 }
 
-/// What sessions were doing, sampled.
+/// The sessions in one state or wait event, sampled.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct WaitRow {
@@ -54,7 +53,7 @@ pub struct WaitRow {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PredicateLocks {
-    /// When each sample was taken, in seconds from the begin of the measured part.
+    /// The time of each sample, in seconds from the start of the measured part.
     pub at_s: Vec<f64>,
     /// Locks on tuples.
     pub tuple: Vec<u64>,
@@ -85,7 +84,7 @@ pub struct LockWait {
 pub struct Counter {
     /// The view and the column, for example "`pg_stat_wal.wal_bytes`".
     pub name: String,
-    /// What it counts, with its unit.
+    /// Its meaning, with its unit.
     pub meaning: String,
     /// By how much it rose.
     pub change: f64,
@@ -95,15 +94,15 @@ pub struct Counter {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CountComparison {
-    /// What is counted, for example "commits".
+    /// The things counted, for example "commits".
     pub what: String,
-    /// What we counted, warm-up and our own sessions included.
+    /// Our count, warm-up and our own sessions included.
     pub ours: u64,
-    /// What the server counted.
+    /// The server's count.
     pub servers: u64,
     /// True if the two agree, or differ by what is explained.
     pub agrees: bool,
-    /// Why they may differ; empty if they are equal.
+    /// The reason why they may differ; empty if they are equal.
     pub explanation: String,
 }
 
@@ -118,15 +117,26 @@ pub struct ServerProcesses {
     pub memory_bytes: Option<u64>,
 }
 
+/// A granularity of predicate locks: its name and its counts.
+pub type Granularity = (&'static str, fn(&PredicateLocks) -> &[u64]);
+
+impl PredicateLocks {
+    /// The granularities, the finest first.
+    pub const GRANULARITIES: [Granularity; 3] = [
+        ("tuple", |locks| &locks.tuple),
+        ("page", |locks| &locks.page),
+        ("relation", |locks| &locks.relation),
+    ];
+}
+
 impl ServerSide {
     /// The most predicate locks that any sample found, of all granularities together; `None` if
     /// none was looked for.
     pub fn most_predicate_locks(&self) -> Option<u64> {
         let locks = self.predicate_locks.as_ref()?;
-        let at = |list: &[u64], index: usize| list.get(index).copied().unwrap_or(0);
         let all = |index| {
-            let kinds = [&locks.tuple, &locks.page, &locks.relation];
-            kinds.iter().fold(0_u64, |sum, list| sum.saturating_add(at(list, index)))
+            let counts = PredicateLocks::GRANULARITIES.map(|(_, counts)| counts(locks).get(index).copied());
+            counts.into_iter().flatten().fold(0, u64::saturating_add)
         };
         (0..locks.at_s.len()).map(all).max()
     }

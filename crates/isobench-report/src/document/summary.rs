@@ -1,4 +1,4 @@
-//! What follows from the rounds of a cell: the fields. How they are computed is in `summarise`.
+//! The conclusions from the rounds of a cell: the fields. They are computed in `summarise`.
 
 use isobench_stats::TimeLedger;
 use schemars::JsonSchema;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Flag, Latency, VerdictSummary};
 
-/// Where an interval comes from.
+/// The basis of an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum IntervalSource {
@@ -23,11 +23,11 @@ pub enum IntervalSource {
 pub struct Interval {
     /// The arithmetic mean of the rounds; null when there is no round.
     pub mean: Option<f64>,
-    /// Lower end of the 95 % interval; null if the measurements don't tell.
+    /// Lower end of the 95 % interval; null if it can't be computed.
     pub low: Option<f64>,
-    /// Upper end of the 95 % interval; null if the measurements don't tell.
+    /// Upper end of the 95 % interval; null if it can't be computed.
     pub high: Option<f64>,
-    /// What it was computed from.
+    /// The numbers it was computed from.
     pub source: IntervalSource,
 }
 
@@ -40,13 +40,13 @@ pub struct PercentileInterval {
     /// The latency in milliseconds that this percentage of the committed transactions didn't
     /// exceed.
     pub ms: f64,
-    /// Lower end of the 95 % interval; null if the sample doesn't tell.
+    /// Lower end of the 95 % interval; null if the sample is too small.
     pub low: Option<f64>,
-    /// Upper end of the 95 % interval; null if the sample doesn't tell.
+    /// Upper end of the 95 % interval; null if the sample is too small.
     pub high: Option<f64>,
 }
 
-/// What the sessions did, over all rounds: a state or a wait event and its share.
+/// A state or a wait event of the sessions, over all rounds, and its share.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct WaitShare {
@@ -58,7 +58,7 @@ pub struct WaitShare {
     pub share: f64,
 }
 
-/// How many rounds a precision would need.
+/// The number of rounds that a precision would need.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RoundsFor {
@@ -77,10 +77,10 @@ pub struct RatioToFirst {
     pub to: String,
     /// The geometric mean of the rounds' ratios; 1 for the first one itself.
     pub mean: f64,
-    /// Lower end of the 95 % interval (Student's t of the rounds' log ratios); null when the rounds
-    /// don't tell.
+    /// Lower end of the 95 % interval (Student's t of the rounds' log ratios); null if it can't be
+    /// computed.
     pub low: Option<f64>,
-    /// Upper end of the 95 % interval; null when the rounds don't tell.
+    /// Upper end of the 95 % interval; null if it can't be computed.
     pub high: Option<f64>,
     /// True if the interval excludes 1, and the difference is larger than what equal cells differ
     /// by, where that was measured.
@@ -89,12 +89,12 @@ pub struct RatioToFirst {
     /// interval; null if that wasn't measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<f64>,
-    /// How many rounds a finer ratio would need.
+    /// The number of rounds that finer ratios would need.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds_for: Vec<RoundsFor>,
 }
 
-/// What follows from the rounds of a cell.
+/// The conclusions from the rounds of a cell.
 ///
 /// Computed from the complete rounds; if there is none, from the incomplete ones, and then `rounds`
 /// is 0.
@@ -134,7 +134,8 @@ pub struct Summary {
     pub latency_ms: Latency,
     /// The percentiles of that latency with their intervals.
     pub percentiles: Vec<PercentileInterval>,
-    /// What the sessions did on the server, the largest share first; empty if that wasn't sampled.
+    /// The states of the sessions on the server, the largest share first; empty if they weren't
+    /// sampled.
     pub waits: Vec<WaitShare>,
     /// The most predicate locks that any sample found; null if none was looked for.
     pub predicate_locks: Option<u64>,
@@ -144,7 +145,7 @@ pub struct Summary {
     /// CPU time of the server's processes per committed transaction, in microseconds; null if it
     /// isn't known.
     pub server_cpu_us: Option<f64>,
-    /// What a reader must know before trusting the numbers.
+    /// Facts to know before trusting the numbers.
     pub flags: Vec<Flag>,
     /// True if every invariant held in every round, false if one was broken that the level
     /// promises; null if the workload has none, they couldn't be checked, or only such were broken
@@ -153,9 +154,9 @@ pub struct Summary {
     /// Violations of the invariant that a round breaks most often, added up over all rounds,
     /// whether promised or not.
     pub violations: u64,
-    /// What the histories of the rounds show; null if none was recorded.
+    /// The evidence of the rounds' histories; null if none was recorded.
     pub verdict: Option<VerdictSummary>,
-    /// True if the server runs another level than the one asked for, or can't tell.
+    /// True if the server runs another level than the one asked for, or doesn't know.
     pub level_differs: bool,
     /// Number of complete rounds.
     pub rounds: u32,

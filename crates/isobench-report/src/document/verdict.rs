@@ -1,5 +1,4 @@
-//! What the history of a round proves about the level: the fields. How it is checked is
-//! `isobench_isolation`'s.
+//! The verdict on the history of a round: the fields. The check is `isobench_isolation`'s.
 
 use std::time::Duration;
 
@@ -9,26 +8,27 @@ use isobench_isolation::{Anomaly, Finding, Guarantee, History, Model, Order};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the recorded history of a round shows, warm-up included. "Nothing found" is no proof.
+/// The evidence of a round's recorded history, warm-up included. "Nothing found" proves nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Verdict {
-    /// What the product's manual promises at the level asked for, as a consistency model; null if
+    /// The promise of the product's manual at the level asked for, as a consistency model; null if
     /// nothing is known.
     pub promised: Option<String>,
     /// False if an anomaly contradicts what is promised; null if nothing is, or if the verdict is
     /// withheld.
     pub kept: Option<bool>,
-    /// Why there is no verdict; empty if there is one. What was found then accuses nobody.
+    /// The reasons why there is no verdict; empty if there is one. What was found then isn't
+    /// evidence against the server.
     pub withheld: Vec<Withheld>,
     /// The strongest guarantees that the history doesn't contradict, none of which implies another;
     /// empty if the verdict is withheld.
     pub not_contradicted: Vec<String>,
-    /// What was found, the gravest first.
+    /// The anomalies found, the gravest first.
     pub anomalies: Vec<AnomalyFound>,
-    /// How much was looked at.
+    /// The extent of the check.
     pub examined: ExaminedHistory,
-    /// What the check can't see, a sentence each.
+    /// The limits of the check, a sentence each.
     pub blind: Vec<String>,
     /// Time that the check took, in seconds.
     pub check_s: f64,
@@ -40,8 +40,8 @@ pub struct Verdict {
 pub struct Withheld {
     /// The reason, a sentence without its full stop.
     pub reason: String,
-    /// True if the history contradicts itself, so that what it shows counts in no round; false if
-    /// there was nothing, or not everything, to look at.
+    /// True if the history contradicts itself, so that what it shows isn't evidence in any round;
+    /// false if there was nothing, or not everything, to look at.
     pub doubtful: bool,
 }
 
@@ -51,11 +51,11 @@ pub struct Withheld {
 pub struct AnomalyFound {
     /// The name in the literature, for example "G2-item".
     pub name: String,
-    /// What people call it, for example "write skew".
+    /// The common name, for example "write skew".
     pub known_as: String,
     /// The orders beside the data that are needed to show it: "data", "session" or "real time".
     pub order: String,
-    /// How many were counted. See the reference of metrics for what one is.
+    /// The number that was counted. See the reference of metrics for what one is.
     pub count: u64,
     /// True if counting was ended before its end, so that there may be more.
     pub at_least: bool,
@@ -92,8 +92,7 @@ pub struct WitnessArrow {
     pub label: String,
 }
 
-/// How much of a history was looked at. One transaction of a history is one attempt of the
-/// benchmark.
+/// The extent of a check. One transaction of a history is one attempt of the benchmark.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ExaminedHistory {
@@ -101,7 +100,7 @@ pub struct ExaminedHistory {
     pub committed: u64,
     /// Attempts that failed.
     pub aborted: u64,
-    /// Attempts of which nobody knows.
+    /// Attempts with an unknown outcome.
     pub unknown: u64,
     /// Reads and writes of all of them.
     pub operations: u64,
@@ -145,7 +144,7 @@ impl Verdict {
         Verdict { promised, withheld: vec![Withheld { reason, doubtful: false }], ..Verdict::default() }
     }
 
-    /// True if the history contradicts itself, so that it accuses nobody.
+    /// True if the history contradicts itself, so that it is evidence of nothing.
     pub fn is_doubtful(&self) -> bool {
         self.withheld.iter().any(|withheld| withheld.doubtful)
     }
@@ -219,21 +218,21 @@ impl From<Examined> for ExaminedHistory {
     }
 }
 
-/// What the verdicts of all rounds of a cell say together.
+/// The verdicts of all rounds of a cell taken together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct VerdictSummary {
     /// The strongest models that no round contradicts, leaving sessions and real time aside; empty
     /// if even read uncommitted is contradicted, or if the verdict is withheld.
     pub models: Vec<String>,
-    /// What is promised.
+    /// The promise.
     pub promised: Option<String>,
     /// False if a round's history contradicts what is promised; null if nothing is, or if the
     /// verdict is withheld.
     pub kept: Option<bool>,
-    /// Why verdicts of rounds are withheld, each reason once. One withheld verdict withholds that
-    /// of all rounds, unless the history of a round is incomplete only, and another one shows a
-    /// broken promise.
+    /// The reasons why verdicts of rounds are withheld, each once. One withheld verdict withholds
+    /// that of all rounds, unless the history of a round is incomplete only, and another one shows
+    /// a broken promise.
     pub withheld: Vec<String>,
     /// Committed attempts that were looked at, of all rounds, warm-ups included.
     pub committed: u64,
@@ -248,17 +247,17 @@ pub struct VerdictSummary {
     pub kinds: Vec<AnomalyCount>,
 }
 
-/// How often one kind of anomaly was found.
+/// The number of anomalies of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AnomalyCount {
-    /// What people call it.
+    /// The common name.
     pub known_as: String,
     /// The name in the literature.
     pub name: String,
     /// The orders that are needed to show it: "data", "session" or "real time".
     pub order: String,
-    /// How many.
+    /// The number.
     pub count: u64,
 }
 
@@ -319,7 +318,7 @@ impl VerdictSummary {
     }
 }
 
-/// Why verdicts of rounds are withheld, each reason once.
+/// The reasons why verdicts of rounds are withheld, each once.
 fn reasons(verdicts: &[&Verdict]) -> Vec<String> {
     let mut reasons: Vec<String> = Vec::new();
     for withheld in verdicts.iter().flat_map(|verdict| &verdict.withheld) {
@@ -330,7 +329,7 @@ fn reasons(verdicts: &[&Verdict]) -> Vec<String> {
     reasons
 }
 
-/// Whether all rounds together keep the promise.
+/// True if all rounds together keep the promise.
 fn kept(verdicts: &[&Verdict], withheld: bool) -> Option<bool> {
     if verdicts.iter().any(|verdict| verdict.is_doubtful()) {
         return None;
@@ -339,7 +338,7 @@ fn kept(verdicts: &[&Verdict], withheld: bool) -> Option<bool> {
     kept.filter(|kept| !(withheld && *kept))
 }
 
-/// What two rounds say together: broken once is broken.
+/// Two rounds taken together: broken once is broken.
 fn both(one: Option<bool>, other: Option<bool>) -> Option<bool> {
     match (one, other) {
         (Some(false), _) | (_, Some(false)) => Some(false),

@@ -34,7 +34,7 @@ pub fn body(document: &Document) -> Option<Markup> {
     })
 }
 
-/// A table of buckets: their sum stands beside what was begun.
+/// A table of buckets, with their sum beside the number started.
 fn buckets(
     caption: &str,
     document: &Document,
@@ -151,7 +151,7 @@ fn time(document: &Document, cells: &[&Cell]) -> Markup {
     )
 }
 
-/// What the measuring program itself needed.
+/// The load of the measuring program itself.
 fn client(document: &Document, cells: &[&Cell]) -> Markup {
     let rows: Vec<Vec<Entry>> = cells
         .iter()

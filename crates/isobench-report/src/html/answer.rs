@@ -39,7 +39,7 @@ pub fn body(document: &Document) -> Option<Markup> {
     })
 }
 
-/// What makes the whole result less than it looks, above everything else.
+/// The warnings that concern the whole result, above everything else.
 fn brands(document: &Document) -> Markup {
     let mut brands: Vec<(Line, String)> = Vec::new();
     if !document.complete {
@@ -73,7 +73,7 @@ fn brands(document: &Document) -> Markup {
     }
 }
 
-/// The sentences of the flags that stand at the rows.
+/// The sentences of the rows' flags.
 fn flags(document: &Document) -> Markup {
     let flagged: Vec<_> = document.cells.iter().filter(|cell| !cell.summary.flags.is_empty()).collect();
     html! {

@@ -1,7 +1,7 @@
 //! The pictures of the report, drawn as SVG: one function for each, in a table.
 //!
 //! Colours are classes only (`chart/chart.css`, which expects `color-scheme` to say which theme is
-//! shown), so that themes and print decide; markers, dashes, hatchings and direct labels tell the
+//! shown), so that themes and print decide; markers, dashes, hatchings and direct labels show the
 //! same without colour. Whatever a document holds, a figure has no number that isn't finite, and
 //! nothing panics. Not here: the page around the figures, and anything that is computed: figures
 //! show what the summaries and rounds hold.
@@ -16,7 +16,7 @@
 //! | `hatching` | what tells the kinds of a whole apart without colour |
 //! | `legend` | what the hatchings mean |
 //! | `combination` | cells that differ in one factor, as lines |
-//! | `course` | the median round of a cell over time, thinned |
+//! | `time_series` | the median round of a cell over time, thinned |
 //! | `wait_kinds` | which hatching stands for which wait event |
 //! | `data` | the numbers of a figure as comma-separated values |
 //! | the others | a figure each |
@@ -24,7 +24,6 @@
 mod against;
 mod combination;
 mod conflicts;
-mod course;
 mod data;
 mod frame;
 mod hatching;
@@ -42,6 +41,7 @@ mod sweep;
 mod tests;
 mod throughput;
 mod time_ledger;
+mod time_series;
 mod wait_kinds;
 mod waits;
 
@@ -52,13 +52,13 @@ use crate::document::Document;
 pub struct Figure {
     /// The anchor: the same in every report.
     pub id: &'static str,
-    /// What the picture is about, in a few words.
+    /// The subject of the picture, in a few words.
     pub title: String,
-    /// What is shown, of what population, from when to when.
+    /// The quantity shown, its population and its period.
     pub caption: String,
-    /// What one sees, in words, with the numbers that matter: for those who can't see it.
+    /// The picture in words, with the numbers that matter: for readers who can't see it.
     pub description: String,
-    /// What the marks mean, as HTML to stand above the picture; empty where everything is labelled.
+    /// The meaning of the marks, as HTML above the picture; empty where everything is labelled.
     pub legend: String,
     /// The picture, as an element of an HTML page.
     pub svg: String,

@@ -1,4 +1,4 @@
-//! Which attempts ended in a conflict: for which reason, at which command, on what.
+//! The attempts that ended in a conflict, by reason, command and object.
 //!
 //! Not here: what the server did meanwhile (`server_side`).
 

@@ -1,4 +1,5 @@
-//! Where it was measured: the server, its settings, the tables' sizes, the client's machine.
+//! The environment of the measurement: the server, its settings, the tables' sizes, the client's
+//! machine.
 //!
 //! Not here: what was asked for (`method`).
 
@@ -78,7 +79,7 @@ fn about_client(document: &Document, client: &Client) -> Vec<(String, String)> {
         ("memory", memory),
         ("system", client.os.clone()),
         ("machine", where_.to_owned()),
-        ("began", document.started_at.clone().unwrap_or_default()),
+        ("started", document.started_at.clone().unwrap_or_default()),
         ("ended", document.finished_at.clone().unwrap_or_default()),
     ])
 }

@@ -7,28 +7,28 @@ use maud::{Markup, html};
 
 use super::part::table;
 use crate::document::Document;
-use crate::text::experiment::{ToldShape, told};
+use crate::text::experiment::{ShapeText, describe};
 
 /// The section's body.
 pub fn body(document: &Document) -> Option<Markup> {
-    let told = told(document)?;
+    let text = describe(document)?;
     Some(html! {
-        p class="headline more" { (told.title) }
-        @for line in &told.source { p { (line) } }
-        @if let Some(published) = &told.table { (table("The published figures, and ours below them", published)) }
-        @if let Some(verdict) = &told.verdict {
+        p class="headline more" { (text.title) }
+        @for line in &text.source { p { (line) } }
+        @if let Some(published) = &text.table { (table("The published figures, and ours below them", published)) }
+        @if let Some(verdict) = &text.verdict {
             h3 { "What came out again" }
             p { (verdict) }
             dl class="methods" {
-                @for ToldShape { verdict, says, figures } in &told.shapes {
+                @for ShapeText { verdict, says, figures } in &text.shapes {
                     dt { strong class=[verdict.is_grave().then_some("brand")] { (verdict.text) } ": " (says) }
                     dd { (figures) }
                 }
             }
         }
-        @if !told.missed.is_empty() {
+        @if !text.missed.is_empty() {
             h3 { "What the original missed" }
-            ul { @for sentence in &told.missed { li { (sentence) } } }
+            ul { @for sentence in &text.missed { li { (sentence) } } }
         }
     })
 }

@@ -1,7 +1,7 @@
-//! What the numbers do not say: the limits that apply to this very document.
+//! The limits that apply to this very document: what its numbers do not say.
 //!
-//! A table of conditions on the document and sentences. Not here: flags of single cells, which
-//! stand at the answer.
+//! A table of conditions on the document and sentences. Not here: flags of single cells, which are
+//! beside the answer.
 
 use maud::{Markup, html};
 

@@ -1,5 +1,5 @@
-//! How it was measured: the plan, the order, the method of each interval, and what it takes to
-//! repeat it.
+//! The method: the plan, the order, how each interval is computed, and what it takes to repeat the
+//! measurement.
 //!
 //! Only methods that this document's numbers rest on are named.
 
@@ -105,7 +105,7 @@ fn plan(document: &Document) -> Vec<(String, String)> {
     let rates = || plan.rates().iter().map(|rate| short(*rate)).collect();
     rows.push((
         "rate",
-        (!plan.rates().is_empty()).then(|| format!("{} per second, begun on schedule", list(rates()))),
+        (!plan.rates().is_empty()).then(|| format!("{} per second, started on schedule", list(rates()))),
     ));
     rows.push(("latency limit", plan.latency_limit.map(|limit| format!("{} ms", given(limit)))));
     rows.push(("think time", plan.think_time.map(|pause| format!("{} ms", given(pause)))));
@@ -131,7 +131,7 @@ fn parameters(plan: &Plan) -> String {
     plan.vary().iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// What each strategy does, and how often it waits for the server meanwhile.
+/// The strategies, with the number of times each waits for the server.
 fn strategies(document: &Document) -> Markup {
     let strategies = &document.workload.strategies;
     html! {
@@ -282,7 +282,7 @@ static METHODS: [Method; 8] = [
         name: "Anomalies: cycles of dependencies",
         used: |document| document.cells.iter().any(|cell| cell.summary.verdict.is_some()),
         text: "Every read and write of the recorded attempts is put into a graph of dependencies (Adya 1999). Whether a level is \
-               contradicted is decided exactly; how often, up to a bound of effort. Nothing found is no proof.",
+               contradicted is decided exactly; how often, up to a bound of effort. Finding nothing isn't a proof.",
     },
 ];
 

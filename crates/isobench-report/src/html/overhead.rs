@@ -1,4 +1,4 @@
-//! What each level costs for each value of the parameters that the plan varies.
+//! The cost of each level for each value of the parameters that the plan varies.
 //!
 //! Not here: how it is computed (`crate::overhead`), the figure of the same (`chart/against`).
 

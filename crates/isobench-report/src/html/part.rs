@@ -1,4 +1,4 @@
-//! What several sections use: names of cells, tables, small words.
+//! Parts that several sections use: names of cells, tables, boxes.
 //!
 //! Not here: what any section says.
 
@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use crate::document::{Cell, Document, Server};
 use crate::factors::varying;
-use crate::view::{Entry, Line, Medium, Table};
+use crate::view::{Entry, Line, Mark, Medium, Table};
 
 /// Product and version.
 pub fn server_name(server: &Server) -> String {
@@ -19,7 +19,7 @@ pub fn server_name(server: &Server) -> String {
 pub fn cell_name(document: &Document, cell: &Cell) -> String {
     let mut parts = vec![cell.level.name()];
     if cell.calibration {
-        parts.push("once more (A/A)".to_owned());
+        parts.push(Mark::Again.line().text);
     }
     parts.extend(varying(document).iter().map(|factor| factor.named(cell)));
     parts.join(", ")
@@ -65,7 +65,7 @@ pub fn table(caption: &str, table: &Table) -> Markup {
     scrolling(caption, &markup)
 }
 
-/// The class of an entry: whether it stands at the right, and whether any of its lines is grave.
+/// The class of an entry: right-aligned or not, grave or not.
 fn class(lines: &[Line], number: bool) -> Option<&'static str> {
     match (number, lines.iter().any(Line::is_grave)) {
         (true, true) => Some("number brand"),

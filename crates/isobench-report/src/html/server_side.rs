@@ -1,5 +1,4 @@
-//! What the server's own statistics tell: counters, lock waits, its counts beside ours, its
-//! processes.
+//! The server's own statistics: counters, lock waits, its counts beside ours, its processes.
 //!
 //! Not here: wait events and predicate locks over time, which are pictures.
 

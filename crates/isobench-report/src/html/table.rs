@@ -13,8 +13,8 @@ use crate::summarise::{choices, groups};
 use crate::view::columns::{Column, ColumnId, LEVEL, figures};
 use crate::view::{Line, Medium};
 
-/// The columns that a document fills: the verdict stands behind the answer's numbers, so that it is
-/// seen without scrolling.
+/// The columns that a document fills: the verdict follows the answer's numbers, so that it is seen
+/// without scrolling.
 fn columns(document: &Document) -> Vec<&'static Column> {
     let mut columns: Vec<&'static Column> = std::iter::once(&LEVEL).chain(figures(document)).collect();
     let place = |id: ColumnId| columns.iter().position(|column| column.id == id);
@@ -53,7 +53,7 @@ pub fn results(document: &Document) -> Markup {
     }
 }
 
-/// What the rows of a group have in common, where the document has several groups.
+/// The heading of a group: what its rows have in common, where the document has several groups.
 fn heading(document: &Document, group: &[&Cell], width: usize) -> Markup {
     let factors: Vec<String> =
         varying(document).iter().filter_map(|factor| group.first().map(|cell| factor.named(cell))).collect();
@@ -70,7 +70,7 @@ fn best<'a>(group: &[&'a Cell]) -> Option<&'a Cell> {
     if levels.len() > 1 { cheapest(&levels) } else { None }
 }
 
-/// How the answer's row is marked: a tick only where a history was checked.
+/// The mark of the answer's row: a tick only where a history was checked.
 fn mark(cell: &Cell) -> &'static str {
     if is_unbroken(cell) { "✓ cheapest, promise unbroken" } else { "cheapest, promise unproved" }
 }
@@ -109,7 +109,7 @@ fn stacked(lines: &[Line]) -> Markup {
     }
 }
 
-/// What the columns count.
+/// The legend of the columns.
 pub fn legend(document: &Document) -> Markup {
     html! {
         details class="legend" {

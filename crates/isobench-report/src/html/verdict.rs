@@ -1,5 +1,5 @@
-//! What the recorded histories prove of each level: the promise, the anomalies with a witness, the
-//! invariants.
+//! The evidence of the recorded histories, level by level: the promise, the anomalies with a
+//! witness, the invariants.
 //!
 //! Not here: how histories are checked (`isobench_isolation`).
 
@@ -25,7 +25,7 @@ pub fn body(document: &Document) -> Option<Markup> {
         .collect();
     Some(html! {
         @for cell in &cells {
-            @if let Some(summary) = cell.summary.verdict.as_ref().filter(|summary| is_told(cell, summary)) {
+            @if let Some(summary) = cell.summary.verdict.as_ref().filter(|summary| has_paragraph(cell, summary)) {
                 (judged(document, cell, summary))
             }
         }
@@ -48,9 +48,9 @@ pub fn body(document: &Document) -> Option<Markup> {
     })
 }
 
-/// The A/A cell's verdict is worth a paragraph only if it is broken; its numbers stand in the table
+/// The A/A cell's verdict is worth a paragraph only if it is broken; its numbers are in the table
 /// of results.
-fn is_told(cell: &Cell, summary: &VerdictSummary) -> bool {
+fn has_paragraph(cell: &Cell, summary: &VerdictSummary) -> bool {
     !cell.calibration || summary.kept == Some(false)
 }
 
@@ -102,7 +102,7 @@ fn sentence(summary: &VerdictSummary) -> String {
         models => format!("the histories don't contradict {}", models.join(" or ")),
     };
     let kept = match summary.kept {
-        Some(true) => ", so the promise was not seen broken, which is no proof that it holds",
+        Some(true) => ", so the promise was not seen broken, which doesn't prove that it holds",
         Some(false) => ", which is less than promised: the promise is BROKEN",
         None => "",
     };
@@ -214,7 +214,7 @@ fn blind<'a>(cells: &[&'a Cell]) -> Vec<&'a str> {
     distinct(verdicts.flat_map(|verdict| &verdict.blind).map(|sentence| sentence.trim_end_matches('.')))
 }
 
-/// What was looked up in the tables after each round.
+/// The invariants of the tables, checked after each round.
 fn invariants(document: &Document, cells: &[&Cell]) -> Markup {
     let mut rows: Vec<Vec<Entry>> = Vec::new();
     for cell in cells {

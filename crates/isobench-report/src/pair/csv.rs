@@ -3,10 +3,10 @@
 use super::{Figures, Pair, PairedCell};
 use crate::csv::{assignments, line, number};
 
-/// What is shown of each side, with the end of its title.
-type Column = (&'static str, fn(&Figures) -> String);
+/// A figure of each side: the end of its title, and its value.
+type SideColumn = (&'static str, fn(&Figures) -> String);
 
-static FIGURES: [Column; 12] = [
+static FIGURES: [SideColumn; 12] = [
     ("rounds", |figures| figures.rounds.to_string()),
     ("tps", |figures| number(figures.tps.mean)),
     ("tps_low", |figures| number(figures.tps.low)),

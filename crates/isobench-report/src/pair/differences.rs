@@ -1,7 +1,7 @@
-//! What differs between two results besides their numbers, and which of it makes a comparison
+//! The differences between two results besides their numbers, and those that make a comparison
 //! unfair.
 //!
-//! Server, client and plan are compared member by member as they stand in the JSON, so that a new
+//! Server, client and plan are compared member by member as they are in the JSON, so that a new
 //! member needs nothing here.
 
 use serde::Serialize;
@@ -14,9 +14,9 @@ use crate::document::{Document, PlannedScript, Workload};
 pub struct Difference {
     /// Its path in the result document, such as `server.settings.fsync`.
     pub what: String,
-    /// What A has; empty if it has nothing of the kind.
+    /// The value in A; empty if it has nothing of the kind.
     pub a: String,
-    /// What B has.
+    /// The value in B.
     pub b: String,
 }
 
@@ -27,7 +27,7 @@ static PASSED_OVER: [&str; 4] = ["server.version_text", "server.relations", "ser
 /// Longer values are cut.
 const LONGEST: usize = 60;
 
-/// What differs in server, client and plan, in that order.
+/// The differences in server, client and plan, in that order.
 pub fn differences(a: &Document, b: &Document) -> Vec<Difference> {
     let sections = |document: &Document| {
         [
@@ -87,7 +87,8 @@ fn scripts(workload: &Workload) -> String {
     workload.scripts.iter().map(one).collect::<Vec<_>>().join(" + ")
 }
 
-/// What must be equal for a ratio to mean what it seems to: its name, and how to get it.
+/// A condition that must be equal for a ratio to mean what it seems to: its name, and how to get
+/// it.
 type Condition = (&'static str, fn(&Document) -> Value);
 
 static CONDITIONS: [Condition; 11] = [
@@ -111,7 +112,7 @@ static CONDITIONS: [Condition; 11] = [
     ("the version of isobench", |document| Value::from(document.client.version.as_str())),
 ];
 
-/// What must be known before believing the ratios: unequal conditions, incomplete results, each
+/// Warnings to read before believing the ratios: unequal conditions, incomplete results, each
 /// result's own warnings.
 pub fn warnings(a: &Document, b: &Document) -> Vec<String> {
     let unequal = CONDITIONS.iter().filter(|(_, get)| get(a) != get(b));

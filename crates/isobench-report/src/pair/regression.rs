@@ -1,4 +1,4 @@
-//! What makes B worse than A, so that a job in continuous integration fails.
+//! Regressions: where B is worse than A, so that a job in continuous integration fails.
 //!
 //! Only throughput and promises count. Latency doesn't: a percentile of a few rounds has no
 //! interval that a job could rely on.
@@ -13,7 +13,7 @@ use crate::numbers::{percent, short};
 pub struct Regression {
     /// The cell's name.
     pub cell: String,
-    /// What is worse, in words.
+    /// The reason, in words.
     pub reason: String,
 }
 
@@ -37,8 +37,8 @@ impl Pair {
         worse.chain(lacking).collect()
     }
 
-    /// The cells whose throughputs can't be told apart by any difference, because a side has less
-    /// than two complete rounds.
+    /// The cells whose throughputs can't be distinguished by any difference, because a side has
+    /// less than two complete rounds.
     pub fn undecidable(&self) -> Vec<&str> {
         let decidable = |cell: &&PairedCell| cell.ratio.is_some_and(|ratio| ratio.high.is_some());
         let rest = self.cells.iter().filter(|cell| !decidable(cell));

@@ -6,85 +6,85 @@ use super::{Figures, PairedCell};
 use crate::view::{Entry, Heading, Line, Table};
 
 /// One column.
-struct Column {
+struct PairColumn {
     /// The first line of the heading.
     title: &'static str,
     /// The second line of the heading.
     unit: &'static str,
-    /// True for numbers, which stand at the right.
+    /// True for numbers, which are right-aligned.
     right: bool,
-    /// What it says of a cell: of A, below it of B.
+    /// The entry of a cell: that of A, below it that of B.
     show: fn(&PairedCell) -> Entry,
     /// True if a pair's cells have something for the column.
     when: fn(&[PairedCell]) -> bool,
 }
 
 /// The columns.
-static COLUMNS: [Column; 11] = [
-    Column { title: "cell", unit: "", right: false, when: always, show: name },
-    Column {
+static COLUMNS: [PairColumn; 11] = [
+    PairColumn { title: "cell", unit: "", right: false, when: always, show: name },
+    PairColumn {
         title: "",
         unit: "",
         right: false,
         when: always,
         show: |_| Entry::Stack(vec!["A".into(), "B".into()]),
     },
-    Column {
+    PairColumn {
         title: "committed",
         unit: "per s",
         right: true,
         when: always,
         show: |cell| both(cell, |figures| Entry::Number(figures.tps.mean)),
     },
-    Column { title: "B ÷ A", unit: "", right: true, when: always, show: ratio },
-    Column {
+    PairColumn { title: "B ÷ A", unit: "", right: true, when: always, show: ratio },
+    PairColumn {
         title: "conflict",
         unit: "ratio",
         right: true,
         when: always,
         show: |cell| both(cell, |figures| Entry::Share(figures.conflict_ratio)),
     },
-    Column {
+    PairColumn {
         title: "wasted",
         unit: "time",
         right: true,
         when: always,
         show: |cell| both(cell, |figures| Entry::Share(figures.wasted_share)),
     },
-    Column {
+    PairColumn {
         title: "p50",
         unit: "ms",
         right: true,
         when: always,
         show: |cell| both(cell, |figures| Entry::Number(figures.p50_ms)),
     },
-    Column {
+    PairColumn {
         title: "p95",
         unit: "ms",
         right: true,
         when: always,
         show: |cell| both(cell, |figures| Entry::Number(figures.p95_ms)),
     },
-    Column {
+    PairColumn {
         title: "p99",
         unit: "ms",
         right: true,
         when: always,
         show: |cell| both(cell, |figures| Entry::Number(figures.p99_ms)),
     },
-    Column {
+    PairColumn {
         title: "server CPU",
         unit: "µs per tx",
         right: true,
         when: server_was_seen,
         show: |cell| both(cell, |figures| Entry::Number(figures.server_cpu_us)),
     },
-    Column { title: "verdict", unit: "", right: false, when: always, show: |cell| both(cell, verdict) },
+    PairColumn { title: "verdict", unit: "", right: false, when: always, show: |cell| both(cell, verdict) },
 ];
 
 /// The table of the columns that have something to show.
 pub fn table(cells: &[PairedCell]) -> Table {
-    let columns: Vec<&Column> = COLUMNS.iter().filter(|column| (column.when)(cells)).collect();
+    let columns: Vec<&PairColumn> = COLUMNS.iter().filter(|column| (column.when)(cells)).collect();
     Table::new(
         columns.iter().map(|column| Heading::new(column.title, column.unit, column.right)).collect(),
         cells.iter().map(|cell| columns.iter().map(|column| (column.show)(cell)).collect()),
@@ -103,7 +103,7 @@ fn both(cell: &PairedCell, show: fn(&Figures) -> Entry) -> Entry {
     Entry::Stack(vec![show(&cell.a), show(&cell.b)])
 }
 
-/// The ratio stands beside B, its interval below.
+/// The ratio is beside B, its interval below.
 fn ratio(cell: &PairedCell) -> Entry {
     let ratio = cell.ratio.map_or(Entry::Number(None), |ratio| {
         Entry::ratio(ratio.mean, ratio.low.zip(ratio.high), ratio.significant)

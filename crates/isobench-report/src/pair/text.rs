@@ -4,7 +4,7 @@ use super::Pair;
 use super::table::table;
 use crate::text::layout::{self, wrap};
 
-/// What the table can't say of itself.
+/// The legend of the table.
 const LEGEND: [&str; 3] = [
     "B ÷ A: committed transactions per second, with the 95 % interval of independent rounds (Welch's t of the logarithms); \
      less, more: significant at 5 % for all rows together; noise: not; ?: fewer than two complete rounds on a side.",

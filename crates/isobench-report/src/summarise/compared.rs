@@ -10,7 +10,7 @@ use isobench_stats::{Ratio, is_resolved, noise_of, paired_ratio, rounds_needed};
 use super::{counted_rounds, first_strategy_of, rate, reference_of, same_but_strategy, same_factors};
 use crate::document::{Cell, Document, RatioToFirst, Resolution, Round, RoundsFor};
 
-/// Precisions for which the needed rounds are told.
+/// Precisions for which the needed rounds are given.
 const RESOLUTIONS: [f64; 3] = [0.01, 0.02, 0.05];
 
 /// For each cell its ratio to the cell at its reference.
@@ -21,17 +21,16 @@ pub fn ratios(document: &Document, references: &[Option<usize>]) -> Vec<Option<R
     compared(document, references, same_factors, |first| first.level.name())
 }
 
-/// For each cell its ratio to the cell of the first strategy at its level, if strategies vary. What
-/// equal cells differ by is taken from any A/A cell beside it, whose level and strategy may be
-/// others.
+/// For each cell its ratio to the cell of the first strategy at its level, if strategies vary. The
+/// noise is taken from any A/A cell beside it, whose level and strategy may be others.
 pub fn strategy_ratios(document: &Document) -> Vec<Option<RatioToFirst>> {
     let references: Vec<Option<usize>> =
         document.cells.iter().map(|cell| first_strategy_of(document, cell)).collect();
     compared(document, &references, same_but_strategy, |first| first.strategy().to_owned())
 }
 
-/// `beside` tells whether the noise of an A/A cell is that of another cell, `name` what a reference
-/// is called.
+/// `beside` is true if the noise of an A/A cell is that of another cell; `name` is the name of a
+/// reference.
 fn compared(
     document: &Document,
     references: &[Option<usize>],
@@ -42,25 +41,26 @@ fn compared(
         let first = &document.cells[(*reference)?];
         let pairs = pairs(cell, first);
         let ratio = paired_ratio(&pairs)?;
-        Some(Compared { first, pairs, ratio })
+        Some(WithReference { first, pairs, ratio })
     };
-    let found: Vec<Option<Compared>> = document.cells.iter().zip(references).map(compare).collect();
+    let found: Vec<Option<WithReference>> = document.cells.iter().zip(references).map(compare).collect();
     let noise_beside = |cell: &Cell| {
         let known = document.cells.iter().filter(|other| other.calibration && beside(other, cell));
         let noise = known.filter_map(|again| {
-            // An A/A cell is the first level once more.
+            // An A/A cell repeats the first level.
             let first = &document.cells[reference_of(document, again)?];
             noise_of(&paired_ratio(&pairs(again, first))?)
         });
         noise.reduce(f64::max)
     };
-    let shown =
-        |(cell, found): (&Cell, &Option<Compared>)| Some(ratio_to(found.as_ref()?, name, noise_beside(cell)));
+    let shown = |(cell, found): (&Cell, &Option<WithReference>)| {
+        Some(ratio_to(found.as_ref()?, name, noise_beside(cell)))
+    };
     document.cells.iter().zip(&found).map(shown).collect()
 }
 
 /// A cell beside the one that it is compared with.
-struct Compared<'a> {
+struct WithReference<'a> {
     first: &'a Cell,
     /// Their throughputs in the rounds that both have.
     pairs: Vec<(f64, f64)>,
@@ -68,7 +68,7 @@ struct Compared<'a> {
 }
 
 fn ratio_to(
-    Compared { first, pairs, ratio }: &Compared,
+    WithReference { first, pairs, ratio }: &WithReference,
     name: fn(&Cell) -> String,
     noise: Option<f64>,
 ) -> RatioToFirst {
@@ -104,11 +104,11 @@ pub fn pairs_of(cell: &Cell, reference: &Cell, figure: impl Fn(&Round) -> Option
     own.iter().filter_map(|(number, figure)| Some((*figure, *first.get(number)?))).collect()
 }
 
-/// How precise the ratios of a document are, against what was wanted (0.02: ± 2 %).
+/// The precision of the ratios of a document, against what was wanted (0.02: ± 2 %).
 ///
 /// Reached is what the least known ratio has: e to the half width of its logarithm's interval,
 /// minus 1. When that is for good: [`is_resolved`]. Ratios of cells in which nothing ever commits
-/// have no width and count as known.
+/// have no width and are taken as known.
 pub fn resolution(document: &Document, wanted: f64) -> Resolution {
     let mut known = Resolution { wanted, reached: Some(0.0), more_rounds: Some(0) };
     let references = |cell| [reference_of(document, cell), first_strategy_of(document, cell)];
@@ -130,7 +130,7 @@ pub fn resolution(document: &Document, wanted: f64) -> Resolution {
     known
 }
 
-/// How many more rounds a ratio probably needs.
+/// The number of further rounds that a ratio probably needs.
 fn more_rounds(pairs: &[(f64, f64)], wanted: f64) -> Option<u32> {
     if is_resolved(pairs, wanted) {
         return Some(0);

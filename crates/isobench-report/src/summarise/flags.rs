@@ -1,4 +1,4 @@
-//! When a cell's numbers are less certain than they look: one function for each kind of flag.
+//! The flags of cells whose numbers are less certain than they look: one function for each kind.
 
 use isobench_stats::{drift, is_bimodal, transient};
 
@@ -27,12 +27,12 @@ const STILL_COMMITS: f64 = 20.0;
 /// A standstill is this many times longer than a transaction usually takes.
 const STILL_LATENCIES: f64 = 3.0;
 
-/// What a reader must know of a cell. `bins` are the rates over time of those rounds that have any.
+/// The flags of a cell. `bins` are the rates over time of those rounds that have any.
 pub fn flags(document: &Document, cell: &Cell, rounds: &[&Round], bins: &[Vec<f64>]) -> Vec<Flag> {
     [
         level_contradicted(rounds),
         not_warm(document, rounds),
-        unsteady_begin(bins),
+        unsteady_start(bins),
         drifts(bins),
         two_speeds(bins),
         client_bound(rounds),
@@ -86,33 +86,33 @@ fn not_warm(document: &Document, rounds: &[&Round]) -> Option<Flag> {
     })
 }
 
-fn unsteady_begin(bins: &[Vec<f64>]) -> Option<Flag> {
-    // Too short a series tells nothing either way.
-    let told: Vec<Option<usize>> =
+fn unsteady_start(bins: &[Vec<f64>]) -> Option<Flag> {
+    // Too short a series shows neither.
+    let judged: Vec<Option<usize>> =
         bins.iter().filter(|bins| drift(bins).is_some()).map(|bins| transient(bins)).collect();
-    let unsteady = told.iter().filter(|cut| **cut != Some(0)).count();
-    often(unsteady, told.len()).then(|| {
+    let unsteady = judged.iter().filter(|cut| **cut != Some(0)).count();
+    often(unsteady, judged.len()).then(|| {
         let text = format!(
-            "in {} the rate changed after the measured time had begun; a longer --warmup or --time tells more",
-            of_rounds(unsteady, told.len())
+            "in {} throughput was not yet steady when measuring started; use a longer --warmup or --time",
+            of_rounds(unsteady, judged.len())
         );
         flag(FlagKind::Transient, text)
     })
 }
 
 fn drifts(bins: &[Vec<f64>]) -> Option<Flag> {
-    let told: Vec<_> = bins.iter().filter_map(|bins| drift(bins)).collect();
+    let judged: Vec<_> = bins.iter().filter_map(|bins| drift(bins)).collect();
     for (word, sign) in [("fell", -1.0), ("rose", 1.0)] {
-        let same: Vec<f64> = told
+        let same: Vec<f64> = judged
             .iter()
             .filter(|drift| drift.significant && drift.relative * sign >= DRIFT)
             .map(|drift| drift.relative.abs())
             .collect();
-        if often(same.len(), told.len()) {
+        if often(same.len(), judged.len()) {
             let mean = same.iter().sum::<f64>() / same.len() as f64;
             let text = format!(
-                "in {} the rate {word} from begin to end, by {} on average, so the mean depends on how long is measured",
-                of_rounds(same.len(), told.len()),
+                "in {} the rate {word} from start to end, by {} on average, so the mean depends on how long is measured",
+                of_rounds(same.len(), judged.len()),
                 percent(mean)
             );
             return Some(flag(FlagKind::Drift, text));
@@ -122,12 +122,12 @@ fn drifts(bins: &[Vec<f64>]) -> Option<Flag> {
 }
 
 fn two_speeds(bins: &[Vec<f64>]) -> Option<Flag> {
-    let told: Vec<bool> = bins.iter().filter_map(|bins| is_bimodal(bins)).collect();
-    let two = told.iter().filter(|two| **two).count();
-    often(two, told.len()).then(|| {
+    let judged: Vec<bool> = bins.iter().filter_map(|bins| is_bimodal(bins)).collect();
+    let two = judged.iter().filter(|two| **two).count();
+    often(two, judged.len()).then(|| {
         let text = format!(
             "in {} the rate had two levels (a checkpoint, or another program?), so the mean is neither",
-            of_rounds(two, told.len())
+            of_rounds(two, judged.len())
         );
         flag(FlagKind::Bimodal, text)
     })
@@ -167,7 +167,7 @@ fn counts_differ(rounds: &[&Round]) -> Option<Flag> {
     let reason =
         if first.explanation.is_empty() { String::new() } else { format!(" ({})", first.explanation) };
     let text = format!(
-        "the server counted {} {}, we counted {}{reason}; somebody else may have worked in this database",
+        "the server counted {} {}, we counted {}{reason}; another session may have worked in this database",
         first.servers, first.what, first.ours
     );
     Some(flag(FlagKind::CountsDiffer, text))
@@ -175,14 +175,14 @@ fn counts_differ(rounds: &[&Round]) -> Option<Flag> {
 
 fn behind_schedule(cell: &Cell, rounds: &[&Round]) -> Option<Flag> {
     let wanted = cell.rate?;
-    let begun = |round: &&Round| {
+    let started = |round: &&Round| {
         let ran = round.transactions.total.saturating_sub(round.transactions.skipped);
         Some(ran as f64 / round.seconds).filter(|rate| rate.is_finite())
     };
-    let reached = median(rounds.iter().filter_map(begun).collect())?;
+    let reached = median(rounds.iter().filter_map(started).collect())?;
     (reached < REACHED * wanted).then(|| {
         let text = format!(
-            "{} transactions per second were wanted, {} begun: the latency tells of a queue that grows",
+            "{} transactions per second were wanted, {} started: the latency is that of a growing queue",
             short(wanted),
             short(reached)
         );
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_freeze_is_told_from_long_and_from_rare_transactions() {
+    fn a_freeze_differs_from_long_and_from_rare_transactions() {
         let round = |seconds: f64, committed: u64, p50: f64, bins: &[u64]| {
             let elapsed = Duration::from_secs_f64(seconds);
             let nothing = (Ledger::default(), LatencyHistogram::new());
@@ -277,11 +277,11 @@ mod tests {
     }
 
     #[test]
-    fn half_speed_for_a_while_is_two_speeds_and_an_unsteady_begin() {
+    fn half_speed_for_a_while_is_two_speeds_and_an_unsteady_start() {
         let slow_then_fast: Vec<f64> =
             (0..100).map(|bin| if bin < 40 { 500.0 } else { 1000.0 } + f64::from(bin * 7 % 11)).collect();
         let kinds: Vec<FlagKind> =
-            [unsteady_begin(std::slice::from_ref(&slow_then_fast)), two_speeds(&[slow_then_fast])]
+            [unsteady_start(std::slice::from_ref(&slow_then_fast)), two_speeds(&[slow_then_fast])]
                 .into_iter()
                 .flatten()
                 .map(|flag| flag.kind)

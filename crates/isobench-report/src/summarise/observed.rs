@@ -1,9 +1,9 @@
-//! What was observed beside the clients' counts, over all rounds: waits, predicate locks, processor
+//! Observations beside the clients' counts, over all rounds: waits, predicate locks, processor
 //! time.
 
 use crate::document::{Round, WaitShare};
 
-/// What the sessions did: each state or wait event's share of all sessions in all samples, the
+/// The sessions' states: each state or wait event's share of all sessions in all samples, the
 /// largest first.
 pub fn waits(rounds: &[&Round]) -> Vec<WaitShare> {
     let mut sums: Vec<(&str, &str, u64)> = Vec::new();

@@ -1,4 +1,4 @@
-//! What the course of a round tells: rates in bins of time, how independent they are.
+//! The time series of a round: rates in bins of time, how independent they are.
 //!
 //! Not here: the methods (`isobench_stats`).
 
@@ -9,7 +9,7 @@ use crate::document::{Document, Round};
 /// For each round that has a series, committed transactions per second in each whole bin of the
 /// measured time.
 ///
-/// What is finished after the time is up is left out, since nothing new begins then.
+/// Transactions that end after the time is up are left out, since nothing new starts then.
 pub fn bins(document: &Document, rounds: &[&Round]) -> Vec<Vec<f64>> {
     let of_round = |round: &&Round| {
         let series = round.series.as_ref()?;
@@ -32,7 +32,7 @@ pub fn effective_samples(bins: &[Vec<f64>]) -> Option<f64> {
     known.reduce(|sum, ess| sum + ess).filter(|sum| sum.is_finite())
 }
 
-/// How far the interval of a single round's rate reaches down and up from its mean.
+/// The distances of the ends of a single round's interval from its mean, down and up.
 pub fn half_widths(bins: &[f64]) -> Option<(f64, f64)> {
     let estimate = series_interval(bins)?.estimate;
     Some((estimate.mean - estimate.low?, estimate.high? - estimate.mean))

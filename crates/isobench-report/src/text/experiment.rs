@@ -6,47 +6,47 @@
 use super::layout::{self, wrap};
 use crate::document::{Document, Experiment};
 use crate::factors::varying;
-use crate::shape::{Compared, ComparedRow, JudgedShape, compare, is_same_product, selected};
+use crate::shape::{ComparedExperiment, ComparedRow, JudgedShape, compare, is_same_product, selected};
 use crate::view::{Entry, Heading, Line, Table};
 use crate::words::{capital, distinct};
 
 /// An experiment in words, for any rendering.
-pub struct Told {
-    /// What it asks.
+pub struct ExperimentText {
+    /// Its name and its question.
     pub title: String,
-    /// Who published it, on what, and what that means for the figures.
+    /// The source, the product, and what that means for the figures.
     pub source: Vec<String>,
     /// The published table, ours below each figure; `None` if none was published.
     pub table: Option<Table>,
-    /// How many shapes came out again.
+    /// The number of shapes that came out again.
     pub verdict: Option<String>,
     /// The shapes.
-    pub shapes: Vec<ToldShape>,
-    /// What the original missed.
+    pub shapes: Vec<ShapeText>,
+    /// The shortcomings of the original.
     pub missed: Vec<String>,
 }
 
 /// A shape in words.
-pub struct ToldShape {
-    /// What came out.
+pub struct ShapeText {
+    /// The verdict.
     pub verdict: Line,
-    /// What it says.
+    /// The statement.
     pub says: String,
     /// The figures.
     pub figures: String,
 }
 
-/// Tells of the experiment that a document repeats; `None` if it repeats none.
-pub fn told(document: &Document) -> Option<Told> {
+/// The experiment that a document repeats, in words; `None` if it repeats none.
+pub fn describe(document: &Document) -> Option<ExperimentText> {
     let experiment = document.plan.experiment.as_ref()?;
     let compared = compare(document)?;
-    let shape = |judged: &JudgedShape| ToldShape {
+    let shape = |judged: &JudgedShape| ShapeText {
         verdict: judged.verdict(),
         says: capital(judged.shape.says.trim_end_matches('.')),
         figures: capital(&judged.figures()),
     };
     let name = if experiment.name.is_empty() { "Published".to_owned() } else { experiment.name.clone() };
-    Some(Told {
+    Some(ExperimentText {
         title: format!("{name}: {}", experiment.title),
         source: source(document, experiment),
         table: table(document, &compared),
@@ -83,7 +83,7 @@ fn source(document: &Document, experiment: &Experiment) -> Vec<String> {
 }
 
 /// The published table: in each row what was published above what was measured.
-fn table(document: &Document, compared: &Compared) -> Option<Table> {
+fn table(document: &Document, compared: &ComparedExperiment) -> Option<Table> {
     let figures = compared.rows.iter().flat_map(|row| &row.figures);
     let names = distinct(figures.map(|(figure, _)| figure.name.as_str()));
     if names.is_empty() {
@@ -131,23 +131,23 @@ fn cell_name(document: &Document, row: &ComparedRow) -> Entry {
 
 /// The experiment's lines in a terminal; none if the document repeats none.
 pub fn lines(document: &Document, width: usize) -> Vec<String> {
-    let Some(told) = told(document) else { return Vec::new() };
-    let mut lines = wrap(&told.title, width, 2);
-    lines.extend(told.source.iter().flat_map(|line| wrap(line, width, 2)));
-    if let Some(table) = &told.table {
+    let Some(text) = describe(document) else { return Vec::new() };
+    let mut lines = wrap(&text.title, width, 2);
+    lines.extend(text.source.iter().flat_map(|line| wrap(line, width, 2)));
+    if let Some(table) = &text.table {
         lines.push(String::new());
         lines.extend(layout::lines(table, width));
     }
     lines.push(String::new());
-    lines.extend(told.verdict.iter().flat_map(|verdict| wrap(verdict, width, 2)));
-    let longest = told.shapes.iter().map(|shape| shape.verdict.text.chars().count()).max().unwrap_or(0);
-    for ToldShape { verdict, says, figures } in &told.shapes {
+    lines.extend(text.verdict.iter().flat_map(|verdict| wrap(verdict, width, 2)));
+    let longest = text.shapes.iter().map(|shape| shape.verdict.text.chars().count()).max().unwrap_or(0);
+    for ShapeText { verdict, says, figures } in &text.shapes {
         let verdict = &verdict.text;
         lines.extend(wrap(&format!("  {verdict:longest$}  {says}. {figures}"), width, longest + 4));
     }
-    if !told.missed.is_empty() {
+    if !text.missed.is_empty() {
         lines.push("What the original missed:".to_owned());
-        lines.extend(told.missed.iter().flat_map(|sentence| wrap(&format!("- {sentence}"), width, 2)));
+        lines.extend(text.missed.iter().flat_map(|sentence| wrap(&format!("- {sentence}"), width, 2)));
     }
     lines.push(String::new());
     lines

@@ -1,4 +1,4 @@
-//! What was measured, in the lines above the table.
+//! The lines above the table: server, client, plan.
 //!
 //! Not here: factors that vary; they are in the table.
 

@@ -1,4 +1,4 @@
-//! What is said of the levels' verdicts below the table: proved by a history, or not proved at all.
+//! The verdicts of the levels in words, below the table: proved by a history, or not proved at all.
 //!
 //! Not here: the columns of the table.
 
@@ -9,7 +9,7 @@ use isobench_isolation::{Guarantee, Model, Order};
 use crate::document::{AnomalyCount, AnomalyFound, Cell, Document, VerdictSummary};
 use crate::numbers::{count, counted};
 
-/// What the histories of a level's cells show; `None` if none was recorded.
+/// The evidence of the histories of a level's cells; `None` if none was recorded.
 pub fn verdict(cells: &[&Cell]) -> Option<String> {
     let verdicts: Vec<&VerdictSummary> =
         cells.iter().filter_map(|cell| cell.summary.verdict.as_ref()).collect();
@@ -31,7 +31,7 @@ pub fn verdict(cells: &[&Cell]) -> Option<String> {
     let (by_data, by_order): (Vec<_>, Vec<_>) =
         kinds.into_iter().partition(|kind| kind.order == Order::Data.name());
     let mut text = if by_data.is_empty() {
-        format!("{looked} nothing contradicts {models}, which is no proof")
+        format!("{looked} nothing contradicts {models}, which isn't a proof")
     } else {
         let least = if verdicts.iter().any(|verdict| verdict.at_least) { "at least " } else { "" };
         let allowed = if verdicts.iter().any(|verdict| verdict.models.is_empty()) {
@@ -84,12 +84,12 @@ pub fn broken(cells: &[&Cell]) -> Option<String> {
     ))
 }
 
-/// What people call an anomaly, and its name in the literature where that is another.
+/// The common name of an anomaly, and its name in the literature where that is another.
 fn title(known_as: &str, name: &str) -> String {
     if known_as == name { name.to_owned() } else { format!("{known_as} ({name})") }
 }
 
-/// Why rows without a verdict prove little.
+/// The reason why rows without a verdict prove little.
 pub fn unproved(document: &Document) -> Option<String> {
     let unproved = |cell: &&Cell| cell.summary.verdict.is_none() && !cell.rounds.is_empty();
     let cell = document.cells.iter().find(unproved)?;
@@ -141,7 +141,7 @@ mod tests {
             "in the history of 200 committed transactions there is 7 × lost update (P4), so the level gave no more than read \
              committed"
         );
-        let nothing = "nothing contradicts snapshot isolation, which is no proof";
+        let nothing = "nothing contradicts snapshot isolation, which isn't a proof";
         assert!(said(&[&skewed, &clean]).ends_with(nothing), "{}", said(&[&skewed, &clean]));
     }
 }

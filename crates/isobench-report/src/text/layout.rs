@@ -9,12 +9,12 @@ use crate::view::{self, Entry, Heading, Medium, Table};
 /// A table whose entries are lines of text.
 struct Texts<'a> {
     columns: &'a [Heading],
-    rows: Vec<Row<'a>>,
+    rows: Vec<TextRow<'a>>,
     /// The width of each column.
     widths: Vec<usize>,
 }
 
-enum Row<'a> {
+enum TextRow<'a> {
     Heading(&'a str),
     /// For each column the lines of its entry.
     Lines(Vec<Vec<String>>),
@@ -37,13 +37,13 @@ pub fn lines(table: &Table, width: usize) -> Vec<String> {
     lines.push("─".repeat(texts.widths.iter().sum::<usize>() + gaps));
     for (index, row) in texts.rows.iter().enumerate() {
         match row {
-            Row::Heading(text) => {
+            TextRow::Heading(text) => {
                 if index > 0 {
                     lines.push(String::new());
                 }
                 lines.extend(wrap(text, width, 2));
             }
-            Row::Lines(entries) => lines.extend(texts.row_lines(entries, gap)),
+            TextRow::Lines(entries) => lines.extend(texts.row_lines(entries, gap)),
         }
     }
     lines
@@ -54,18 +54,18 @@ impl Texts<'_> {
         let texts = |entry: &Entry| -> Vec<String> {
             entry.lines(Medium::Text).into_iter().map(|line| line.text).collect()
         };
-        let rows: Vec<Row> = table
+        let rows: Vec<TextRow> = table
             .rows
             .iter()
             .map(|row| match row {
-                view::Row::Heading(text) => Row::Heading(text),
-                view::Row::Entries(entries) => Row::Lines(entries.iter().map(texts).collect()),
+                view::Row::Heading(text) => TextRow::Heading(text),
+                view::Row::Entries(entries) => TextRow::Lines(entries.iter().map(texts).collect()),
             })
             .collect();
         let mut widths: Vec<usize> =
             table.columns.iter().map(|column| column.title.width().max(column.unit.width())).collect();
         for row in &rows {
-            let Row::Lines(entries) = row else { continue };
+            let TextRow::Lines(entries) = row else { continue };
             for (width, lines) in widths.iter_mut().zip(entries) {
                 *width = lines.iter().map(|line| line.width()).fold(*width, usize::max);
             }

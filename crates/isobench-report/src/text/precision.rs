@@ -1,4 +1,4 @@
-//! How precise the comparison is, below the table: the noise of the machine, what a finer ratio
+//! The precision of the comparison, below the table: the noise of the machine, what a finer ratio
 //! would need, the highest rates.
 //!
 //! Not here: how any of it is computed.
@@ -19,8 +19,8 @@ pub fn paragraphs(document: &Document) -> Vec<String> {
         |cell: &Cell| cell.summary.tps.source == IntervalSource::Batches && cell.summary.tps.low.is_some();
     if document.cells.iter().any(single) {
         paragraphs.push(
-            "Intervals come from the course of a single round (batch means), so they don't know how much rounds differ; \
-             more rounds tell (--rounds)."
+            "Intervals come from the time series of a single round (batch means), so they don't know how much rounds differ; \
+             more rounds do (--rounds)."
                 .to_owned(),
         );
     }
@@ -29,7 +29,7 @@ pub fn paragraphs(document: &Document) -> Vec<String> {
     paragraphs
 }
 
-/// What the A/A cell shows.
+/// The noise that the A/A cell shows.
 fn noise(document: &Document, cell: &Cell) -> Option<String> {
     let ratio = cell.summary.ratio.as_ref()?;
     let factors = factors(document, cell);
@@ -52,8 +52,7 @@ fn noise(document: &Document, cell: &Cell) -> Option<String> {
     ))
 }
 
-/// How well the ratios are known, and what a finer one would take, judged by the one that is known
-/// least.
+/// The precision of the ratios, and what a finer one would take, judged by the least precise.
 fn needed(document: &Document) -> Option<String> {
     let of = |cell: &'_ Cell| [cell.summary.ratio.clone(), cell.summary.strategy_ratio.clone()];
     let ratios: Vec<RatioToFirst> = document.cells.iter().flat_map(of).flatten().collect();

@@ -1,4 +1,5 @@
-//! What the rows mean: one plain sentence per level, and what must be known before believing it.
+//! The meaning of the rows: one plain sentence per level, and what must be known before believing
+//! it.
 //!
 //! Not here: the table.
 
@@ -30,8 +31,7 @@ pub fn lines(document: &Document, width: usize) -> Vec<String> {
     paragraphs.iter().flat_map(|paragraph| wrap(paragraph, width, 2)).collect()
 }
 
-/// How often each strategy waits for the server, without which the strategies' latencies don't
-/// compare.
+/// The round trips of each strategy, without which the strategies' latencies can't be compared.
 pub fn round_trips(document: &Document) -> Option<String> {
     let of = |strategy: &PlannedStrategy| {
         let (least, most) = (strategy.round_trips_least, strategy.round_trips_most);
@@ -99,7 +99,7 @@ fn throughput(document: &Document, cells: &[&Cell]) -> String {
     }
 }
 
-/// How the level compares with the first one, unless it is the first one.
+/// The level's ratio to the first one, unless it is the first one.
 fn compared(document: &Document, cells: &[&Cell]) -> Option<String> {
     let ratios: Vec<&RatioToFirst> = cells.iter().filter_map(|cell| cell.summary.ratio.as_ref()).collect();
     let first = ratios.first()?;
@@ -128,7 +128,7 @@ fn wasted(cells: &[&Cell]) -> Option<String> {
         range(&conflicts, percent).map(|_| "no attempt ended in a conflict".to_owned())?
     };
     let wasted = if some(&wasted) { range(&wasted, percent)? } else { "none".to_owned() };
-    Some(format!("{conflicts} and {wasted} of the clients' busy time was thrown away"))
+    Some(format!("{conflicts} and {wasted} of the clients' busy time was wasted"))
 }
 
 fn invariants(cells: &[&Cell]) -> String {
@@ -196,8 +196,7 @@ fn not_retried(cells: &[&Cell]) -> Option<String> {
     }
 }
 
-/// What the server acknowledged beside what is in the database, of a cell whose own SQL caught
-/// errors.
+/// The work acknowledged beside the work in the database, of a cell whose own SQL caught errors.
 fn lost_work(document: &Document, cell: &Cell) -> Option<String> {
     let kept = kept_share(cell).filter(|kept| *kept < 1.0)?;
     let acknowledged = cell.summary.acknowledged_tps?.mean?;
@@ -216,7 +215,7 @@ fn lost_work(document: &Document, cell: &Cell) -> Option<String> {
     ))
 }
 
-/// What became of transactions that neither committed nor are mentioned elsewhere.
+/// The transactions that neither committed nor are mentioned elsewhere.
 fn left_over(cells: &[&Cell]) -> Option<String> {
     let sum = |get: fn(&Round) -> u64| {
         cells.iter().flat_map(|cell| &cell.rounds).fold(0_u64, |sum, round| sum.saturating_add(get(round)))
@@ -233,7 +232,7 @@ fn left_over(cells: &[&Cell]) -> Option<String> {
     (!parts.is_empty()).then(|| format!("Not counted as throughput: {}.", parts.join(", ")))
 }
 
-/// What makes the numbers less certain than they look.
+/// The flags of cells.
 fn flagged(cells: &[&Cell]) -> Option<String> {
     let texts: Vec<&str> =
         cells.iter().flat_map(|cell| &cell.summary.flags).map(|flag| flag.text.as_str()).collect();

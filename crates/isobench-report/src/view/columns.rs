@@ -8,26 +8,26 @@ use crate::summarise::{counted_ledger, groups, planned};
 
 /// One column of the table.
 pub struct Column {
-    /// Which it is.
+    /// Its identity.
     pub id: ColumnId,
     /// The first line of the heading.
     pub title: &'static str,
     /// The second line of the heading.
     pub unit: &'static str,
-    /// True for numbers, which stand at the right.
+    /// True for numbers, which are right-aligned.
     pub right: bool,
     /// True if the document has something for the column.
     pub when: fn(&Document) -> bool,
-    /// When the column is left out where the table gets too wide, since it follows from others:
-    /// first (1), next (2), never (0).
+    /// The order in which columns are left out where the table gets too wide, since they follow
+    /// from others: first (1), next (2), never (0).
     pub spare: u8,
     /// The name in the legend, and what the column counts; empty where the column before says it.
     pub legend: (&'static str, &'static str),
-    /// What it says of a cell.
+    /// The entry of a cell.
     pub show: fn(&Document, &Cell) -> Entry,
 }
 
-/// Which column it is, whatever it is called.
+/// The identity of a column, whatever its title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnId {
     /// The level.
@@ -87,7 +87,7 @@ pub static LEVEL: Column = Column {
     show: level,
 };
 
-/// What was measured.
+/// The columns of the measurements.
 pub static FIGURES: [Column; 15] = [
     Column {
         id: ColumnId::Acknowledged,
@@ -332,7 +332,7 @@ fn compared(cell: &Cell, ratio: Option<&RatioToFirst>, name: &str) -> Entry {
     }
 }
 
-/// Where nothing was swallowed, it is what committed.
+/// The acknowledged throughput: that of the commits where nothing was swallowed.
 fn acknowledged(_: &Document, cell: &Cell) -> Entry {
     Entry::Estimate(cell.summary.acknowledged_tps.unwrap_or(cell.summary.tps).into())
 }

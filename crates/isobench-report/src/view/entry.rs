@@ -1,4 +1,4 @@
-//! What an entry of a table is, and its lines.
+//! The entries of a table, and their lines.
 //!
 //! Adding a kind of entry is adding a variant and its lines. Not here: which entry stands where
 //! (`columns`).
@@ -20,9 +20,9 @@ pub enum Entry {
     Share(Option<f64>),
     /// A count of what is done, of a count that was planned.
     Progress {
-        /// What is done.
+        /// The count so far.
         done: u64,
-        /// What was planned, if that is known.
+        /// The planned count, if that is known.
         planned: Option<u64>,
     },
     /// A number that is exact, or the least that it can be.
@@ -45,11 +45,11 @@ pub enum Entry {
     Change(Estimate),
     /// A multiple, with whether it differs from 1.
     Ratio(Estimate, Significance),
-    /// What others are compared with.
+    /// The mark of the cell that others are compared with.
     First,
     /// A level.
     Level(String, Vec<Mark>),
-    /// What is known of the promise: the histories, whether they keep it, the tables.
+    /// The evidence for the promise: the histories, whether they keep it, the tables.
     Verdict(Proof, Option<bool>, Option<Tables>),
     /// Entries below one another.
     Stack(Vec<Entry>),
@@ -60,14 +60,14 @@ pub enum Entry {
 pub struct Estimate {
     /// The value, if there is one.
     pub value: Option<f64>,
-    /// The ends of the interval, if the measurements tell.
+    /// The ends of the interval, if they can be computed.
     pub ends: Option<(f64, f64)>,
 }
 
-/// What is known of a difference.
+/// The significance of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Significance {
-    /// There are too few rounds to tell.
+    /// There are too few rounds.
     Unknown,
     /// It may be noise.
     Noise,
@@ -77,10 +77,10 @@ pub enum Significance {
     More,
 }
 
-/// What an entry is shown in.
+/// The medium of a rendering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Medium {
-    /// Text that is read as it is: flags are lines like others.
+    /// Plain text: flags are lines like others.
     Text,
     /// A page: percentiles have intervals, flags are links that the page adds itself.
     Page,
@@ -183,7 +183,7 @@ impl From<&RatioToFirst> for Estimate {
 }
 
 impl Significance {
-    /// What is known of a ratio, by whether its difference to 1 is significant.
+    /// The significance of a ratio, by whether its difference to 1 is significant.
     pub fn of(ratio: f64, ends: Option<(f64, f64)>, significant: bool) -> Significance {
         match (ends, significant) {
             (None, _) => Significance::Unknown,

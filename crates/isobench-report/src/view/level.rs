@@ -1,4 +1,4 @@
-//! What stands below the name of a level: what runs in its place, what makes the row untrustworthy,
+//! The marks below the name of a level: what runs in its place, what makes the row untrustworthy,
 //! flags.
 //!
 //! Not here: the sentences of flags (`summarise`).
@@ -11,7 +11,7 @@ use crate::summarise::kept_share;
 /// Something that a reader must know of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mark {
-    /// The level was measured once more, to see what equal cells differ by.
+    /// The level was measured again, to see how much equal cells differ (an A/A cell).
     Again,
     /// The server says that it runs this level instead.
     Effective(String),
@@ -26,7 +26,7 @@ pub enum Mark {
     PromiseBroken,
     /// This share of the acknowledged transactions isn't in the database.
     LostWork(f64),
-    /// So many transactions ended with an error that isn't retried.
+    /// This many transactions ended with an error that isn't retried.
     Errored(u64),
     /// The numbers are less certain than they look.
     Flag(FlagKind),
@@ -66,7 +66,7 @@ impl Mark {
     /// The mark in words.
     pub fn line(&self) -> Line {
         match self {
-            Mark::Again => Line::plain("once more (A/A)"),
+            Mark::Again => Line::plain("again (A/A)"),
             Mark::Effective(level) => Line::plain(format!("→ {level}")),
             Mark::Incomplete { rounds, planned } => Line::grave(format!("INCOMPLETE {rounds}/{planned}")),
             Mark::PromiseBroken => Line::grave("PROMISE BROKEN"),

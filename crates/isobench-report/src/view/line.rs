@@ -7,7 +7,7 @@
 pub struct Line {
     /// The words.
     pub text: String,
-    /// How much they stand out.
+    /// The emphasis of the words.
     pub emphasis: Emphasis,
 }
 

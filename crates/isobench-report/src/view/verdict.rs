@@ -6,7 +6,7 @@ use super::Line;
 use crate::document::Cell;
 use crate::numbers::{count, counted};
 
-/// What the recorded histories leave.
+/// The evidence of the recorded histories.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proof {
     /// No history was recorded.
@@ -38,7 +38,7 @@ impl Proof {
     }
 }
 
-/// What was found in the tables.
+/// The state of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tables {
     /// Every invariant held.
@@ -53,7 +53,7 @@ pub enum Tables {
 }
 
 impl Tables {
-    /// What was found in the tables of a cell; `None` if nothing must be true of them.
+    /// The state of the tables of a cell; `None` if nothing must be true of them.
     pub fn of(cell: &Cell) -> Option<Tables> {
         let violations = cell.summary.violations;
         match cell.summary.invariants_held {

@@ -12,19 +12,19 @@ use serde_json::{Value, json};
 use ureq::Agent;
 
 /// A session of a browser; it ends when this is dropped.
-pub struct Session {
+pub struct WebDriver {
     driver: Child,
     agent: Agent,
     /// The address of the session, once there is one.
     address: String,
 }
 
-impl Session {
+impl WebDriver {
     /// Starts a driver and, with it, a browser without a window that keeps its data in `folder`.
     ///
     /// # Errors
     /// Says what doesn't work.
-    pub fn start(browser: &Browser, folder: &Path) -> Result<Session, String> {
+    pub fn start(browser: &Browser, folder: &Path) -> Result<WebDriver, String> {
         let mut driver = Command::new(&browser.driver)
             .arg("--port=0")
             .stdin(Stdio::null())
@@ -39,7 +39,7 @@ impl Session {
             .timeout_global(Some(Duration::from_mins(2)))
             .build();
         let address = format!("http://127.0.0.1:{}/session", port.unwrap_or(0));
-        let mut session = Session { driver, agent: config.into(), address };
+        let mut session = WebDriver { driver, agent: config.into(), address };
         if port.is_none() {
             return Err("chromedriver doesn't tell its port".to_owned());
         }
@@ -103,7 +103,7 @@ impl Session {
         self.post("/goog/cdp/execute", &body).unwrap_or_else(|why| panic!("{command}: {why}"))
     }
 
-    /// What was logged since the last call: "browser" is the console, "performance" the network.
+    /// The log since the last call: "browser" is the console, "performance" the network.
     pub fn log(&self, kind: &str) -> Vec<Value> {
         let entries = self.post("/se/log", &json!({ "type": kind })).expect("there is a log");
         entries.as_array().cloned().unwrap_or_default()
@@ -154,7 +154,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for WebDriver {
     fn drop(&mut self) {
         // The browser ends with its session, the driver only when it is ended. If one is gone
         // already, so much the better.

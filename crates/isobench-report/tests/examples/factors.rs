@@ -176,7 +176,7 @@ pub fn counted() -> Document {
     document
 }
 
-/// What locks cover, for so many rows.
+/// The predicate locks of a scan of this many rows.
 fn locks(rows: u64) -> ServerSide {
     let at_s = vec![1.0, 2.0];
     let (tuple, page) = if rows > 5000 { (0, rows / 100) } else { (rows, 3) };
@@ -192,8 +192,8 @@ fn locks(rows: u64) -> ServerSide {
     }
 }
 
-/// What predicate locks cost a scan: rows, two versions of the server, one level that takes such
-/// locks.
+/// The cost of predicate locks for a scan: rows, two versions of the server, one level that takes
+/// such locks.
 pub fn scan() -> Document {
     let mut document = base();
     let parameter = |text: &str| text.parse().expect("it has the form");

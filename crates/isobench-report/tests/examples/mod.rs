@@ -16,7 +16,7 @@ use isobench_stats::{Attempts, LatencyHistogram, Ledger, TimeLedger, Transaction
 
 const LEVELS: [Level; 3] = [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
 
-/// What happened in a made-up round.
+/// The counts of a made-up round.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Story {
     pub committed: u64,

@@ -4,7 +4,7 @@ use isobench_report::Document;
 use proptest::sample::Index;
 use serde_json::Value;
 
-/// How many ways there are to hurt a value.
+/// The number of ways to hurt a value.
 pub const KINDS: usize = 6;
 
 /// The document with those of the wounds that leave it readable.

@@ -1,5 +1,5 @@
-//! What must be true of every page: valid, self-contained, named for those who don't see it,
-//! without holes.
+//! Faults of pages: a page is valid, self-contained, named for readers who don't see it, without
+//! holes.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use scraper::{ElementRef, Html, Selector};
 
 use crate::outline::text;
 
-/// What is wrong with a page, a sentence each.
+/// The faults of a page, a sentence each.
 pub fn faults(page: &str) -> Vec<String> {
     let html = Html::parse_document(page);
     let mut faults: Vec<String> = html.errors.iter().map(|error| format!("HTML: {error}")).collect();

@@ -22,7 +22,7 @@ mod steadiness;
 
 use std::ops::RangeInclusive;
 
-/// What a 95 % interval has to hold, in percent.
+/// The coverage wanted of a 95 % interval, in percent.
 const COVERAGE: RangeInclusive<f64> = 93.0..=97.0;
 
 /// The most false alarms of a 5 % test, in percent, where `repetitions` leave a standard deviation
@@ -31,7 +31,7 @@ fn most_false_alarms(repetitions: usize) -> f64 {
     5.0 + 200.0 * (0.05_f64 * 0.95 / repetitions as f64).sqrt()
 }
 
-/// How often something happened, in percent.
+/// A frequency in percent.
 fn percent(count: usize, repetitions: usize) -> f64 {
     100.0 * count as f64 / repetitions as f64
 }

@@ -1,4 +1,4 @@
-//! How often the interval of one run's mean holds the mean of a very long run.
+//! The coverage of the interval of one run's mean: how often it holds the mean of a very long run.
 //!
 //! Not here: rounds.
 
@@ -10,7 +10,7 @@ use crate::{COVERAGE, holds, percent};
 const MEAN: f64 = 30.0;
 const REPETITIONS: usize = 1500;
 
-/// What the bins of a run are.
+/// The bins of a run.
 #[derive(Clone, Copy)]
 enum Kind {
     /// AR(1) with a standard deviation of a sixth of the mean.

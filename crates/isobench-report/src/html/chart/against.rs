@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 
 use super::Figure;
-use super::combination::{self, Combination, Line};
+use super::combination::{self, Combination, LevelLine};
 use super::data::Data;
 use super::frame::{ABOVE, BELOW, LINE, NAMES, Name, Plot, WIDTH, left_of, picture, text};
 use super::marks::{marker, path, series, tipped, whisker};
@@ -26,7 +26,7 @@ use crate::words::distinct;
 
 const HEIGHT: f64 = 170.0;
 
-/// More combinations make a figure long without telling more.
+/// More combinations make a figure long without showing more.
 const MOST: usize = 8;
 
 /// A cell's value on an axis.
@@ -38,7 +38,7 @@ type Varies<'a> = Box<dyn Fn(&Factor) -> bool + 'a>;
 /// True if two cells belong to different plots.
 type Apart<'a> = Box<dyn Fn(&Cell, &Cell) -> bool + 'a>;
 
-/// What is varied.
+/// The factor that is varied.
 struct Axis<'a> {
     id: &'static str,
     title: String,
@@ -58,7 +58,7 @@ struct Axis<'a> {
     logarithmic: bool,
     /// True if two cells differ in other factors.
     apart: Apart<'a>,
-    /// What is measured, a plot each.
+    /// The quantities measured, a plot each.
     plots: Vec<Measure>,
 }
 
@@ -71,11 +71,11 @@ impl Axis<'_> {
     }
 }
 
-/// What is measured.
+/// A quantity that is measured.
 struct Measure {
     /// Its name at the axis.
     name: &'static str,
-    /// What stands before and after a number in a sentence.
+    /// The words before and after a number in a sentence.
     words: (&'static str, &'static str),
     /// Mean and interval in a cell.
     of: fn(&Cell) -> Interval,
@@ -273,8 +273,7 @@ pub fn parameter(document: &Document, place: usize) -> Option<Figure> {
     figure(&groups, &axis)
 }
 
-/// The other parameter whose values make lines: the one with the most of them that can be told
-/// apart.
+/// The other parameter whose values make lines: the one with the most that can be distinguished.
 fn lines_by<'a>(document: &Document, varying: &'a [Factor], along: &str) -> Option<&'a Factor> {
     let values = |factor: &Factor| {
         let values: BTreeSet<String> = document.cells.iter().map(|cell| factor.value(cell)).collect();
@@ -373,7 +372,7 @@ fn plot(
     };
     let ticks: Vec<Tick> =
         values.iter().map(|value| Tick { value: *value, label: short_label(*value) }).collect();
-    let end = |line: &Line| {
+    let end = |line: &LevelLine| {
         let mut means = line.points.iter().filter_map(|(_, cell)| (measure.of)(cell).mean);
         means.next_back().map(|mean| Name::of(line.subject, up.at(mean)))
     };
@@ -400,7 +399,7 @@ fn short_label(value: f64) -> String {
     if value.fract() == 0.0 { count(value as u64) } else { short(value) }
 }
 
-fn drawn_line(line: &Line, factor: &Axis, measure: &Measure, along: &Scale, up: &Scale) -> Markup {
+fn drawn_line(line: &LevelLine, factor: &Axis, measure: &Measure, along: &Scale, up: &Scale) -> Markup {
     let known: Vec<(f64, Interval, f64)> = line
         .points
         .iter()

@@ -8,7 +8,7 @@ use crate::document::Cell;
 use crate::factors::Factor;
 
 /// A level's cells, by the factor.
-pub struct Line<'a> {
+pub struct LevelLine<'a> {
     /// The first of the cells, whose name and style are the line's.
     pub subject: &'a Subject<'a>,
     /// The factor's value in each cell, rising.
@@ -20,16 +20,16 @@ pub struct Combination<'a> {
     /// These factors, as far as they vary.
     pub name: String,
     /// A line for each level.
-    pub lines: Vec<Line<'a>>,
+    pub lines: Vec<LevelLine<'a>>,
 }
 
 impl<'a> Combination<'a> {
     fn add(&mut self, subject: &'a Subject<'a>, value: f64) {
         let same =
-            |line: &&mut Line| line.subject.name == subject.name && line.subject.again == subject.again;
+            |line: &&mut LevelLine| line.subject.name == subject.name && line.subject.again == subject.again;
         match self.lines.iter_mut().find(same) {
             Some(line) => line.points.push((value, subject.cell)),
-            None => self.lines.push(Line { subject, points: vec![(value, subject.cell)] }),
+            None => self.lines.push(LevelLine { subject, points: vec![(value, subject.cell)] }),
         }
     }
 }

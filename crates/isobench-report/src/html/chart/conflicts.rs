@@ -15,12 +15,12 @@ use crate::numbers::{count, percent};
 const ID: &str = "conflicts-by-reason";
 const TITLE: &str = "Why attempts failed";
 
-/// So many bars for a cell, and fewer where there are many cells.
+/// The most bars of a cell; there are fewer where there are many cells.
 const MOST: usize = 8;
 const FEW: usize = 3;
 const MANY_CELLS: usize = 8;
 
-/// Reasons of fewer than one in so many conflicts have no bar of their own.
+/// Reasons of fewer than one in this many conflicts have no bar of their own.
 const RARE: u64 = 100;
 
 /// The conflicts of a cell.

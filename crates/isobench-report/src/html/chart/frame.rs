@@ -65,7 +65,7 @@ pub fn fitting(text: &str, room: f64) -> String {
     cut.trim_end().to_owned() + "…"
 }
 
-/// The text in at most so many lines, broken between words; the last one is cut where it has no
+/// The text in at most `most` lines, broken between words; the last one is cut where it has no
 /// room.
 pub fn lines(text: &str, room: f64, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
@@ -188,7 +188,7 @@ impl Name {
 /// The room at the right of a plot for the names of its lines.
 pub const NAMES: f64 = 172.0;
 
-/// How far below a plot the labels of [`Plot::across`] reach.
+/// The room that the labels of [`Plot::across`] take below a plot.
 pub const BELOW: f64 = 2.0 * LINE + 2.0;
 
 /// The labels of an axis below `bottom`. One that would touch its neighbour is left out.
@@ -219,7 +219,7 @@ pub fn labels_below(scale: &Scale, ticks: &[Tick], bottom: f64) -> Markup {
 /// The room above a plot for what its axis counts.
 pub const ABOVE: f64 = LINE + 12.0;
 
-/// How far above a plot that stands.
+/// The distance of the axis' title above a plot.
 pub const TITLE_ABOVE: f64 = 15.0;
 
 /// The left edge of a plot whose labels at the left are these.

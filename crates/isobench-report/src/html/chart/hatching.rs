@@ -1,8 +1,7 @@
-//! Hatchings: what tells the kinds of a whole apart without colour.
+//! Hatchings, which distinguish the kinds of a whole without colour.
 //!
 //! Lines or dots in the paper's colour over a filled shape, clipped to it. (A `<pattern>` would be
-//! shorter, but browsers print it as bitmaps, megabytes of them.) Not here: which kind stands for
-//! what.
+//! shorter, but browsers print it as bitmaps, megabytes of them.) Not here: which kind means what.
 
 use std::fmt::Write as _;
 
@@ -11,7 +10,7 @@ use maud::{Markup, html};
 use super::frame::WIDTH;
 use super::marks::u;
 
-/// So many kinds differ, numbered from 0, which has no lines.
+/// The number of kinds, numbered from 0, which has no lines.
 pub const KINDS: usize = 9;
 
 /// The height of the field of lines that shapes are clipped from: that of the highest shape.

@@ -24,7 +24,7 @@ const POINTS: u32 = 120;
 const HEIGHT: f64 = 250.0;
 
 /// A cell's distribution.
-struct Line<'a> {
+struct Curve<'a> {
     subject: &'a Subject<'a>,
     /// Percentage and milliseconds, rising.
     points: Vec<(f64, f64)>,
@@ -34,7 +34,7 @@ struct Line<'a> {
 /// Draws the figure; `None` if no distribution is known.
 pub fn figure(document: &Document) -> Option<Figure> {
     let groups = groups(document);
-    let plots: Vec<(&Group, Vec<Line>)> = groups
+    let plots: Vec<(&Group, Vec<Curve>)> = groups
         .iter()
         .map(|group| (group, group.members.iter().filter_map(line).collect::<Vec<_>>()))
         .filter(|(_, lines)| !lines.is_empty())
@@ -57,7 +57,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
         id: ID,
         title: TITLE.to_owned(),
         caption: "Milliseconds (logarithmic) that a percentage of the committed transactions of all rounds didn't exceed, from the scheduled \
-                  start (from the begin of the first attempt, when unpaced) to the reply to COMMIT, all attempts and backoffs included. To \
+                  start (from the start of the first attempt, when unpaced) to the reply to COMMIT, all attempts and backoffs included. To \
                   the right each step holds a tenth of what lies beyond. Lines with ends: 95 % intervals of percentiles."
             .to_owned(),
         svg: picture(ID, TITLE, &description, top, &html! { @for plot in &drawn { (plot) } }),
@@ -68,11 +68,11 @@ pub fn figure(document: &Document) -> Option<Figure> {
 }
 
 /// The merged distribution of a cell's rounds; `None` if it isn't known.
-fn line<'a>(subject: &'a Subject) -> Option<Line<'a>> {
+fn line<'a>(subject: &'a Subject) -> Option<Curve<'a>> {
     let latencies = RoundLatencies::new(histograms(&subject.rounds()));
     let population = latencies.merged().len();
     let points = thinned(latencies.merged());
-    (points.len() > 1).then_some(Line { subject, points, population })
+    (points.len() > 1).then_some(Curve { subject, points, population })
 }
 
 /// Points of a distribution, at percentages that are equally far apart in the picture. The last one
@@ -93,13 +93,13 @@ fn thinned(distribution: &LatencyHistogram) -> Vec<(f64, f64)> {
     points
 }
 
-fn plot(group: &Group, lines: &[Line], latencies: &[f64], most: f64, top: f64) -> (Markup, f64) {
+fn plot(group: &Group, lines: &[Curve], latencies: &[f64], most: f64, top: f64) -> (Markup, f64) {
     let heading = if group.name.is_empty() { 0.0 } else { LINE + 6.0 };
     let edges = (top + heading + ABOVE, top + heading + ABOVE + HEIGHT);
     let up = Scale::log(latencies.iter().copied(), 1.05, edges.1, edges.0);
     let plot = Plot { left: left_of(&[(&up, 6)]), right: WIDTH - NAMES, top: edges.0, bottom: edges.1 };
     let along = Scale::percentiles(most, plot.left, plot.right);
-    let end = |line: &Line| line.points.last().map_or(plot.bottom, |(_, ms)| up.at(*ms));
+    let end = |line: &Curve| line.points.last().map_or(plot.bottom, |(_, ms)| up.at(*ms));
     let names: Vec<Name> = lines.iter().map(|line| Name::of(line.subject, end(line))).collect();
     let drawn = html! {
         (text("heading", (0.0, top + 17.0), &group.name, WIDTH))
@@ -111,7 +111,7 @@ fn plot(group: &Group, lines: &[Line], latencies: &[f64], most: f64, top: f64) -
     (drawn, edges.1 - top + BELOW + 8.0)
 }
 
-fn drawn_line(line: &Line, along: &Scale, up: &Scale) -> Markup {
+fn drawn_line(line: &Curve, along: &Scale, up: &Scale) -> Markup {
     let points = line.points.iter().map(|(percent, ms)| Some((along.at(*percent), up.at(*ms))));
     let marked = percentiles(line.subject);
     let marks = html! {
@@ -138,14 +138,14 @@ fn percentiles(subject: &Subject) -> Vec<PercentileInterval> {
     summary.percentiles.iter().copied().filter(usable).collect()
 }
 
-fn sentence(line: &Line) -> String {
+fn sentence(line: &Curve) -> String {
     let found = percentiles(line.subject);
     let figures: Vec<String> =
         found.iter().map(|found| format!("p{} {} ms", found.percent, short(found.ms))).collect();
     format!("{}: {} ({})", line.subject.name, figures.join(", "), counted(line.population, "transaction"))
 }
 
-fn words(plots: &[(&Group, Vec<Line>)]) -> String {
+fn words(plots: &[(&Group, Vec<Curve>)]) -> String {
     let mut sentences = Vec::new();
     for (group, lines) in plots {
         let place = if group.name.is_empty() { String::new() } else { format!("{}, ", group.name) };
@@ -154,7 +154,7 @@ fn words(plots: &[(&Group, Vec<Line>)]) -> String {
     format!("Percentiles of latency. {}.", sentences.join("; "))
 }
 
-fn data(plots: &[(&Group, Vec<Line>)]) -> String {
+fn data(plots: &[(&Group, Vec<Curve>)]) -> String {
     let mut data = Data::of_cells(&["percent", "ms", "low", "high"]);
     for line in plots.iter().flat_map(|(_, lines)| lines) {
         for (percent, ms) in &line.points {

@@ -1,4 +1,4 @@
-//! What the hatchings of a figure mean: a list that wraps where the page is narrow.
+//! The legend of a figure's hatchings: a list that wraps where the page is narrow.
 //!
 //! Not here: levels, which are labelled in the pictures themselves.
 
@@ -6,18 +6,18 @@ use maud::html;
 
 use super::hatching::sample;
 
-/// Something that a hatching stands for.
-pub struct Entry {
+/// The meaning of a hatching.
+pub struct LegendEntry {
     /// The number of the hatching.
     pub kind: usize,
-    /// What it stands for, in a few words.
+    /// Its name, in a few words.
     pub name: String,
     /// More about it; empty if the name says it.
     pub meaning: String,
 }
 
 /// The list, as HTML. Its samples use the hatchings that the picture of the figure defines.
-pub fn legend(figure: &str, entries: &[Entry]) -> String {
+pub fn legend(figure: &str, entries: &[LegendEntry]) -> String {
     let list = html! {
         ul class="chart-legend" {
             @for entry in entries {

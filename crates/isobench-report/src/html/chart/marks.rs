@@ -1,4 +1,4 @@
-//! What data are drawn with: markers, lines, boxes, and what a pointer shows at them.
+//! The marks that show data: markers, lines, boxes, and their tooltips.
 //!
 //! Every kind differs in shape, not only in colour. Not here: colours (`chart.css`), places
 //! (`scale`), `hatching`.

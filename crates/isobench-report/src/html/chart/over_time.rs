@@ -1,13 +1,12 @@
 //! Figure: rates, conflicts and wait events over the time of a round, for every cell.
 //!
-//! Not here: how a round's course is cut into pieces (`course`).
+//! Not here: how a time series is cut into pieces (`time_series`).
 
 use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
 use super::Figure;
-use super::course::{Bin, Course, Sample};
 use super::data::Data;
 use super::frame::{ABOVE, LINE, Plot, TITLE_ABOVE, WIDTH, labels_below, left_of, picture, text};
 use super::hatching::{hatched, hatchings};
@@ -16,6 +15,7 @@ use super::marks::{bar, path, series, tipped, u};
 use super::rows::title;
 use super::scale::Scale;
 use super::subject::{Group, groups};
+use super::time_series::{Bin, Sample, TimeSeries};
 use super::wait_kinds::WaitKinds;
 use crate::csv::number;
 use crate::document::Document;
@@ -24,41 +24,41 @@ use crate::numbers::short;
 const ID: &str = "over-time";
 const TITLE: &str = "Rates and waits over time";
 
-/// More cells make the figure long without telling more.
+/// More cells make the figure long without showing more.
 const MOST: usize = 12;
 
 /// The heights of the two plots.
 const RATES: f64 = 92.0;
 const WAITS: f64 = 66.0;
 
-/// A pointer finds so many slices of a round.
+/// The number of slices of a round that a pointer finds.
 const SLICES: u32 = 30;
 
 /// Sessions of fewer than this many on the average aren't named.
 const FEW: f64 = 0.05;
 
-/// What all plots of the figure have in common.
+/// The parts that all plots of the figure have in common.
 struct Common {
     kinds: WaitKinds,
     left: f64,
     seconds: f64,
 }
 
-/// What is drawn upwards in the plots of one group. Groups have scales of their own: beside 64
-/// clients' sessions nothing would be seen of a single one's.
+/// The values on the vertical axes of one group's plots. Groups have scales of their own: beside 64
+/// clients' sessions those of a single one would be invisible.
 struct Heights {
     rates: Vec<f64>,
     sessions: Vec<f64>,
 }
 
-/// Draws the figure; `None` if no round has a course.
+/// Draws the figure; `None` if no round has a time series.
 pub fn figure(document: &Document) -> Option<Figure> {
     let groups = groups(document);
     let kinds = WaitKinds::of(&groups);
-    let all: Vec<(&Group, Course)> = groups
+    let all: Vec<(&Group, TimeSeries)> = groups
         .iter()
         .flat_map(|group| group.members.iter().map(move |subject| (group, subject)))
-        .filter_map(|(group, subject)| Some((group, Course::of(subject, &kinds)?)))
+        .filter_map(|(group, subject)| Some((group, TimeSeries::of(subject, &kinds)?)))
         .collect();
     let shown = all.get(..MOST).unwrap_or(&all);
     if shown.is_empty() {
@@ -67,15 +67,15 @@ pub fn figure(document: &Document) -> Option<Figure> {
     let common = Common::of(kinds, shown);
     let mut drawn = Vec::new();
     let mut top = 0.0;
-    for (group, course) in shown {
+    for (group, time_series) in shown {
         let beside = shown.iter().filter(|(other, _)| other.name == group.name);
-        let heights = Heights::of(beside.map(|(_, course)| course));
-        let (plots, height) = plots(group, course, &common, &heights, top);
+        let heights = Heights::of(beside.map(|(_, time_series)| time_series));
+        let (plots, height) = plots(group, time_series, &common, &heights, top);
         drawn.push(plots);
         top += height;
     }
     let stacked: Vec<usize> =
-        shown.iter().flat_map(|(_, course)| &course.stacked).map(|(kind, _)| *kind).collect();
+        shown.iter().flat_map(|(_, time_series)| &time_series.stacked).map(|(kind, _)| *kind).collect();
     let entries = common.kinds.entries(&stacked);
     let content = html! {
         (hatchings(ID, entries.iter().map(|entry| entry.kind)))
@@ -95,7 +95,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
 }
 
 fn caption(cells: usize, waits: bool) -> String {
-    let mut text = "Committed transactions and conflicts per second, from the begin of the measured part to its end: bold the median round by its \
+    let mut text = "Committed transactions and conflicts per second, from the start of the measured part to its end: bold the median round by its \
                     rate, thin other rounds."
         .to_owned();
     if waits {
@@ -108,11 +108,11 @@ fn caption(cells: usize, waits: bool) -> String {
 }
 
 impl Common {
-    fn of(kinds: WaitKinds, shown: &[(&Group, Course)]) -> Common {
-        let courses = || shown.iter().map(|(_, course)| course);
-        let seconds = courses().map(|course| course.seconds).fold(0.0, f64::max);
+    fn of(kinds: WaitKinds, shown: &[(&Group, TimeSeries)]) -> Common {
+        let all_series = || shown.iter().map(|(_, time_series)| time_series);
+        let seconds = all_series().map(|time_series| time_series.seconds).fold(0.0, f64::max);
         // Labels are the widest where the numbers are the largest.
-        let Heights { rates, sessions } = Heights::of(courses());
+        let Heights { rates, sessions } = Heights::of(all_series());
         let left = left_of(&[
             (&Scale::from_zero(rates.iter().copied(), 1.0, 0.0), 5),
             (&Scale::from_zero(sessions.iter().copied(), 1.0, 0.0), 4),
@@ -130,28 +130,34 @@ impl Common {
 }
 
 impl Heights {
-    fn of<'a>(courses: impl Iterator<Item = &'a Course<'a>>) -> Heights {
+    fn of<'a>(all_series: impl Iterator<Item = &'a TimeSeries<'a>>) -> Heights {
         let (mut rates, mut sessions) = (Vec::new(), Vec::new());
-        for course in courses {
-            rates.extend(course.bins.iter().flat_map(|bin| [bin.committed, bin.conflicts]));
-            rates.extend(course.others.iter().flatten().map(|bin| bin.committed));
-            sessions.extend(course.samples.iter().map(|sample| sample.sessions.iter().sum::<f64>()));
+        for time_series in all_series {
+            rates.extend(time_series.bins.iter().flat_map(|bin| [bin.committed, bin.conflicts]));
+            rates.extend(time_series.others.iter().flatten().map(|bin| bin.committed));
+            sessions.extend(time_series.samples.iter().map(|sample| sample.sessions.iter().sum::<f64>()));
         }
         Heights { rates, sessions }
     }
 }
 
-fn plots(group: &Group, course: &Course, common: &Common, heights: &Heights, top: f64) -> (Markup, f64) {
-    let subject = course.subject;
+fn plots(
+    group: &Group,
+    time_series: &TimeSeries,
+    common: &Common,
+    heights: &Heights,
+    top: f64,
+) -> (Markup, f64) {
+    let subject = time_series.subject;
     let along = common.along();
     let mut y = top;
     let heading = text("heading", (0.0, y + 17.0), &group.name, WIDTH);
     y += if group.name.is_empty() { 0.0 } else { LINE + 3.0 };
-    let (label, height) = title(subject, &format!("round {}", course.round.round), y);
+    let (label, height) = title(subject, &format!("round {}", time_series.round.round), y);
     y += height;
-    let rates = (!course.bins.is_empty()).then(|| common.plot(y + ABOVE, RATES));
+    let rates = (!time_series.bins.is_empty()).then(|| common.plot(y + ABOVE, RATES));
     y += if rates.is_some() { ABOVE + RATES + 3.0 } else { 0.0 };
-    let waits = (!course.stacked.is_empty()).then(|| common.plot(y + ABOVE, WAITS));
+    let waits = (!time_series.stacked.is_empty()).then(|| common.plot(y + ABOVE, WAITS));
     y += if waits.is_some() { ABOVE + WAITS } else { 0.0 };
     let first = rates.or(waits).map_or(y, |plot| plot.top);
     let ticks = along.ticks(7);
@@ -162,16 +168,16 @@ fn plots(group: &Group, course: &Course, common: &Common, heights: &Heights, top
             @let x = along.at(tick.value);
             line class="grid" x1=(u(x)) x2=(u(x)) y1=(u(first)) y2=(u(y)) {}
         }
-        @if let Some(plot) = &rates { (drawn_rates(course, common, heights, plot)) }
-        @if let Some(plot) = &waits { (drawn_waits(course, common, heights, plot)) }
+        @if let Some(plot) = &rates { (drawn_rates(time_series, common, heights, plot)) }
+        @if let Some(plot) = &waits { (drawn_waits(time_series, common, heights, plot)) }
         (labels_below(&along, &ticks, y))
-        (slices(course, common, first, y))
+        (slices(time_series, common, first, y))
     };
-    let all = series(&subject.class(), &sentence(course), &drawn);
+    let all = series(&subject.class(), &sentence(time_series), &drawn);
     (all, y - top + LINE + 16.0)
 }
 
-fn drawn_rates(course: &Course, common: &Common, heights: &Heights, plot: &Plot) -> Markup {
+fn drawn_rates(time_series: &TimeSeries, common: &Common, heights: &Heights, plot: &Plot) -> Markup {
     let up = Scale::from_zero(heights.rates.iter().copied(), plot.bottom, plot.top);
     let along = common.along();
     let line = |bins: &[Bin], value: fn(&Bin) -> f64| {
@@ -184,22 +190,23 @@ fn drawn_rates(course: &Course, common: &Common, heights: &Heights, plot: &Plot)
         (text("axis", (29.0, plot.top - TITLE_ABOVE), "committed per s", WIDTH))
         path class="conflicts" d=(path([Some((196.0, y)), Some((218.0, y))])) {}
         (text("axis", (225.0, plot.top - TITLE_ABOVE), "conflicts per s", WIDTH))
-        @for other in &course.others { path class="thin" d=(line(other, |bin| bin.committed)) {} }
-        path class="conflicts" d=(line(&course.bins, |bin| bin.conflicts)) {}
-        path class="rate" d=(line(&course.bins, |bin| bin.committed)) {}
+        @for other in &time_series.others { path class="thin" d=(line(other, |bin| bin.committed)) {} }
+        path class="conflicts" d=(line(&time_series.bins, |bin| bin.conflicts)) {}
+        path class="rate" d=(line(&time_series.bins, |bin| bin.committed)) {}
     }
 }
 
 /// Areas on top of one another; each sample holds from half way after the last one to half way
 /// before the next.
-fn drawn_waits(course: &Course, common: &Common, heights: &Heights, plot: &Plot) -> Markup {
+fn drawn_waits(time_series: &TimeSeries, common: &Common, heights: &Heights, plot: &Plot) -> Markup {
     let up = Scale::from_zero(heights.sessions.iter().copied(), plot.bottom, plot.top);
     let along = common.along();
-    let edges = edges(&course.samples, course.seconds);
-    let mut below = vec![0.0; course.samples.len()];
+    let edges = edges(&time_series.samples, time_series.seconds);
+    let mut below = vec![0.0; time_series.samples.len()];
     let mut areas = Vec::new();
-    for (index, (kind, _)) in course.stacked.iter().enumerate() {
-        let heights = course.samples.iter().map(|sample| sample.sessions.get(index).copied().unwrap_or(0.0));
+    for (index, (kind, _)) in time_series.stacked.iter().enumerate() {
+        let heights =
+            time_series.samples.iter().map(|sample| sample.sessions.get(index).copied().unwrap_or(0.0));
         let above: Vec<f64> = below.iter().zip(heights).map(|(below, height)| below + height).collect();
         let corners = |levels: &[f64]| -> Vec<(f64, f64)> {
             let steps = levels.iter().zip(edges.windows(2));
@@ -219,20 +226,20 @@ fn drawn_waits(course: &Course, common: &Common, heights: &Heights, plot: &Plot)
     }
 }
 
-/// Where samples begin and end: one place more than there are samples.
+/// The ends of the samples: one place more than there are samples.
 fn edges(samples: &[Sample], seconds: f64) -> Vec<f64> {
     let between = samples.windows(2).map(|pair| pair[0].at.midpoint(pair[1].at));
     [0.0].into_iter().chain(between).chain([seconds]).collect()
 }
 
-/// Invisible slices over both plots that tell what happened in them.
-fn slices(course: &Course, common: &Common, top: f64, bottom: f64) -> Markup {
+/// Invisible slices over both plots with tooltips that say what happened in them.
+fn slices(time_series: &TimeSeries, common: &Common, top: f64, bottom: f64) -> Markup {
     let along = common.along();
-    let width = course.seconds / f64::from(SLICES);
+    let width = time_series.seconds / f64::from(SLICES);
     let mut marks = Vec::new();
     for index in 0..SLICES {
         let (from, to) = (f64::from(index) * width, f64::from(index + 1) * width);
-        if let Some(tip) = slice(course, common, from, to) {
+        if let Some(tip) = slice(time_series, common, from, to) {
             let ends = (along.at(from), along.at(to));
             marks.push(tipped("slice", &tip, &bar("hit", ends, (top, bottom))));
         }
@@ -240,10 +247,10 @@ fn slices(course: &Course, common: &Common, top: f64, bottom: f64) -> Markup {
     html! { @for mark in &marks { (mark) } }
 }
 
-fn slice(course: &Course, common: &Common, from: f64, to: f64) -> Option<String> {
+fn slice(time_series: &TimeSeries, common: &Common, from: f64, to: f64) -> Option<String> {
     let within = |at: f64| at >= from && at < to;
-    let bins: Vec<_> = course.bins.iter().filter(|bin| within(bin.at)).collect();
-    let samples: Vec<_> = course.samples.iter().filter(|sample| within(sample.at)).collect();
+    let bins: Vec<_> = time_series.bins.iter().filter(|bin| within(bin.at)).collect();
+    let samples: Vec<_> = time_series.samples.iter().filter(|sample| within(sample.at)).collect();
     let mean = |sum: f64, number: usize| sum / number as f64;
     let mut parts = Vec::new();
     if !bins.is_empty() {
@@ -252,7 +259,7 @@ fn slice(course: &Course, common: &Common, from: f64, to: f64) -> Option<String>
         parts.push(format!("{} committed, {} conflicts per s", short(committed), short(conflicts)));
     }
     if !samples.is_empty() {
-        let sessions = course.stacked.iter().enumerate().map(|(index, (kind, _))| {
+        let sessions = time_series.stacked.iter().enumerate().map(|(index, (kind, _))| {
             let sum: f64 = samples.iter().filter_map(|sample| sample.sessions.get(index)).sum();
             (mean(sum, samples.len()), common.kinds.name(*kind))
         });
@@ -265,14 +272,14 @@ fn slice(course: &Course, common: &Common, from: f64, to: f64) -> Option<String>
     (!parts.is_empty()).then(|| format!("{from:.1}–{to:.1} s: {}", parts.join("; ")))
 }
 
-fn sentence(course: &Course) -> String {
-    let mut text = format!("{}, round {}", course.subject.name, course.round.round);
+fn sentence(time_series: &TimeSeries) -> String {
+    let mut text = format!("{}, round {}", time_series.subject.name, time_series.round.round);
     let extremes = |values: &mut dyn Iterator<Item = f64>| {
         values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)))
     };
-    if !course.bins.is_empty() {
-        let (low, high) = extremes(&mut course.bins.iter().map(|bin| bin.committed));
-        let (_, conflicts) = extremes(&mut course.bins.iter().map(|bin| bin.conflicts));
+    if !time_series.bins.is_empty() {
+        let (low, high) = extremes(&mut time_series.bins.iter().map(|bin| bin.committed));
+        let (_, conflicts) = extremes(&mut time_series.bins.iter().map(|bin| bin.conflicts));
         let _ = write!(
             text,
             ": between {} and {} committed per s, at most {} conflicts per s",
@@ -284,17 +291,17 @@ fn sentence(course: &Course) -> String {
     text
 }
 
-fn words(shown: &[(&Group, Course)]) -> String {
-    let sentences = shown.iter().map(|(group, course)| {
+fn words(shown: &[(&Group, TimeSeries)]) -> String {
+    let sentences = shown.iter().map(|(group, time_series)| {
         let place = if group.name.is_empty() { String::new() } else { format!("{}, ", group.name) };
-        place + &sentence(course)
+        place + &sentence(time_series)
     });
     format!("{}.", sentences.collect::<Vec<_>>().join("; "))
 }
 
-fn data(shown: &[(&Group, Course)], kinds: &WaitKinds) -> String {
+fn data(shown: &[(&Group, TimeSeries)], kinds: &WaitKinds) -> String {
     let mut columns: Vec<usize> = Vec::new();
-    for (kind, _) in shown.iter().flat_map(|(_, course)| &course.stacked) {
+    for (kind, _) in shown.iter().flat_map(|(_, time_series)| &time_series.stacked) {
         if !columns.contains(kind) {
             columns.push(*kind);
         }
@@ -303,27 +310,27 @@ fn data(shown: &[(&Group, Course)], kinds: &WaitKinds) -> String {
     let mut titles = vec!["round", "at_s", "committed_per_s", "conflicts_per_s"];
     titles.extend(names.iter().map(String::as_str));
     let mut data = Data::of_cells(&titles);
-    for (_, course) in shown {
-        let round = course.round.round.to_string();
-        for bin in &course.bins {
+    for (_, time_series) in shown {
+        let round = time_series.round.round.to_string();
+        for bin in &time_series.bins {
             let mut values = vec![round.clone()];
             values.extend([bin.at, bin.committed, bin.conflicts].map(rounded));
             values.resize(titles.len(), String::new());
-            data.cell(course.subject, values);
+            data.cell(time_series.subject, values);
         }
-        for sample in &course.samples {
+        for sample in &time_series.samples {
             let mut values = vec![round.clone(), rounded(sample.at), String::new(), String::new()];
             for kind in &columns {
-                let index = course.stacked.iter().position(|(other, _)| other == kind);
+                let index = time_series.stacked.iter().position(|(other, _)| other == kind);
                 values.push(number(index.and_then(|index| sample.sessions.get(index).copied())));
             }
-            data.cell(course.subject, values);
+            data.cell(time_series.subject, values);
         }
     }
     data.finish()
 }
 
-/// To a thousandth: what a bin can tell.
+/// To a thousandth, the precision of a bin.
 fn rounded(value: f64) -> String {
     number(Some((value * 1000.0).round() / 1000.0))
 }

@@ -3,21 +3,21 @@
 use maud::{Markup, html};
 
 use super::Figure;
-use super::course::median_round;
 use super::data::Data;
 use super::frame::{ABOVE, BELOW, LINE, NAMES, Name, Plot, WIDTH, left_of, picture, text};
 use super::marks::{marker, path, series, tipped};
 use super::rows::title;
 use super::scale::Scale;
 use super::subject::{Group, Subject, groups};
+use super::time_series::median_round;
 use crate::csv::number;
-use crate::document::{Document, PredicateLocks, Round};
+use crate::document::{Document, Granularity, PredicateLocks, Round};
 use crate::numbers::count;
 
 const ID: &str = "predicate-locks";
 const TITLE: &str = "Predicate locks over time";
 
-/// More cells make the figure long without telling more.
+/// More cells make the figure long without showing more.
 const MOST: usize = 12;
 
 const HEIGHT: f64 = 120.0;
@@ -25,14 +25,13 @@ const HEIGHT: f64 = 120.0;
 /// Samples with a marker, at most.
 const MARKERS: usize = 24;
 
-/// What locks cover: name, its counts, its style.
-type Grain = (&'static str, fn(&PredicateLocks) -> &[u64], usize);
+/// A granularity with the style of its lines.
+type Styled = (Granularity, usize);
 
-const GRAINS: [Grain; 3] = [
-    ("tuple", |locks| &locks.tuple, 3),
-    ("page", |locks| &locks.page, 4),
-    ("relation", |locks| &locks.relation, 5),
-];
+const GRANULARITIES: [Styled; 3] = {
+    let [tuple, page, relation] = PredicateLocks::GRANULARITIES;
+    [(tuple, 3), (page, 4), (relation, 5)]
+};
 
 /// A cell's locks in its median round.
 struct Held<'a> {
@@ -42,14 +41,14 @@ struct Held<'a> {
 }
 
 impl Held<'_> {
-    /// The samples of a grain: seconds and locks.
-    fn samples(&self, grain: &Grain) -> Vec<(f64, u64)> {
+    /// The samples of a granularity: seconds and locks.
+    fn samples(&self, ((_, counts), _): &Styled) -> Vec<(f64, u64)> {
         let times = self.locks.at_s.iter().copied();
-        times.zip(grain.1(self.locks).iter().copied()).filter(|(at, _)| at.is_finite()).collect()
+        times.zip(counts(self.locks).iter().copied()).filter(|(at, _)| at.is_finite()).collect()
     }
 
-    fn most(&self, grain: &Grain) -> u64 {
-        self.samples(grain).into_iter().map(|(_, locks)| locks).max().unwrap_or(0)
+    fn most(&self, granularity: &Styled) -> u64 {
+        self.samples(granularity).into_iter().map(|(_, locks)| locks).max().unwrap_or(0)
     }
 }
 
@@ -67,8 +66,11 @@ pub fn figure(document: &Document) -> Option<Figure> {
     }
     let seconds = held.iter().flat_map(|(_, held)| &held.locks.at_s).copied().filter(|at| at.is_finite());
     let seconds = seconds.fold(0.0, f64::max);
-    let most =
-        held.iter().flat_map(|(_, held)| GRAINS.iter().map(|grain| held.most(grain))).max().unwrap_or(0);
+    let most = held
+        .iter()
+        .flat_map(|(_, held)| GRANULARITIES.iter().map(|granularity| held.most(granularity)))
+        .max()
+        .unwrap_or(0);
     let mut drawn = Vec::new();
     let mut top = 0.0;
     for (group, held) in &held {
@@ -98,7 +100,8 @@ fn held_by<'a>(subject: &'a Subject<'a>) -> Option<Held<'a>> {
     let any = |round: &Round| {
         let locks = round.server.as_ref().and_then(|server| server.predicate_locks.as_ref());
         locks.is_some_and(|locks| {
-            !locks.at_s.is_empty() && GRAINS.iter().any(|grain| grain.1(locks).iter().any(|locks| *locks > 0))
+            !locks.at_s.is_empty()
+                && GRANULARITIES.iter().any(|((_, counts), _)| counts(locks).iter().any(|locks| *locks > 0))
         })
     };
     let round = median_round(subject, any)?;
@@ -113,16 +116,18 @@ fn plot(group: &Group, held: &Held, seconds: f64, most: f64, top: f64) -> (Marku
     let plot =
         Plot { left: left_of(&[(&up, 5)]), right: WIDTH - NAMES + 30.0, top: upper, bottom: upper + HEIGHT };
     let along = Scale::up_to(seconds, plot.left, plot.right);
-    let seen: Vec<&Grain> = GRAINS.iter().filter(|grain| !held.samples(grain).is_empty()).collect();
-    let end =
-        |grain: &Grain| held.samples(grain).last().map_or(plot.bottom, |(_, locks)| up.at(*locks as f64));
+    let seen: Vec<&Styled> =
+        GRANULARITIES.iter().filter(|granularity| !held.samples(granularity).is_empty()).collect();
+    let end = |granularity: &Styled| {
+        held.samples(granularity).last().map_or(plot.bottom, |(_, locks)| up.at(*locks as f64))
+    };
     let names: Vec<Name> = seen
         .iter()
-        .map(|grain| Name {
-            class: format!("s{}", grain.2),
-            style: grain.2,
-            words: grain.0.to_owned(),
-            end: end(grain),
+        .map(|granularity @ ((name, _), style)| Name {
+            class: format!("s{style}"),
+            style: *style,
+            words: (*name).to_owned(),
+            end: end(granularity),
         })
         .collect();
     let drawn = html! {
@@ -130,34 +135,37 @@ fn plot(group: &Group, held: &Held, seconds: f64, most: f64, top: f64) -> (Marku
         (label)
         (plot.rising(&up, 5, "locks"))
         (plot.across(&along, &along.ticks(6), "seconds of the measured part"))
-        @for grain in &seen { (drawn_grain(held, grain, &along, &up)) }
+        @for granularity in &seen { (drawn_line(held, granularity, &along, &up)) }
         (plot.names(&names))
     };
     (drawn, upper + HEIGHT - top + BELOW + 8.0)
 }
 
-fn drawn_grain(held: &Held, grain: &Grain, along: &Scale, up: &Scale) -> Markup {
-    let samples = held.samples(grain);
+fn drawn_line(held: &Held, granularity: &Styled, along: &Scale, up: &Scale) -> Markup {
+    let ((name, _), style) = granularity;
+    let samples = held.samples(granularity);
     let place = |(at, locks): &(f64, u64)| (along.at(*at), up.at(*locks as f64));
     let stride = samples.len().div_ceil(MARKERS).max(1);
     let marks = html! {
         path class="line" d=(path(samples.iter().map(|sample| Some(place(sample))))) {}
         @for sample in samples.iter().step_by(stride) {
             @let (x, y) = place(sample);
-            @let tip = format!("{:.1} s: {} {} locks", sample.0, count(sample.1), grain.0);
-            (tipped("point", &tip, &marker(grain.2, x, y)))
+            @let tip = format!("{:.1} s: {} {} locks", sample.0, count(sample.1), name);
+            (tipped("point", &tip, &marker(*style, x, y)))
         }
     };
-    let label = format!("{}: at most {} {} locks", held.subject.name, count(held.most(grain)), grain.0);
-    series(&format!("s{}", grain.2), &label, &marks)
+    let label = format!("{}: at most {} {} locks", held.subject.name, count(held.most(granularity)), name);
+    series(&format!("s{style}"), &label, &marks)
 }
 
 fn words(held: &[(&Group, Held)]) -> String {
     let sentences = held.iter().map(|(group, held)| {
         let place = group.place();
-        let grains: Vec<String> =
-            GRAINS.iter().map(|grain| format!("{} {}", count(held.most(grain)), grain.0)).collect();
-        format!("{}{place}: at most {} locks", held.subject.name, grains.join(", "))
+        let most: Vec<String> = GRANULARITIES
+            .iter()
+            .map(|granularity @ ((name, _), _)| format!("{} {name}", count(held.most(granularity))))
+            .collect();
+        format!("{}{place}: at most {} locks", held.subject.name, most.join(", "))
     });
     format!("{}.", sentences.collect::<Vec<_>>().join("; "))
 }
@@ -166,10 +174,11 @@ fn data(held: &[(&Group, Held)]) -> String {
     let mut data = Data::of_cells(&["round", "at_s", "tuple", "page", "relation"]);
     for (_, held) in held {
         for (index, at) in held.locks.at_s.iter().enumerate() {
-            let locks =
-                |grain: &Grain| grain.1(held.locks).get(index).map_or_else(String::new, u64::to_string);
+            let locks = |((_, counts), _): &Styled| {
+                counts(held.locks).get(index).map_or_else(String::new, u64::to_string)
+            };
             let mut values = vec![held.round.round.to_string(), number(Some(*at))];
-            values.extend(GRAINS.iter().map(locks));
+            values.extend(GRANULARITIES.iter().map(locks));
             data.cell(held.subject, values);
         }
     }

@@ -33,7 +33,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
             "Committed transactions per second, divided by those of {first} in the same round, on a logarithmic axis: half and twice \
              are equally far from 1. Marker and number: the geometric mean of the rounds; line with ends: its 95 % interval.{}",
             noise.map_or_else(String::new, |share| format!(
-                " Grey band: what equal cells differ by on this machine, up to {}, told from measuring {first} twice.",
+                " Grey band: what equal cells differ by on this machine, up to {}, from measuring {first} twice.",
                 if share < 1.0 { percent(share) } else { format!("a factor of {}", short(share + 1.0)) }
             ))
         ),
@@ -65,7 +65,7 @@ fn scale(ratios: &[&RatioToFirst]) -> Scale {
     Scale::log(values, 1.06, ENDS.0, ENDS.1)
 }
 
-/// "0.49 (0.47–0.51)", and whether that is told from noise.
+/// "0.49 (0.47–0.51)", and whether that is more than noise.
 fn figures(ratio: &RatioToFirst) -> String {
     match ratio.low.zip(ratio.high) {
         None => format!("{}, no interval", short(ratio.mean)),

@@ -10,10 +10,10 @@ use super::marks::{marker, u};
 use super::scale::{Scale, Tick};
 use super::subject::Subject;
 
-/// Where scales of rows begin and end: marks at the ends have room.
+/// The ends of the scales of rows: marks at the ends have room.
 pub const ENDS: (f64, f64) = (7.0, 593.0);
 
-/// Where parts of a cell begin: below its name.
+/// The left edge of the parts of a cell: below its name.
 pub const PARTS: f64 = 22.0;
 
 /// The thickness of a part's track.
@@ -58,12 +58,12 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// No rows yet. Their tracks are so thick and have at most so many grid lines.
+    /// No rows yet; `thick` is the height of their tracks, `lines` the most grid lines.
     pub fn new(scale: Scale, most: usize, thickness: f64) -> Rows {
         Rows { ticks: scale.ticks(most), scale, thickness, y: 0.0, drawn: String::new() }
     }
 
-    /// What the following rows have in common; nothing if that is nothing.
+    /// Adds a heading for the following rows; nothing if it is empty.
     pub fn heading(&mut self, words: &str) {
         if words.is_empty() {
             return;

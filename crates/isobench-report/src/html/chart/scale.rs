@@ -25,9 +25,9 @@ const PERCENTAGES: [(f64, &str); 6] = [
     (99.999, "99.999 %"),
 ];
 
-/// How values are spread over the length of an axis.
+/// The spacing of values along an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum Spacing {
     Linear,
     Logarithmic,
     /// Logarithm of the value plus one: for counts, which may be zero.
@@ -37,13 +37,13 @@ enum Shape {
     Percentiles,
 }
 
-impl Shape {
+impl Spacing {
     fn apply(self, value: f64) -> f64 {
         match self {
-            Shape::Linear => value,
-            Shape::Logarithmic => value.max(SMALLEST).log10(),
-            Shape::Counts => value.max(0.0).ln_1p(),
-            Shape::Percentiles => -(1.0 - value.clamp(0.0, 99.9999) / 100.0).log10(),
+            Spacing::Linear => value,
+            Spacing::Logarithmic => value.max(SMALLEST).log10(),
+            Spacing::Counts => value.max(0.0).ln_1p(),
+            Spacing::Percentiles => -(1.0 - value.clamp(0.0, 99.9999) / 100.0).log10(),
         }
     }
 }
@@ -51,9 +51,9 @@ impl Shape {
 /// A value that is worth a line and a label.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
-    /// Where.
+    /// Its value.
     pub value: f64,
-    /// What is written there.
+    /// Its text.
     pub label: String,
 }
 
@@ -61,14 +61,14 @@ pub struct Tick {
 /// units.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scale {
-    shape: Shape,
+    shape: Spacing,
     low: f64,
     high: f64,
     from: f64,
     to: f64,
 }
 
-/// What of the values can be drawn.
+/// Keeps the values that can be drawn.
 fn usable(values: impl IntoIterator<Item = f64>) -> impl Iterator<Item = f64> {
     values.into_iter().filter(|value| value.is_finite()).map(|value| value.clamp(-LARGEST, LARGEST))
 }
@@ -82,13 +82,13 @@ impl Scale {
     pub fn from_zero(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Scale {
         let most = largest(values);
         let high = if most > 0.0 { round_up(most.max(SMALLEST)) } else { 1.0 };
-        Scale { shape: Shape::Linear, low: 0.0, high, from, to }
+        Scale { shape: Spacing::Linear, low: 0.0, high, from, to }
     }
 
     /// Linear from zero to exactly this value.
     pub fn up_to(high: f64, from: f64, to: f64) -> Scale {
         let high = if high.is_finite() && high > 0.0 { high.clamp(SMALLEST, LARGEST) } else { 1.0 };
-        Scale { shape: Shape::Linear, low: 0.0, high, from, to }
+        Scale { shape: Spacing::Linear, low: 0.0, high, from, to }
     }
 
     /// Logarithmic around the positive ones of the values, by `margin` (a factor above 1) wider
@@ -102,19 +102,19 @@ impl Scale {
         if high == 0.0 {
             (low, high) = (1.0, 10.0);
         }
-        Scale { shape: Shape::Logarithmic, low: low / margin, high: high * margin, from, to }
+        Scale { shape: Spacing::Logarithmic, low: low / margin, high: high * margin, from, to }
     }
 
     /// For counts that may be zero as well as large, from zero on.
     pub fn counts(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Scale {
         let most = largest(values).max(1.0);
-        Scale { shape: Shape::Counts, low: 0.0, high: most * 1.1, from, to }
+        Scale { shape: Spacing::Counts, low: 0.0, high: most * 1.1, from, to }
     }
 
     /// From the median's side to the highest percentage that anything reaches, at least 90.
     pub fn percentiles(most: f64, from: f64, to: f64) -> Scale {
         let high = if most.is_finite() { most.clamp(90.0, 99.9999) } else { 90.0 };
-        Scale { shape: Shape::Percentiles, low: 0.0, high, from, to }
+        Scale { shape: Spacing::Percentiles, low: 0.0, high, from, to }
     }
 
     /// The place of a value; of the nearest end, if it lies outside.
@@ -129,19 +129,19 @@ impl Scale {
         self.high
     }
 
-    /// Round values within the scale, rising, at most so many (of percentages: those that the scale
+    /// Round values within the scale, rising, at most `most` (of percentages: those that the scale
     /// reaches).
     pub fn ticks(&self, most: usize) -> Vec<Tick> {
         match self.shape {
-            Shape::Percentiles => PERCENTAGES
+            Spacing::Percentiles => PERCENTAGES
                 .iter()
                 .filter(|(value, _)| *value <= self.high)
                 .map(|(value, label)| Tick { value: *value, label: (*label).to_owned() })
                 .collect(),
-            Shape::Linear => linear(self.low, self.high, most),
-            Shape::Logarithmic if self.high / self.low < 4.0 => linear(self.low, self.high, most),
-            Shape::Logarithmic => logarithmic(self.low, self.high, most),
-            Shape::Counts => {
+            Spacing::Linear => linear(self.low, self.high, most),
+            Spacing::Logarithmic if self.high / self.low < 4.0 => linear(self.low, self.high, most),
+            Spacing::Logarithmic => logarithmic(self.low, self.high, most),
+            Spacing::Counts => {
                 let mut ticks = vec![Tick { value: 0.0, label: label(0.0, 0) }];
                 ticks.extend(logarithmic(1.0, self.high, most.saturating_sub(1)));
                 ticks

@@ -1,5 +1,4 @@
-//! What a cell is called and how it is drawn: the same in every figure, so that a level is known
-//! again.
+//! The name and the style of a cell: the same in every figure, so that a level is recognised.
 //!
 //! Not here: what is drawn of a cell.
 
@@ -9,7 +8,7 @@ use crate::summarise::{self, counted_rounds};
 use crate::view::Mark;
 use crate::words::distinct;
 
-/// So many levels differ in colour, marker and dashes.
+/// The number of levels that differ in colour, marker and dashes.
 pub const STYLES: usize = 6;
 
 /// A cell as figures show it.
@@ -22,7 +21,7 @@ pub struct Subject<'a> {
     pub short: String,
     /// The number of its level's style, from 0.
     pub style: usize,
-    /// True for the first level once more (an A/A cell): the same colour, but hollow.
+    /// True for an A/A cell: the same colour, but hollow.
     pub again: bool,
 }
 
@@ -70,8 +69,7 @@ impl<'a> Subject<'a> {
 }
 
 impl Group<'_> {
-    /// What stands in a sentence after the name of a cell: " (clients 8, backoff none)", or
-    /// nothing.
+    /// The words after the name of a cell in a sentence: " (clients 8, backoff none)", or nothing.
     pub fn place(&self) -> String {
         if self.name.is_empty() { String::new() } else { format!(" ({})", self.name) }
     }

@@ -45,12 +45,12 @@ pub fn figure(document: &Document) -> Option<Figure> {
     })
 }
 
-/// What else was the same for all rates.
+/// The factors that were the same for all rates.
 fn factors(sweep: &SweepResult) -> String {
     format!("{}, backoff {}", counted(sweep.clients.into(), "client"), sweep.backoff)
 }
 
-/// What was found, in words.
+/// The outcome, in words.
 fn found(sweep: &SweepResult) -> String {
     match (sweep.highest_kept, sweep.lowest_missed) {
         (Some(kept), Some(missed)) => format!("kept at {}, missed at {} per s", short(kept), short(missed)),

@@ -56,7 +56,7 @@ fn texts<'a>(svg: &'a str, class: &str) -> Vec<&'a str> {
     parts.filter_map(|part| part.split_once('>')?.1.split('<').next()).collect()
 }
 
-/// How many elements have each class.
+/// The number of elements of each class.
 fn classes(svg: &str) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for part in svg.split("class=\"").skip(1) {
@@ -67,7 +67,7 @@ fn classes(svg: &str) -> BTreeMap<String, usize> {
     counts
 }
 
-/// What is worth reading of a figure: not the places of its marks.
+/// The readable parts of a figure: not the places of its marks.
 fn outline(figure: &Figure) -> String {
     let mut text =
         format!("## {}: {}\n\n{}\n\n{}\n", figure.id, figure.title, figure.caption, figure.description);
@@ -94,7 +94,7 @@ fn outlines_are_as_expected() {
     }
 }
 
-/// What must be true of any figures.
+/// Checks what must be true of any figures.
 fn check(figures: &[Figure]) {
     let mut ids = BTreeSet::new();
     for figure in figures {

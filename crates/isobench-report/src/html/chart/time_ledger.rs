@@ -7,7 +7,7 @@ use super::Figure;
 use super::data::Data;
 use super::frame::picture;
 use super::hatching::{hatched_bar, hatchings};
-use super::legend::{Entry, legend};
+use super::legend::{LegendEntry, legend};
 use super::marks::{series, tipped};
 use super::rows::{ENDS, Rows, Track};
 use super::scale::Scale;
@@ -66,10 +66,10 @@ pub fn figure(document: &Document) -> Option<Figure> {
     }
     let shown: Vec<usize> =
         (0..KINDS.len()).filter(|kind| spent.iter().any(|spent| spent.share(*kind) > 0.000_5)).collect();
-    let entries: Vec<Entry> = shown
+    let entries: Vec<LegendEntry> = shown
         .iter()
         .map(|kind| KINDS[*kind])
-        .map(|(name, meaning, hatching)| Entry {
+        .map(|(name, meaning, hatching)| LegendEntry {
             kind: hatching,
             name: name.to_owned(),
             meaning: meaning.to_owned(),

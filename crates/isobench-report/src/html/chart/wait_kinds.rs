@@ -1,9 +1,9 @@
-//! Which hatching stands for which wait event: the same in every figure, the most frequent ones
-//! with one of their own.
+//! The hatching of each wait event: the same in every figure, the most frequent events with one of
+//! their own.
 //!
 //! Not here: what is drawn of them.
 
-use super::legend::Entry;
+use super::legend::LegendEntry;
 use super::subject::Group;
 use crate::document::WaitRow;
 
@@ -13,7 +13,7 @@ const CPU: usize = 0;
 const REST: usize = 7;
 const IDLE: usize = 8;
 
-/// So many events have a hatching of their own: those from 1 on.
+/// The number of events with a hatching of their own: those from 1 on.
 const EVENTS: usize = 6;
 
 /// The kinds in the order in which they are stacked: work first, idle last.
@@ -57,7 +57,7 @@ impl WaitKinds {
         own.map_or(REST, |index| index + 1)
     }
 
-    /// What a hatching stands for.
+    /// The meaning of a hatching.
     pub fn name(&self, kind: usize) -> String {
         match kind {
             CPU => "working (CPU)".to_owned(),
@@ -70,9 +70,9 @@ impl WaitKinds {
     }
 
     /// The legend of these hatchings, in the order in which they are stacked.
-    pub fn entries(&self, shown: &[usize]) -> Vec<Entry> {
+    pub fn entries(&self, shown: &[usize]) -> Vec<LegendEntry> {
         let used = ORDER.into_iter().filter(|kind| shown.contains(kind));
-        used.map(|kind| Entry { kind, name: self.name(kind), meaning: String::new() }).collect()
+        used.map(|kind| LegendEntry { kind, name: self.name(kind), meaning: String::new() }).collect()
     }
 
     /// The sessions of each sample by hatching, in the order in which they are stacked; only those

@@ -1,4 +1,4 @@
-//! The course of a cell: the median of its rounds over time, thinned to what a picture shows.
+//! The time series of a cell: the median of its rounds over time, thinned to what a picture shows.
 //!
 //! Not here: how it is drawn (`over_time`, `predicate_locks`).
 
@@ -6,17 +6,17 @@ use super::subject::Subject;
 use super::wait_kinds::WaitKinds;
 use crate::document::{Round, Series};
 
-/// A line has at most so many points.
+/// The most points of a line.
 const POINTS: usize = 100;
 
-/// The lines of other rounds have fewer, and there are only so many of them.
+/// The most points of the lines of other rounds, and the most of those lines.
 const THIN_POINTS: usize = 50;
 const OTHERS: usize = 8;
 
 /// A part of a round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bin {
-    /// Its middle, in seconds from the begin of the measured part.
+    /// Its middle, in seconds from the start of the measured part.
     pub at: f64,
     /// Transactions committed per second.
     pub committed: f64,
@@ -24,22 +24,22 @@ pub struct Bin {
     pub conflicts: f64,
 }
 
-/// What the sessions did at a time; the mean of neighbouring samples.
+/// The sessions at a time; the mean of neighbouring samples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// When, in seconds from the begin of the measured part.
+    /// The time, in seconds from the start of the measured part.
     pub at: f64,
-    /// Sessions of each hatching, in the order of [`Course::stacked`].
+    /// Sessions of each hatching, in the order of [`TimeSeries::stacked`].
     pub sessions: Vec<f64>,
 }
 
 /// A cell over time.
-pub struct Course<'a> {
+pub struct TimeSeries<'a> {
     /// The cell.
     pub subject: &'a Subject<'a>,
-    /// The round that is shown: of those with a course the one with the median rate.
+    /// The round that is shown: of those with a time series the one with the median rate.
     pub round: &'a Round,
-    /// How long it took, in seconds.
+    /// Its duration in seconds.
     pub seconds: f64,
     /// Its rates; empty if there is no series.
     pub bins: Vec<Bin>,
@@ -51,9 +51,9 @@ pub struct Course<'a> {
     pub samples: Vec<Sample>,
 }
 
-impl<'a> Course<'a> {
+impl<'a> TimeSeries<'a> {
     /// `None` if no round was followed over time.
-    pub fn of(subject: &'a Subject<'a>, kinds: &WaitKinds) -> Option<Course<'a>> {
+    pub fn of(subject: &'a Subject<'a>, kinds: &WaitKinds) -> Option<TimeSeries<'a>> {
         let followed = |round: &Round| !bins(round, POINTS).is_empty() || !times(round).is_empty();
         let round = median_round(subject, followed)?;
         let others = subject.cell.rounds.iter().filter(|other| other.round != round.round);
@@ -64,7 +64,7 @@ impl<'a> Course<'a> {
         let last =
             samples.iter().map(|sample| sample.at).chain(bins.iter().map(|bin| bin.at)).fold(0.0, f64::max);
         let seconds = if round.seconds.is_finite() { round.seconds.max(last) } else { last };
-        Some(Course { subject, round, seconds, bins, others: others.collect(), stacked, samples })
+        Some(TimeSeries { subject, round, seconds, bins, others: others.collect(), stacked, samples })
     }
 }
 
@@ -77,7 +77,7 @@ pub fn median_round<'a>(subject: &Subject<'a>, has: impl Fn(&Round) -> bool) -> 
     rounds.get(rounds.len().saturating_sub(1) / 2).copied()
 }
 
-/// The rates of a round in at most so many parts; empty without a usable series.
+/// The rates of a round in at most `most` parts; empty without a usable series.
 fn bins(round: &Round, most: usize) -> Vec<Bin> {
     let Some(series) = round.series.as_ref().filter(|series| series.bin_s.is_finite() && series.bin_s > 0.0)
     else {
