@@ -31,7 +31,7 @@ fn the_first_level_is_measured_twice_to_learn_the_noise() {
         return;
     };
     let (table, document) = run(&scene, "--rounds 2 --calibrate", 0);
-    assert!(table.contains("once more (A/A)") && table.contains("\nNoise: read committed"), "{table}");
+    assert!(table.contains("again (A/A)") && table.contains("\nNoise: read committed"), "{table}");
     let levels: Vec<_> = cells(&document)
         .iter()
         .map(|cell| (cell["level"]["requested"].as_str().unwrap_or_default(), cell["calibration"] == true))
