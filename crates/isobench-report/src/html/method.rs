@@ -261,7 +261,7 @@ static METHODS: [Method; 8] = [
                a ratio within that is called noise, whatever its own interval says.",
     },
     Method {
-        name: "Percentiles: order statistics",
+        name: "Percentiles: Student's t over the rounds",
         used: |document| {
             let known = |cell: &crate::document::Cell| {
                 cell.summary.percentiles.iter().any(|percentile| percentile.low.is_some())
@@ -269,14 +269,15 @@ static METHODS: [Method; 8] = [
             document.cells.iter().any(known)
         },
         text: "Percentiles come from the merged histograms of all rounds, never from averages of percentiles, and only where the \
-               sample is large enough. Their 95 % intervals assume no shape of the distribution.",
+               sample is large enough. Their 95 % intervals come from the percentiles of the single rounds, by Student's t of their \
+               logarithms. It assumes independent rounds, and no shape of the distribution of latencies.",
     },
     Method {
-        name: "Warm-up: CUSUM and MSER",
+        name: "Warm-up: change points",
         used: |document| document.plan.max_warmup() > document.plan.warmup(),
-        text: "The warm-up goes on until no change of the rate is found in what follows its begin: a self-normalised CUSUM \
-               tests at 5 % whether there is a change at all, and MSER says where the begin ends. About one steady series in twenty is \
-               warmed up longer than needed.",
+        text: "The warm-up goes on until its rate has stopped changing. The series of the rate is split where the means of the two parts \
+               explain most of its variance; if they differ by more than noise, and by 5 % at least, that is a change, and the \
+               second part is split in the same way (Hawkins 1977). About one steady series in twenty is warmed up longer than needed.",
     },
     Method {
         name: "Anomalies: cycles of dependencies",
