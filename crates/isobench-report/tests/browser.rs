@@ -51,9 +51,7 @@ impl Pages {
     fn open(&self, name: &str) -> &WebDriver {
         let file = self.file(name);
         if !file.is_file() {
-            let (_, document) =
-                examples::all().into_iter().find(|(found, _)| *found == name).expect("the example exists");
-            fs::write(&file, to_html(&document)).expect("the page can be written");
+            fs::write(&file, to_html(&examples::example(name))).expect("the page can be written");
         }
         self.session.open(&format!("file://{}", file.display()));
         self.session.run("for (const details of document.querySelectorAll('details')) details.open = true");

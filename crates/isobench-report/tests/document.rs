@@ -5,7 +5,7 @@ mod examples;
 use std::ptr;
 use std::time::Duration;
 
-use examples::Story;
+use examples::{Story, example};
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_report::{
     Cell, CellLevel, Client, Document, Invariant, Plan, Server, json_schema, render, summarise, to_csv,
@@ -14,10 +14,6 @@ use isobench_stats::LatencyHistogram;
 use isobench_testkit::schema::violations;
 use proptest::prelude::*;
 use serde_json::Value;
-
-fn example(name: &str) -> Document {
-    examples::all().into_iter().find(|(found, _)| *found == name).expect("the example exists").1
-}
 
 #[test]
 fn every_example_obeys_the_schema() {
@@ -91,7 +87,7 @@ fn a_round_that_does_not_add_up_says_which() {
 #[test]
 fn summarising_again_changes_nothing() {
     for (name, document) in examples::all() {
-        let mut read = Document::from_json(&document.to_json()).unwrap();
+        let mut read = Document::from_json(document.to_json()).unwrap();
         for cell in &mut read.cells {
             cell.summary = isobench_report::Summary::default();
         }
@@ -280,7 +276,7 @@ fn unknown_fields_are_ignored() {
     let mut value: Value = serde_json::from_str(&example("three-levels").to_json()).unwrap();
     value["novelty"] = Value::from(1);
     value["cells"][0]["rounds"][0]["novelty"] = Value::from(1);
-    assert_eq!(Document::from_json(&value.to_string()).unwrap(), example("three-levels"));
+    assert_eq!(Document::from_json(value.to_string()).unwrap(), example("three-levels"));
 }
 
 #[test]
@@ -293,7 +289,7 @@ fn optional_fields_may_be_missing() {
         value["cells"][0]["rounds"][0].as_object_mut().unwrap().remove(field);
     }
     value["plan"] = serde_json::json!({});
-    assert!(Document::from_json(&value.to_string()).is_ok());
+    assert!(Document::from_json(value.to_string()).is_ok());
 }
 
 #[test]
@@ -356,16 +352,7 @@ fn infinite_numbers_become_null() {
     let value: Value = serde_json::from_str(&document.to_json()).unwrap();
     let round = &value["cells"][0]["rounds"][0];
     assert!(round["client_cpu_s"].is_null() && round["tps"].is_null());
-    assert!(Document::from_json(&document.to_json()).is_ok());
-}
-
-#[test]
-fn csv_has_as_many_fields_as_titles() {
-    // No field of this example has a comma or a quote.
-    let text = to_csv(&example("three-levels"));
-    let fields: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();
-    assert_eq!(fields.len(), 10);
-    assert!(fields.iter().all(|count| *count == fields[0]), "{fields:?}");
+    assert!(Document::from_json(document.to_json()).is_ok());
 }
 
 fn stories() -> impl Strategy<Value = Story> {

@@ -7,6 +7,7 @@ mod examples;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use examples::example;
 use isobench_report::{Document, compare_results, json_schema, render, to_csv, to_markdown};
 use isobench_testkit::golden::{blessing, expect};
 
@@ -84,14 +85,11 @@ fn markdown_is_as_expected() {
 
 #[test]
 fn two_results_are_shown_as_expected() {
-    let saved = saved();
-    let find = |wanted: &str| &saved.iter().find(|(name, _)| *name == wanted).expect("an example").1;
-    let a = find("three-levels");
-    let mut b = find("interrupted").clone();
+    let (a, mut b) = (example("three-levels"), example("interrupted"));
     b.server.version = "18.4".to_owned();
     b.server.settings.insert("io_method".to_owned(), "worker".to_owned());
     b.cells.remove(2);
-    let pair = compare_results(a, &b).unwrap().named("old.json", "new.json");
+    let pair = compare_results(&a, &b).unwrap().named("old.json", "new.json");
     expect(golden("pair.txt"), &pair.to_text(100));
     expect(golden("pair.md"), &pair.to_markdown());
     expect(golden("pair.csv"), &pair.to_csv());

@@ -13,14 +13,11 @@ mod sound;
 
 use std::path::Path;
 
-use isobench_report::{Document, compare_results, render, to_csv, to_html, to_markdown};
+use examples::example;
+use isobench_report::{compare_results, render, to_csv, to_html, to_markdown};
 use isobench_testkit::golden;
 use proptest::prelude::*;
 use proptest::sample::Index;
-
-fn example(name: &str) -> Document {
-    examples::all().into_iter().find(|(found, _)| *found == name).expect("the example exists").1
-}
 
 #[test]
 fn outlines_are_as_expected() {

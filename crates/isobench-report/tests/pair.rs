@@ -3,11 +3,8 @@
 
 mod examples;
 
+use examples::example;
 use isobench_report::{Document, Invariant, Pair, PlannedScript, compare_results, summarise};
-
-fn example(name: &str) -> Document {
-    examples::all().into_iter().find(|(found, _)| *found == name).expect("the example exists").1
-}
 
 fn pair(a: &Document, b: &Document) -> Pair {
     compare_results(a, b).expect("the same measurement version").named("a.json", "b.json")

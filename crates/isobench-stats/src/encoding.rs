@@ -287,7 +287,6 @@ mod tests {
             let histogram = of(&values);
             let again = LatencyHistogram::from_base64(&histogram.to_base64()).unwrap();
             prop_assert!(again.buckets == histogram.buckets);
-            prop_assert_eq!(again.to_base64(), again.clone().to_base64());
             for percent in [50.0, 99.0, 100.0] {
                 let (before, after) = (histogram.percentile(percent), again.percentile(percent));
                 prop_assert_eq!(before.is_some(), after.is_some());

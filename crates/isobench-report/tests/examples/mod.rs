@@ -457,6 +457,12 @@ pub fn all() -> Vec<(&'static str, Document)> {
     EXAMPLES.clone()
 }
 
+/// The example of this name.
+pub fn example(name: &str) -> Document {
+    let found = EXAMPLES.iter().find(|(known, _)| *known == name);
+    found.unwrap_or_else(|| panic!("no example {name}")).1.clone()
+}
+
 fn build() -> Vec<(&'static str, Document)> {
     let mut examples = vec![
         ("three-levels", three_levels()),

@@ -1,9 +1,9 @@
-//! Rounds: coverage and false alarms of ratios under drift of the machine, with noise, at a
+//! Rounds: coverage of means; coverage and false alarms of ratios under drift of the machine, with noise, at a
 //! resolution.
 //!
 //! Not here: one run.
 
-use isobench_stats::{Ratio, holm, independent_ratio, is_resolved, noise_of, paired_ratio};
+use isobench_stats::{Ratio, holm, independent_ratio, is_resolved, mean_interval, noise_of, paired_ratio};
 
 use crate::generator::Generator;
 use crate::{COVERAGE, holds, most_false_alarms, percent};
@@ -21,6 +21,20 @@ fn wandering(generator: &mut Generator, rounds: usize) -> Vec<[f64; 3]> {
             [cell(generator, drift), cell(generator, drift), cell(generator, drift)]
         })
         .collect()
+}
+
+#[test]
+fn means_of_rounds_hold_the_truth() {
+    for rounds in [2, 3, 5, 10] {
+        let mut generator = Generator::new(42);
+        let covered = (0..REPETITIONS).filter(|_| {
+            let samples: Vec<f64> = (0..rounds).map(|_| 400.0 + 25.0 * generator.normal()).collect();
+            let mean = mean_interval(&samples).expect("finite samples");
+            holds(mean.low, mean.high, 400.0)
+        });
+        let covered = percent(covered.count(), REPETITIONS);
+        assert!(COVERAGE.contains(&covered), "{rounds} rounds: {covered}");
+    }
 }
 
 #[test]
