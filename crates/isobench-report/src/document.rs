@@ -198,8 +198,8 @@ impl Document {
     /// Reads a document. Unknown fields are ignored, since newer versions may add some.
     ///
     /// # Errors
-    /// [`DocumentError`], if the text isn't a result of this format version. Where it is damaged, the
-    /// error names line and column.
+    /// [`DocumentError`], if the text isn't a result of this format version. Where it is damaged,
+    /// the error names line and column.
     pub fn from_json(text: impl AsRef<[u8]>) -> Result<Self, DocumentError> {
         let header: Header = serde_json::from_slice(text.as_ref())?;
         header.check()?;

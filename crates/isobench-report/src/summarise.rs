@@ -180,7 +180,8 @@ fn acknowledged(rounds: &[&Round]) -> Option<Interval> {
     })
 }
 
-/// Committed transactions per second: over the rounds, or, of a single one, from its own time series.
+/// Committed transactions per second: over the rounds, or, of a single one, from its own time
+/// series.
 fn throughput(rounds: &[&Round], bins: &[Vec<f64>]) -> Interval {
     let samples: Vec<f64> =
         rounds.iter().filter_map(|round| rate(round, round.transactions.committed)).collect();

@@ -235,8 +235,8 @@ fn a_missing_histogram_costs_the_percentiles_only() {
     assert!(summary.tps.mean.is_some());
 }
 
-/// Results are summarised and saved after every cell, so a histogram is decoded when it is read, and
-/// all that use it afterwards get that one.
+/// Results are summarised and saved after every cell, so a histogram is decoded when it is read,
+/// and all that use it afterwards get that one.
 #[test]
 fn a_histogram_is_decoded_once() {
     let histograms = |document: &Document| -> Vec<*const LatencyHistogram> {

@@ -96,8 +96,8 @@ const MOST_CORRELATED: f64 = 0.8;
 /// By how much correlation of neighbours increases the variance of a mean: (1 + r) ÷ (1 − r), exact
 /// for long AR(1) series.
 ///
-/// Fitting makes residuals look less correlated than they are: n values show about r − (`constant` +
-/// `factor`·r) ÷ n. This is solved for r, which is kept between 0 and `most`.
+/// Fitting makes residuals look less correlated than they are: n values show about r − (`constant`
+/// + `factor`·r) ÷ n. This is solved for r, which is kept between 0 and `most`.
 pub(crate) fn inflation(residuals: &[f64], constant: f64, factor: f64, most: f64) -> f64 {
     let count = residuals.len() as f64;
     let squares = residuals.iter().map(|residual| residual * residual).sum::<f64>();

@@ -1,8 +1,8 @@
 //! The histogram as text: `HdrHistogram`'s compressed V2 encoding in base64, readable by its other
 //! libraries.
 //!
-//! Input isn't trusted, so it is checked before the decoder sees it: sizes are bounded and the counts
-//! can't overflow. Not here: what the histogram means.
+//! Input isn't trusted, so it is checked before the decoder sees it: sizes are bounded and the
+//! counts can't overflow. Not here: what the histogram means.
 
 use std::io::Read;
 

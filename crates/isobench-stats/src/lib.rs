@@ -2,7 +2,7 @@
 //!
 //! Pure arithmetic without I/O, clock or threads. It must not know where the numbers come from (no
 //! protocol, no script, no server product) nor where they go (no document, no table): recorders own
-//! these types, and reports read them.
+//! these types, and reports read them. Ledgers are JSON, histograms text, so that both can be saved.
 //!
 //! | file | concept |
 //! |---|---|

@@ -234,8 +234,8 @@ impl Round {
         }
     }
 
-    /// The account of the round, as the recorders had it. Conflicts are the sum of the itemised ones;
-    /// retries follow from the identities.
+    /// The account of the round, as the recorders had it. Conflicts are the sum of the itemised
+    /// ones; retries follow from the identities.
     pub fn ledger(&self) -> Ledger {
         let ran = self.transactions.total.saturating_sub(self.transactions.skipped);
         Ledger {

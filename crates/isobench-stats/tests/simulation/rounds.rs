@@ -1,5 +1,5 @@
-//! Rounds: coverage of means; coverage and false alarms of ratios under drift of the machine, with noise, at a
-//! resolution.
+//! Rounds: coverage of means; coverage and false alarms of ratios under drift of the machine, with
+//! noise, at a resolution.
 //!
 //! Not here: one run.
 
