@@ -22,7 +22,7 @@ pub struct Workload {
 pub struct PlannedScript {
     /// The name of the built-in script, or the name of its file.
     pub name: String,
-    /// How often it is chosen, relative to the other scripts.
+    /// Its weight: the frequency of its choice, relative to the other scripts.
     pub weight: u32,
     /// The script's text, so that the run can be repeated.
     #[serde(default)]
@@ -35,7 +35,7 @@ pub struct PlannedScript {
 pub struct PlannedStrategy {
     /// Its name.
     pub name: String,
-    /// What the application does, in a sentence.
+    /// The behaviour of the application, in a sentence.
     pub summary: String,
     /// The scripts, with their weights and texts.
     pub scripts: Vec<PlannedScript>,
