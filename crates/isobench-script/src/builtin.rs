@@ -79,14 +79,14 @@ pub fn find_builtin(prefix: &str) -> Result<&'static Builtin, BuiltinError> {
 pub enum BuiltinError {
     /// No script has such a name.
     Unknown {
-        /// What was asked for.
+        /// The name given.
         prefix: String,
     },
-    /// Several scripts have names that start so.
+    /// Several names start with the prefix.
     Ambiguous {
-        /// What was asked for.
+        /// The prefix given.
         prefix: String,
-        /// How many scripts match.
+        /// The number of scripts that match.
         count: usize,
     },
 }

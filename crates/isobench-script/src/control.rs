@@ -1,24 +1,24 @@
-//! Where a client goes on after `\if`, `\elif`, `\else` and `\endif`.
+//! The flow of control through `\if`, `\elif`, `\else` and `\endif`.
 
 use crate::error::EvalError;
 use crate::expr::EvalContext;
 use crate::script::{CommandKind, Script};
 
-/// How a client came to the command it is at.
+/// The way a client reached its current command.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub enum Step {
-    /// From the command before it, or from the start of the script.
+    /// From the preceding command, or from the start of the script.
     Next,
     /// By a jump from an arm whose condition was false.
     Jump,
 }
 
-/// Decides a conditional command: the index of the command to go on with and how one gets there, or
-/// none if the command at `pc` is no conditional (the caller executes it and goes on at `pc + 1` by
-/// [`Step::Next`]).
+/// Evaluates a conditional command. Returns the index of the next command and how it is reached, or
+/// `None` if the command at `pc` isn't conditional (the caller executes it and continues at `pc +
+/// 1` with [`Arrival::Next`]).
 ///
-/// Arriving at `\elif` or `\else` by [`Step::Next`] means that the arm before has run, so the rest
-/// is skipped.
+/// Reaching `\elif` or `\else` by [`Arrival::Next`] means that the preceding arm was executed, so
+/// the remaining arms are skipped.
 ///
 /// # Errors
 /// If a condition can't be evaluated.

@@ -13,34 +13,34 @@ pub struct ParseError {
     pub file: String,
     /// The line where the command starts, from 1.
     pub line: u32,
-    /// The offset in bytes from the start of `source`, from 1, where the error was found, if known.
+    /// The offset in bytes at which the error was found, from 1 at the start of `source`, if known.
     pub column: Option<u32>,
     /// The text of the command, which may span several lines; empty where pgbench shows none.
     pub source: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: ParseProblem,
 }
 
-/// What is wrong with a script.
+/// A problem in a script.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ParseProblem {
     /// A command is malformed.
     Syntax {
-        /// What was found or expected.
+        /// The thing found or expected.
         message: &'static str,
         /// The offending piece of text, where there is one.
         detail: Option<Box<str>>,
-        /// The meta-command without backslash, where the error is within one.
+        /// The name of the meta-command without its backslash, if the error is within one.
         command: Option<Box<str>>,
     },
     /// `\if`, `\elif`, `\else` and `\endif` don't match.
     Condition {
         /// The number of the command within the script, from 1.
         number: usize,
-        /// What doesn't match.
+        /// The mismatch.
         message: &'static str,
     },
-    /// The script has no command at all.
+    /// The script has no commands.
     Empty,
 }
 
@@ -88,19 +88,19 @@ pub enum EvalError {
         /// The double.
         value: f64,
     },
-    /// A value has a type that doesn't fit.
+    /// A value's type can't be converted to the required one.
     CannotCoerce {
-        /// The type it has.
+        /// The value's type.
         from: &'static str,
-        /// The type that is needed.
+        /// The required type.
         to: &'static str,
     },
-    /// A variable has no value.
+    /// A variable is unset.
     UndefinedVariable {
         /// Its name.
         name: String,
     },
-    /// A variable's text is no value.
+    /// A variable's text isn't a value.
     MalformedVariable {
         /// Its name.
         name: String,
@@ -119,7 +119,7 @@ pub enum EvalError {
     },
     /// A call of `greatest` or `least` has more arguments than pgbench evaluates.
     TooManyArguments {
-        /// How many are allowed.
+        /// The maximum number of arguments.
         most: usize,
     },
     /// The lower bound given to a random function is above the upper one.
@@ -131,7 +131,7 @@ pub enum EvalError {
         /// The parameter.
         value: f64,
     },
-    /// The parameter of `random_exponential` is not above 0.
+    /// The parameter of `random_exponential` isn't above 0.
     ExponentialParameter {
         /// The parameter.
         value: f64,
@@ -141,7 +141,7 @@ pub enum EvalError {
         /// The parameter.
         value: f64,
     },
-    /// The size given to `permute` is not above 0.
+    /// The size given to `permute` isn't above 0.
     PermuteSize,
 }
 
@@ -181,8 +181,7 @@ impl fmt::Display for EvalError {
 
 impl std::error::Error for EvalError {}
 
-/// A double with six decimals, infinities and not-a-number spelt as PostgreSQL's programs spell
-/// them.
+/// A double printed with six decimals, or as `Infinity`, `-Infinity` or `NaN`.
 struct Fixed(f64);
 
 impl fmt::Display for Fixed {

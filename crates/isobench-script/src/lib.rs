@@ -1,14 +1,13 @@
 //! The pgbench script language: parses scripts, evaluates expressions, draws pgbench's random
 //! numbers.
 //!
-//! The crate is pure: it knows nothing of sockets, clocks or processes. It turns a script's text
-//! into a [`Script`] (a flat list of commands with resolved jumps), evaluates its expressions
-//! against the [`Variables`] of one client, and hands out the same pseudorandom numbers that
-//! pgbench draws for the same seed. Who executes the commands, retries them or measures them is not
-//! its business.
+//! The crate is pure: it has no sockets, clocks or processes. It turns a script's text into a
+//! [`Script`] (a flat list of commands with resolved jumps), evaluates its expressions with the
+//! [`Variables`] of one client, and draws the pseudorandom numbers that pgbench draws for the same
+//! seed. Executing, retrying and measuring commands is left to the runner.
 //!
-//! Source of the behaviour: the manual page of pgbench 18, and the real program as oracle
-//! (`tests/language/oracle.rs`).
+//! The behaviour follows the manual page of pgbench 18, and the real program, which
+//! `tests/language/oracle.rs` uses as an oracle.
 //!
 //! ```
 //! use isobench_script::{CommandKind, EvalContext, Prng, Symbols, Value, Variables, parse};

@@ -1,21 +1,21 @@
-//! Several scripts with weights: which one a client executes next.
+//! A weighted set of scripts, from which clients choose the next one to execute.
 
 use std::fmt;
 
 use crate::random::Prng;
 use crate::script::Script;
 
-/// How many scripts a run may have.
+/// The maximum number of scripts in a run.
 const MAX_SCRIPTS: usize = 128;
 /// The largest weight of one script.
 const MAX_WEIGHT: i64 = i32::MAX as i64;
 
-/// A script and how often it is chosen.
+/// A script and its weight.
 #[derive(Clone, Debug)]
 pub struct Weighted {
     /// The script.
     pub script: Script,
-    /// How often, relative to the sum of all weights; 0 is never.
+    /// The weight relative to the sum of all weights; a script of weight 0 is never chosen.
     pub weight: u64,
 }
 
@@ -27,11 +27,10 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// Puts scripts together.
+    /// Combines scripts.
     ///
     /// # Errors
-    /// If there is none, there are more than 128, or the weights add up to nothing (or to more than
-    /// 2^63).
+    /// If there are no scripts, more than 128, or the sum of the weights is 0 or exceeds 64 bits.
     pub fn new(scripts: Vec<Weighted>) -> Result<Self, MixError> {
         if scripts.is_empty() {
             return Err(MixError::NoScript);
@@ -51,7 +50,8 @@ impl Mix {
         Ok(Self { scripts, total })
     }
 
-    /// The index of the script to execute. A single script is chosen without a draw, as by pgbench.
+    /// Chooses the index of the next script. As in pgbench, a single script is chosen without
+    /// drawing a number.
     pub fn choose(&self, rng: &mut Prng) -> usize {
         if self.scripts.len() == 1 {
             return 0;
@@ -77,10 +77,10 @@ impl Mix {
     }
 }
 
-/// Scripts that make no mix.
+/// A set of scripts that can't be run together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum MixError {
-    /// There is no script.
+    /// There are no scripts.
     NoScript,
     /// There are more than 128 scripts.
     TooMany,
@@ -103,11 +103,10 @@ impl fmt::Display for MixError {
 
 impl std::error::Error for MixError {}
 
-/// Splits `name@weight`, the argument of `-f` and `-b`, at its last `@`; the weight is 1 if there
-/// is none.
+/// Splits `name@weight`, the argument of `-f` and `-b`, at its last `@`. The default weight is 1.
 ///
 /// # Errors
-/// If what follows the `@` is no integer, or outside 0 to 2147483647.
+/// If the text after the `@` isn't an integer from 0 to 2147483647.
 pub fn split_weight(arg: &str) -> Result<(&str, u64), WeightError> {
     let Some((name, weight)) = arg.rsplit_once('@') else {
         return Ok((arg, 1));
@@ -121,12 +120,12 @@ pub fn split_weight(arg: &str) -> Result<(&str, u64), WeightError> {
     Ok((name, number.cast_unsigned()))
 }
 
-/// A weight that is none.
+/// An invalid weight.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum WeightError {
-    /// It is no integer.
+    /// It isn't an integer.
     Invalid {
-        /// What follows the `@`.
+        /// The text after the `@`.
         text: String,
     },
     /// It is negative or too large.

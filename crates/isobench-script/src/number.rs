@@ -1,11 +1,11 @@
-//! Numbers as text: how pgbench prints a double, and how it reads a number from a variable's text.
+//! Conversion between numbers and text, as pgbench prints doubles and reads variables.
 
 use std::io::Write as _;
 
 use crate::error::EvalError;
 use crate::value::Value;
 
-/// How many significant digits a double is printed with (`DBL_DIG`).
+/// The number of significant digits of a printed double (`DBL_DIG`).
 const SIGNIFICANT: usize = 15;
 
 /// Appends a double as C's `%.15g` prints it, with PostgreSQL's `NaN` and `Infinity`.
@@ -21,8 +21,7 @@ pub(crate) fn write_double(value: f64, out: &mut Vec<u8>) {
         out.extend_from_slice(b"Infinity");
         return;
     }
-    // "d.dddde±x" with the digits rounded correctly; at most 17 + 5 bytes, so this stays on the
-    // stack.
+    // "d.dddde±x" with correctly rounded digits takes at most 22 bytes, which fit on the stack.
     let mut scratch = [0_u8; 32];
     let mut cursor = std::io::Cursor::new(&mut scratch[..]);
     if write!(cursor, "{:.*e}", SIGNIFICANT - 1, value.abs()).is_err() {
@@ -42,8 +41,8 @@ pub(crate) fn write_double(value: f64, out: &mut Vec<u8>) {
     write_digits(&digits[..used], exponent, out);
 }
 
-/// Appends significant digits (without trailing zeros) in fixed or scientific notation, whichever
-/// `%g` chooses.
+/// Appends significant digits (without trailing zeros) in the notation that `%g` chooses, fixed or
+/// scientific.
 fn write_digits(digits: &[u8], exponent: i32, out: &mut Vec<u8>) {
     match usize::try_from(exponent) {
         Ok(exponent) if exponent < SIGNIFICANT => {
@@ -72,7 +71,7 @@ fn write_digits(digits: &[u8], exponent: i32, out: &mut Vec<u8>) {
     }
 }
 
-/// The integer that the text starts with (after blanks and a sign), saturated; none if there is no
+/// The integer at the start of the text, after blanks and a sign, saturated; `None` without a
 /// digit.
 pub(crate) fn leading_int(text: &str) -> Option<i64> {
     let text = text.trim_start_matches(is_space);
@@ -95,10 +94,10 @@ pub(crate) fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\x0b' | '\x0c' | '\r')
 }
 
-/// Reads a variable's text as the value an expression sees.
+/// Converts a variable's text to the value that an expression sees.
 ///
-/// `null`; a prefix of `true`, `false`, `yes`, `no`, or `on`, `off`, `of`; an integer; a double:
-/// tried in this order, in any case. Found out by running pgbench 15.
+/// The following are tried in this order, in any case: `null`; a prefix of `true`, `false`, `yes`,
+/// `no`, or `on`, `off`, `of`; an integer; a double. Determined by running pgbench 15.
 pub(crate) fn classify_text(text: &str, name: impl FnOnce() -> String) -> Result<Value, EvalError> {
     if text.eq_ignore_ascii_case("null") {
         return Ok(Value::Null);
@@ -124,7 +123,7 @@ pub(crate) fn classify_text(text: &str, name: impl FnOnce() -> String) -> Result
 }
 
 fn parse_bool(text: &str) -> Option<bool> {
-    // `o` alone could be either, so `on` and `off` need two letters.
+    // `o` alone is ambiguous, so `on` and `off` need two letters.
     const WORDS: [(&str, usize, bool); 6] = [
         ("true", 1, true),
         ("false", 1, false),
@@ -140,15 +139,14 @@ fn parse_bool(text: &str) -> Option<bool> {
     })
 }
 
-/// Whether pgbench takes the text for an integer: digits after blanks and a sign, or just the sign.
+/// True if pgbench reads the text as an integer: digits after blanks and a sign, or just the sign.
 fn looks_like_int(text: &str) -> bool {
     let text = text.trim_start_matches(is_space);
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     !text.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Reads a double as C's `strtod` does, refusing what is left over and what overflows or
-/// underflows.
+/// Reads a double as C's `strtod` does. Trailing text, overflow and underflow are refused.
 pub(crate) fn parse_double(text: &str) -> Option<f64> {
     let text = text.trim_start_matches(is_space);
     let (negative, magnitude) = match text.as_bytes().first()? {
@@ -176,8 +174,7 @@ pub(crate) fn parse_double(text: &str) -> Option<f64> {
     in_range.then_some(sign * value)
 }
 
-/// Hexadecimal integers, which `strtod` takes too; exact up to 64 bits, enough for what anyone
-/// writes.
+/// Hexadecimal integers, which `strtod` accepts too; exact up to 64 bits.
 fn parse_hex(digits: &str) -> Option<f64> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;

@@ -1,30 +1,29 @@
-//! What a script says its SQL commands read, write, swallow and retry: types only;
-//! `parse/observations.rs` reads the lines.
+//! Types for the lines `--@`, with which a script describes what its SQL commands read, write,
+//! swallow and retry. `parse/observations.rs` parses them.
 //!
 //! An isolation checker has to know which versions of which rows a transaction read and wrote. A
-//! line `--@ KIND TABLE FIELD=SOURCE …` before an SQL command says where the command's result has
-//! them. Two kinds, without a table, tell of attempts instead, which only the server knows of:
-//! `swallowed` and `inside`. To pgbench all are comments. Not here: what becomes of it when the
-//! result comes (the runner).
+//! line `--@ KIND TABLE FIELD=SOURCE …` before an SQL command says where to find them in the
+//! command's result. Two kinds, `swallowed` and `inside`, have no table; they describe attempts
+//! made inside the server. To pgbench these lines are comments. The runner applies them to results.
 
 use crate::symbols::Slot;
 
-/// One line `--@ …` before an SQL command.
+/// A line `--@ …` before an SQL command.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Observation {
     /// The line of the script, from 1.
     pub line: u32,
-    /// Its text, without blanks around it.
+    /// The text, without surrounding blanks.
     pub text: String,
-    /// What it says.
+    /// The meaning of the line.
     pub what: Observed,
 }
 
-/// What a command's result tells. Keys, groups, counters and values are 64-bit integers.
+/// The meaning of a command's result. Keys, groups, counters and values are 64-bit integers.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Observed {
-    /// `read`: every row is a version of a row that was read. If none but the version comes from
-    /// the result and the result is empty: the row isn't there.
+    /// `read`: each row is a version of a row that was read. If only the version comes from the
+    /// result, an empty result means that the row doesn't exist.
     Read {
         /// The table.
         table: String,
@@ -33,8 +32,8 @@ pub enum Observed {
         /// The version that was read.
         version: VersionSource,
     },
-    /// `write`: every row of the result is a version that was written; if nothing comes from the
-    /// result: one, unless no row was written.
+    /// `write`: each row of the result is a version that was written. If nothing comes from the
+    /// result, there was one write, unless no row was affected.
     Write {
         /// The table.
         table: String,
@@ -43,7 +42,7 @@ pub enum Observed {
         /// The version that was made.
         version: VersionSource,
     },
-    /// `insert`: as `write`, a new row of a group.
+    /// `insert`: like `write`, for a new row of a group.
     Insert {
         /// The table.
         table: String,
@@ -52,7 +51,7 @@ pub enum Observed {
         /// Its group.
         group: Source,
     },
-    /// `append`: as `write`, an element at the end of the list in a row.
+    /// `append`: like `write`, for an element appended to the list in a row.
     Append {
         /// The table.
         table: String,
@@ -61,7 +60,7 @@ pub enum Observed {
         /// The element.
         element: Source,
     },
-    /// `read-list`: every row has a whole list.
+    /// `read-list`: each row has a whole list.
     ReadList {
         /// The table.
         table: String,
@@ -70,38 +69,38 @@ pub enum Observed {
         /// The column with the list, from 1.
         elements: u16,
     },
-    /// `read-group`: all rows together are what was read by a predicate.
+    /// `read-group`: all rows together are the result of reading a predicate.
     ReadGroup {
         /// The table.
         table: String,
-        /// The group that was asked for; never a column.
+        /// The group that was read; never a column.
         group: Source,
         /// The column with the rows' keys, from 1.
         key: u16,
     },
-    /// `holds`: something that must be true of every row.
+    /// `holds`: a condition that must be true of each row.
     Holds {
-        /// What it is called.
+        /// The condition's name.
         name: String,
         /// The column with the boolean, from 1.
         value: u16,
     },
-    /// `swallowed`: whether the statement caught an error and didn't raise it again, so that its
-    /// work is undone.
+    /// `swallowed`: the statement may have caught an error without raising it again, so that its
+    /// work was undone.
     Swallowed {
-        /// The column with the error's SQLSTATE, from 1; NULL: there was none.
+        /// The column with the SQLSTATE of the error, from 1; NULL if there was none.
         sqlstate: u16,
     },
-    /// `inside`: how many further attempts the server made within the statement.
+    /// `inside`: the number of retries that the server made within the statement.
     Inside {
         /// The column with their number, from 1.
         retries: u16,
-        /// The column with the microseconds that the failed ones took, from 1.
+        /// The column with the microseconds that the failed attempts took, from 1.
         wasted: Option<u16>,
     },
 }
 
-/// Which version of a row it is; one of them is there at least.
+/// The identification of a row's version; at least one field is present.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub struct VersionSource {
     /// `version`: the row's counter, which each write increases by 1.
@@ -110,7 +109,7 @@ pub struct VersionSource {
     pub value: Option<Source>,
 }
 
-/// Where a number comes from.
+/// The source of a number.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub enum Source {
     /// `$1`: a column of the result's row, from 1.
@@ -122,7 +121,7 @@ pub enum Source {
 }
 
 impl Observed {
-    /// The table that it tells of, if it does.
+    /// The table that the line describes, if any.
     pub fn table(&self) -> Option<&str> {
         match self {
             Self::Read { table, .. }
@@ -135,8 +134,8 @@ impl Observed {
         }
     }
 
-    /// True if it tells of rows or of what must be true of them, which only a run that is recorded
-    /// keeps; the others tell of attempts, which every run counts.
+    /// True if the line describes rows or conditions on rows, which only a recorded run keeps. The
+    /// other kinds describe attempts, which every run counts.
     pub fn is_recorded(&self) -> bool {
         !matches!(self, Self::Swallowed { .. } | Self::Inside { .. })
     }

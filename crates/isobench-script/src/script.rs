@@ -1,4 +1,4 @@
-//! The parsed form of a script: types only; `parse` builds them, the runner walks over them.
+//! The parsed form of a script, as types only; `parse` builds it and the runner walks over it.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::sql::{keyword, sets_level};
 use crate::symbols::{Slot, Symbols};
 use crate::variables::Variables;
 
-/// One script: what a client executes as one transaction.
+/// A script: the commands that a client executes as one transaction.
 #[derive(Clone, Debug)]
 pub struct Script {
     /// The name as pgbench prints it: the file name as given, or `<builtin: TPC-B (sort of)>`.
@@ -19,7 +19,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// What its lines `--@` say, in order.
+    /// The script's lines `--@`, in order.
     pub fn observations(&self) -> impl Iterator<Item = &Observation> {
         self.commands.iter().flat_map(|command| match &command.kind {
             CommandKind::Sql(sql) => &sql.observations[..],
@@ -29,7 +29,7 @@ impl Script {
 }
 
 impl Command {
-    /// True if it is SQL that sets the isolation level of its transaction or session.
+    /// True if the command is SQL that sets the isolation level of its transaction or session.
     pub fn sets_level(&self) -> bool {
         let CommandKind::Sql(sql) = &self.kind else { return false };
         let pieces = sql.pieces.iter().map(|piece| match piece {
@@ -43,15 +43,15 @@ impl Command {
 /// One command of a script.
 #[derive(Clone, Debug)]
 pub struct Command {
-    /// The line it starts on, from 1.
+    /// The line on which the command starts, from 1.
     pub line: u32,
     /// The first line as the per-command report (`-r`) shows it, trimmed.
     pub text: String,
-    /// What to do.
+    /// The action.
     pub kind: CommandKind,
 }
 
-/// What a command does.
+/// The action of a command.
 #[derive(Clone, Debug)]
 pub enum CommandKind {
     /// Sends one or more SQL statements.
@@ -73,9 +73,9 @@ pub enum CommandKind {
     Endif,
     /// `\sleep`: pauses; see [`Operand::sleep_microseconds`].
     Sleep {
-        /// How many units.
+        /// The number of units.
         duration: Operand,
-        /// The unit, seconds unless written.
+        /// The unit; seconds by default.
         unit: SleepUnit,
     },
     /// `\shell`: runs a program and ignores its output.
@@ -83,14 +83,14 @@ pub enum CommandKind {
         /// The program and its arguments; never empty.
         args: Vec<Argument>,
     },
-    /// `\setshell`: runs a program and assigns the integer it prints.
+    /// `\setshell`: runs a program and assigns the integer that it prints.
     SetShell {
         /// The variable; check [`Symbols::is_assignable`] before assigning.
         slot: Slot,
         /// The program and its arguments; never empty.
         args: Vec<Argument>,
     },
-    /// `\startpipeline`: statements are sent without waiting from here on.
+    /// `\startpipeline`: from here on statements are sent without waiting for replies.
     StartPipeline,
     /// `\syncpipeline`: a synchronisation point within the pipeline (pgbench 17).
     SyncPipeline,
@@ -123,10 +123,10 @@ impl CommandKind {
 pub struct Branch {
     /// The condition; none for `\else`.
     pub cond: Option<Expr>,
-    /// The index of the next arm (`\elif`, `\else`) or of the `\endif`: where a false condition
-    /// leads.
+    /// The index of the next arm (`\elif`, `\else`) or of the `\endif`, the target of a false
+    /// condition.
     pub next: usize,
-    /// The index of the `\endif`: where the end of the arm before this one leads.
+    /// The index of the `\endif`, the target of the jump at the end of the preceding arm.
     pub end: usize,
 }
 
@@ -138,30 +138,31 @@ pub struct Sql {
     /// The text for the extended and prepared protocols, with `$1`, `$2`, … in place of the
     /// variables.
     pub parameterized: String,
-    /// The variables in order of `$1`, `$2`, …; every use has a number of its own.
+    /// The variables in order of `$1`, `$2`, …; each reference has its own number.
     pub params: Vec<Slot>,
     /// The kind of each statement, in order.
     pub statements: Vec<Statement>,
-    /// What becomes of the result.
+    /// The use of the result.
     pub store: Store,
-    /// What its last statement does with a savepoint, if it does.
+    /// The effect of the last statement on a savepoint, if any.
     pub savepoint: Option<Savepoint>,
-    /// What the lines `--@` before it say it reads and writes.
+    /// The lines `--@` before the command.
     pub observations: Vec<Observation>,
 }
 
 impl Sql {
-    /// How many uses of variables one command may have in the extended and prepared protocols.
+    /// The maximum number of variable references per command in the extended and prepared
+    /// protocols.
     pub const MAX_PARAMS: usize = 255;
 
-    /// Whether pgbench refuses the command in these protocols
-    /// (`statement has too many arguments (maximum is 255)`).
+    /// True if pgbench refuses the command in these protocols (`statement has too many arguments
+    /// (maximum is 255)`).
     pub fn has_too_many_params(&self) -> bool {
         self.params.len() > Self::MAX_PARAMS
     }
 
-    /// The first of these keywords (in any case) that stands in the command outside of quotations
-    /// and comments.
+    /// The first of these keywords (in any case) that occurs in the command outside quotes and
+    /// comments.
     pub fn keyword<'a>(&self, wanted: &[&'a str]) -> Option<&'a str> {
         keyword(&self.parameterized, wanted)
     }
@@ -170,7 +171,7 @@ impl Sql {
 /// A part of the text of an SQL command.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Piece {
-    /// Text to send as it is.
+    /// Text to send verbatim.
     Text(String),
     /// A variable to substitute.
     Variable {
@@ -181,14 +182,15 @@ pub enum Piece {
     },
 }
 
-/// The kind of a statement as far as a client must know it, by its leading keywords.
+/// The kind of a statement, determined by its leading keywords, as far as a client needs to know
+/// it.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub enum Statement {
     /// `BEGIN`, `START TRANSACTION`: opens a transaction block.
     Begin,
-    /// `COMMIT`, `END`, `PREPARE TRANSACTION`: ends a block, keeping its work.
+    /// `COMMIT`, `END`, `PREPARE TRANSACTION`: ends a block and keeps its work.
     Commit,
-    /// `ROLLBACK`, `ABORT`, but not `ROLLBACK TO` or `ROLLBACK PREPARED`: ends a block, dropping
+    /// `ROLLBACK`, `ABORT`, but not `ROLLBACK TO` or `ROLLBACK PREPARED`: ends a block and discards
     /// its work.
     Rollback,
     /// `RELEASE [SAVEPOINT]`.
@@ -199,8 +201,8 @@ pub enum Statement {
     Other,
 }
 
-/// What a statement does with a savepoint. The name is as SQL compares it: with its quotes, or in
-/// lower case.
+/// The effect of a statement on a savepoint. The name is in the form that SQL compares: quoted, or
+/// in lower case.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Savepoint {
     /// `SAVEPOINT name`.
@@ -209,19 +211,19 @@ pub enum Savepoint {
     Release(String),
 }
 
-/// What becomes of the result of an SQL command.
+/// The use of the result of an SQL command.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Store {
     /// It is discarded.
     None,
     /// `\gset`: the one row of the last statement goes into variables named prefix + column.
     Gset {
-        /// May be empty.
+        /// The prefix; may be empty.
         prefix: String,
     },
     /// `\aset`: the last row of every statement goes into variables named prefix + column.
     Aset {
-        /// May be empty.
+        /// The prefix; may be empty.
         prefix: String,
     },
 }
@@ -229,9 +231,9 @@ pub enum Store {
 /// An argument of `\shell` or `\setshell`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Argument {
-    /// Text (of `::text`, only `:text` is left).
+    /// Text (for `::text`, this is `:text`).
     Literal(String),
-    /// The value of a variable; an unset one is an error.
+    /// The value of a variable; it is an error if it is unset.
     Variable(Slot),
 }
 
@@ -256,7 +258,7 @@ pub enum SleepUnit {
 }
 
 impl SleepUnit {
-    /// How many microseconds one unit has.
+    /// The number of microseconds in a unit.
     pub fn microseconds(self) -> i64 {
         match self {
             Self::Microseconds => 1,
@@ -266,10 +268,11 @@ impl SleepUnit {
     }
 }
 
-/// Why a `\sleep` can't tell its duration. The text is pgbench's, which prints it after `sleep: `.
+/// The reason that a `\sleep` has no duration. The text is pgbench's, which prints it after `sleep:
+/// `.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum SleepError {
-    /// The variable has no value.
+    /// The variable is unset.
     Undefined {
         /// The variable's name.
         name: String,
@@ -297,7 +300,7 @@ impl fmt::Display for SleepError {
 impl std::error::Error for SleepError {}
 
 impl Operand {
-    /// The duration in microseconds; a negative number means no pause at all.
+    /// The duration in microseconds; negative numbers mean no pause.
     ///
     /// # Errors
     /// If the variable is unset or its text doesn't start with a number (trailing text is ignored,

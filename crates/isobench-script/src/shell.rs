@@ -1,4 +1,4 @@
-//! The command line of `\shell` and `\setshell`; running it is the runner's business.
+//! The command line of `\shell` and `\setshell`; the runner executes it.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::variables::Variables;
 /// The longest command line that pgbench passes to the shell, in bytes.
 const MAX_LENGTH: usize = 254;
 
-/// The command line for the shell: the arguments joined by blanks, without any quoting.
+/// The command line for the shell: the arguments joined by spaces, without quoting.
 ///
 /// # Errors
 /// If a variable is unset, or the line is longer than pgbench allows.
@@ -43,10 +43,10 @@ pub fn shell_command_line(
     Ok(String::from_utf8_lossy(&line).into_owned())
 }
 
-/// Why there is no command line.
+/// The reason that a command line can't be built.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ShellError {
-    /// A variable has no value.
+    /// A variable is unset.
     Undefined {
         /// The first argument as written.
         program: String,

@@ -1,8 +1,8 @@
-//! Interned variable names, shared by all scripts of a run; the values live in `variables`.
+//! Interned variable names, shared by all scripts of a run; `variables` holds the values.
 
 use std::collections::HashMap;
 
-/// The place of one variable: an index that is valid for every client of the run.
+/// The index of a variable, valid for every client of the run.
 #[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Hash, Debug)]
 pub struct Slot(u32);
 
@@ -15,8 +15,8 @@ impl Slot {
 
 /// Interned variable names shared by all scripts of a run.
 ///
-/// A pgbench variable belongs to the client, not to the script, so all scripts of a run are parsed
-/// with the same table. A name that no script mentions needs no slot: nothing can ever read it.
+/// A variable belongs to the client, not to the script, so all scripts of a run are parsed with the
+/// same table. A name that no script mentions needs no slot, because nothing reads it.
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
     names: Vec<Entry>,
@@ -35,7 +35,7 @@ impl Symbols {
         Self::default()
     }
 
-    /// The slot of `name`, made if it is new.
+    /// The slot of `name`, added if it is new.
     ///
     /// # Panics
     /// If there are more than 2^32 different names.
@@ -49,7 +49,7 @@ impl Symbols {
         slot
     }
 
-    /// The slot of `name`, or none if no script (and no option) has mentioned it.
+    /// The slot of `name`; `None` if no script or option mentions it.
     pub fn lookup(&self, name: &str) -> Option<Slot> {
         self.slots.get(name).copied()
     }
@@ -59,8 +59,8 @@ impl Symbols {
         self.names.get(slot.index()).map_or("", |entry| &entry.name)
     }
 
-    /// Whether pgbench would accept an assignment to this name (`\set x-y 1` parses and fails when
-    /// it runs).
+    /// True if pgbench accepts an assignment to this name (`\set x-y 1` parses but fails at run
+    /// time).
     pub fn is_assignable(&self, slot: Slot) -> bool {
         self.names.get(slot.index()).is_some_and(|entry| entry.assignable)
     }
@@ -70,23 +70,22 @@ impl Symbols {
         self.names.len()
     }
 
-    /// Whether there is no name yet.
+    /// True if there are no names.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 }
 
-/// Whether `name` may be assigned to: letters (non-ASCII ones too), digits and underscores, no
-/// digit first.
+/// True if `name` can be assigned to: letters (including non-ASCII letters), digits and
+/// underscores, not starting with a digit.
 ///
-/// Source: pgbench manual, "Custom Scripts"; that a leading digit is refused is pgbench 15's
-/// behaviour.
+/// Source: pgbench manual, "Custom Scripts"; pgbench 15 refuses a leading digit.
 pub fn is_valid_variable_name(name: &str) -> bool {
     let bytes = name.as_bytes();
     !bytes.is_empty() && !bytes[0].is_ascii_digit() && bytes.iter().all(|byte| is_name_byte(*byte))
 }
 
-/// Whether the byte may be part of a variable name.
+/// True if the byte can be part of a variable name.
 pub(crate) fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }

@@ -1,19 +1,18 @@
-//! A script as it is tried before anything is measured: in a transaction that is rolled back.
+//! The form of a script that is tried before measuring: in a transaction that is rolled back.
 
 use crate::parse::parse;
 use crate::script::{Branch, Command, CommandKind, Script, Sql, Statement};
 use crate::symbols::Symbols;
 
-/// What stands around a script that is tried.
+/// The commands around a script that is tried.
 const AROUND: &str = "BEGIN;\nROLLBACK;\n";
 
 impl Script {
-    /// The same script without anything lasting: within one transaction that is rolled back,
-    /// without the ends of its own blocks, pauses, and programs that are only called for what they
-    /// do. Lines stay as they are.
+    /// The script without lasting effects: in one transaction that is rolled back, without its own
+    /// block boundaries, pauses, and programs whose output isn't used. Line numbers stay the same.
     ///
-    /// `None` if a block begins or ends in the middle of a command, so that it can't be left out.
-    /// What transactions can't undo, such as the numbers of sequences, is done.
+    /// `None` if a block starts or ends within a command of several statements, and so can't be
+    /// left out. Effects that a rollback doesn't undo, such as advanced sequences, remain.
     pub fn in_rolled_back_transaction(&self, symbols: &mut Symbols) -> Option<Script> {
         let mut around = parse(&self.name, AROUND, symbols).ok()?.commands.into_iter();
         let commands = self.commands.iter().map(harmless).collect::<Option<Vec<Command>>>()?;
@@ -22,7 +21,7 @@ impl Script {
     }
 }
 
-/// The same command, one place later, or one that does nothing.
+/// The command moved one place down, or a command without effect in its place.
 fn harmless(command: &Command) -> Option<Command> {
     let moved = |arm: &Branch| Branch { next: arm.next + 1, end: arm.end + 1, ..arm.clone() };
     let kind = match &command.kind {
@@ -32,7 +31,7 @@ fn harmless(command: &Command) -> Option<Command> {
         CommandKind::Sleep { .. } | CommandKind::Shell { .. } => CommandKind::Endif,
         CommandKind::Sql(sql) => match ends_of_blocks(sql) {
             0 => command.kind.clone(),
-            // Where there is no condition, its end does nothing.
+            // Without a condition, `\endif` has no effect.
             _ if sql.statements.len() == 1 => CommandKind::Endif,
             _ => return None,
         },
@@ -41,7 +40,7 @@ fn harmless(command: &Command) -> Option<Command> {
     Some(Command { kind, ..command.clone() })
 }
 
-/// How many of its statements begin or end a block.
+/// The number of statements that start or end a block.
 fn ends_of_blocks(sql: &Sql) -> usize {
     let ends = |kind: &&Statement| matches!(kind, Statement::Begin | Statement::Commit | Statement::Rollback);
     sql.statements.iter().filter(ends).count()
@@ -65,7 +64,8 @@ mod tests {
 
     #[test]
     fn blocks_pauses_and_programs_are_left_out() {
-        let script = "BEGIN;\n\\if 1\nUPDATE t SET v = 1;\n\\endif\n\\sleep 1 s\n\\shell rm x\nPREPARE TRANSACTION 'a';\nEND;\n";
+        let script = "BEGIN;\n\\if 1\nUPDATE t SET v = 1;\n\\endif\n\\sleep 1 s\n\\shell rm x\n\
+                      PREPARE TRANSACTION 'a';\nEND;\n";
         let told = [
             "BEGIN;",
             "endif",

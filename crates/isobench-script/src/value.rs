@@ -1,4 +1,4 @@
-//! Values of expressions: the four types, pgbench's coercions between them, and their text.
+//! Values of expressions: the four types, pgbench's coercions between them, and their text form.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The type's name as pgbench's messages give it.
+    /// The type's name in pgbench's messages.
     pub fn type_name(self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -29,13 +29,13 @@ impl Value {
         }
     }
 
-    /// Whether the value is `NULL`.
+    /// True for `NULL`.
     pub fn is_null(self) -> bool {
         matches!(self, Self::Null)
     }
 
-    /// The value as a condition of `\if`, `CASE` or `IS TRUE`: numbers other than zero are true,
-    /// `NULL` is false.
+    /// The value as a condition of `\if`, `CASE` or `IS TRUE`: nonzero numbers are true, `NULL` is
+    /// false.
     #[inline]
     pub fn truth(self) -> bool {
         match self {
@@ -46,10 +46,10 @@ impl Value {
         }
     }
 
-    /// The value as an operand of `AND`, `OR`, `NOT`.
+    /// The value as an operand of `AND`, `OR` or `NOT`.
     ///
     /// # Errors
-    /// If it is no boolean.
+    /// If it isn't a boolean.
     #[inline]
     pub fn as_bool(self) -> Result<bool, EvalError> {
         match self {
@@ -68,7 +68,7 @@ impl Value {
             Self::Int(value) => Ok(value),
             Self::Double(value) => {
                 let rounded = value.round_ties_even();
-                // −2^63 is exact as a double, 2^63 is the first one too large.
+                // −2^63 is exact as a double; 2^63 is the smallest double that is too large.
                 if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&rounded) {
                     #[expect(clippy::cast_possible_truncation, reason = "the range was just checked")]
                     return Ok(rounded as i64);
@@ -103,8 +103,8 @@ impl Value {
     }
 }
 
-/// Appends the decimal digits, without going through the formatting machinery: this runs once per
-/// variable use.
+/// Appends the decimal digits, bypassing the formatting machinery because this runs for each
+/// variable reference.
 fn write_int(value: i64, out: &mut Vec<u8>) {
     let mut digits = [0_u8; 20];
     let mut start = digits.len();

@@ -1,20 +1,19 @@
-//! The variables of one client: typed values, or text that is typed when an expression first uses
-//! it.
+//! The variables of one client: typed values, or text that an expression converts on first use.
 
 use crate::error::EvalError;
 use crate::number::classify_text;
 use crate::symbols::{Slot, Symbols};
 use crate::value::Value;
 
-/// What a variable holds.
+/// The content of a variable.
 #[derive(Debug, Default, PartialEq)]
 pub enum Variable {
-    /// Nothing: a reference in SQL stays as written, one in an expression is an error.
+    /// Nothing: a reference in SQL is sent as written; in an expression it is an error.
     #[default]
     Unset,
     /// A value assigned by `\set`, or an automatic variable.
     Value(Value),
-    /// Text from `-D`, `\gset`, `\aset` or `\setshell`; substituted as it is.
+    /// Text from `-D`, `\gset`, `\aset` or `\setshell`, substituted verbatim.
     Text(String),
 }
 
@@ -27,8 +26,8 @@ impl Clone for Variable {
         }
     }
 
-    // The snapshot taken at the start of each transaction must not allocate: texts keep their
-    // buffer.
+    // The snapshot at the start of each transaction must not allocate, so texts reuse their
+    // buffers.
     fn clone_from(&mut self, source: &Self) {
         match (self, source) {
             (Self::Text(mine), Self::Text(theirs)) => mine.clone_from(theirs),
@@ -48,8 +47,7 @@ impl Clone for Variables {
         Self { slots: self.slots.clone() }
     }
 
-    // Takes over the values without allocating unless a text grew: this is the snapshot for
-    // retries.
+    // The snapshot for retries: copies the values without allocating, unless a text has grown.
     fn clone_from(&mut self, source: &Self) {
         self.slots.clone_from(&source.slots);
     }
@@ -58,12 +56,12 @@ impl Clone for Variables {
 const UNSET: Variable = Variable::Unset;
 
 impl Variables {
-    /// All unset, with room for all names known so far (later names are taken as well).
+    /// All unset, with room for the names known so far (later names are accepted too).
     pub fn new(symbols: &Symbols) -> Self {
         Self { slots: vec![UNSET; symbols.len()] }
     }
 
-    /// What the variable holds.
+    /// The content of the variable.
     #[inline]
     pub fn get(&self, slot: Slot) -> &Variable {
         self.slots.get(slot.index()).unwrap_or(&UNSET)
@@ -86,18 +84,18 @@ impl Variables {
         }
     }
 
-    /// Forgets the value.
+    /// Unsets the variable.
     pub fn unset(&mut self, slot: Slot) {
         *self.place(slot) = Variable::Unset;
     }
 
-    /// Whether the variable has a value (`NULL` is one).
+    /// True if the variable has a value, which may be `NULL`.
     pub fn is_set(&self, slot: Slot) -> bool {
         !matches!(self.get(slot), Variable::Unset)
     }
 
-    /// Appends exactly the text that pgbench substitutes; false, and nothing appended, if the
-    /// variable is unset.
+    /// Appends the text that pgbench substitutes. Returns false, without appending, if the variable
+    /// is unset.
     pub fn write_text(&self, slot: Slot, out: &mut Vec<u8>) -> bool {
         match self.get(slot) {
             Variable::Unset => false,

@@ -1,5 +1,5 @@
-//! Evaluation of the tree: operators, `CASE`, and calls. This is the hot path: nothing here
-//! allocates.
+//! Evaluates expression trees: operators, `CASE`, and function calls. This is the hot path and
+//! doesn't allocate.
 
 use super::functions::MAX_ARGUMENTS;
 use super::{Binary, EvalContext, Evaluated, Expr, Node, Test};
@@ -8,14 +8,15 @@ use crate::random::check_range;
 use crate::value::Value;
 use crate::variables::{Variable, Variables};
 
-/// Most functions have no more arguments; more room is prepared for the others only.
+/// The number of arguments for which the usual call reserves room; few functions take more.
 const FEW: usize = 3;
 
 impl Expr {
-    /// Computes the value.
+    /// Evaluates the expression.
     ///
     /// # Errors
-    /// As pgbench: overflows, divisions by zero, wrong types, undefined variables, empty ranges.
+    /// The errors of pgbench: overflow, division by zero, wrong types, undefined variables, empty
+    /// ranges.
     pub fn eval(&self, ctx: &mut EvalContext<'_>) -> Result<Value, EvalError> {
         if let Node::Call(function, args) = &self.root
             && function.uniform
@@ -28,7 +29,7 @@ impl Expr {
 }
 
 impl Node {
-    /// The value; leaves, which most operands are, cost no call.
+    /// The value of an operand. Leaves, which most operands are, are evaluated without a call.
     #[inline]
     fn operand(&self, ctx: &mut EvalContext<'_>) -> Evaluated {
         match self {
@@ -83,7 +84,7 @@ impl Node {
 }
 
 impl Node {
-    /// The value of an integer constant or variable; none for anything else.
+    /// The value of an integer constant or variable, and `None` for any other node.
     #[inline]
     fn plain_leaf(&self, variables: &Variables) -> Option<i64> {
         match self {
@@ -96,9 +97,9 @@ impl Node {
         }
     }
 
-    /// The value of a leaf, of a negated leaf, or of two leaves with `+`, `-` or `*` between them;
-    /// none for anything else, and for errors, which the general way reports. Nothing is drawn or
-    /// printed, so the general way may start over.
+    /// The value of a leaf, of a negated leaf, or of `+`, `-` or `*` applied to two leaves; `None`
+    /// for any other node and on errors. Because nothing is drawn or printed, the caller can
+    /// evaluate the node again in the general way, which reports the error.
     #[inline]
     fn plain_int(&self, variables: &Variables) -> Option<i64> {
         match self {
@@ -117,7 +118,8 @@ impl Node {
     }
 }
 
-/// The short way for `random(1, 100000 * :scale)` and the like, which benchmark scripts consist of.
+/// A fast path for `random(1, 100000 * :scale)` and similar calls, the most frequent in benchmark
+/// scripts.
 fn uniform(args: &[Node], ctx: &mut EvalContext<'_>) -> Option<Value> {
     let [min, max] = args else { return None };
     let (min, max) = (min.plain_int(ctx.variables)?, max.plain_int(ctx.variables)?);
@@ -125,10 +127,10 @@ fn uniform(args: &[Node], ctx: &mut EvalContext<'_>) -> Option<Value> {
     Some(Value::Int(ctx.rng.int_between(min, max)))
 }
 
-/// `AND` and `OR`: `decisive` is the value of the left side that settles the result.
+/// `AND` and `OR`: `decisive` is the value of the left operand that determines the result.
 ///
-/// A `NULL` on the left gives `NULL` without a look at the right side (`NULL AND FALSE` too), as
-/// pgbench does.
+/// As in pgbench, a `NULL` on the left gives `NULL` without evaluating the right operand, even for
+/// `NULL AND FALSE`.
 fn logical(sides: &[Node; 2], decisive: bool, ctx: &mut EvalContext<'_>) -> Evaluated {
     let left = sides[0].eval(ctx)?;
     if left.is_null() {
@@ -143,7 +145,8 @@ fn logical(sides: &[Node; 2], decisive: bool, ctx: &mut EvalContext<'_>) -> Eval
     }
 }
 
-/// Apart from [`Node::eval`], whose stack frame should stay small.
+/// A call with more than a few arguments, kept out of [`Node::eval`] so that its stack frame stays
+/// small.
 #[inline(never)]
 fn call_with_many(function: &super::Function, args: &[Node], ctx: &mut EvalContext<'_>) -> Evaluated {
     call(function, args, &mut [Value::Null; MAX_ARGUMENTS], ctx)
@@ -184,7 +187,7 @@ fn binary(operator: Binary, left: Value, right: Value) -> Evaluated {
     }
 }
 
-/// The low six bits count, as the processor has it and pgbench thereby too.
+/// The shift count: the low six bits, as in pgbench, which leaves it to the processor.
 fn shift_count(value: i64) -> u32 {
     u32::try_from(value & 63).unwrap_or(0)
 }
@@ -231,8 +234,7 @@ fn double(operator: Binary, left: f64, right: f64) -> Value {
         B::NotEqual => Value::Bool(left != right),
         B::Less => Value::Bool(left < right),
         B::LessOrEqual => Value::Bool(left <= right),
-        // Integer operators never get here; a NULL is the value that can't be mistaken for a
-        // result.
+        // Unreachable: the caller handles integer operators. NULL can't be mistaken for a result.
         B::Modulo | B::BitAnd | B::BitOr | B::BitXor | B::ShiftLeft | B::ShiftRight => Value::Null,
     }
 }

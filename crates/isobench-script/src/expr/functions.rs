@@ -6,7 +6,7 @@ use crate::error::EvalError;
 use crate::random::{check_range, fnv1a, murmur2, permute};
 use crate::value::Value;
 
-/// How many arguments a function may get (`greatest` and `least`), as in pgbench.
+/// The maximum number of arguments of `greatest` and `least`, as in pgbench.
 pub(super) const MAX_ARGUMENTS: usize = 16;
 
 /// A function of the language.
@@ -15,19 +15,19 @@ pub(super) struct Function {
     /// The name, in lower case; scripts may write it in any case.
     pub name: &'static str,
     pub arity: Arity,
-    /// Whether a `NULL` argument makes the result `NULL` without a call.
+    /// True if a `NULL` argument makes the result `NULL` without a call.
     pub strict: bool,
-    /// Whether it is `random`, for which the evaluation knows a shorter way.
+    /// True for `random`, which has a fast path.
     pub uniform: bool,
     pub eval: fn(&[Value], &mut EvalContext<'_>) -> Evaluated,
 }
 
-/// How many arguments a function takes.
+/// The number of arguments that a function takes.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub(super) enum Arity {
     Exactly(usize),
     AtLeastOne,
-    /// As many, plus a seed that is `:default_seed` unless given.
+    /// This many, and an optional seed, by default `:default_seed`.
     Seeded(usize),
 }
 
@@ -119,8 +119,8 @@ fn hash(args: &[Value], function: fn(u64, u64) -> u64) -> Evaluated {
 
 /// `greatest` and `least`: doubles if any argument is one, else integers.
 ///
-/// The old value stays only if it is the better one, so a not-a-number yields to whatever follows,
-/// as in pgbench.
+/// A value replaces the previous one unless the previous one is better, so NaN is replaced by any
+/// argument after it, as in pgbench.
 fn extreme(args: &[Value], int_stays: fn(i64, i64) -> bool, double_stays: fn(f64, f64) -> bool) -> Evaluated {
     if args.iter().any(|arg| matches!(arg, Value::Double(_))) {
         let mut best = args[0].as_double()?;

@@ -1,5 +1,5 @@
-//! Splits the text of an expression into tokens, one at a time, so that errors come in reading
-//! order.
+//! Splits the text of an expression into tokens, one at a time, so that errors are reported in
+//! reading order.
 
 use crate::symbols::is_name_byte;
 
@@ -7,7 +7,7 @@ use crate::symbols::is_name_byte;
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub(super) enum Token<'a> {
     Int(i64),
-    /// 9223372036854775808, which is legal right after a minus sign only.
+    /// 9223372036854775808, which is valid only directly after a minus sign.
     MinMagnitude,
     Double(f64),
     Variable(&'a str),
@@ -57,7 +57,7 @@ const SYMBOLS: [&str; 20] = [
     "<=", ">=", "<>", "!=", "<<", ">>", "+", "-", "*", "/", "%", "=", "<", ">", "|", "#", "&", "~", "(", ")",
 ];
 
-/// What is no token.
+/// Text that isn't a token.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct LexError {
     pub message: &'static str,
@@ -65,9 +65,9 @@ pub(super) struct LexError {
 }
 
 pub(super) struct Lexer<'a> {
-    /// One logical line: continuations are in it, the line's end is not.
+    /// One logical line, including its continuations but not the line break at its end.
     source: &'a str,
-    /// Where the next token starts; after an error, where it was found.
+    /// The start of the next token, or of the error.
     pub offset: usize,
 }
 

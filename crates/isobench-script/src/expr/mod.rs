@@ -1,5 +1,6 @@
-//! Expressions of `\set`, `\if` and `\elif`: the tree, how it is printed, and what its evaluation
-//! needs. `lexer` and `parser` build it, `eval` computes it, `functions` is the table of functions.
+//! Expressions of `\set`, `\if` and `\elif`: the tree, its printed form, and the context of
+//! evaluation. `lexer` and `parser` build the tree, `eval` evaluates it, `functions` is the table
+//! of functions.
 
 mod eval;
 mod functions;
@@ -23,7 +24,7 @@ pub struct Expr {
     root: Node,
 }
 
-/// What the evaluation of an expression reads and changes.
+/// The state that evaluating an expression reads and changes.
 pub struct EvalContext<'a> {
     /// The client's variables.
     pub variables: &'a Variables,
@@ -36,21 +37,20 @@ pub struct EvalContext<'a> {
 }
 
 impl Expr {
-    /// Shows the expression in full parentheses, so that parsing it again gives the same
-    /// expression.
+    /// Prints the expression fully parenthesized, so that it parses back to the same expression.
     pub fn display<'a>(&'a self, names: &'a Symbols) -> impl fmt::Display + 'a {
         Shown { node: &self.root, names }
     }
 }
 
-/// The line that pgbench prints to standard error for `debug()`, without a line end.
+/// The line that pgbench prints to standard error for `debug()`, without a line break.
 ///
 /// `script` counts from 0, `command` from 1; `text` is what [`EvalContext::debug`] received.
 pub fn debug_line(script: usize, command: usize, text: &str) -> String {
     format!("debug(script={script},command={command}): {text}")
 }
 
-/// The error is boxed within the tree, because large results are slow to hand up.
+/// The result of evaluating a node. The error is boxed because returning large values is slow.
 type Evaluated = Result<Value, Box<EvalError>>;
 
 /// A node of the tree.
@@ -68,7 +68,7 @@ enum Node {
     Call(&'static Function, Box<[Node]>),
 }
 
-/// What `IS` asks.
+/// The right side of `IS`.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 enum Test {
     Null,

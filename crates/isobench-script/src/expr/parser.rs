@@ -9,10 +9,10 @@ use super::{Binary, Expr, Node, Test};
 use crate::symbols::Symbols;
 use crate::value::Value;
 
-/// How deep expressions may nest. pgbench gives up at about ten thousand; here the bound keeps
-/// parsing, evaluating and dropping well within the stack of a thread.
+/// The maximum nesting of expressions. pgbench's limit is about ten thousand; this one keeps
+/// parsing, evaluating and dropping well within a thread's stack.
 const MAX_NESTING: usize = 200;
-/// How deep a tree may be, which a long chain of operators makes without nesting.
+/// The maximum depth of a tree. A long chain of operators is deep without being nested.
 const MAX_DEPTH: usize = 1000;
 
 const OR: u8 = 1;
@@ -25,12 +25,12 @@ const ADDITIVE: u8 = 7;
 const MULTIPLICATIVE: u8 = 8;
 const UNARY: u8 = 9;
 
-/// Where and why an expression can't be parsed.
+/// The position and the reason of a syntax error.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct ExprError {
     /// The offset in bytes just after the offending token.
     pub offset: usize,
-    /// Whether the offending token is the end of the line.
+    /// True if the offending token is the end of the line.
     pub at_end: bool,
     pub message: &'static str,
     pub detail: Option<String>,
@@ -50,23 +50,23 @@ pub(crate) fn parse_expression(
 struct Parser<'a> {
     lexer: Lexer<'a>,
     peeked: Option<Token<'a>>,
-    /// Whether the token read last is the end.
+    /// True if the last token read is the end of the line.
     last_is_end: bool,
     nesting: usize,
     symbols: &'a mut Symbols,
 }
 
-/// A part of the tree and its depth.
+/// A subtree and its depth.
 struct Tree {
     node: Node,
     depth: usize,
 }
 
-/// How an infix or postfix operator continues an expression.
+/// The effect of an infix or postfix operator on the expression before it.
 #[derive(Copy, Clone)]
 enum Infix {
     Binary(Binary),
-    /// The operator with its operands exchanged.
+    /// The operator with its operands swapped.
     Swapped(Binary),
     And,
     Or,
@@ -114,8 +114,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// pgbench reads the rest of the line before it reports an error, and if that holds something
-    /// that is no token, the last such thing is what it reports.
+    /// The last invalid token in the rest of the line. Before it reports an error, pgbench reads
+    /// the rest of the line, and if that has invalid tokens, it reports the last one instead.
     fn last_lexical_error(&mut self) -> Option<ExprError> {
         let mut last = None;
         loop {
@@ -149,7 +149,7 @@ impl<'a> Parser<'a> {
         Ok(token)
     }
 
-    /// An error at the token that was read last.
+    /// An error at the last token read.
     fn error(&self, message: &'static str, detail: Option<&str>) -> ExprError {
         ExprError {
             offset: self.lexer.offset,
@@ -213,7 +213,7 @@ impl<'a> Parser<'a> {
         self.deepen(Node::Is { test, negated, operand: Box::new(left.node) }, left.depth)
     }
 
-    /// What follows `IS`.
+    /// The right side of `IS`.
     fn is_test(&mut self) -> Result<(Test, bool), ExprError> {
         let negated = self.peek()? == Token::Keyword(Keyword::Not);
         if negated {
@@ -309,7 +309,7 @@ impl<'a> Parser<'a> {
         if self.peek()? == Token::Symbol(")") {
             self.take()?;
         } else {
-            // pgbench overlooks a comma before the first argument.
+            // pgbench ignores a comma before the first argument.
             if self.peek()? == Token::Symbol(",") {
                 self.take()?;
             }

@@ -1,4 +1,4 @@
-//! Matches `\if`, `\elif`, `\else` and `\endif`, and fills in where they lead.
+//! Matches `\if`, `\elif`, `\else` and `\endif`, and resolves their jumps.
 
 use crate::error::{ParseError, ParseProblem};
 use crate::script::{Branch, Command, CommandKind};
@@ -52,7 +52,7 @@ pub(super) fn resolve(commands: &mut [Command], file: &str) -> Result<(), ParseE
     }
 }
 
-/// Links the arms of a finished block: each to the next, and all to the end.
+/// Links the arms of a closed block: each to the next one, and all to the end.
 fn close(commands: &mut [Command], arms: &[usize], end: usize) {
     for (position, arm) in arms.iter().enumerate() {
         let target = arms.get(position + 1).copied().unwrap_or(end);

@@ -1,14 +1,14 @@
-//! The logical line of a meta-command: to the end of the line, or further where a backslash ends
-//! one.
+//! The logical line of a meta-command: up to the end of the line, or of the last line that a
+//! backslash continues.
 
 /// A meta-command's text, from its backslash to the end of the line.
 #[derive(Copy, Clone)]
 pub(super) struct Line<'a> {
-    /// The text without the line's end.
+    /// The text without the line break.
     pub text: &'a str,
-    /// Whether a line's end follows, rather than the script's.
+    /// True if the line ends with a line break, false if it ends with the script.
     pub terminated: bool,
-    /// Where the script goes on.
+    /// The offset at which the script continues.
     pub after: usize,
 }
 
@@ -19,7 +19,7 @@ impl<'a> Line<'a> {
         let mut from = start + 1;
         while let Some(end) = bytes[from..].iter().position(|byte| *byte == b'\n').map(|offset| from + offset)
         {
-            // The backslash that starts the command continues nothing.
+            // The backslash that starts the command isn't a continuation.
             let continued = matches!(&bytes[start + 1..end], [.., b'\\'] | [.., b'\\', b'\r']);
             if !continued {
                 return Self { text: &source[start..end], terminated: true, after: end + 1 };
@@ -40,20 +40,20 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A word and where it starts.
+/// A word and its position.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub(super) struct Word<'a> {
     pub text: &'a str,
     pub offset: usize,
-    /// Where pgbench puts the caret below a word that is wrong: at its start, but a continuation
-    /// right behind it counts.
+    /// The position of pgbench's caret below a word that is wrong: its start, plus the length of a
+    /// continuation that directly follows the word.
     pub caret: usize,
 }
 
-/// The words of a line, divided by blanks and continuations; quotes mean nothing here.
+/// The words of a line, separated by blanks and continuations; quotes have no meaning here.
 pub(super) struct Words<'a> {
     text: &'a str,
-    /// Just after the word given last.
+    /// The offset just after the last word returned.
     pub at: usize,
 }
 

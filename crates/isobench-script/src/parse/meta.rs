@@ -8,7 +8,7 @@ use crate::number::leading_int;
 use crate::script::{Argument, Branch, CommandKind, Operand, SleepUnit, Store};
 use crate::symbols::Symbols;
 
-/// How many words a meta-command may have, its name included.
+/// The maximum number of words in a meta-command, including its name.
 const MAX_WORDS: usize = 256;
 
 /// A meta-command.
@@ -39,16 +39,16 @@ const COMMANDS: [(&str, Parse); 14] = [
     ("", |reader, _| Err(reader.error("invalid command", None, None))),
 ];
 
-/// The text of a meta-command, its words, and where it stands.
+/// The text of a meta-command, its words, and its position.
 struct Reader<'a> {
     line: &'a Line<'a>,
     place: Place<'a>,
     command: &'a str,
-    /// The words after the command's name; none read for those that take an expression.
+    /// The words after the command's name; empty for commands that take an expression.
     words: Vec<Word<'a>>,
 }
 
-/// Parses the meta-command on a line; none if there is but a backslash.
+/// Parses the meta-command on a line; `None` if there is only a backslash.
 pub(super) fn parse_meta(
     line: &Line<'_>,
     place: Place<'_>,
@@ -89,8 +89,8 @@ impl<'a> Reader<'a> {
     /// The rest of the line from `offset` as an expression.
     fn expression(&self, offset: usize, symbols: &mut Symbols) -> Result<Expr, ParseError> {
         parse_expression(self.line.text, offset, symbols).map_err(|error| {
-            // The caret is below the last character of the offending token; a line's end is one,
-            // too.
+            // The caret is below the last character of the offending token, which can be the line
+            // break.
             let beyond = usize::from(error.at_end && self.line.terminated);
             let caret = (error.offset + beyond).saturating_sub(1);
             self.error(error.message, error.detail.as_deref(), Some(caret))
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
 
 fn set(reader: &Reader<'_>, symbols: &mut Symbols) -> Result<Meta, ParseError> {
     let Some(name) = reader.words.first() else {
-        // pgbench doesn't show the line of this one.
+        // pgbench doesn't show the line for this error.
         return Err(ParseError { source: String::new(), ..reader.error("missing argument", None, None) });
     };
     let expr = reader.expression(name.offset + name.text.len(), symbols)?;

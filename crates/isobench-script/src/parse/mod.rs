@@ -1,6 +1,6 @@
-//! Parses whole scripts: alternates between SQL and meta-commands, and puts the commands together.
-//! `line` splits a meta-command into words, `meta` reads it, `conditions` resolves the jumps,
-//! `observations` reads the lines `--@`.
+//! Parses whole scripts: alternates between SQL and meta-commands, and assembles the commands.
+//! `line` splits a meta-command into words, `meta` parses it, `conditions` resolves jumps,
+//! `observations` parses the lines `--@`.
 
 mod conditions;
 mod line;
@@ -29,18 +29,18 @@ pub fn parse(name: &str, text: &str, symbols: &mut Symbols) -> Result<Script, Pa
     parse_as(Dialect::default(), name, text, symbols)
 }
 
-/// What the language has: it differs by the version of pgbench, and isobench has more.
+/// The extent of the language, which differs between versions of pgbench and is larger in isobench.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub struct Dialect {
     /// `\syncpipeline` is a meta-command, as it is since pgbench 17.
     pub syncpipeline: bool,
-    /// Lines `--@` before an SQL command say what it reads and writes. To pgbench they are
+    /// Lines `--@` before an SQL command describe what it reads and writes. To pgbench they are
     /// comments.
     pub observations: bool,
 }
 
 impl Default for Dialect {
-    /// All there is.
+    /// Everything that isobench supports.
     fn default() -> Self {
         Self { syncpipeline: true, observations: true }
     }
@@ -52,10 +52,10 @@ impl Dialect {
     }
 }
 
-/// Parses a script in the language of some version; see [`parse`].
+/// Parses a script in the given dialect; see [`parse`].
 ///
 /// # Errors
-/// What pgbench of this version refuses.
+/// What that version of pgbench refuses.
 pub fn parse_as(
     dialect: Dialect,
     name: &str,
@@ -102,7 +102,7 @@ pub fn parse_as(
     Ok(Script { name: name.to_owned(), commands })
 }
 
-/// Where a command stands, for errors.
+/// The position of a command, for errors.
 #[derive(Copy, Clone)]
 struct Place<'a> {
     file: &'a str,
@@ -121,7 +121,7 @@ impl Place<'_> {
     }
 }
 
-/// Counts lines up to ever later places, so that a script is read once.
+/// Counts the lines up to increasing offsets, so that a script is read only once.
 struct LineCounter<'a> {
     text: &'a str,
     at: usize,
@@ -139,7 +139,7 @@ impl LineCounter<'_> {
     }
 }
 
-/// What the lines `--@` before an SQL command say of it.
+/// The lines `--@` before an SQL command.
 fn observations_of(
     scanned: &Scanned,
     file: &str,
@@ -155,12 +155,12 @@ fn observations_of(
             return misplaced("an SQL command must follow a line --@");
         }
         if mark > scanned.start {
-            return misplaced("a line --@ must stand before the SQL command that it tells of");
+            return misplaced("a line --@ must precede the SQL command that it describes");
         }
         let before = script[..mark].trim_end_matches([' ', '\t']);
         if !(before.is_empty() || before.ends_with('\n')) {
             return misplaced(
-                "a comment --@ must be a line of its own, before the SQL command that it tells of",
+                "a comment --@ must be a line of its own, before the SQL command that it describes",
             );
         }
         let text = script[mark..].split('\n').next().unwrap_or_default().trim_end();
@@ -168,7 +168,7 @@ fn observations_of(
         let same =
             |other: &Observation| mem::discriminant(&other.what) == mem::discriminant(&observation.what);
         if !observation.what.is_recorded() && observations.iter().any(same) {
-            return misplaced("a command has one line --@ swallowed and one line --@ inside at most");
+            return misplaced("a command can have at most one line --@ swallowed and one line --@ inside");
         }
         observations.push(observation);
     }
@@ -176,7 +176,7 @@ fn observations_of(
         && !is_observable(&statements_of(scanned))
     {
         let place = Place { file, line: first.line };
-        let message = "a command with lines --@ must have one statement, besides BEGIN and COMMIT";
+        let message = "a command with lines --@ must have exactly one statement besides BEGIN and COMMIT";
         return Err(misplaced(place, message, None));
     }
     Ok(observations)
@@ -222,7 +222,7 @@ fn attach(commands: &mut [Command], store: Store, place: Place<'_>) -> Result<()
             sql.store = store;
             return Ok(());
         }
-        // pgbench doesn't name an SQL command that has its `\gset` already.
+        // pgbench doesn't name an SQL command that already has a `\gset`.
         Some(Command { kind: CommandKind::Sql(_), .. }) | None => None,
         Some(other) => Some(other.text.as_str().into()),
     };

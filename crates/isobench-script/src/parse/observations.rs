@@ -1,5 +1,5 @@
-//! Reads the lines `--@ …` before an SQL command. To add a kind: a variant of `Observed`, and a row
-//! here.
+//! Parses the lines `--@ …` before an SQL command. To add a kind: a variant of `Observed`, and a
+//! row here.
 
 use super::Place;
 use crate::error::{ParseError, ParseProblem};
@@ -7,19 +7,19 @@ use crate::observation::{Observation, Observed, Source, VersionSource};
 use crate::script::Statement;
 use crate::symbols::{Symbols, is_valid_variable_name};
 
-/// What is expected of any line, for errors.
+/// The expectation common to all lines, for errors.
 const EXPECTED: &str =
     "expected read, write, insert, append, read-list, read-group, holds, swallowed or inside after --@";
 
-/// What such a line begins with.
+/// The start of such a line.
 pub(super) const MARK: &str = "--@";
 
 /// A kind of line.
 struct Kind {
     name: &'static str,
-    /// A table or another name follows.
+    /// True if a table or another name follows.
     named: bool,
-    /// What is expected, for errors.
+    /// The expected fields, for errors.
     expected: &'static str,
     fields: &'static [&'static str],
     build: fn(&Reader<'_>, String, Fields<'_>) -> Result<Observed, ParseError>,
@@ -79,12 +79,12 @@ const KINDS: [Kind; 9] = [
     Kind {
         name: "read-group",
         named: true,
-        expected: "expected read-group TABLE group=SOURCE key=$N, the group being a variable or an integer",
+        expected: "expected read-group TABLE group=SOURCE key=$N, where the group is a variable or an integer",
         fields: &["group", "key"],
         build: |reader, table, [group, key, _]| {
             let (group, key) = (reader.source("group", group)?, reader.column("key", key)?);
             if let Source::Column(column) = group {
-                // Without any row nobody would know which group it was.
+                // An empty result would not tell which group was read.
                 return Err(reader.error(format!("group=${column}"), None));
             }
             Ok(Observed::ReadGroup { table, group, key })
@@ -128,18 +128,18 @@ type Fields<'a> = [Option<Found>; 3];
 #[derive(Copy, Clone)]
 struct Found {
     source: Source,
-    /// Where it stands in the line, for errors.
+    /// The position in the line, for errors.
     at: usize,
 }
 
-/// One line, and where it stands.
+/// A line and its position.
 struct Reader<'a> {
     place: Place<'a>,
     text: &'a str,
     expected: &'static str,
 }
 
-/// Reads one line; `text` begins with the mark.
+/// Parses one line; `text` starts with the mark.
 pub(super) fn parse_observation(
     text: &str,
     place: Place<'_>,
@@ -147,7 +147,7 @@ pub(super) fn parse_observation(
 ) -> Result<Observation, ParseError> {
     let mut reader = Reader { place, text, expected: EXPECTED };
     let mut words = words(text);
-    let kind = words.next().ok_or_else(|| reader.error("there is nothing".to_owned(), None))?;
+    let kind = words.next().ok_or_else(|| reader.error("the line is empty".to_owned(), None))?;
     let kind = KINDS
         .iter()
         .find(|known| known.name == kind.0)
@@ -168,7 +168,7 @@ pub(super) fn parse_observation(
             return Err(reader.error(format!("unknown field \"{field}\""), Some(at)));
         };
         if fields[index].is_some() {
-            return Err(reader.error(format!("\"{field}\" is there twice"), Some(at)));
+            return Err(reader.error(format!("\"{field}\" appears twice"), Some(at)));
         }
         let at = at + field.len() + 1;
         fields[index] = Some(Found { source: reader.read_source(source, at, symbols)?, at });
@@ -221,7 +221,7 @@ impl Reader<'_> {
         match (self.source(field, found)?, found) {
             (Source::Column(column), _) => Ok(column),
             (_, found) => {
-                let detail = format!("\"{field}\" is no column");
+                let detail = format!("\"{field}\" isn't a column");
                 Err(self.error(detail, found.map(|found| found.at)))
             }
         }
@@ -236,12 +236,13 @@ impl Reader<'_> {
     }
 }
 
-/// The error of a line that doesn't belong where it stands.
+/// The error for a line in the wrong place.
 pub(super) fn misplaced(place: Place<'_>, message: &'static str, detail: Option<String>) -> ParseError {
     place.error(ParseProblem::Syntax { message, detail: detail.map(String::into_boxed_str), command: None })
 }
 
-/// The rows of a command must be those of one statement, or nobody would know which ones are meant.
+/// True if exactly one statement of the command can return rows, so that it is clear which rows the
+/// lines describe.
 pub(super) fn is_observable(statements: &[Statement]) -> bool {
     statements.iter().filter(|statement| **statement == Statement::Other).count() == 1
         && !statements.contains(&Statement::Copy)

@@ -1,4 +1,4 @@
-//! The non-uniform distributions of the manual's "Built-In Functions", and the waiting times of
+//! The non-uniform distributions of the manual's "Built-In Functions", and the intervals of
 //! `--rate`.
 
 use super::prng::Prng;
@@ -24,7 +24,7 @@ pub(crate) fn check_range(min: i64, max: i64) -> Result<(), EvalError> {
     }
 }
 
-/// The number of values from `min` to `max`; the caller has checked the range.
+/// The number of values from `min` to `max`, a range that the caller has checked.
 fn count(min: i64, max: i64) -> f64 {
     max.wrapping_sub(min).wrapping_add(1) as f64
 }
@@ -83,7 +83,8 @@ impl Prng {
         }
     }
 
-    /// A Zipfian integer from `min` to `max`: `min` is the most frequent, and `parameter` its skew.
+    /// A Zipfian integer from `min` to `max`, of which `min` is the most frequent; `parameter` is
+    /// the skew.
     ///
     /// Source: pgbench manual, `random_zipfian`; Devroye, *Non-Uniform Random Variate Generation*,
     /// p. 550-551.
@@ -115,7 +116,7 @@ impl Prng {
         }
     }
 
-    /// The waiting time until the next event of a Poisson process whose events are `mean` apart,
+    /// The interval to the next event of a Poisson process with events `mean` apart on average,
     /// rounded to a whole number.
     ///
     /// pgbench: the interval between scheduled transactions of `--rate`, in microseconds.

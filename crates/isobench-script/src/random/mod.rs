@@ -1,5 +1,4 @@
-//! Everything random: the generator, its distributions, the streams of a run, hashes and
-//! permutations.
+//! Random numbers: the generator, its distributions, the streams of a run, hashes and permutations.
 
 mod distribution;
 mod hash;

@@ -4,8 +4,8 @@ use super::prng::Prng;
 
 const ROUNDS: usize = 6;
 
-/// The place of `value` (taken modulo `size`) in the permutation of 0 to `size` − 1 that `seed`
-/// selects.
+/// The position of `value` (taken modulo `size`) in the permutation of 0 to `size` − 1 selected by
+/// `seed`.
 ///
 /// Each round scrambles the largest power-of-two block at the bottom of the range, then the one at
 /// its top (the two overlap, so that every number is reached), and rotates the whole range. Source:
@@ -17,7 +17,7 @@ pub(crate) fn permute(value: i64, size: u64, seed: u64) -> i64 {
     let mut rng = Prng::seed(seed);
     let bits = size.ilog2();
     let mask = (1_u64 << bits) - 1;
-    // pgbench takes a negative value as unsigned here, so -5 is not "5 from the end".
+    // As in pgbench, a negative value is taken as unsigned, so -5 doesn't mean "5 from the end".
     let mut place = value.cast_unsigned() % size;
     for _ in 0..ROUNDS {
         let mut block = Block::draw(&mut rng, mask, bits);

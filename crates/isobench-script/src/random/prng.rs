@@ -12,7 +12,7 @@ pub struct Prng {
 }
 
 impl Prng {
-    /// The stream of a seed.
+    /// The stream for a seed.
     pub fn seed(seed: u64) -> Self {
         let mut counter = seed;
         Self { state: [splitmix64(&mut counter), splitmix64(&mut counter)] }
@@ -28,14 +28,14 @@ impl Prng {
         result
     }
 
-    /// A number from 0 to `limit`, both included. Draws nothing if `limit` is 0.
+    /// A number from 0 to `limit`, inclusive. Draws nothing if `limit` is 0.
     #[inline]
     pub(crate) fn up_to(&mut self, limit: u64) -> u64 {
         if limit == 0 {
             return 0;
         }
-        // The top bits that can hold the limit, drawn again until they don't exceed it: no modulo
-        // bias.
+        // The top bits of each draw, as many as the limit has, until they don't exceed it. This
+        // avoids modulo bias.
         let shift = limit.leading_zeros();
         loop {
             let candidate = self.next_u64() >> shift;
@@ -45,8 +45,8 @@ impl Prng {
         }
     }
 
-    /// A uniform integer from `min` to `max`, both included; `min`, without a draw, if `max` isn't
-    /// above it.
+    /// A uniform integer from `min` to `max`, inclusive. If `max` isn't above `min`, returns `min`
+    /// without drawing.
     #[inline]
     pub fn int_between(&mut self, min: i64, max: i64) -> i64 {
         if max <= min {

@@ -4,10 +4,9 @@ use super::prng::Prng;
 
 /// The source of a run's random streams.
 ///
-/// pgbench takes them in this order, and so must the runner for equal numbers: one stream per
-/// client (for expressions), then, unless `-D default_seed=…` is given, one number for the variable
-/// `default_seed`, then three streams per worker: choice of scripts, schedule of `--rate`, sampling
-/// of the log.
+/// To get equal numbers, the runner must take them in pgbench's order: one stream per client (for
+/// expressions); one number for the variable `default_seed`, unless `-D default_seed=…` is given;
+/// three streams per worker (choice of scripts, schedule of `--rate`, sampling of the log).
 #[derive(Clone, Debug)]
 pub struct Streams {
     base: Prng,
@@ -24,7 +23,7 @@ impl Streams {
         Prng::seed(self.base.next_u64())
     }
 
-    /// The next number itself: the value of `default_seed`.
+    /// The next number, used as the value of `default_seed`.
     pub fn number(&mut self) -> i64 {
         self.base.next_u64().cast_signed()
     }

@@ -1,8 +1,8 @@
-//! What kind of statement an SQL text is, by its leading keywords.
+//! Classifies SQL statements by their leading keywords.
 
 use crate::script::{Savepoint, Statement};
 
-/// The kind of a statement; none if there is nothing but blanks, comments and semicolons.
+/// The kind of a statement; `None` if there are only blanks, comments and semicolons.
 pub(crate) fn classify(text: &str) -> Option<Statement> {
     let mut words = Words { rest: text };
     let first = words.next()?;
@@ -22,13 +22,13 @@ pub(crate) fn classify(text: &str) -> Option<Statement> {
     Some(kind)
 }
 
-/// True if a statement sets the isolation level of its transaction or session, or resets what was
-/// set for the session.
+/// True if a statement sets the isolation level of its transaction or session, or resets the level
+/// of the session.
 ///
-/// Source: PostgreSQL manual, `SET TRANSACTION`, `BEGIN`, `set_config`, `DISCARD`. What a string
-/// holds that is executed by other SQL isn't seen.
+/// Source: PostgreSQL manual, `SET TRANSACTION`, `BEGIN`, `set_config`, `DISCARD`. Strings that
+/// other SQL executes aren't examined.
 pub(crate) fn sets_level(text: &str) -> bool {
-    /// Settings that are the level.
+    /// The settings for the level.
     const SETTINGS: [&str; 2] = ["transaction_isolation", "default_transaction_isolation"];
     let words: Vec<String> =
         Words { rest: text }.map(|word| word.trim_matches(['\'', '"', '$']).to_ascii_lowercase()).collect();
@@ -40,13 +40,13 @@ pub(crate) fn sets_level(text: &str) -> bool {
         || sets && words.iter().any(|word| SETTINGS.contains(&word.as_str()))
 }
 
-/// The first word of the text that is among those that are wanted, in any case.
+/// The first word of the text that is one of those wanted, in any case.
 pub(crate) fn keyword<'a>(text: &str, wanted: &[&'a str]) -> Option<&'a str> {
     let among = |word: &str| wanted.iter().copied().find(|wanted| wanted.eq_ignore_ascii_case(word));
     Words { rest: text }.find_map(among)
 }
 
-/// What a statement does with a savepoint, by its leading words; none if the name isn't written
+/// The effect of a statement on a savepoint, by its leading words; `None` if the name isn't written
 /// out.
 pub(crate) fn savepoint(text: &str) -> Option<Savepoint> {
     let mut words = Words { rest: text };
@@ -69,7 +69,7 @@ pub(crate) fn savepoint(text: &str) -> Option<Savepoint> {
     }
 }
 
-/// The words and symbols of an SQL text outside of comments; a quoted text counts as one symbol.
+/// The words and symbols of an SQL text outside comments; a quoted text is one symbol.
 struct Words<'a> {
     rest: &'a str,
 }
@@ -107,7 +107,7 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// What follows a block comment, which may nest.
+/// The text after a block comment, which may be nested.
 fn after_comment(text: &str) -> &str {
     let bytes = text.as_bytes();
     let mut depth = 0_usize;

@@ -1,4 +1,4 @@
-//! SQL commands of a script: finding where they end, what they do, and which variables they use.
+//! SQL commands of a script: their ends, their effects, and the variables they use.
 
 mod classify;
 mod scanner;

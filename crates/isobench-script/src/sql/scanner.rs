@@ -1,38 +1,38 @@
-//! Finds the end of an SQL command: a semicolon or a backslash outside of quotes, comments,
-//! parentheses and SQL function bodies. The rules are those of psql, whose manual and behaviour are
-//! the source.
+//! Finds the end of an SQL command: a semicolon or backslash outside quotes, comments, parentheses
+//! and SQL function bodies. The rules are psql's, taken from its manual and its behaviour.
 
-/// How an SQL command ended.
+/// The end of an SQL command.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub(crate) enum End {
-    /// By a semicolon, which is part of the text.
+    /// A semicolon, which is part of the text.
     Semicolon,
-    /// By a backslash, which the scanner has passed.
+    /// A backslash, which the scanner has passed.
     Backslash,
-    /// By the end of the script.
+    /// The end of the script.
     Input,
 }
 
 /// The text of an SQL command.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Scanned {
-    /// The command with `\;` turned into `;`.
+    /// The command with `\;` replaced by `;`.
     pub text: String,
-    /// Where in `text` each `\;` ended a statement.
+    /// The offsets in `text` at which `\;` ended a statement.
     pub breaks: Vec<usize>,
-    /// Where in the script the first byte of `text` comes from.
+    /// The offset in the script of the first byte of `text`.
     pub start: usize,
-    /// Where in the script line comments begin with `--@`, within the text or before it.
+    /// The offsets in the script of line comments that start with `--@`, within the text or before
+    /// it.
     pub marks: Vec<usize>,
 }
 
-/// Scans a script. Open parentheses and function bodies outlive a backslash, as in pgbench.
+/// Scans a script. As in pgbench, a backslash doesn't close parentheses or function bodies.
 pub(crate) struct Scanner<'a> {
     source: &'a str,
-    /// The next byte to look at.
+    /// The offset of the next byte.
     pub at: usize,
     parentheses: usize,
-    /// How many BEGIN and CASE are open within a function body.
+    /// The number of open BEGIN and CASE within a function body.
     blocks: usize,
     words: LeadingWords,
 }
@@ -42,7 +42,7 @@ impl<'a> Scanner<'a> {
         Self { source, at: 0, parentheses: 0, blocks: 0, words: LeadingWords::default() }
     }
 
-    /// Scans one command from the current place.
+    /// Scans one command from the current offset.
     pub(crate) fn command(&mut self) -> (Scanned, End) {
         let bytes = self.source.as_bytes();
         let mut scanned = Scanned { start: self.at, ..Scanned::default() };
@@ -75,8 +75,7 @@ impl<'a> Scanner<'a> {
             if comment && bytes.get(from + 2) == Some(&b'@') {
                 scanned.marks.push(from);
             }
-            // Nothing is collected before the first text; a block comment is text, a line comment
-            // isn't.
+            // Blanks and line comments before the first text are skipped; a block comment is text.
             let blank = byte.is_ascii_whitespace() || *byte == 0x0b || comment;
             if !(blank && scanned.text.is_empty()) {
                 self.append(&mut scanned, from);
@@ -102,7 +101,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// psql's `:{?name}` asks whether a variable is set. pgbench answers FALSE to all of them; the
+    /// psql's `:{?name}`, a test whether a variable is set. In pgbench it is always FALSE. The
     /// colon has been passed.
     fn test_variable(&mut self, scanned: &mut Scanned) -> bool {
         let from = self.at - 1;
@@ -120,7 +119,7 @@ impl<'a> Scanner<'a> {
         true
     }
 
-    /// Passes one token that doesn't end the command.
+    /// Skips one token that doesn't end the command.
     fn token(&mut self, first: u8) {
         let rest = &self.source[self.at..];
         match first {
@@ -169,8 +168,8 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The first four words of a command, as far as they tell
-/// `CREATE [OR REPLACE] {FUNCTION | PROCEDURE}`.
+/// The first four words of a command, as far as they are needed to recognize `CREATE [OR REPLACE]
+/// {FUNCTION | PROCEDURE}`.
 #[derive(Default)]
 struct LeadingWords {
     count: usize,
@@ -203,7 +202,7 @@ fn word_length(text: &str) -> usize {
     text.bytes().take_while(|byte| crate::symbols::is_name_byte(*byte) || *byte == b'$').count()
 }
 
-/// The length of a string in single quotes, of which another may follow after a line's end.
+/// The length of a string in single quotes, including a continuation on a following line.
 fn quoted(text: &str, escapes: bool) -> usize {
     let bytes = text.as_bytes();
     let mut at = 1;
@@ -222,8 +221,8 @@ fn quoted(text: &str, escapes: bool) -> usize {
     bytes.len()
 }
 
-/// How far behind a closing quote the string goes on: after blanks with at least one line's end
-/// among them.
+/// The length of the blanks, with at least one line break among them, between a closing quote and
+/// the continuation of the string.
 fn continuation(bytes: &[u8]) -> Option<usize> {
     let blanks = bytes.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == 0x0b).count();
     let goes_on =
@@ -231,7 +230,7 @@ fn continuation(bytes: &[u8]) -> Option<usize> {
     goes_on.then_some(blanks + 1)
 }
 
-/// The length of a block comment, which may nest.
+/// The length of a block comment, which may be nested.
 fn block_comment(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut depth = 0_usize;
@@ -247,8 +246,8 @@ fn block_comment(text: &str) -> usize {
     bytes.len()
 }
 
-/// The length of a cast's `::`, of a variable (a token of its own, which a dollar sign ends), or of
-/// a lone colon.
+/// The length of `::` (a cast), of a variable (a token of its own, which a dollar sign ends), or of
+/// a single colon.
 fn colon(text: &str) -> usize {
     match &text.as_bytes()[1..] {
         [b':', ..] => 2,
@@ -256,7 +255,7 @@ fn colon(text: &str) -> usize {
     }
 }
 
-/// The length of a string in dollar quotes, of a parameter (`$1`), or of a lone dollar sign.
+/// The length of a string in dollar quotes, of a parameter (`$1`), or of a single dollar sign.
 fn dollar(text: &str) -> usize {
     let bytes = text.as_bytes();
     if bytes.get(1).is_some_and(u8::is_ascii_digit) {

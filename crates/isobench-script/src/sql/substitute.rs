@@ -1,18 +1,18 @@
-//! The variables of an SQL command. Quotes and comments don't protect a reference: pgbench
-//! substitutes there too.
+//! The variables of an SQL command. References are substituted in quotes and comments too, as in
+//! pgbench.
 
 use crate::script::Piece;
 use crate::symbols::{Slot, Symbols, is_name_byte};
 
-/// An SQL text in the forms for both protocols.
+/// An SQL text in the forms of both protocols.
 pub(crate) struct Substituted {
     pub pieces: Vec<Piece>,
     pub parameterized: String,
     pub params: Vec<Slot>,
 }
 
-/// Finds the references `:name`. A name doesn't start with a digit (`12:30` is a time), and of
-/// several colons none starts a reference (`::int` is a cast).
+/// Finds the references `:name`. A name doesn't start with a digit (`12:30` is a time), and two or
+/// more colons don't start a reference (`::int` is a cast).
 pub(crate) fn substitute(text: &str, symbols: &mut Symbols) -> Substituted {
     let bytes = text.as_bytes();
     let mut result = Substituted {
@@ -66,7 +66,7 @@ mod tests {
             "select 1/:aid/:x, :aid::text, ::aid, :aid:aid, 12:30, ':aid' :::a : b :",
             &mut symbols,
         );
-        // Logged by a server that pgbench 15 sent it to.
+        // Taken from the log of a server to which pgbench 15 sent it.
         assert_eq!(result.parameterized, "select 1/$1/$2, $3::text, ::aid, $4$5, 12:30, '$6' :::a : b :");
         let names: Vec<&str> = result.params.iter().map(|slot| symbols.name(*slot)).collect();
         assert_eq!(names, ["aid", "x", "aid", "aid", "aid", "aid"]);

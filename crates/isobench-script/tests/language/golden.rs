@@ -1,5 +1,5 @@
-//! Golden files: what scripts parse to, print and fail with. `oracle.rs` holds the same files
-//! against pgbench.
+//! Golden files: the parsed form, the output and the errors of scripts. `oracle.rs` compares the
+//! same files with pgbench.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ fn parse_golden() {
     });
 }
 
-/// Lines `--@`, which are comments to pgbench; so `oracle.rs` has nothing to say of them.
+/// Lines `--@`, which to pgbench are comments, so `oracle.rs` can't check them.
 #[test]
 fn observations_golden() {
     blocks::check("observations.txt", |text| {
@@ -54,7 +54,7 @@ fn run_golden() {
     });
 }
 
-/// The script as text, one command after the other.
+/// The script as text, one command per paragraph.
 fn dump(script: &Script, symbols: &Symbols) -> String {
     let mut out = String::new();
     for (index, command) in script.commands.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Tests of the language as a whole: golden files, properties, and the real pgbench as oracle.
+//! Tests of the language as a whole: golden files, properties, and the real pgbench as an oracle.
 
 mod golden;
 mod oracle;

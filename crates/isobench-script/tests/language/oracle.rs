@@ -1,5 +1,5 @@
-//! The real pgbench as oracle. It talks to a fake server, so nothing but its program is needed;
-//! without it the tests skip.
+//! The real pgbench as an oracle. It talks to a fake server, so only the program is needed; without
+//! it the tests are skipped.
 
 use crate::support::execute::{Client, Outcome, SEED, execute};
 use crate::support::pgbench::Pgbench;
@@ -73,10 +73,10 @@ fn check_report(stdout: &str, script: &str) {
     let commands = parse("x.sql", script, &mut Symbols::new()).expect("parsed before").commands;
     let mut rest = report;
     for command in commands {
-        // "   latency   failures  text"; a text may have several lines.
+        // "   latency   failures  text"; the text may span several lines.
         let text = rest.trim_start().trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
         let text = text.trim_start().trim_start_matches(|c: char| c.is_ascii_digit());
-        // One blank in 18, two in 16 and before.
+        // One blank in pgbench 18, two in 16 and earlier.
         let text = text.trim_start_matches(' ');
         let Some(after) = text.strip_prefix(command.text.as_str()) else {
             panic!("{:?} isn't shown at the start of {text:?}", command.text);
@@ -86,7 +86,7 @@ fn check_report(stdout: &str, script: &str) {
     assert_eq!(rest, "");
 }
 
-/// The extended protocol sends numbered parameters.
+/// Checks the numbered parameters sent by the extended protocol.
 fn check_extended(pgbench: &Pgbench, script: &str) {
     let commands = parse("x.sql", script, &mut Symbols::new()).expect("parsed before").commands;
     if commands.iter().any(|command| command.kind.name() == "if") {
@@ -118,7 +118,7 @@ fn random_expressions_give_pgbench_s_values() {
         let line = format!("\\set v debug({text})\n");
         let script = parse("x.sql", &line, &mut symbols).unwrap_or_else(|error| panic!("{error}"));
         let before = client.rng.clone();
-        // Whether a line fails may depend on the numbers drawn before it.
+        // A line's success can depend on the numbers drawn before it.
         if execute(&script, &symbols, &mut client).error.is_none() {
             good.push_str(&line);
         } else {
@@ -181,7 +181,7 @@ fn scripts_are_chosen_as_by_pgbench() {
     }
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     pgbench.run(&options);
-    // Client, number of the transaction, latency, number of the script, time.
+    // Client, transaction number, latency, script number, time.
     let log = read_log(&pgbench, "choice");
     let mix = Mix::new(scripts).expect("valid");
     let mut streams = Streams::new(SEED);
@@ -199,7 +199,7 @@ fn scripts_are_chosen_as_by_pgbench() {
     }
 }
 
-/// The logs of a run, one file per thread: one line per transaction, split into numbers.
+/// The logs of a run, one file per thread with one line per transaction, split into numbers.
 fn read_log(pgbench: &Pgbench, prefix: &str) -> Vec<Vec<i64>> {
     let mut lines = Vec::new();
     for entry in std::fs::read_dir(pgbench.folder()).expect("readable").flatten() {
@@ -231,8 +231,8 @@ fn schedule_is_pgbench_s() {
     let Some(pgbench) = oracle("schedule_is_pgbench_s") else { return };
     pgbench.write("x.sql", "\\set v 1\n");
     pgbench.run(&["-t", "30", "-f", "x.sql", "-l", "--log-prefix=rate", "--rate=300"]);
-    // Latency counts from the scheduled start, so end minus latency is the schedule itself, however
-    // late the machine was; rounding costs a microsecond or two.
+    // Latency is measured from the scheduled start, so end minus latency is the schedule, no matter
+    // how late the machine was; rounding accounts for a microsecond or two.
     let starts: Vec<i64> = read_log(&pgbench, "rate")
         .iter()
         .map(|fields| fields[4] * 1_000_000 + fields[5] - fields[2])
@@ -319,7 +319,7 @@ fn builtins_are_pgbench_s() {
             Ok((name, _)) => find_builtin(name).err().map(|error| error.to_string()),
         };
         let theirs = pgbench.run(&["-t", "1", "-b", prefix]).error.unwrap_or_default();
-        // A good name leads further, to the connection.
+        // A valid name gets as far as the connection.
         let theirs = theirs.lines().next().filter(|_| ours.is_some()).map(str::to_owned);
         assert_eq!(theirs, ours, "-b {prefix}");
     }

@@ -1,5 +1,5 @@
-//! Properties: the parser takes any text without a panic, its positions are valid, printing and
-//! parsing agree.
+//! Properties: the parser accepts any text without panicking, its positions are valid, and printed
+//! expressions parse back.
 
 use isobench_script::{CommandKind, Dialect, ParseError, Script, Symbols, parse, parse_as};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::support::execute::{Client, execute};
 use crate::support::{blocks, expressions};
 
-/// Parses and checks what holds for every text.
+/// Parses the text and checks the properties that every text has.
 fn checked(text: &str) -> Result<Script, ParseError> {
     let mut symbols = Symbols::new();
     let result = parse("x.sql", text, &mut symbols);
@@ -26,7 +26,7 @@ fn checked(text: &str) -> Result<Script, ParseError> {
         Err(error) => {
             assert!(error.line >= 1 && error.line as usize <= text.matches('\n').count() + 1);
             if let Some(column) = error.column {
-                // The lines' ends that the message doesn't show count too, and one more at the
+                // Line breaks that the message doesn't show count too, and so does one more at the
                 // script's end.
                 let ends = |at: usize| text[at..].bytes().take_while(|byte| b"\r\n".contains(byte)).count();
                 let shown = text.match_indices(&error.source).map(|(at, shown)| at + shown.len());
@@ -39,7 +39,7 @@ fn checked(text: &str) -> Result<Script, ParseError> {
     result
 }
 
-/// Texts made of the pieces that matter to the language.
+/// Texts made of the language's tokens.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "\\set x ",
@@ -118,7 +118,7 @@ proptest! {
         let _ = checked(&text);
     }
 
-    /// Lines `--@` are comments to pgbench, so with them a script must send what it sends without.
+    /// Lines `--@` are comments to pgbench, so a script must send the same with and without them.
     #[test]
     fn observations_change_nothing_else(text in pieces()) {
         let strict = Dialect { observations: false, ..Dialect::default() };
@@ -143,7 +143,10 @@ proptest! {
 
     #[test]
     fn mutations_parse_or_fail_well(
-        choice in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), cut in 0_usize..8, insert in pieces(),
+        choice in any::<prop::sample::Index>(),
+        at in any::<prop::sample::Index>(),
+        cut in 0_usize..8,
+        insert in pieces(),
     ) {
         let mut blocks = blocks::read("parse.txt");
         blocks.append(&mut blocks::read("errors.txt"));
@@ -193,7 +196,7 @@ fn deep_and_long_expressions_are_refused_not_fatal() {
         let error = checked(&text).expect_err("too deep").to_string();
         assert!(error.contains("expression is nested too deeply"), "{}", &error[..100]);
     }
-    // Just within the bounds, both must work on the small stack of a test's thread.
+    // Within the bounds, both must succeed on the small stack of a test thread.
     for text in [deep("(", "1", ")", 190), deep("", "1", " + 1", 990), deep("abs(", "1", ")", 190)] {
         let mut symbols = Symbols::new();
         let script = parse("x.sql", &text, &mut symbols).expect("within bounds");

@@ -1,4 +1,4 @@
-//! Golden files: blocks of a script and the text that is expected of it.
+//! Golden files: blocks of a script and its expected text.
 //!
 //! ```text
 //! >>> optional remark; "pgbench 17" in it keeps older programs away
@@ -47,7 +47,7 @@ pub fn read(name: &str) -> Vec<Block> {
     blocks
 }
 
-/// Compares the file with what `actual` makes of each block's script.
+/// Compares the file with the text that `actual` makes of each block's script.
 pub fn check(name: &str, actual: impl Fn(&str) -> String) {
     let mut text = String::new();
     for block in read(name) {

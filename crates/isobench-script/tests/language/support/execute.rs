@@ -1,13 +1,13 @@
-//! Executes a script once without a server: evaluates, branches, and notes the SQL it would send.
+//! Executes a script once without a server: evaluates, branches, and records the SQL it would send.
 
 use isobench_script::{
     CommandKind, EvalContext, Piece, Prng, Script, Sql, Step, Symbols, Value, Variables, branch, debug_line,
 };
 
-/// The seed that tests give to pgbench as well.
+/// The seed, which tests pass to pgbench too.
 pub const SEED: u64 = 42;
 
-/// What a client of the real program has at its start.
+/// The initial state of a client of pgbench.
 pub struct Client {
     pub variables: Variables,
     pub rng: Prng,
@@ -31,7 +31,7 @@ impl Client {
     }
 }
 
-/// What happened.
+/// The result of executing a script.
 #[derive(Default)]
 pub struct Outcome {
     /// The lines of `debug()`.

@@ -1,9 +1,10 @@
-//! A generator of expressions: texts that parse, of which many evaluate and some fail.
+//! A generator of expressions that parse; many of them evaluate, and some fail.
 
 use proptest::prelude::*;
 
 /// Variables that the expressions use.
-pub const SETUP: &str = "\\set i 7\n\\set j -3\n\\set d 2.5\n\\set t true\n\\set f false\n\\set n null\n\\set big 9223372036854775807\n";
+pub const SETUP: &str = "\\set i 7\n\\set j -3\n\\set d 2.5\n\\set t true\n\\set f false\n\\set n null\n\
+                         \\set big 9223372036854775807\n";
 
 /// Expressions of all types.
 pub fn expression() -> BoxedStrategy<String> {
@@ -85,7 +86,7 @@ fn boolean_of(numbers: impl Strategy<Value = String> + Clone + 'static) -> Boxed
     .boxed()
 }
 
-/// Expressions that mix the types, so most of them fail.
+/// Expressions of mixed types, most of which fail.
 fn anything() -> BoxedStrategy<String> {
     let operator = prop::sample::select(vec!["+", "=", "AND", "OR", "<", "|", "/"]);
     (prop_oneof![number(), boolean()], operator, prop_oneof![number(), boolean()])

@@ -1,5 +1,5 @@
-//! A server that accepts everything and notes the SQL it gets: all that pgbench needs to execute
-//! scripts.
+//! A server that accepts everything and records the SQL it receives, which is all that pgbench
+//! needs to execute scripts.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use isobench_testkit::played::{self, Peer};
 pub struct Log(Arc<Mutex<Vec<String>>>);
 
 impl Log {
-    /// What arrived since the last call: texts of Query and Parse messages.
+    /// The texts of Query and Parse messages received since the last call.
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock().expect("no panic while locked"))
     }
@@ -22,7 +22,7 @@ impl Log {
     }
 }
 
-/// Listens on the socket that `-h folder` leads to. The thread ends with the process.
+/// Listens on the socket that `-h folder` selects. The thread ends with the process.
 pub fn start(folder: &Path) -> std::io::Result<Log> {
     let log = Log::default();
     let noted = log.clone();
@@ -38,7 +38,7 @@ fn serve(peer: &mut Peer, log: &Log) {
     }
 }
 
-/// The answer to a message; `None` ends the connection.
+/// The answer to a message; `None` closes the connection.
 fn answer(message: &FrontendMessage<'_>, log: &Log) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     match message {

@@ -1,5 +1,5 @@
-//! What the test files share: the golden blocks, a tiny executor of scripts, and the real pgbench
-//! with a fake server. Each test file uses a part of it.
+//! Support shared by the test files: golden blocks, a small executor of scripts, and the real
+//! pgbench with a fake server.
 
 pub mod blocks;
 pub mod execute;

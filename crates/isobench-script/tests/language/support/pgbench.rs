@@ -1,4 +1,4 @@
-//! The real pgbench, where there is one.
+//! The real pgbench, if installed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +14,7 @@ pub struct Pgbench {
     pub version: u32,
 }
 
-/// What a run printed.
+/// The output of a run.
 pub struct Printed {
     pub stdout: String,
     /// The lines of `debug()`.
@@ -24,10 +24,10 @@ pub struct Printed {
 }
 
 impl Pgbench {
-    /// Finds the program by `pg_config --bindir`, else in the search path.
+    /// Finds the program by `pg_config --bindir`, or else in the search path.
     ///
     /// # Errors
-    /// Says why the oracle can't be asked.
+    /// The reason that the oracle isn't available.
     pub fn find() -> Result<Self, String> {
         let (program, version) = isobench_testkit::installed::pgbench()?;
         let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder ({error})"))?;
@@ -44,7 +44,7 @@ impl Pgbench {
         self.folder.path()
     }
 
-    /// Runs pgbench with more options.
+    /// Runs pgbench with further options.
     pub fn run(&self, options: &[&str]) -> Printed {
         let output = Command::new(&self.program)
             .current_dir(self.folder.path())
@@ -76,7 +76,7 @@ impl Pgbench {
         }
     }
 
-    /// What `--show-script` prints.
+    /// The output of `--show-script`.
     pub fn shown(&self, builtin: &str) -> String {
         let output = Command::new(&self.program)
             .arg(format!("--show-script={builtin}"))
