@@ -6,7 +6,7 @@ use crate::script::{CommandKind, Script};
 
 /// The way a client reached its current command.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub enum Step {
+pub enum Arrival {
     /// From the preceding command, or from the start of the script.
     Next,
     /// By a jump from an arm whose condition was false.
@@ -25,23 +25,23 @@ pub enum Step {
 pub fn branch(
     script: &Script,
     pc: usize,
-    step: Step,
+    arrival: Arrival,
     ctx: &mut EvalContext<'_>,
-) -> Result<Option<(usize, Step)>, EvalError> {
+) -> Result<Option<(usize, Arrival)>, EvalError> {
     let Some(command) = script.commands.get(pc) else {
         return Ok(None);
     };
-    let arm = match (&command.kind, step) {
-        (CommandKind::Endif, _) => return Ok(Some((pc + 1, Step::Next))),
-        (CommandKind::Elif(arm) | CommandKind::Else(arm), Step::Next) => {
-            return Ok(Some((arm.end, Step::Jump)));
+    let arm = match (&command.kind, arrival) {
+        (CommandKind::Endif, _) => return Ok(Some((pc + 1, Arrival::Next))),
+        (CommandKind::Elif(arm) | CommandKind::Else(arm), Arrival::Next) => {
+            return Ok(Some((arm.end, Arrival::Jump)));
         }
-        (CommandKind::If(arm), _) | (CommandKind::Elif(arm) | CommandKind::Else(arm), Step::Jump) => arm,
+        (CommandKind::If(arm), _) | (CommandKind::Elif(arm) | CommandKind::Else(arm), Arrival::Jump) => arm,
         _ => return Ok(None),
     };
     let taken = match &arm.cond {
         Some(cond) => cond.eval(ctx)?.truth(),
         None => true,
     };
-    Ok(Some(if taken { (pc + 1, Step::Next) } else { (arm.next, Step::Jump) }))
+    Ok(Some(if taken { (pc + 1, Arrival::Next) } else { (arm.next, Arrival::Jump) }))
 }

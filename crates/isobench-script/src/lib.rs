@@ -47,7 +47,7 @@ mod value;
 mod variables;
 
 pub use builtin::{Builtin, BuiltinError, builtins, find_builtin};
-pub use control::{Step, branch};
+pub use control::{Arrival, branch};
 pub use error::{EvalError, ParseError, ParseProblem};
 pub use expr::{EvalContext, Expr, debug_line};
 pub use mix::{Mix, MixError, WeightError, Weighted, split_weight};

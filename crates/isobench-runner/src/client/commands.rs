@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use isobench_pgwire::{TransactionStatus, frontend};
 use isobench_script::{
-    Argument, CommandKind, EvalContext, EvalError, Expr, Slot, Step, Store, Value, branch, debug_line,
+    Argument, Arrival, CommandKind, EvalContext, EvalError, Expr, Slot, Store, Value, branch, debug_line,
     shell_command_line,
 };
 
@@ -190,14 +190,14 @@ impl Client {
     /// Follows the arms of a conditional to the next command to execute.
     fn branch(&mut self, ctx: &Context<'_>) -> Result<Next, Problem> {
         let script = &ctx.job.workload.mix.scripts()[self.script].script;
-        let mut step = Step::Next;
+        let mut arrival = Arrival::Next;
         loop {
             let at = self.command;
-            let arm = self.with_expressions(ctx, |expressions| branch(script, at, step, expressions));
+            let arm = self.with_expressions(ctx, |expressions| branch(script, at, arrival, expressions));
             match arm.map_err(Problem::Evaluation)? {
-                Some((next, Step::Next)) => return Ok(Next::Go(next)),
-                Some((next, Step::Jump)) => {
-                    (self.command, step) = (next, Step::Jump);
+                Some((next, Arrival::Next)) => return Ok(Next::Go(next)),
+                Some((next, Arrival::Jump)) => {
+                    (self.command, arrival) = (next, Arrival::Jump);
                     if let Some(CommandKind::Elif(_)) = script.commands.get(next).map(|command| &command.kind)
                     {
                         ctx.trace(self.id, || ClientStep::Command(self.script, next));

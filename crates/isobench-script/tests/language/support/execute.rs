@@ -1,7 +1,8 @@
 //! Executes a script once without a server: evaluates, branches, and records the SQL it would send.
 
 use isobench_script::{
-    CommandKind, EvalContext, Piece, Prng, Script, Sql, Step, Symbols, Value, Variables, branch, debug_line,
+    Arrival, CommandKind, EvalContext, Piece, Prng, Script, Sql, Symbols, Value, Variables, branch,
+    debug_line,
 };
 
 /// The seed, which tests pass to pgbench too.
@@ -45,7 +46,7 @@ pub struct Outcome {
 /// Executes the script once.
 pub fn execute(script: &Script, symbols: &Symbols, client: &mut Client) -> Outcome {
     let mut outcome = Outcome::default();
-    let (mut pc, mut step) = (0, Step::Next);
+    let (mut pc, mut arrival) = (0, Arrival::Next);
     while let Some(command) = script.commands.get(pc) {
         let mut lines = Vec::new();
         let mut debug = |text: &str| lines.push(debug_line(0, pc + 1, text));
@@ -55,7 +56,7 @@ pub fn execute(script: &Script, symbols: &Symbols, client: &mut Client) -> Outco
             rng: &mut client.rng,
             debug: &mut debug,
         };
-        let result = match branch(script, pc, step, &mut ctx) {
+        let result = match branch(script, pc, arrival, &mut ctx) {
             Err(error) => Err(error.to_string()),
             Ok(Some(next)) => Ok((next, None)),
             Ok(None) => match &command.kind {
@@ -64,19 +65,19 @@ pub fn execute(script: &Script, symbols: &Symbols, client: &mut Client) -> Outco
                     Ok(_) if !symbols.is_assignable(*slot) => {
                         Err(format!("set: invalid variable name: \"{}\"", symbols.name(*slot)))
                     }
-                    Ok(value) => Ok(((pc + 1, Step::Next), Some((*slot, value)))),
+                    Ok(value) => Ok(((pc + 1, Arrival::Next), Some((*slot, value)))),
                 },
                 CommandKind::Sql(sql) => {
                     outcome.sent.push(simple(sql, &client.variables));
-                    Ok(((pc + 1, Step::Next), None))
+                    Ok(((pc + 1, Arrival::Next), None))
                 }
-                _ => Ok(((pc + 1, Step::Next), None)),
+                _ => Ok(((pc + 1, Arrival::Next), None)),
             },
         };
         outcome.debug.append(&mut lines);
         match result {
             Ok((next, assignment)) => {
-                (pc, step) = next;
+                (pc, arrival) = next;
                 if let Some((slot, value)) = assignment {
                     client.variables.set(slot, value);
                 }
