@@ -1,4 +1,5 @@
-//! One workload with its variant and parameters, from a text: `NAME[+VARIANT][:PARAMETER=VALUE,…]`.
+//! A workload with its variant and parameters, as chosen by the text
+//! `NAME[+VARIANT][:PARAMETER=VALUE,…]`.
 
 use std::collections::BTreeMap;
 
@@ -9,30 +10,30 @@ use crate::pieces::{fill, select, statements};
 use crate::unknown::{UnknownWorkload, list};
 use crate::workload::{Invariant, Parameter, ScriptFile, Variant, Weight, Workload};
 
-/// A workload as somebody wants it.
+/// A workload with its variant and parameters.
 #[derive(Debug, Clone)]
 pub struct Chosen {
     workload: &'static Workload,
     variant: Option<&'static Variant>,
-    /// In the order of the workload's parameters.
+    /// The values, in the order of the workload's parameters.
     values: Vec<Value>,
 }
 
-/// A script that can be run.
+/// A runnable script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// The name, `WORKLOAD/SCRIPT`; of a workload with one script the workload's.
+    /// The name, `WORKLOAD/SCRIPT`, or the workload's name if it has only one script.
     pub name: String,
     /// The text in the pgbench language.
     pub text: String,
-    /// How often it is drawn, beside the others; at least 1.
+    /// The weight relative to the other scripts; at least 1.
     pub weight: u64,
 }
 
 /// Finds a workload: `registers`, `write-skew+for-update`, `bank:accounts=10,scans=5`.
 ///
 /// # Errors
-/// There is no such workload, variant or parameter, or a value is out of range.
+/// If the workload, variant or parameter doesn't exist, or a value is out of range.
 pub fn find(spec: &str) -> Result<Chosen, UnknownWorkload> {
     let (name, parameters) = spec.split_once(':').unwrap_or((spec, ""));
     let (name, variant) = match name.split_once('+') {
@@ -48,7 +49,7 @@ pub fn find(spec: &str) -> Result<Chosen, UnknownWorkload> {
     Ok(chosen)
 }
 
-/// True if a text has the variable.
+/// True if a text uses the variable.
 fn uses(text: &str, variable: &str) -> bool {
     fill(text, |name| (name == variable).then(String::new)) != text
 }
@@ -117,11 +118,10 @@ impl Chosen {
         self.variant
     }
 
-    /// The same workload with this variant instead of its own, and these parameters instead of what
-    /// they were.
+    /// The same workload with this variant in place of its own, and with these parameters changed.
     ///
     /// # Errors
-    /// There is no such variant or parameter, or a value is out of range.
+    /// If the variant or a parameter doesn't exist, or a value is out of range.
     pub fn varied(
         &self,
         variant: Option<&str>,
@@ -139,7 +139,7 @@ impl Chosen {
         Ok(chosen)
     }
 
-    /// The text that chooses the same again, with the parameters that aren't their defaults.
+    /// The text that selects this workload, with the parameters that differ from their defaults.
     pub fn name(&self) -> String {
         let variant = self.variant.map(|variant| format!("+{}", variant.name)).unwrap_or_default();
         let parameters = self.workload.parameters.iter().zip(&self.values);
@@ -151,14 +151,14 @@ impl Chosen {
         format!("{}{variant}{separator}{}", self.workload.name, set.join(","))
     }
 
-    /// The variables that the scripts need, with their values: the parameters. (`attempt_id` is set
-    /// by whoever runs them.)
+    /// The variables that the scripts need, with their values: the parameters. The caller sets
+    /// `attempt_id`.
     pub fn variables(&self) -> Vec<(String, Value)> {
         let names = self.workload.parameters.iter().map(|parameter| parameter.name.to_owned());
         names.zip(self.values.iter().copied()).collect()
     }
 
-    /// The scripts that are drawn at all.
+    /// The scripts whose weight isn't 0.
     pub fn scripts(&self) -> Vec<Script> {
         let wanted: Vec<&str> = self.variant.iter().map(|variant| variant.name).collect();
         let scripts = self.script_files();
@@ -174,21 +174,21 @@ impl Chosen {
         scripts.iter().map(script).filter(|script| script.weight > 0).collect()
     }
 
-    /// The statements that make the tables, dropping what is there, in the words of a product.
+    /// The statements that drop and create the tables, in the product's SQL.
     ///
     /// # Errors
-    /// The workload's file is no SQL: a defect of isobench.
+    /// If the workload's file isn't valid SQL, which is a defect of isobench.
     pub fn setup(&self, database: &Database) -> Result<Vec<String>, ParseError> {
         statements(&self.setup_text(database))
     }
 
-    /// The names of what the set-up makes: tables, sequences, functions.
+    /// The names of the tables, sequences and functions that the set-up creates.
     pub fn names(&self, database: &Database) -> Names {
         Names::made_by([self.setup_text(database).as_str()])
     }
 
-    /// Files that make a workload of one's own out of this one, by their names: `tables.sql`, and
-    /// each script, which begins with its parameters.
+    /// The files of a custom workload equal to this one, with their names: `tables.sql`, and each
+    /// script, which starts by setting its parameters.
     pub fn files(&self, database: &Database) -> Vec<(String, String)> {
         let mut files = vec![("tables.sql".to_owned(), self.setup_text(database))];
         let names =
@@ -225,7 +225,7 @@ impl Chosen {
         fill(text, |name| self.value(name).map(|value| value.to_string()))
     }
 
-    /// The tables, in the order of their creation.
+    /// The tables, in order of creation.
     pub fn tables(&self) -> Vec<&'static str> {
         let extra = self.variant.map_or(&[][..], |variant| variant.tables);
         self.workload.tables.iter().chain(extra).copied().collect()
@@ -237,12 +237,12 @@ impl Chosen {
         self.workload.invariants.iter().chain(extra).collect()
     }
 
-    /// The SQL of an invariant, with the parameters' values.
+    /// The SQL of an invariant, with the parameters filled in.
     pub fn question(&self, invariant: &Invariant) -> String {
         self.filled(invariant.sql)
     }
 
-    /// True if the scripts say what they read and write, so that their history can be checked.
+    /// True if the scripts declare what they read and write, so that their history can be checked.
     pub fn is_checked(&self) -> bool {
         self.script_files().iter().any(|script| script.text.contains("--@ "))
     }
@@ -261,13 +261,13 @@ impl Chosen {
         }
     }
 
-    /// A parameter that counts something.
+    /// The value of an integer parameter.
     fn number(&self, name: &str) -> u64 {
         let value = self.value(name).and_then(|value| value.as_int().ok());
         value.and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
     }
 
-    /// Checks what parameters must be together.
+    /// Checks conditions on several parameters.
     fn consistent(&self) -> Result<(), UnknownWorkload> {
         let number = |name| self.value(name).and_then(|value| value.as_double().ok()).unwrap_or(0.0);
         let shown = |name| format!("{name}={}", self.value(name).unwrap_or(Value::Null));

@@ -1,19 +1,19 @@
-//! A workload in words, for people.
+//! Descriptions of workloads for users.
 
 use std::fmt::Write as _;
 
 use crate::workload::{Parameter, Workload};
 
-/// Columns of the text.
+/// The width of the text, in columns.
 const WIDTH: usize = 100;
-/// Columns of the headings at its left.
+/// The width of the headings, in columns.
 const LEFT: usize = 14;
 
-/// All workloads with their variants, a sentence each.
+/// All workloads with their variants, one sentence each.
 pub fn list() -> String {
     let mut text = String::new();
     for workload in crate::all() {
-        // Writing into a string can't fail.
+        // Writing to a string can't fail.
         let _ = writeln!(text, "{:LEFT$}{}", workload.name, wrapped(workload.summary, LEFT));
         let variants = workload.variants.iter();
         let variants = variants.map(|variant| (format!("+{}", variant.name), variant.summary.to_owned()));
@@ -23,7 +23,7 @@ pub fn list() -> String {
 }
 
 impl Workload {
-    /// Everything that is known of it but its scripts: promises, parameters, variants.
+    /// A full description without the scripts: parameters, variants, invariants, proofs and limits.
     pub fn describe(&self) -> String {
         let mut text = wrapped(&format!("{}: {}", self.name, self.summary), 0) + "\n\n";
         let parameter = |parameter: &Parameter| {
@@ -54,19 +54,19 @@ impl Workload {
     }
 }
 
-/// Adds a heading with its entries, each a name and a meaning; nothing if there is none.
+/// Adds a heading with its entries (name and meaning), or nothing if there are no entries.
 fn section(text: &mut String, heading: &str, entries: &[(String, String)]) {
     let names = entries.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     let indent = LEFT + if names == 0 { 0 } else { names + 2 };
     for (index, (name, meaning)) in entries.iter().enumerate() {
         let heading = if index == 0 { heading } else { "" };
         let start = format!("{heading:LEFT$}{name}");
-        // Writing into a string can't fail.
+        // Writing to a string can't fail.
         let _ = writeln!(text, "{start:indent$}{}", wrapped(meaning, indent));
     }
 }
 
-/// Words in lines, the second and all that follow indented; the first begins at that column, too.
+/// Wraps words into lines. The first line starts at column `indent`; the others are indented by it.
 fn wrapped(words: &str, indent: usize) -> String {
     let mut text = String::new();
     let mut column = indent;

@@ -1,4 +1,4 @@
-//! Asks the database whether a workload's invariants hold.
+//! Checks a workload's invariants in the database.
 
 use isobench_database::{Database, Error};
 use isobench_pgwire::Connection;
@@ -6,25 +6,25 @@ use isobench_pgwire::Connection;
 use crate::chosen::Chosen;
 use crate::workload::Invariant;
 
-/// What was found of one invariant.
+/// The result of checking an invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violations {
     /// The invariant's name.
     pub name: &'static str,
-    /// What must hold, in a sentence.
+    /// The invariant, as a sentence.
     pub meaning: &'static str,
-    /// How many things are broken; 0: it holds. What is counted, is said by the invariant's
-    /// meaning.
+    /// The number of violations, counted as the invariant's meaning says; 0 if it holds.
     pub found: u64,
-    /// An example, if something is broken.
+    /// An example of a violation, if there are any.
     pub example: Option<String>,
 }
 
-/// Asks for all invariants of a workload, one statement each; nobody else may be writing.
+/// Checks all invariants of a workload, with one statement each. There must be no concurrent
+/// writers.
 ///
 /// # Errors
-/// A table is missing, the answer isn't understood, or the connection is lost. A violation is no
-/// error.
+/// If a table is missing, the result can't be parsed, or the connection is lost. A violation isn't
+/// an error.
 pub fn check(conn: &mut Connection, database: &Database, chosen: &Chosen) -> Result<Vec<Violations>, Error> {
     chosen.invariants().into_iter().map(|invariant| ask(conn, database, chosen, invariant)).collect()
 }

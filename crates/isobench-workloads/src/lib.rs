@@ -1,21 +1,21 @@
 //! Checked workloads: tables, scripts, invariants, and what the history of each can prove.
 //!
-//! A workload is a file and a folder: `NAME.rs` is its row of facts, `NAME/tables.sql` makes its
-//! tables, and the other files are its scripts in the pgbench language, with lines `--@ …` that say
-//! what each statement reads and writes. Nothing here knows who runs the scripts, records what they
-//! did, or judges it.
+//! A workload is a file and a folder: `NAME.rs` describes it, `NAME/tables.sql` creates its tables,
+//! and the other files are its scripts in the pgbench language, with lines `--@ …` that declare
+//! what each statement reads and writes. Running the scripts, recording histories and checking them
+//! are left to other crates.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `workload` | what a workload is: types |
-//! | `chosen` | one workload with variant and parameters, from a text such as `registers:keys=50` |
-//! | `unknown` | what is wrong with such a text |
-//! | `describe` | a workload in words |
-//! | `strategy` | the ways to cope with conflicts, and which server can do which |
+//! | `workload` | the types that describe a workload |
+//! | `chosen` | a workload with variant and parameters, from a text such as `registers:keys=50` |
+//! | `unknown` | the errors in such a text |
+//! | `describe` | descriptions for users |
+//! | `strategy` | the strategies against conflicts, and the servers that support them |
 //! | `pgbench` | pgbench's built-in scripts with each strategy |
 //! | `pieces` | lines of files that belong to a variant or to some products |
-//! | `tables` | making the tables |
-//! | `invariants` | asking the database whether the invariants hold |
+//! | `tables` | creates the tables |
+//! | `invariants` | checks the invariants in the database |
 //! | the others | one workload each |
 //!
 //! ```

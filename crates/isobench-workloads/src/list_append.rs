@@ -5,8 +5,10 @@ use crate::workload::{Parameter, ScriptFile, Weight, Workload};
 /// Elle's list-append.
 pub static LIST_APPEND: Workload = Workload {
     name: "list-append",
-    summary: "Appends to some lists and reads others whole; after a while come other lists",
-    source: "Kingsbury and Alvaro, Elle: Inferring Isolation Anomalies from Experimental Observations, PVLDB 14(3), 2020",
+    summary: "Appends to some lists and reads others as a whole; lists are replaced by new ones \
+              after a while",
+    source: "Kingsbury and Alvaro, Elle: Inferring Isolation Anomalies from Experimental \
+             Observations, PVLDB 14(3), 2020",
     tables: &["lists"],
     setup: include_str!("list_append/tables.sql"),
     scripts: &[ScriptFile {
@@ -20,17 +22,19 @@ pub static LIST_APPEND: Workload = Workload {
             "operations",
             4,
             (1, 8),
-            "operations of a transaction, each with a list of a part of its own of the lists in use",
+            "operations per transaction, each on a list from its own share of the lists in use",
         ),
         Parameter::int("appends", 50, (1, 100), "percent of the operations that append; the others read"),
-        Parameter::int("elements", 8, (1, 1000), "elements that a list gets, on average"),
+        Parameter::int("elements", 8, (1, 1000), "elements per list, on average"),
     ],
     at_most: &[("operations", "lists")],
     variants: &[],
     invariants: &[],
     assertions: &[],
-    proves: "A list tells the order of its versions by itself, without counters that the database would have to count: whatever \
-             was read proves what came before. All cycles, and what was lost, written twice, or read though aborted.",
-    blind: "Appends are made in SQL, so that no element is lost at read committed as an application's read and write would lose it. \
-            The last elements of a list that nobody read any more have no known order. The tables have no invariant.",
+    proves: "The value of a list shows the order of its versions, so the database needs no version \
+             counters: each read proves everything appended before. All cycles, lost and duplicate \
+             elements, and aborted reads.",
+    blind: "Elements are appended in SQL, so at read committed none are lost, as they would be if \
+            the client read and wrote back. The order of the last elements of a list is unknown if \
+            they were never read. The tables have no invariant.",
 };

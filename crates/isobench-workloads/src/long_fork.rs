@@ -1,13 +1,15 @@
-//! Long fork: readers who disagree on the order of two writes.
+//! Long fork: readers that disagree on the order of two writes.
 
 use crate::workload::{Parameter, ScriptFile, Weight, Workload};
 
 /// Writers of single rows, and readers of small groups of them.
 pub static LONG_FORK: Workload = Workload {
     name: "long-fork",
-    summary: "Writers write one row each, readers read all rows of a small group one after the other, in either direction",
-    source: "the long fork test of Jepsen (jepsen.tests.long-fork); the anomaly: Sovran et al., Transactional Storage for \
-             Geo-Replicated Systems, SOSP 2011. Here rows are written again and again, because their counters show the order",
+    summary: "Writers write one row each, readers read all rows of a small group one after the \
+              other, in either direction",
+    source: "the long fork test of Jepsen (jepsen.tests.long-fork); the anomaly: Sovran et al., \
+             Transactional Storage for Geo-Replicated Systems, SOSP 2011. Here rows are written \
+             repeatedly, because their counters show the order",
     tables: &["forks"],
     setup: include_str!("long_fork/tables.sql"),
     scripts: &[
@@ -32,9 +34,10 @@ pub static LONG_FORK: Workload = Workload {
     variants: &[],
     invariants: &[],
     assertions: &[],
-    proves: "Two readers who saw two writes in different orders (G-nonadjacent): snapshot isolation forbids it, parallel snapshot \
-             isolation (replicas, some clusters) doesn't, nor does read committed. With the order of sessions also read skew. \
-             Transactions are small, so that also a rare fork has a chance to be seen.",
-    blind: "A writer reads nothing and a reader writes nothing: no lost updates, no write skew. The tables keep no trace: only \
-            the history shows a fork.",
+    proves: "Two readers that saw two writes in different orders (G-nonadjacent): snapshot \
+             isolation forbids this, parallel snapshot isolation (replicas, some clusters) and \
+             read committed don't. With the order of sessions, read skew too. Transactions are \
+             small, so that even rare forks can be seen.",
+    blind: "Writers don't read and readers don't write, so there are no lost updates and no write \
+            skew. The tables keep no trace; only the history shows a fork.",
 };

@@ -1,38 +1,41 @@
-//! Orders: a contended read, compute, write, with every strategy against conflicts.
+//! Orders: contended rows that are read, computed and written, with every strategy against
+//! conflicts.
 
 use crate::workload::{Invariant, Parameter, ScriptFile, Variant, Weight, Workload};
 
-/// The only script of a variant, instead of the workload's.
+/// The only script of a variant, in place of the workload's.
 macro_rules! script {
     ($file:literal) => {
         &[ScriptFile { name: "order", text: include_str!($file), weight: Weight::Fixed(1) }]
     };
 }
 
-/// Orders of products in few shops.
+/// Orders of products in a few shops.
 pub static ORDERS: Workload = Workload {
     name: "orders",
-    summary: "An order reads a product's stock and its shop's revenue, computes both anew in the client, and writes them back",
-    source: "the read, compute, write of many applications, on two rows of which one is contended; the strategies are those of the \
-             published experiments, plans/",
+    summary: "An order reads a product's stock and its shop's revenue, computes the new values in \
+              the client, and writes them back",
+    source: "the read, compute, write cycle of many applications, on two rows of which one is \
+             contended; the strategies are those of the published experiments, plans/",
     tables: &["shops", "products"],
     setup: include_str!("orders/tables.sql"),
     scripts: script!("orders/order.sql"),
     parameters: &[
-        Parameter::int("shops", 4, (1, 1_000_000), "shops; the fewer, the more orders want the same one"),
+        Parameter::int("shops", 4, (1, 1_000_000), "shops; the fewer, the higher the contention"),
         Parameter::int("products", 100, (1, 100_000), "products of each shop"),
         Parameter::int(
             "initial",
             1_000_000_000,
             (0, 1_000_000_000_000),
-            "what is in stock of each product at the start; below 0 it is owed",
+            "initial stock of each product; a negative stock is on back order",
         ),
     ],
     at_most: &[],
     variants: &[
         Variant {
             name: "procedure",
-            summary: "A PL/pgSQL procedure reads, computes and writes, and repeats that up to 10 times after a conflict",
+            summary: "A PL/pgSQL procedure reads, computes and writes, and retries up to 10 times \
+                      after a conflict",
             setup: include_str!("orders/procedure_setup.sql"),
             scripts: script!("orders/procedure.sql"),
             ..Variant::LINES
@@ -46,13 +49,15 @@ pub static ORDERS: Workload = Workload {
         },
         Variant {
             name: "single-statement",
-            summary: "One statement with data-modifying CTEs computes in SQL what it writes, so it loses no update at any level",
+            summary: "One statement with data-modifying CTEs computes in SQL what it writes, so no \
+                      update is lost at any level",
             scripts: script!("orders/single_statement.sql"),
             ..Variant::LINES
         },
         Variant {
             name: "savepoint",
-            summary: "The client repeats what follows the savepoint cockroach_restart, in the same block (CockroachDB only)",
+            summary: "The client repeats the statements after the savepoint cockroach_restart, in \
+                      the same block (CockroachDB only)",
             scripts: script!("orders/savepoint.sql"),
             ..Variant::LINES
         },
@@ -64,7 +69,8 @@ pub static ORDERS: Workload = Workload {
         },
         Variant {
             name: "advisory-lock",
-            summary: "A session-level advisory lock on the shop's number is taken before BEGIN, and released after COMMIT",
+            summary: "A session-level advisory lock on the shop's number is taken before BEGIN, and \
+                      released after COMMIT",
             scripts: script!("orders/advisory_lock.sql"),
             ..Variant::LINES
         },
@@ -78,14 +84,15 @@ pub static ORDERS: Workload = Workload {
     invariants: &[
         Invariant {
             name: "stock-agrees",
-            meaning: "what is left of a product and what was sold are what was there at the start; what is missing or too much is \
-                      counted",
+            meaning: "the remaining and the sold quantity of a product add up to its initial \
+                      stock; the quantity missing or in excess is counted",
             sql: "SELECT CAST(sum(abs(stock + sold - :initial)) AS bigint), \
                   'product ' || CAST(min(CASE WHEN stock + sold <> :initial THEN id END) AS varchar(20)) FROM products",
         },
         Invariant {
             name: "revenue-agrees",
-            meaning: "a shop's revenue is the sum of the prices of what it sold; what is missing or too much is counted",
+            meaning: "a shop's revenue is the sum of the prices of the products that it sold; the \
+                      amount missing or in excess is counted",
             sql: "SELECT CAST(sum(abs(revenue - earned)) AS bigint), \
                   'shop ' || CAST(min(CASE WHEN revenue <> earned THEN id END) AS varchar(20)) \
                   FROM shops JOIN (SELECT shop, sum(sold * price) AS earned FROM products GROUP BY shop) AS sales \
@@ -93,10 +100,12 @@ pub static ORDERS: Workload = Workload {
         },
     ],
     assertions: &[],
-    proves: "Every read and write is observed with its version, those inside functions, too. Lost updates at read committed: in the \
-             history, and in the tables as stock and revenue that don't agree with what was sold, which is counted in SQL. With \
-             for-update, advisory-lock or single-statement there are none at any level.",
-    blind: "An order writes all that it reads, so there is no write skew: repeatable read and serializable are told apart by their \
-            conflicts only. There are no predicates. The single statement's reads aren't answered by the server; they are the \
-            versions that it replaced.",
+    proves: "Every read and write is observed with its version, including those inside functions. \
+             Lost updates at read committed: in the history, and in the tables as stock and \
+             revenue that don't agree with the sales, which are counted in SQL. With for-update, \
+             advisory-lock or single-statement there are none at any level.",
+    blind: "An order writes everything that it reads, so there is no write skew: repeatable read \
+            and serializable differ only in their conflicts. There are no predicate reads. The \
+            server doesn't return what the single statement reads, so the versions that it \
+            replaced are taken instead.",
 };

@@ -1,9 +1,10 @@
 //! pgbench's built-in scripts with each strategy, as a table.
 //!
 //! Every strategy writes what the built-in script writes: the same delta to the same rows, and one
-//! row of history for each transaction that is committed. So the same invariants hold
-//! (`isobench-database`). What a strategy needs of the server says `strategy`. Not here: pgbench's
-//! tables, and the scripts without strategy (`isobench-script`).
+//! row of history for each committed transaction. So the same invariants hold
+//! (`isobench-database`). `strategy` lists what each strategy needs from the server. pgbench's
+//! tables, and the scripts without a strategy, are elsewhere (`isobench-database`,
+//! `isobench-script`).
 
 use isobench_script::builtins;
 
@@ -14,8 +15,8 @@ use crate::unknown::{UnknownWorkload, list};
 pub struct PgbenchStrategy {
     /// The text in the pgbench language.
     pub script: &'static str,
-    /// SQL that makes its functions, one statement each, to be run once the tables are there.
-    /// Running it again does no harm.
+    /// SQL that creates its functions, one statement each, to be run after the tables are created.
+    /// It can be run repeatedly.
     pub setup: &'static [&'static str],
 }
 
@@ -35,9 +36,9 @@ const fn row(builtin: &'static str, strategy: &'static str, script: &'static str
 const TPCB: &str = "tpcb-like";
 const SIMPLE: &str = "simple-update";
 
-/// In the order of [`strategies`](crate::strategies). `select-only` writes nothing, so it has
-/// nothing to cope with; `simple-update` takes its contended row, the account, first anyway, so it
-/// can't be reordered.
+/// In the order of [`strategies`](crate::strategies). `select-only` writes nothing, so it has no
+/// conflicts; `simple-update` updates its contended row, the account, first anyway, so it can't be
+/// reordered.
 static TABLE: [Row; 13] = [
     Row {
         setup: &[include_str!("pgbench/tpcb/procedure_setup.sql")],
@@ -66,7 +67,7 @@ static TABLE: [Row; 13] = [
     row(SIMPLE, "advisory-lock", include_str!("pgbench/simple/advisory_lock.sql")),
 ];
 
-/// The strategies of a built-in script, by its full name; `retry` is the script as it is. Empty if
+/// The strategies of a built-in script, by its full name; `retry` is the unchanged script. Empty if
 /// there is no such script.
 pub fn pgbench_strategies(builtin: &str) -> Vec<&'static str> {
     let itself = builtins().iter().filter(|script| script.name == builtin).map(|_| "retry");
@@ -76,7 +77,7 @@ pub fn pgbench_strategies(builtin: &str) -> Vec<&'static str> {
 /// A built-in script, by its full name, with a strategy.
 ///
 /// # Errors
-/// There is no such script, or it hasn't got the strategy.
+/// If the script doesn't exist, or doesn't have the strategy.
 pub fn pgbench_strategy(builtin: &str, strategy: &str) -> Result<PgbenchStrategy, UnknownWorkload> {
     let found = TABLE.iter().find(|row| row.builtin == builtin && row.strategy == strategy);
     if let Some(row) = found {
@@ -117,7 +118,8 @@ mod tests {
         let error = |builtin, strategy| pgbench_strategy(builtin, strategy).unwrap_err().to_string();
         assert_eq!(
             error("simple-update", "reorder"),
-            "script simple-update has no strategy \"reorder\"; there are retry, procedure, swallow, single-statement, savepoint, \
+            "script simple-update has no strategy \"reorder\"; there are retry, procedure, swallow, \
+             single-statement, savepoint, \
              for-update, advisory-lock"
         );
         assert!(error("select-only", "swallow").ends_with("has no strategy \"swallow\"; there are retry"));

@@ -1,12 +1,12 @@
-//! The files of workloads: lines that are there only sometimes, and parameters.
+//! The files of workloads: optional lines, and parameters.
 //!
-//! A line `--+NAME rest` is `rest` where the piece NAME is asked for (a variant, or something that
-//! a product has), and isn't there otherwise. So one file holds a script and its variants, beside
-//! each other.
+//! A line `--+NAME rest` stands for `rest` if the piece NAME is wanted (a variant, or a capability
+//! of the product), and is left out otherwise. So one file holds a script and its variants side by
+//! side.
 
 use isobench_script::{CommandKind, ParseError, Piece, Sql, Symbols, parse};
 
-/// The text with those pieces that are asked for.
+/// The text with the wanted pieces.
 pub fn select(text: &str, wanted: &[&str]) -> String {
     let mut selected = String::with_capacity(text.len());
     for line in text.lines() {
@@ -30,7 +30,7 @@ pub fn names(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| line.strip_prefix("--+")?.split(' ').next())
 }
 
-/// The text with values in place of `:name`, where there is one of that name.
+/// The text with `:name` replaced by its value, if there is one.
 pub fn fill(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
@@ -52,7 +52,7 @@ pub fn fill(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
 /// The SQL statements of a text.
 ///
 /// # Errors
-/// The text is no script.
+/// If the text isn't a script.
 pub fn statements(text: &str) -> Result<Vec<String>, ParseError> {
     let script = parse("tables.sql", text, &mut Symbols::new())?;
     let as_written = |sql: &Sql| -> String {

@@ -2,10 +2,11 @@
 
 use crate::workload::{Invariant, Parameter, ScriptFile, Variant, Weight, Workload};
 
-/// Batch processing, with the anomaly that a read-only transaction makes.
+/// Batch processing, with an anomaly caused by a read-only transaction.
 pub static RECEIPTS: Workload = Workload {
     name: "receipts",
-    summary: "NEW-RECEIPT puts a receipt into the till's current batch, CLOSE-BATCH begins the next one, REPORT reads the batch closed last",
+    summary: "NEW-RECEIPT adds a receipt to the till's current batch, CLOSE-BATCH starts the next \
+              batch, REPORT reads the batch that was closed last",
     source: "Ports and Grittner, Serializable Snapshot Isolation in PostgreSQL, PVLDB 5(12), 2012, §2.1.2",
     tables: &["control", "receipts"],
     setup: include_str!("receipts/tables.sql"),
@@ -40,22 +41,25 @@ pub static RECEIPTS: Workload = Workload {
     at_most: &[],
     variants: &[Variant {
         name: "filed",
-        summary: "REPORT also keeps the number of receipts it saw in a table, so that the tables show a report that has changed \
-                  since; it is no longer read-only then",
+        summary: "REPORT also stores the number of receipts that it saw, so that the tables show \
+                  whether a report has changed since; it is then no longer read-only",
         tables: &["reports"],
         invariants: &[Invariant {
             name: "reports-final",
-            meaning: "a batch has the receipts that each report of it counted; reports are counted that are wrong now",
+            meaning: "a batch has as many receipts as each of its reports counted; counts the \
+                      reports that are now wrong",
             sql: "SELECT count(*), 'batch ' || CAST(min(reports.batch) AS varchar(20)) FROM reports \
-                  JOIN (SELECT batch, count(*) AS total FROM receipts GROUP BY batch) AS batches ON batches.batch = reports.batch \
-                  WHERE total <> seen",
+                  JOIN (SELECT batch, count(*) AS total FROM receipts GROUP BY batch) AS batches ON \
+                  batches.batch = reports.batch WHERE total <> seen",
         }],
         ..Variant::LINES
     }],
     invariants: &[],
     assertions: &[],
-    proves: "A receipt that came into a batch after its report: a cycle of a new receipt, a closing and a report (G2, by the report's \
-             predicate read), which no two of the three make. Snapshot isolation permits it, although the report writes nothing.",
-    blind: "Nothing is updated but the batch numbers: no lost updates, and hardly anything that tells read committed from snapshot \
-            isolation. Without the variant filed the tables keep no trace.",
+    proves: "A receipt added to a batch after its report: a cycle of a new receipt, a closing and \
+             a report (G2, through the report's predicate read), which takes all three. Snapshot \
+             isolation permits it, although the report writes nothing.",
+    blind: "Only the batch numbers are updated: there are no lost updates, and read committed \
+            hardly differs from snapshot isolation. Without the variant filed the tables keep no \
+            trace.",
 };

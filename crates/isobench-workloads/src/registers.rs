@@ -1,13 +1,14 @@
-//! Registers: read some, write some of them.
+//! Registers: transactions read some and write some of those.
 
 use crate::workload::{Invariant, Parameter, ScriptFile, Variant, Weight, Workload};
 
 /// Read-write registers with version counters.
 pub static REGISTERS: Workload = Workload {
     name: "registers",
-    summary: "Reads some registers, and adds one to some of those it read, computing the new value itself",
-    source: "the rw-register histories of Elle (Kingsbury and Alvaro, Elle: Inferring Isolation Anomalies from \
-             Experimental Observations, PVLDB 14(3), 2020), with a version counter in each row so that the order of versions is seen",
+    summary: "Reads some registers and increments some of those, computing the new values in the client",
+    source: "the rw-register histories of Elle (Kingsbury and Alvaro, Elle: Inferring Isolation \
+             Anomalies from Experimental Observations, PVLDB 14(3), 2020), with a version counter \
+             in each row so that the order of versions is observed",
     tables: &["registers"],
     setup: include_str!("registers/tables.sql"),
     scripts: &[ScriptFile {
@@ -21,14 +22,14 @@ pub static REGISTERS: Workload = Workload {
             "operations",
             4,
             (1, 8),
-            "registers that a transaction reads, each from a part of its own of all keys",
+            "registers that a transaction reads, each from its own share of the keys",
         ),
-        Parameter::int("writes", 50, (0, 100), "percent of the registers read that are written, too"),
+        Parameter::int("writes", 50, (0, 100), "percent of the registers read that are also written"),
         Parameter::int(
             "hot",
             0,
             (0, 100),
-            "percent of the registers that form a hot spot, to which 90 % of the operations go; 0: none",
+            "percent of the registers that form a hot spot, which receives 90 % of the operations; 0: none",
         ),
         Parameter::real(
             "zipfian",
@@ -40,7 +41,8 @@ pub static REGISTERS: Workload = Workload {
     at_most: &[("operations", "keys")],
     variants: &[Variant {
         name: "for-update",
-        summary: "Registers are read with SELECT … FOR UPDATE, so that at read committed no update is lost either",
+        summary: "Registers are read with SELECT … FOR UPDATE, so that no update is lost at read \
+                  committed either",
         ..Variant::LINES
     }],
     invariants: &[Invariant {
@@ -50,8 +52,9 @@ pub static REGISTERS: Workload = Workload {
               'register ' || CAST(min(CASE WHEN version <> val THEN id END) AS varchar(20)) FROM registers",
     }],
     assertions: &[],
-    proves: "Every read and write is observed with its version, so the dependencies are complete: lost updates and read skew \
-             at read committed, write skew at repeatable read, and any cycle at serializable.",
-    blind: "There are no predicates: no phantoms. Registers are read in ascending order, and written so, too: deadlocks \
-            don't occur.",
+    proves: "Every read and write is observed with its version, so the dependencies are complete: \
+             lost updates and read skew at read committed, write skew at repeatable read, and any \
+             cycle at serializable.",
+    blind: "There are no predicate reads, so no phantoms. Registers are read and written in \
+            ascending order, so deadlocks don't occur.",
 };

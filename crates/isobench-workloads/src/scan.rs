@@ -1,19 +1,20 @@
-//! Scan: one query that reads many rows, for what it costs to remember them.
+//! Scan: a query that reads many rows, to measure the cost of tracking reads.
 
 use crate::workload::{Parameter, ScriptFile, Weight, Workload};
 
-/// Rows of the largest table.
+/// The number of rows in the largest table.
 const MOST_ROWS: i64 = 1_000_000_000;
-/// Rows of the smallest table that is read by index. With few rows, sorting what was read
-/// sequentially costs less.
+/// The number of rows in the smallest table read by index. With fewer rows, a sequential scan and a
+/// sort cost less.
 const LEAST_ROWS: i64 = 1000;
 
 /// A read-only scan.
 pub static SCAN: Workload = Workload {
     name: "scan",
-    summary: "One query reads so many rows, by index or sequentially; nothing is written",
-    source: "Heikki Linnakangas on the cost of predicate locks, 2011: SELECT COUNT(*) FROM foo WHERE id < 400000 by index, one session, \
-             repeatable read against serializable (plans/e5-heikki.toml)",
+    summary: "A query reads a number of rows, by index or sequentially; nothing is written",
+    source: "Heikki Linnakangas on the cost of predicate locks, 2011: SELECT COUNT(*) FROM foo \
+             WHERE id < 400000 by index, one session, repeatable read against serializable \
+             (plans/e5-heikki.toml)",
     tables: &["scanned"],
     setup: include_str!("scan/tables.sql"),
     scripts: &[
@@ -34,7 +35,8 @@ pub static SCAN: Workload = Workload {
             "table_rows",
             100_000,
             (LEAST_ROWS, MOST_ROWS),
-            "rows of the table that is read by index; one that is read sequentially has no more rows than are read",
+            "rows of the table that is read by index; a table read sequentially has only the rows \
+             that are read",
         ),
         Parameter::int("index", 1, (0, 1), "1: by index, fetching each row; 0: sequentially"),
     ],
@@ -42,9 +44,10 @@ pub static SCAN: Workload = Workload {
     variants: &[],
     invariants: &[],
     assertions: &[],
-    proves: "It is there for its speed: what serializable costs here over repeatable read is the price of remembering what was read, \
-             without any conflict. The server's side shows the predicate locks: single rows up to a few of a page, then pages, then \
-             the relation. A query is one statement and a transaction by itself, which isn't declared READ ONLY: that would let \
-             PostgreSQL do without predicate locks.",
-    blind: "Nothing is observed, so there is no verdict: of queries alone every history is serializable.",
+    proves: "Meant for measuring throughput: the cost of serializable over repeatable read is the \
+             cost of tracking reads, without conflicts. The server's statistics show the predicate \
+             locks: on rows, up to a few per page, then on pages, then on the relation. Each query \
+             is a transaction of its own that isn't declared READ ONLY, which would let PostgreSQL \
+             do without predicate locks.",
+    blind: "Nothing is observed, so there is no verdict; any history of queries alone is serializable.",
 };

@@ -3,13 +3,14 @@
 
 use crate::workload::{Invariant, Parameter, ScriptFile, Variant, Weight, Workload};
 
-/// The benchmark of that name.
+/// The SmallBank benchmark.
 pub static SMALLBANK: Workload = Workload {
     name: "smallbank",
-    summary: "Balance, DepositChecking, TransactSaving, Amalgamate and WriteCheck on the saving and checking accounts of customers",
-    source: "Alomari, Cahill, Fekete and Röhm, The Cost of Serializability on Platforms That Use Snapshot Isolation, ICDE 2008: 18,000 \
-             customers, 90 % of the transactions among 1,000, each kind of transaction equally often. \
-             For more contention: hotspot=10",
+    summary: "Balance, DepositChecking, TransactSaving, Amalgamate and WriteCheck on customers' \
+              saving and checking accounts",
+    source: "Alomari, Cahill, Fekete and Röhm, The Cost of Serializability on Platforms That Use \
+             Snapshot Isolation, ICDE 2008: 18,000 customers, 90 % of the transactions among \
+             1,000, each kind of transaction equally often. For more contention: hotspot=10",
     tables: &["account", "saving", "checking"],
     setup: include_str!("smallbank/tables.sql"),
     scripts: &[
@@ -42,13 +43,8 @@ pub static SMALLBANK: Workload = Workload {
     parameters: &[
         Parameter::int("customers", 18_000, (2, 10_000_000), "customers"),
         Parameter::int("hotspot", 1000, (1, 10_000_000), "customers of the hot spot"),
-        Parameter::int(
-            "share",
-            90,
-            (0, 100),
-            "percent of the choices of a customer that fall on the hot spot",
-        ),
-        Parameter::int("opening", 1000, (0, 1_000_000_000), "what is on each account at the start"),
+        Parameter::int("share", 90, (0, 100), "percent of the customers chosen that are in the hot spot"),
+        Parameter::int("opening", 1000, (0, 1_000_000_000), "initial balance of each account"),
         Parameter::int("balances", 20, (0, 1_000_000), "weight of Balance"),
         Parameter::int("deposits", 20, (0, 1_000_000), "weight of DepositChecking"),
         Parameter::int("savings", 20, (0, 1_000_000), "weight of TransactSaving"),
@@ -69,13 +65,15 @@ pub static SMALLBANK: Workload = Workload {
         },
         Variant {
             name: "materialize-wt",
-            summary: "WriteCheck and TransactSaving update the customer's row in a table made for that (MaterializeWT)",
+            summary: "WriteCheck and TransactSaving update the customer's row in an additional \
+                      table (MaterializeWT)",
             tables: &["conflict"],
             ..Variant::LINES
         },
         Variant {
             name: "materialize-bw",
-            summary: "Balance and WriteCheck update the customer's row in a table made for that (MaterializeBW)",
+            summary: "Balance and WriteCheck update the customer's row in an additional table \
+                      (MaterializeBW)",
             tables: &["conflict"],
             ..Variant::LINES
         },
@@ -83,23 +81,26 @@ pub static SMALLBANK: Workload = Workload {
     invariants: &[
         Invariant {
             name: "money-conserved",
-            meaning: "all balances together are what was there at the start, and what came and went; the difference is counted",
+            meaning: "the sum of all balances is the initial one plus inflow minus outflow; the \
+                      difference is counted",
             sql: "SELECT CAST(abs(sum(balance) - sum(inflow) - 2 * :customers * :opening) AS bigint), \
                   'balances ' || CAST(CAST(sum(balance) AS bigint) AS varchar(20)) \
                   FROM (SELECT balance, inflow FROM saving UNION ALL SELECT balance, inflow FROM checking) AS accounts",
         },
         Invariant {
             name: "savings-not-negative",
-            meaning: "no saving account is below 0; those are counted that are",
+            meaning: "no saving account has a negative balance; counts those that have",
             sql: "SELECT count(*), 'customer ' || CAST(min(customer) AS varchar(20)) FROM saving WHERE balance < 0",
         },
     ],
     assertions: &[],
-    proves: "Every read and write of balances is observed with its version: lost updates at read committed (an Amalgamate that \
-             sets to 0 what has grown meanwhile), and under snapshot isolation the one dangerous structure, a Balance that saw a \
-             TransactSaving but not the WriteCheck before it. Each variant removes it at repeatable read.",
-    blind: "The structure takes three transactions of one customer at a time: with the published hot spot it is rare. The tables \
-            don't show it, as the Balance keeps no trace. A TransactSaving that isn't covered commits without a change, where the \
-            paper rolls back. It adds in SQL to what it read before: the history calls an update in between lost, though none is. \
-            There are no predicates.",
+    proves: "Every read and write of balances is observed with its version: lost updates at read \
+             committed (an Amalgamate that sets a grown balance to 0), and under snapshot \
+             isolation the one dangerous structure, a Balance that saw a TransactSaving but not \
+             the WriteCheck before it. Each variant removes it at repeatable read.",
+    blind: "The structure takes three concurrent transactions of one customer, so it is rare with \
+            the published hot spot. The tables don't show it, because Balance leaves no trace. A \
+            TransactSaving without sufficient funds commits without a change, where the paper \
+            rolls back. It adds in SQL to the balance it read before, so the history shows an \
+            update in between as lost, although it isn't. There are no predicate reads.",
 };

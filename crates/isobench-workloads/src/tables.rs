@@ -1,17 +1,17 @@
-//! Makes the tables of a workload.
+//! Creates the tables of a workload.
 
 use isobench_database::{Database, Error, execute, tidy};
 use isobench_pgwire::Connection;
 
 use crate::chosen::Chosen;
 
-/// Drops the tables of a workload and makes them anew, vacuumed, analysed and checkpointed where
-/// the product knows that. Returns sentences for people, for example that a checkpoint wasn't
+/// Drops and recreates the tables of a workload, with vacuum, analyze and checkpoint where the
+/// product supports them. Returns notes for the user, for example that a checkpoint wasn't
 /// permitted; usually none.
 ///
 /// # Errors
-/// The server refuses a command other than the checkpoint or the statistics, or the connection is
-/// lost.
+/// If the server refuses a command other than the checkpoint or the statistics, or the connection
+/// is lost.
 pub fn make(conn: &mut Connection, database: &Database, chosen: &Chosen) -> Result<Vec<String>, Error> {
     let setup = chosen.setup(database).map_err(|error| Error::Answer {
         statement: format!("set-up of {}", chosen.name()),

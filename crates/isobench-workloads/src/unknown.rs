@@ -1,14 +1,14 @@
-//! What is wrong with a text that chooses no workload. The messages list what there is.
+//! Errors in a text that selects a workload. The messages list the alternatives.
 
 use crate::workload::Parameter;
 
-/// A text that chooses no workload. The messages list what there is.
+/// An error in a text that selects a workload. The message lists the alternatives.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum UnknownWorkload {
-    /// There is none of that name.
+    /// There is no workload of this name.
     #[error("there is no workload \"{name}\"; there are {}", list(crate::all().iter().map(|row| row.name)))]
     Name {
-        /// What was asked for.
+        /// The name given.
         name: String,
     },
     /// The workload has no such variant.
@@ -16,9 +16,9 @@ pub enum UnknownWorkload {
     Variant {
         /// The workload.
         workload: &'static str,
-        /// What was asked for.
+        /// The variant given.
         variant: String,
-        /// What there is.
+        /// The alternatives.
         known: String,
     },
     /// The workload has no such parameter.
@@ -26,9 +26,9 @@ pub enum UnknownWorkload {
     Parameter {
         /// The workload.
         workload: &'static str,
-        /// What was asked for.
+        /// The parameter given.
         parameter: String,
-        /// What there is.
+        /// The alternatives.
         known: String,
     },
     /// A parameter isn't of the form `NAME=VALUE`.
@@ -36,9 +36,9 @@ pub enum UnknownWorkload {
     Form {
         /// The workload.
         workload: &'static str,
-        /// What was given.
+        /// The text given.
         text: String,
-        /// What there is.
+        /// The alternatives.
         known: String,
     },
     /// A parameter is given twice.
@@ -51,7 +51,7 @@ pub enum UnknownWorkload {
     },
     /// A parameter's value is out of range or of the wrong type.
     #[error(
-        "workload {workload}: {}={value} is no {} from {} to {} ({})",
+        "workload {workload}: {}={value} isn't a {} from {} to {} ({})",
         parameter.name, parameter.kind(), parameter.range.0, parameter.range.1, parameter.meaning
     )]
     Value {
@@ -59,30 +59,30 @@ pub enum UnknownWorkload {
         workload: &'static str,
         /// The parameter.
         parameter: &'static Parameter,
-        /// What was given.
+        /// The value given.
         value: String,
     },
-    /// A parameter is greater than another that limits it.
-    #[error("workload {workload}: {smaller} may not be greater than {greater}")]
+    /// A parameter is greater than the one that limits it.
+    #[error("workload {workload}: {smaller} must not be greater than {greater}")]
     Order {
         /// The workload.
         workload: &'static str,
-        /// What has to be smaller or equal, with its value.
+        /// The parameter that must be smaller or equal, with its value.
         smaller: String,
-        /// What limits it, with its value.
+        /// The limiting parameter, with its value.
         greater: String,
     },
-    /// A built-in script of pgbench hasn't got the strategy.
+    /// A built-in script of pgbench doesn't have the strategy.
     #[error("script {script} has no strategy \"{strategy}\"; {known}")]
     Strategy {
         /// The script.
         script: String,
-        /// What was asked for.
+        /// The strategy given.
         strategy: String,
-        /// What there is.
+        /// The alternatives.
         known: String,
     },
-    /// All scripts have the weight 0.
+    /// All scripts have weight 0.
     #[error("workload {workload}: at least one of the weights {weights} must be above 0")]
     NoWeight {
         /// The workload.
@@ -92,7 +92,7 @@ pub enum UnknownWorkload {
     },
 }
 
-/// Names in a sentence.
+/// Names as a list in a sentence.
 pub(crate) fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }

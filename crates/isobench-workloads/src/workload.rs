@@ -1,37 +1,35 @@
-//! What a workload is: plain facts, no behaviour.
+//! The types that describe a workload; they have no behaviour.
 
 use isobench_script::Value;
 
-/// A workload with its tables, scripts and promises.
+/// A workload with its tables, scripts and invariants.
 #[derive(Debug)]
 pub struct Workload {
     /// The name, in lower case with hyphens.
     pub name: &'static str,
-    /// What its transactions do, in a sentence.
+    /// A summary of its transactions, in a sentence.
     pub summary: &'static str,
-    /// Where it comes from: paper or manual.
+    /// The source: a paper or a manual.
     pub source: &'static str,
-    /// The names of its tables, in the order of their creation.
+    /// The names of the tables, in order of creation.
     pub tables: &'static [&'static str],
-    /// SQL that drops and makes the tables; may hold `:parameter` and the lines of `pieces`.
+    /// SQL that drops and creates the tables; may contain `:parameter` and the lines of `pieces`.
     pub setup: &'static str,
-    /// Its scripts; one is drawn for each transaction.
+    /// The scripts; one is drawn for each transaction.
     pub scripts: &'static [ScriptFile],
-    /// What can be set, in the order of lists. Each is a variable of the same name in scripts and
-    /// set-up.
+    /// The parameters, in listing order. Each is a variable of the same name in scripts and set-up.
     pub parameters: &'static [Parameter],
-    /// Pairs of parameters of which the first may not be greater than the second.
+    /// Pairs of parameters of which the first must not be greater than the second.
     pub at_most: &'static [(&'static str, &'static str)],
-    /// The same workload with remedies that an application has.
+    /// The same workload with remedies available to an application.
     pub variants: &'static [Variant],
-    /// What must hold in the tables after any number of transactions, had they run one after the
-    /// other.
+    /// The conditions that hold in the tables after any serial execution of transactions.
     pub invariants: &'static [Invariant],
-    /// What transactions assert of what they read (`--@ holds`).
+    /// The conditions that transactions check on what they read (`--@ holds`).
     pub assertions: &'static [Assertion],
-    /// What its history and invariants can show.
+    /// The anomalies that its history and invariants can show.
     pub proves: &'static str,
-    /// What they can't.
+    /// The anomalies that they can't show.
     pub blind: &'static str,
 }
 
@@ -42,81 +40,81 @@ pub struct ScriptFile {
     pub name: &'static str,
     /// The text; may hold the lines of `pieces`.
     pub text: &'static str,
-    /// How often it is drawn.
+    /// The weight.
     pub weight: Weight,
 }
 
-/// How often a script is drawn, beside the workload's others.
+/// The weight of a script, relative to the workload's other scripts.
 #[derive(Debug, Clone, Copy)]
 pub enum Weight {
-    /// Always this.
+    /// A constant.
     Fixed(u64),
-    /// What this parameter says.
+    /// The value of this parameter.
     Parameter(&'static str),
     /// 1 if this parameter is 0, else 0: the script of a switch that is off.
     Unless(&'static str),
 }
 
-/// Something that can be set.
+/// A parameter.
 #[derive(Debug)]
 pub struct Parameter {
     /// The name, also of the variable in scripts and set-up.
     pub name: &'static str,
-    /// The value unless it is set. Its type is the parameter's.
+    /// The default. Its type is the parameter's type.
     pub default: Value,
-    /// The least and the greatest value.
+    /// The least and the greatest permitted value.
     pub range: (Value, Value),
-    /// What it says, as a phrase.
+    /// The meaning, as a phrase.
     pub meaning: &'static str,
 }
 
-/// The workload with another way to keep its promises than the isolation level.
+/// The workload with a remedy other than the isolation level.
 #[derive(Debug)]
 pub struct Variant {
     /// The name, in lower case with hyphens.
     pub name: &'static str,
-    /// What differs, in a sentence.
+    /// The difference, in a sentence.
     pub summary: &'static str,
-    /// Tables that only this variant has, in the order of their creation.
+    /// Tables that only this variant has, in order of creation.
     pub tables: &'static [&'static str],
-    /// SQL that makes its functions, after the tables; running it again does no harm.
+    /// SQL that creates its functions, after the tables; it can be run repeatedly.
     pub setup: &'static str,
-    /// Its own scripts in place of the workload's; empty: those of the workload, with the lines
-    /// that are marked for the variant.
+    /// The scripts that replace the workload's; if empty, the workload's scripts are used with the
+    /// lines marked for the variant.
     pub scripts: &'static [ScriptFile],
-    /// What must hold in them, too.
+    /// Additional invariants.
     pub invariants: &'static [Invariant],
 }
 
-/// What must hold in the tables.
+/// A condition that must hold in the tables.
 #[derive(Debug)]
 pub struct Invariant {
     /// The name, in lower case with hyphens.
     pub name: &'static str,
-    /// What must hold, in a sentence.
+    /// The condition, as a sentence.
     pub meaning: &'static str,
-    /// Asks for one row: how many things are broken (0: it holds), and an example as text or NULL.
-    /// May hold `:parameter`.
+    /// A query that returns one row: the number of violations (0 if the invariant holds), and an
+    /// example as text or NULL. May contain `:parameter`.
     pub sql: &'static str,
 }
 
-/// What a transaction asserts of what it read.
+/// A condition that a transaction checks on what it read.
 #[derive(Debug)]
 pub struct Assertion {
-    /// The name in the scripts.
+    /// The name used in the scripts.
     pub name: &'static str,
-    /// What must hold, in a sentence.
+    /// The condition, as a sentence.
     pub meaning: &'static str,
 }
 
 impl Variant {
-    /// Nothing but the lines `--+NAME` in the workload's own files.
+    /// A variant that consists only of the lines `--+NAME` in the workload's own files.
     pub(crate) const LINES: Variant =
         Variant { name: "", summary: "", tables: &[], setup: "", scripts: &[], invariants: &[] };
 }
 
 impl Parameter {
-    /// What values are: `whole number` or `number`.
+    /// The type of the values: `whole number` or `number`.
     pub const fn kind(&self) -> &'static str {
         match self.default {
             Value::Int(_) => "whole number",
@@ -124,7 +122,7 @@ impl Parameter {
         }
     }
 
-    /// A whole number.
+    /// An integer parameter.
     pub(crate) const fn int(
         name: &'static str,
         default: i64,
@@ -135,7 +133,7 @@ impl Parameter {
         Parameter { name, default: Value::Int(default), range, meaning }
     }
 
-    /// A number.
+    /// A floating-point parameter.
     pub(crate) const fn real(
         name: &'static str,
         default: f64,

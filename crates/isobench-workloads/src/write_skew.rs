@@ -2,11 +2,12 @@
 
 use crate::workload::{Assertion, Invariant, Parameter, ScriptFile, Variant, Weight, Workload};
 
-/// Doctors who leave only if somebody else stays.
+/// Doctors who go off call only if another doctor stays.
 pub static WRITE_SKEW: Workload = Workload {
     name: "write-skew",
-    summary: "A doctor of a shift goes off call if another one is on call, and comes back next time",
-    source: "the doctors on call of Cahill, Röhm and Fekete, Serializable Isolation for Snapshot Databases, SIGMOD 2008; \
+    summary: "A doctor of a shift goes off call if another one is on call, and comes back the next time",
+    source: "the doctors on call of Cahill, Röhm and Fekete, Serializable Isolation for Snapshot \
+             Databases, SIGMOD 2008; \
              the remedies: Fekete et al., Making Snapshot Isolation Serializable, ACM TODS 30(2), 2005",
     tables: &["doctors"],
     setup: include_str!("write_skew/tables.sql"),
@@ -23,30 +24,35 @@ pub static WRITE_SKEW: Workload = Workload {
     variants: &[
         Variant {
             name: "for-update",
-            summary: "The shift is read with SELECT … FOR UPDATE, so that its transactions wait for each other at any level",
+            summary: "The shift is read with SELECT … FOR UPDATE, so that its transactions wait \
+                      for each other at any level",
             ..Variant::LINES
         },
         Variant {
             name: "materialized-conflict",
-            summary: "Each transaction first updates the shift's row in a table made for that, so that two of a shift conflict at \
-                      any level",
+            summary: "Each transaction first updates the shift's row in an additional table, so \
+                      that two transactions of a shift conflict at any level",
             tables: &["shifts"],
             ..Variant::LINES
         },
     ],
     invariants: &[Invariant {
         name: "shifts-covered",
-        meaning: "every shift has a doctor on call; shifts found without one are counted, by transactions or now",
-        sql: "SELECT CAST(coalesce(sum(found), 0) AS bigint), 'shift ' || CAST(min(CASE WHEN found > 0 THEN shift END) AS varchar(20)) \
-              FROM (SELECT shift, sum(alarms) + CASE WHEN sum(on_call) = 0 THEN 1 ELSE 0 END AS found \
-              FROM doctors GROUP BY shift) AS each_shift",
+        meaning: "every shift has a doctor on call; counts the shifts without one that \
+                  transactions found or that exist now",
+        sql: "SELECT CAST(coalesce(sum(found), 0) AS bigint), 'shift ' || CAST(min(CASE WHEN found \
+              > 0 THEN shift END) AS varchar(20)) FROM (SELECT shift, sum(alarms) + CASE WHEN \
+              sum(on_call) = 0 THEN 1 ELSE 0 END AS found FROM doctors GROUP BY shift) AS \
+              each_shift",
     }],
     assertions: &[Assertion {
         name: "shift-covered",
         meaning: "the shift that was read has a doctor on call",
     }],
-    proves: "Every read and write is observed with its version. Write skew (G2-item) shows in the history as a cycle of two \
+    proves: "Every read and write is observed with its version. Write skew (G2-item) shows in the \
+             history as a cycle of two \
              transactions, and in the tables as a shift without a doctor.",
-    blind: "There are no predicates and no blind writes: no phantoms, no dirty writes. Shifts are read by one statement, so at read \
-            committed two shifts or two moments are hardly ever compared: read skew and long forks are rare.",
+    blind: "There are no predicate reads and no blind writes, so no phantoms and no dirty writes. \
+            Each shift is read by one statement, so at read committed two shifts or two moments \
+            are hardly ever compared: read skew and long forks are rare.",
 };

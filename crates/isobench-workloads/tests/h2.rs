@@ -9,7 +9,7 @@ use isobench_testkit::h2::H2;
 use isobench_testkit::installed::skip;
 use isobench_workloads::Chosen;
 
-/// (The scripts need RETURNING, which H2 doesn't have, and ON CONFLICT … DO UPDATE.)
+/// The scripts need RETURNING and ON CONFLICT … DO UPDATE, which H2 doesn't have.
 #[test]
 fn tables_are_made_and_invariants_hold() {
     let folder = tempfile::tempdir().unwrap();
@@ -20,10 +20,10 @@ fn tables_are_made_and_invariants_hold() {
     let mut conn = Connection::open(&h2.options()).unwrap();
     let database = detect(&mut conn).unwrap();
     assert_eq!(database.product.name, "H2");
-    // A variant without tables of its own would be the same again.
+    // A variant without its own tables would repeat the same test.
     let different = |chosen: &Chosen| chosen.variant().is_none_or(|variant| !variant.tables.is_empty());
     for chosen in support::every().iter().map(support::smaller).filter(different) {
-        // A variant finds the tables of the workload, and drops them.
+        // Variants drop the tables of the preceding workload.
         let notes = isobench_workloads::make(&mut conn, &database, &chosen).unwrap();
         assert!(notes.is_empty(), "{}: {notes:?}", chosen.name());
         for violations in isobench_workloads::check(&mut conn, &database, &chosen).unwrap() {

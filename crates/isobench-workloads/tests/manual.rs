@@ -1,5 +1,5 @@
-//! The page on workloads has each of them, as the program describes it. `ISOBENCH_BLESS=1` writes
-//! the descriptions anew.
+//! The manual page on workloads describes each of them as the program does. `ISOBENCH_BLESS=1`
+//! updates the descriptions.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! All workloads on the installed PostgreSQL: tables, invariants, and their scripts under the real
+//! All workloads on the installed PostgreSQL: tables, invariants, and scripts under the real
 //! pgbench.
 
 mod support;
@@ -15,7 +15,7 @@ use isobench_workloads::{Chosen, check, find, make};
 
 use support::{every, postgresql, session, smaller};
 
-/// The number of every attempt here.
+/// The number of every attempt in these tests.
 const ATTEMPT: u64 = 7;
 
 fn found(conn: &mut Connection, chosen: &Chosen) -> BTreeMap<&'static str, u64> {
@@ -30,20 +30,20 @@ fn scripts_run_under_the_real_pgbench() {
     let database = detect(&mut conn).unwrap();
     let folder = tempfile::tempdir().unwrap();
     for chosen in every().iter().map(smaller) {
-        // A variant finds the tables of the workload, and drops them.
+        // Variants drop the tables of the preceding workload.
         assert!(make(&mut conn, &database, &chosen).unwrap().is_empty());
         assert!(found(&mut conn, &chosen).values().all(|found| *found == 0), "{}", chosen.name());
         for protocol in ["simple", "prepared"] {
             pgbench(&bin, &server, folder.path(), &chosen, protocol);
         }
         everything_was_written(&mut conn, &chosen);
-        // It ran at serializable.
+        // The transactions ran at serializable.
         assert!(found(&mut conn, &chosen).values().all(|found| *found == 0), "{}", chosen.name());
     }
 }
 
-/// Nothing is left to the search path: with an empty one, and with the user's own tables of the
-/// same names in it, everything lies and happens in the schema.
+/// All statements work in the schema with an empty search path, and with the user's own tables of
+/// the same names in the search path.
 #[test]
 fn every_statement_names_the_schema() {
     let Some((server, bin)) = postgresql("every_statement_names_the_schema") else { return };
@@ -65,7 +65,7 @@ fn every_statement_names_the_schema() {
     assert_eq!(conn.value(elsewhere).unwrap().as_deref(), Some("0"));
 }
 
-/// What the scripts say they write, is in the tables.
+/// Everything that the scripts declare as written is in the tables.
 fn everything_was_written(conn: &mut Connection, chosen: &Chosen) {
     for script in chosen.scripts() {
         let parsed = parse(&script.name, &script.text, &mut Symbols::new()).unwrap();
@@ -82,12 +82,12 @@ fn everything_was_written(conn: &mut Connection, chosen: &Chosen) {
     }
 }
 
-/// Some transactions at serializable; a conflict is retried, any other error fails the test.
+/// Runs some transactions at serializable; conflicts are retried, any other error fails the test.
 fn pgbench(bin: &Path, server: &Server, folder: &Path, chosen: &Chosen, protocol: &str) {
     pgbench_with(bin, server, folder, chosen, protocol, &|text| text.to_owned(), "public");
 }
 
-/// The same with scripts that are changed first, and a search path.
+/// The same with modified scripts and a search path.
 fn pgbench_with(
     bin: &Path,
     server: &Server,
@@ -134,8 +134,8 @@ fn pgbench_with(
     assert!(printed.contains("actually processed: 40/40"), "{} {protocol}: {printed}{said}", chosen.name());
 }
 
-/// Two clients, `a` and `b`, at an isolation level, what they do in turn, and what the invariants
-/// find then.
+/// Two clients, `a` and `b`, at an isolation level, their interleaved statements, and the
+/// violations that the invariants find afterwards.
 struct Violation {
     workload: &'static str,
     level: &'static str,
@@ -143,7 +143,8 @@ struct Violation {
     found: &'static [(&'static str, u64)],
 }
 
-/// What no serial execution does. The statements are those of the scripts, by hand.
+/// Interleavings that are possible in no serial execution. The statements are copies of the
+/// scripts'.
 #[rustfmt::skip]
 const VIOLATIONS: [Violation; 10] = [
     Violation {
@@ -187,7 +188,7 @@ const VIOLATIONS: [Violation; 10] = [
         ],
         found: &[("shifts-covered", 1)],
     },
-    // Somebody who comes back doesn't make it undone.
+    // A doctor who comes back doesn't undo the violation.
     Violation {
         workload: "write-skew",
         level: "repeatable read",
@@ -216,7 +217,7 @@ const VIOLATIONS: [Violation; 10] = [
         ],
         found: &[("each-pair-in-order", 1)],
     },
-    // Two orders of one product, whose price is 24.
+    // Two orders of a product whose price is 24.
     Violation {
         workload: "orders",
         level: "read committed",
@@ -234,7 +235,7 @@ const VIOLATIONS: [Violation; 10] = [
         ],
         found: &[("revenue-agrees", 48), ("stock-agrees", 2)],
     },
-    // Two products of one shop.
+    // Two products of the same shop.
     Violation {
         workload: "orders",
         level: "read committed",
@@ -286,7 +287,8 @@ const VIOLATIONS: [Violation; 10] = [
             ('b', "UPDATE control SET batch = batch + 1, version = version + 1 WHERE id = 1"),
             ('b', "COMMIT"),
             ('b', "SELECT batch - 1 FROM control WHERE id = 1"),
-            ('b', "INSERT INTO reports (id, batch, seen) SELECT 1, 1000001, count(*) FROM receipts WHERE batch = 1000001"),
+            ('b', "INSERT INTO reports (id, batch, seen) SELECT 1, 1000001, count(*) FROM receipts \
+                   WHERE batch = 1000001"),
             ('b', "COMMIT"),
             ('a', "INSERT INTO receipts (batch, id, amount) VALUES (1000001, 2, 5)"),
             ('a', "COMMIT"),
@@ -303,8 +305,7 @@ fn invariants_see_what_no_serial_execution_does() {
     for violation in &VIOLATIONS {
         let chosen = find(violation.workload).unwrap();
         make(&mut conn, &database, &chosen).unwrap();
-        // Everything that the workload can check is looked at, and nothing else is broken by the
-        // way.
+        // All invariants of the workload are checked, and no other one is violated.
         let expected: BTreeMap<&str, u64> = violation.found.iter().copied().collect();
         let names = |counts: &BTreeMap<&str, u64>| counts.keys().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(names(&found(&mut conn, &chosen)), names(&expected));
@@ -336,7 +337,7 @@ fn perform(server: &Server, violation: &Violation) {
     }
 }
 
-/// Without the right to, the checkpoint becomes a note.
+/// Without the privilege, the checkpoint is skipped with a note.
 #[test]
 fn an_ordinary_user_can_make_the_tables() {
     let Some((server, _)) = postgresql("an_ordinary_user_can_make_the_tables") else { return };

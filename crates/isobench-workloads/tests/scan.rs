@@ -1,5 +1,4 @@
-//! The scan on the installed PostgreSQL: the plans that it is meant to have, and the predicate
-//! locks that it takes.
+//! The scan on the installed PostgreSQL: its intended plans, and the predicate locks that it takes.
 
 mod support;
 
@@ -9,7 +8,7 @@ use isobench_workloads::{Chosen, find, make};
 
 use support::{postgresql, session};
 
-/// The only query, with the parameters' values.
+/// The workload's query, with the parameters filled in.
 fn query(chosen: &Chosen) -> String {
     let text = chosen.scripts().remove(0).text;
     let sql = text.lines().find(|line| line.starts_with("SELECT")).unwrap().trim_end_matches(';');
@@ -21,8 +20,8 @@ fn plan(conn: &mut Connection, sql: &str) -> String {
     rows.into_iter().filter_map(|row| row[0].clone()).collect::<Vec<_>>().join("\n")
 }
 
-/// By index every row is fetched from the table, also where the query reads all of it; and one
-/// process does it.
+/// A scan by index fetches each row from the table, even if the query reads all rows, and uses no
+/// parallel workers.
 #[test]
 fn plans_are_those_that_the_name_says() {
     let Some((server, _)) = postgresql("plans_are_those_that_the_name_says") else { return };
@@ -47,7 +46,7 @@ fn plans_are_those_that_the_name_says() {
     }
 }
 
-/// A prepared statement keeps the index when PostgreSQL turns to a plan for any number of rows.
+/// A prepared statement keeps using the index when PostgreSQL switches to a generic plan.
 #[test]
 fn the_plan_stays_when_it_becomes_generic() {
     let Some((server, _)) = postgresql("the_plan_stays_when_it_becomes_generic") else { return };
@@ -62,17 +61,17 @@ fn the_plan_stays_when_it_becomes_generic() {
     assert!(plan.contains("Index Scan using scanned_pkey") && plan.contains("$1"), "{plan}");
 }
 
-/// A query of a transaction that isn't declared read-only takes predicate locks, though nobody
-/// writes: rows, or what they are promoted to, by PostgreSQL's settings as they are delivered. At
-/// repeatable read there are none.
+/// A query in a transaction that isn't declared read-only takes predicate locks even without
+/// writers: on rows, or on what PostgreSQL's default settings promote them to. At repeatable read
+/// there are none.
 #[test]
 fn serializable_takes_predicate_locks() {
     let Some((server, _)) = postgresql("serializable_takes_predicate_locks") else { return };
     let (mut conn, mut other) = (session(&server), session(&server));
     let database = detect(&mut conn).unwrap();
     for (spec, level, kinds) in [
-        // Two rows of a page are two locks; more are one of the page; many pages are one of the
-        // relation.
+        // Two rows of a page take two locks; more rows take one on the page; many pages take one on
+        // the relation.
         ("scan:rows=2", "serializable", "tuple"),
         ("scan:rows=1000", "serializable", "page"),
         ("scan:rows=50000", "serializable", "relation"),

@@ -1,5 +1,5 @@
-//! The files of all workloads, without a server: they parse, their lines `--@` are understood, and
-//! they say what they need.
+//! The files of all workloads, without a server: they parse, including their lines `--@`, and the
+//! declarations are complete.
 
 mod support;
 
@@ -11,7 +11,7 @@ use isobench_workloads::{all, find, pgbench_strategies, pgbench_strategy};
 
 use support::every;
 
-/// The pieces that belong to a product and not to a variant.
+/// The pieces that belong to a product rather than a variant.
 const OF_PRODUCTS: [&str; 1] = ["fillfactor"];
 
 #[test]
@@ -39,7 +39,7 @@ fn observations_tell_of_tables_and_assertions_that_exist() {
                 match &observation.what {
                     Observed::Holds { name, .. } => found.insert(name.clone()),
                     other => {
-                        // What was swallowed or repeated inside the server is of no table.
+                        // Swallowed errors and retries inside the server have no table.
                         let known = other.table().is_none_or(|table| tables.contains(table));
                         assert!(known, "{}", observation.text);
                         continue;
@@ -51,7 +51,7 @@ fn observations_tell_of_tables_and_assertions_that_exist() {
     }
 }
 
-/// The only workload whose history tells nothing.
+/// The only workload without a history.
 #[test]
 fn every_workload_but_one_is_observed() {
     let unobserved: Vec<String> =
@@ -59,8 +59,8 @@ fn every_workload_but_one_is_observed() {
     assert_eq!(unobserved, ["scan"]);
 }
 
-/// One block, or one statement alone. What stands outside the block neither reads nor writes a
-/// table.
+/// A script is one block, or a single statement. Statements outside the block neither read nor
+/// write a table.
 #[test]
 fn every_script_is_one_transaction() {
     use isobench_script::Statement::{Begin, Commit};
@@ -88,7 +88,7 @@ fn every_script_is_one_transaction() {
     }
 }
 
-/// A variant with scripts of its own has no lines in the workload's.
+/// A variant with its own scripts has no lines in the workload's.
 #[test]
 fn every_variant_has_lines_and_every_line_a_variant() {
     for workload in all() {
@@ -104,7 +104,7 @@ fn every_variant_has_lines_and_every_line_a_variant() {
     }
 }
 
-/// Also `fillfactor`, which makes rows few enough in a page, is in every table that is updated.
+/// Every table that is updated has `fillfactor`, which keeps the number of rows per page low.
 #[test]
 fn tables_are_made_in_the_words_of_the_product() {
     let tables = |version: &str| {
@@ -119,7 +119,7 @@ fn tables_are_made_in_the_words_of_the_product() {
     assert!(!tables("CockroachDB CCL v23.2.1 (x)").contains("fillfactor"));
 }
 
-/// The clauses of a statement that stand in parentheses after WITH.
+/// The clauses in parentheses after WITH.
 fn clauses(sql: &str) -> Vec<String> {
     let flat = sql.lines().filter(|line| !line.starts_with(['-', '\\'])).collect::<Vec<_>>().join(" ");
     let mut clauses = Vec::new();
@@ -193,7 +193,7 @@ fn names_of_workloads_and_parameters_can_be_written_and_chosen() {
         assert!(is_plain(workload.name), "{}", workload.name);
         assert!(workload.variants.iter().all(|variant| is_plain(variant.name)), "{}", workload.name);
         for parameter in workload.parameters {
-            // It is a variable, too.
+            // The name must also be valid as a variable.
             let variable = parameter.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
             assert!(variable, "{}", parameter.name);
             let spec = format!("{}:{}={}", workload.name, parameter.name, parameter.default);
@@ -217,11 +217,11 @@ fn a_wrong_name_gets_a_list_of_the_right_ones() {
         ("bank:customers=1", "no parameter \"customers\"; there are accounts, balance, transfers, totals"),
         ("bank:accounts", "\"accounts\": a parameter is NAME=VALUE; workload bank has accounts,"),
         ("bank:accounts=5,accounts=6", "parameter accounts is given twice"),
-        ("bank:accounts=1", "accounts=1 is no whole number from 2 to 1000000 (accounts)"),
-        ("bank:accounts=many", "accounts=many is no whole number"),
-        ("bank:accounts=9223372036854775808", "is no whole number"),
-        ("registers:zipfian=nan", "zipfian=nan is no number from 0 to 1000"),
-        ("registers:keys=2", "operations=4 may not be greater than keys=2"),
+        ("bank:accounts=1", "accounts=1 isn't a whole number from 2 to 1000000 (accounts)"),
+        ("bank:accounts=many", "accounts=many isn't a whole number"),
+        ("bank:accounts=9223372036854775808", "isn't a whole number"),
+        ("registers:zipfian=nan", "zipfian=nan isn't a number from 0 to 1000"),
+        ("registers:keys=2", "operations=4 must not be greater than keys=2"),
         ("bank:transfers=0,totals=0", "at least one of the weights transfers, totals must be above 0"),
     ] {
         let error = find(spec).unwrap_err().to_string();

@@ -1,5 +1,5 @@
 //! The strategies on the installed PostgreSQL: pgbench's scripts under the real pgbench, and what
-//! functions tell of conflicts.
+//! functions report about conflicts.
 
 mod support;
 
@@ -21,7 +21,7 @@ use support::{postgresql, session};
 const CLIENTS: usize = 4;
 const TRANSACTIONS: usize = 8;
 
-/// pgbench's tables at scale 1, where all clients want the same branch.
+/// pgbench's tables at scale 1, where all clients update the same branch.
 fn tables(conn: &mut Connection) -> Database {
     let database = detect(conn).unwrap();
     init(conn, &database, &InitOptions::default(), &mut |_| {}).unwrap();
@@ -91,7 +91,7 @@ fn every_statement_names_the_schema() {
             let expectation = Expectation { committed: 1, ambiguous: 0 };
             let writes = [Writes::of_builtin(builtin).unwrap()];
             for checked in isobench_database::check(&mut conn, &db, &before, expectation, &writes).unwrap() {
-                // Of reorder both branches of its conditions were run.
+                // For `reorder`, both branches of its condition were executed.
                 assert!(checked.held || name == "reorder", "{builtin} {name}: {checked:?}");
             }
         }
@@ -117,7 +117,7 @@ fn run_once(conn: &mut Connection, script: &str) {
     }
 }
 
-/// Each transaction has written what it ought to, or nothing if it swallowed a conflict.
+/// Checks that each transaction wrote its rows, or nothing if it swallowed a conflict.
 fn agrees(conn: &mut Connection, db: &Database, before: &Baseline, builtin: &str, loses: bool, case: &str) {
     let writes = Writes::of_builtin(builtin).unwrap();
     let planned = (CLIENTS * TRANSACTIONS) as u64;
@@ -129,7 +129,8 @@ fn agrees(conn: &mut Connection, db: &Database, before: &Baseline, builtin: &str
     }
 }
 
-/// A conflict that reaches the client is retried, any other error fails the test.
+/// Runs the real pgbench. Conflicts that reach the client are retried; any other error fails the
+/// test.
 fn pgbench(bin: &Path, server: &Server, script: &Path, protocol: &str, level: &str, case: &str) {
     let mut command = Command::new(bin.join("pgbench"));
     command.arg("-h").arg(server.socket_dir());
@@ -146,8 +147,8 @@ fn pgbench(bin: &Path, server: &Server, script: &Path, protocol: &str, level: &s
     assert!(printed.contains(&format!("actually processed: {all}/{all}")), "{case}: {printed}{said}");
 }
 
-/// Runs a statement in a session at that level while another session holds a row that it needs,
-/// commits there once the statement waits, and returns the statement's row.
+/// Runs a statement in a session at this level while another session has a lock on a row that it
+/// needs, commits the other session once the statement waits, and returns the statement's row.
 fn against_a_writer(server: &Server, level: &str, write: &str, statement: &str) -> Vec<Option<String>> {
     let (mut writer, mut watcher) = (session(server), session(server));
     writer.execute("BEGIN").unwrap();
@@ -188,7 +189,7 @@ fn the_procedure_repeats_inside_the_server() {
     }
     let after = baseline(&mut conn, &db).unwrap();
     assert_eq!((after.history_rows - before.history_rows, after.branches - before.branches), (3, 15));
-    // No repetition is left: the error is raised again.
+    // No retries are left, so the error is raised again.
     let row = thread::scope(|scope| {
         let call = "CALL tpcb_retry(1, 1, 1, 5, 0, NULL, NULL)";
         scope
@@ -231,8 +232,8 @@ fn the_functions_of_orders_tell_what_they_saw() {
         row.iter().map(|value| value.clone().unwrap_or_default()).collect::<Vec<_>>().join(" ")
     };
     for (level, seen) in [
-        // At read committed the shop that was read isn't the one that was replaced: a lost update,
-        // observed.
+        // At read committed the shop that was read isn't the version that was replaced: an observed
+        // lost update.
         ("read committed", "0  0  1 2"),
         ("repeatable read", "0  1 77 1 2"),
     ] {
@@ -248,8 +249,8 @@ fn the_functions_of_orders_tell_what_they_saw() {
     assert_eq!(text(&conn.query(call).unwrap().rows.remove(0)), " 0  1 77 1 2");
 }
 
-/// While one session has the lock, another one waits before it takes its snapshot; a failed
-/// attempt's lock is released by the next attempt of the same session.
+/// While one session holds the lock, another waits before taking its snapshot; the lock of a failed
+/// attempt is released by the next attempt in the same session.
 #[test]
 fn an_advisory_lock_comes_before_the_snapshot_and_does_not_leak() {
     let Some((server, _)) = postgresql("an_advisory_lock_comes_before_the_snapshot_and_does_not_leak") else {

@@ -1,4 +1,5 @@
--- Two scans, each of one half of the accounts: they add up to the total if they see the same state.
+-- Two scans, one of each half of the accounts. If they see the same state, they add up to the
+-- total.
 \set half :accounts / 2
 \set total :accounts * :balance
 BEGIN;

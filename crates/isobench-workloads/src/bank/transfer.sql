@@ -1,4 +1,5 @@
--- Two accounts in ascending order, and an amount that is below 0 as often as above: transfers in both directions, without deadlocks.
+-- Two accounts in ascending order, which avoids deadlocks. The amount is as often negative as
+-- positive, so there are transfers in both directions.
 \set one random(1, :accounts - 1)
 \set other random(:one + 1, :accounts)
 \set amount random(-100, 100)

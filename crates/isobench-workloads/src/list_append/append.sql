@@ -1,4 +1,4 @@
--- The lists in use are divided into as many parts as there are operations, and each operation takes one of its own part.
+-- The lists in use are divided into as many parts as there are operations, one for each operation.
 \set part :lists / :operations
 \set list1 random(1, :part)
 \set append1 random(1, 100) <= :appends
@@ -17,12 +17,13 @@
 \set list8 random(1, :part) + 7 * :part
 \set append8 random(1, 100) <= :appends
 BEGIN;
--- After so many turns come other lists: a list gets about as many elements as asked for, and stays short.
+-- Lists are replaced after a number of turns, so that each one gets about as many elements as
+-- requested and stays short.
 SELECT nextval('lists_turns') AS turn
 \gset
 \set epoch :turn * :operations * :appends / 100 / (:lists * :elements)
 \set number :epoch * :lists + :list1
--- A number between two fillers, far from those in use with it.
+-- A number between two fillers, far from the other numbers in use.
 \set list1 permute(:number, 20000) * 1000 + 10 + :number / 20000
 \if :append1
 \set element :attempt_id * 8 + 0
@@ -34,7 +35,7 @@ SELECT elements FROM lists WHERE id = :list1;
 \endif
 \if :operations >= 2
 \set number :epoch * :lists + :list2
--- A number between two fillers, far from those in use with it.
+-- A number between two fillers, far from the other numbers in use.
 \set list2 permute(:number, 20000) * 1000 + 10 + :number / 20000
 \if :append2
 \set element :attempt_id * 8 + 1
@@ -47,7 +48,7 @@ SELECT elements FROM lists WHERE id = :list2;
 \endif
 \if :operations >= 3
 \set number :epoch * :lists + :list3
--- A number between two fillers, far from those in use with it.
+-- A number between two fillers, far from the other numbers in use.
 \set list3 permute(:number, 20000) * 1000 + 10 + :number / 20000
 \if :append3
 \set element :attempt_id * 8 + 2
@@ -60,7 +61,7 @@ SELECT elements FROM lists WHERE id = :list3;
 \endif
 \if :operations >= 4
 \set number :epoch * :lists + :list4
--- A number between two fillers, far from those in use with it.
+-- A number between two fillers, far from the other numbers in use.
 \set list4 permute(:number, 20000) * 1000 + 10 + :number / 20000
 \if :append4
 \set element :attempt_id * 8 + 3
@@ -73,7 +74,7 @@ SELECT elements FROM lists WHERE id = :list4;
 \endif
 \if :operations >= 5
 \set number :epoch * :lists + :list5
--- A number between two fillers, far from those in use with it.
+-- A number between two fillers, far from the other numbers in use.
 \set list5 permute(:number, 20000) * 1000 + 10 + :number / 20000
 \if :append5
 \set element :attempt_id * 8 + 4
@@ -86,7 +87,7 @@ SELECT elements FROM lists WHERE id = :list5;
 \endif
 \if :operations >= 6
 \set number :epoch * :lists + :list6
--- A number between two fillers, far from those in use with it.
+-- A number between two fillers, far from the other numbers in use.
 \set list6 permute(:number, 20000) * 1000 + 10 + :number / 20000
 \if :append6
 \set element :attempt_id * 8 + 5
@@ -99,7 +100,7 @@ SELECT elements FROM lists WHERE id = :list6;
 \endif
 \if :operations >= 7
 \set number :epoch * :lists + :list7
--- A number between two fillers, far from those in use with it.
+-- A number between two fillers, far from the other numbers in use.
 \set list7 permute(:number, 20000) * 1000 + 10 + :number / 20000
 \if :append7
 \set element :attempt_id * 8 + 6
@@ -112,7 +113,7 @@ SELECT elements FROM lists WHERE id = :list7;
 \endif
 \if :operations >= 8
 \set number :epoch * :lists + :list8
--- A number between two fillers, far from those in use with it.
+-- A number between two fillers, far from the other numbers in use.
 \set list8 permute(:number, 20000) * 1000 + 10 + :number / 20000
 \if :append8
 \set element :attempt_id * 8 + 7
@@ -123,7 +124,7 @@ INSERT INTO lists (id, elements) VALUES (:list8, CAST(:element AS text)) ON CONF
 SELECT elements FROM lists WHERE id = :list8;
 \endif
 \endif
--- The first list again: what the transaction appended itself is there, or nothing has changed.
+-- The first list again: it has the transaction's own appends, or is unchanged.
 --@ read-list lists key=:list1 elements=$1
 SELECT elements FROM lists WHERE id = :list1;
 COMMIT;

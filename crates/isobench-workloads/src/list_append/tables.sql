@@ -5,8 +5,8 @@ CREATE TABLE lists (
 )
 --+fillfactor WITH (fillfactor = 50)
 ;
--- Lists that no transaction uses, spread over all numbers. Without them the index would be one page for long, and
--- PostgreSQL's locks on ranges of an index are locks on its pages.
+-- Fillers: lists that no transaction uses, spread over the whole range of numbers. Without them the
+-- index would consist of a single page for a long time, and PostgreSQL locks index ranges by page.
 INSERT INTO lists (id, elements) SELECT filler * 1000, '' FROM generate_series(1, 20000) AS numbers(filler);
 DROP SEQUENCE IF EXISTS lists_turns;
 CREATE SEQUENCE lists_turns;

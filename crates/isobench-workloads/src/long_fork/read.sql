@@ -1,4 +1,4 @@
--- All rows of one group, one after the other, upwards or downwards.
+-- All rows of a group, one after the other, in ascending or descending order.
 \set row random(0, :groups - 1) * :rows + 1
 \set step 1
 \if random(0, 1) = 1

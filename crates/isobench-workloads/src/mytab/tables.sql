@@ -5,8 +5,9 @@ CREATE TABLE mytab (
     val bigint NOT NULL,
     PRIMARY KEY (class, id)
 );
--- Rows of classes that no transaction uses, spread over all numbers. Without them the index would be one page for long, and
--- PostgreSQL's locks on ranges of an index are locks on its pages.
+-- Fillers: rows of classes that no transaction uses, spread over the whole range of numbers.
+-- Without them the index would consist of a single page for a long time, and PostgreSQL locks index
+-- ranges by page.
 INSERT INTO mytab (class, id, val) SELECT filler * 1000, -filler, 0 FROM generate_series(1, 20000) AS numbers(filler);
 DROP SEQUENCE IF EXISTS mytab_turns;
 CREATE SEQUENCE mytab_turns;

@@ -1,7 +1,8 @@
--- A lock on the shop's number, taken in a statement of its own before BEGIN: so the snapshot, which the first statement after BEGIN
--- takes, already has what the order before committed. (pg_advisory_xact_lock inside the block would come after the snapshot.) An
--- attempt that failed hasn't released its lock, which belongs to the session; so each begins with that. FROM is evaluated before
--- the lock is taken. The constant keeps away from numbers that somebody else may lock.
+-- A lock on the shop's number, taken by a statement before BEGIN, so that the snapshot, which is
+-- taken by the first statement after BEGIN, includes the preceding order. (pg_advisory_xact_lock
+-- inside the block would come after the snapshot.) The lock belongs to the session, so a failed
+-- attempt doesn't release it, and each attempt starts by unlocking. FROM is evaluated before the
+-- lock is taken. The constant avoids numbers that other applications may lock.
 \set shop random(1, :shops)
 \set product (:shop - 1) * :products + random(1, :products)
 \set quantity random(1, 5)

@@ -1,5 +1,6 @@
--- The shop is locked first, and read by that. Only orders of this shop change its products, so they need no lock of their own.
--- At repeatable read and above the statement takes the snapshot before it waits: what is changed meanwhile is still a conflict.
+-- The shop is locked and read first. Only orders of this shop change its products, so these need no
+-- locks. At repeatable read and above the snapshot is taken before waiting for the lock, so
+-- concurrent changes still cause a conflict.
 \set shop random(1, :shops)
 \set product (:shop - 1) * :products + random(1, :products)
 \set quantity random(1, 5)

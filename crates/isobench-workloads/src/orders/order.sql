@@ -1,4 +1,4 @@
--- An order reads a product and its shop, computes, and writes both. The shop is what others want, too.
+-- An order reads a product and its shop, computes, and writes both. The shop is contended.
 \set shop random(1, :shops)
 \set product (:shop - 1) * :products + random(1, :products)
 \set quantity random(1, 5)

@@ -1,4 +1,5 @@
--- The procedure reads, computes and writes, and repeats that by itself, up to 10 times. It answers what the last repetition saw.
+-- The procedure reads, computes and writes, with up to 10 retries. It returns what the last attempt
+-- read.
 \set shop random(1, :shops)
 \set product (:shop - 1) * :products + random(1, :products)
 \set quantity random(1, 5)

@@ -1,4 +1,4 @@
--- A retry takes the shop first, not last.
+-- A retry updates the shop first, not last.
 \set shop random(1, :shops)
 \set product (:shop - 1) * :products + random(1, :products)
 \set quantity random(1, 5)

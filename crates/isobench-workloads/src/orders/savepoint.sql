@@ -1,4 +1,5 @@
--- After a conflict the client rolls back to the savepoint, and repeats what follows it. RELEASE is the real commit.
+-- After a conflict the client rolls back to the savepoint, and repeats the statements after it.
+-- RELEASE is the actual commit.
 \set shop random(1, :shops)
 \set product (:shop - 1) * :products + random(1, :products)
 \set quantity random(1, 5)

@@ -1,4 +1,4 @@
--- The computing is done in SQL, on the very versions that are replaced.
+-- The new values are computed in SQL, from the very versions that are replaced.
 \set shop random(1, :shops)
 \set product (:shop - 1) * :products + random(1, :products)
 \set quantity random(1, 5)

@@ -1,4 +1,4 @@
--- The function answers with the SQLSTATE of the conflict that it caught, or NULL and what it saw.
+-- The function returns the SQLSTATE of the conflict that it caught, or NULL and what it read.
 \set shop random(1, :shops)
 \set product (:shop - 1) * :products + random(1, :products)
 \set quantity random(1, 5)

@@ -7,8 +7,9 @@ CREATE TABLE shops (
 )
 --+fillfactor WITH (fillfactor = 10)
 ;
--- Shops and products that nobody orders from. Without them few shops would be one page, which PostgreSQL reads sequentially, and then
--- its predicate lock is on the whole table: at serializable orders of different shops would be in conflict.
+-- Fillers: shops and products that are never ordered from. Without them a few shops would fit on
+-- one page, which PostgreSQL reads sequentially, taking a predicate lock on the whole table, so
+-- that at serializable orders of different shops would conflict.
 INSERT INTO shops (id, version, revenue) SELECT -id, 0, 0 FROM generate_series(1, 1000) AS numbers(id);
 INSERT INTO shops (id, version, revenue) SELECT id, 0, 0 FROM generate_series(1, :shops) AS numbers(id);
 DROP TABLE IF EXISTS products;
@@ -19,7 +20,7 @@ CREATE TABLE products (
     writer bigint,
     price bigint NOT NULL,
     stock bigint NOT NULL,
-    -- Counted in SQL, so that no update of it is lost: what stock and revenue have to agree with.
+    -- Computed in SQL, so that its updates can't be lost: stock and revenue have to agree with it.
     sold bigint NOT NULL
 )
 --+fillfactor WITH (fillfactor = 50)

@@ -7,7 +7,7 @@ CREATE TABLE control (
 )
 --+fillfactor WITH (fillfactor = 10)
 ;
--- Each till has batches of its own: 1,000,000 times its number, and then counting.
+-- Each till numbers its batches from 1,000,000 times its own number.
 INSERT INTO control (id, batch, version) SELECT till, till * 1000000 + 1, 0 FROM generate_series(1, :tills) AS numbers(till);
 DROP TABLE IF EXISTS receipts;
 CREATE TABLE receipts (

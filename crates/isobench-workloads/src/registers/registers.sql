@@ -1,5 +1,5 @@
--- The registers are divided into as many parts as there are operations, and each operation takes one of its own part: so
--- registers are read and written in ascending order, and transactions hardly ever wait for each other in a circle.
+-- The registers are divided into as many parts as there are operations, one for each operation. So
+-- registers are read and written in ascending order, and deadlocks are very rare.
 \set part :keys / :operations
 \set spot greatest(1, :part * :hot / 100)
 \if :zipfian > 1

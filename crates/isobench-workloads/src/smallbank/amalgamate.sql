@@ -1,4 +1,4 @@
--- Amg: all that a customer has goes to the checking account of another one.
+-- Amg: moves all of a customer's money to the checking account of another customer.
 \set number random(1, :customers)
 \if random(1, 100) <= :share
 \set number random(1, :hotspot)
@@ -24,7 +24,7 @@ SELECT customer, version, writer, balance AS checked FROM checking WHERE custome
 \set sum :saved + :checked
 --@ write saving key=$1 version=$2 value=$3
 UPDATE saving SET balance = 0, version = version + 1, writer = :attempt_id WHERE customer = :customer RETURNING customer, version, writer;
--- In ascending order, so that two of these don't wait for each other.
+-- In ascending order, which avoids deadlocks between two of these transactions.
 \if :customer < :payee
 --@ write checking key=$1 version=$2 value=$3
 UPDATE checking SET balance = 0, version = version + 1, writer = :attempt_id WHERE customer = :customer RETURNING customer, version, writer;

@@ -1,4 +1,4 @@
--- Bal: the sum of both accounts of a customer.
+-- Bal: the sum of a customer's two accounts.
 \set number random(1, :customers)
 \if random(1, 100) <= :share
 \set number random(1, :hotspot)

@@ -1,4 +1,4 @@
--- DC: money comes into a checking account.
+-- DC: a deposit to a checking account.
 \set number random(1, :customers)
 \if random(1, 100) <= :share
 \set number random(1, :hotspot)

@@ -6,7 +6,7 @@ DROP TABLE IF EXISTS saving;
 CREATE TABLE saving (
     customer bigint PRIMARY KEY,
     balance bigint NOT NULL,
-    -- What came into it from outside, less what went out.
+    -- The sum of deposits minus the sum of withdrawals.
     inflow bigint NOT NULL,
     version bigint NOT NULL,
     writer bigint

@@ -1,4 +1,4 @@
--- TS: money comes into a saving account, or goes out if there is enough.
+-- TS: a deposit to a saving account, or a withdrawal if the balance suffices.
 \set number random(1, :customers)
 \if random(1, 100) <= :share
 \set number random(1, :hotspot)

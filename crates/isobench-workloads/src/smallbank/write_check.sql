@@ -1,4 +1,4 @@
--- WC: a check; one that both accounts together do not cover costs 1 more.
+-- WC: a check. If it exceeds the sum of both accounts, it costs 1 more.
 \set number random(1, :customers)
 \if random(1, 100) <= :share
 \set number random(1, :hotspot)

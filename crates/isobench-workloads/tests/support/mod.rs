@@ -1,5 +1,5 @@
-//! What the integration tests share: every workload with each of its variants, and a server that
-//! may be missing.
+//! Support shared by the integration tests: every workload with each of its variants, and a server,
+//! which may be missing.
 
 #![allow(dead_code, reason = "each test binary uses another part of this module")]
 
@@ -19,15 +19,15 @@ pub fn every() -> Vec<Chosen> {
     specs.map(|spec| find(&spec).unwrap()).collect()
 }
 
-/// The same with smaller tables.
+/// The same workload with smaller tables.
 pub fn smaller(chosen: &Chosen) -> Chosen {
     let name = chosen.name();
     let sizes = if name.starts_with("smallbank") { ":customers=100,hotspot=10" } else { "" };
     find(&format!("{name}{sizes}")).unwrap()
 }
 
-/// A server of the installed PostgreSQL with its programs, or `None` after saying why the test is
-/// skipped.
+/// A server of the installed PostgreSQL with its programs, or `None` after reporting that the test
+/// is skipped.
 pub fn postgresql(test: &str) -> Option<(Server, PathBuf)> {
     let Some(bin) = postgresql_programs().filter(|folder| folder.join("postgres").exists()) else {
         skip(test, "no installed PostgreSQL (pg_config)");

@@ -1,5 +1,5 @@
--- The account is locked first. At repeatable read and above, this statement takes the snapshot, before it waits: what is
--- changed meanwhile is still a conflict.
+-- The account is locked first. At repeatable read and above the snapshot is taken before waiting
+-- for the lock, so concurrent changes still cause a conflict.
 \set aid random(1, 100000 * :scale)
 \set bid random(1, 1 * :scale)
 \set tid random(1, 10 * :scale)

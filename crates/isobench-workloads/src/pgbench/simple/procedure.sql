@@ -1,4 +1,4 @@
--- The procedure repeats the transaction by itself, up to 10 times.
+-- The procedure makes up to 10 retries of the transaction.
 \set aid random(1, 100000 * :scale)
 \set bid random(1, 1 * :scale)
 \set tid random(1, 10 * :scale)

@@ -21,9 +21,10 @@ BEGIN
             END IF;
             failed := true;
         END;
-        -- The end of CALL commits. (A transaction can't be ended inside the block that catches errors.)
+        -- The end of CALL commits. (A transaction can't be ended inside a block with an exception
+        -- handler.)
         EXIT WHEN NOT failed;
-        -- Begins a new transaction, at the session's level, with a new snapshot.
+        -- Starts a new transaction, at the session's level, with a new snapshot.
         ROLLBACK;
         retries := retries + 1;
         wasted := wasted + CAST(extract(epoch FROM clock_timestamp() - began) * 1000000 AS bigint);

@@ -1,4 +1,5 @@
--- Everything in one statement, which is a transaction by itself. CockroachDB takes no WITH clause without RETURNING.
+-- A single statement, which is a transaction by itself. CockroachDB requires RETURNING in WITH
+-- clauses.
 \set aid random(1, 100000 * :scale)
 \set bid random(1, 1 * :scale)
 \set tid random(1, 10 * :scale)

@@ -1,7 +1,8 @@
--- A lock on the number of the branch, taken in a statement of its own before BEGIN: so the snapshot, which the first statement
--- after BEGIN takes, already has what the one before it committed. (pg_advisory_xact_lock inside the block would come after
--- the snapshot.) An attempt that failed hasn't released its lock, which belongs to the session; so each begins with that. FROM is
--- evaluated before the lock is taken. The constant keeps away from numbers that somebody else may lock.
+-- A lock on the branch's number, taken by a statement before BEGIN, so that the snapshot, which is
+-- taken by the first statement after BEGIN, includes the preceding transaction.
+-- (pg_advisory_xact_lock inside the block would come after the snapshot.) The lock belongs to the
+-- session, so a failed attempt doesn't release it, and each attempt starts by unlocking. FROM is
+-- evaluated before the lock is taken. The constant avoids numbers that other applications may lock.
 \set aid random(1, 100000 * :scale)
 \set bid random(1, 1 * :scale)
 \set tid random(1, 10 * :scale)

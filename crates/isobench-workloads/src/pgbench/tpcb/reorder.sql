@@ -1,4 +1,4 @@
--- A retry takes the branch first, not last.
+-- A retry updates the branch first, not last.
 \set aid random(1, 100000 * :scale)
 \set bid random(1, 1 * :scale)
 \set tid random(1, 10 * :scale)

@@ -1,4 +1,5 @@
--- After a conflict the client rolls back to the savepoint, and repeats what follows it. RELEASE is the real commit.
+-- After a conflict the client rolls back to the savepoint, and repeats the statements after it.
+-- RELEASE is the actual commit.
 \set aid random(1, 100000 * :scale)
 \set bid random(1, 1 * :scale)
 \set tid random(1, 10 * :scale)

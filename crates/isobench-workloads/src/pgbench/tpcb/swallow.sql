@@ -1,4 +1,4 @@
--- The function answers with the SQLSTATE of the conflict that it caught, or NULL.
+-- The function returns the SQLSTATE of the conflict that it caught, or NULL.
 \set aid random(1, 100000 * :scale)
 \set bid random(1, 1 * :scale)
 \set tid random(1, 10 * :scale)
