@@ -1,21 +1,24 @@
 //! The anomalies as a table: name, meaning, and the weakest models that each contradicts.
 //!
-//! Not here: how they are found (`check/…`).
+//! `check/…` detects them.
 
 use crate::model::Model;
+use crate::model::Model::{
+    ConsistentView, ReadCommitted, ReadUncommitted, RepeatableRead, Serializable, SnapshotIsolation,
+};
 
-/// Something that a history shows and a model proscribes.
+/// A phenomenon in a history that some model proscribes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Anomaly {
-    /// A read that no write explains: a version or an element that no transaction wrote.
+    /// A read of a version or an element that no transaction wrote.
     GarbageRead,
-    /// A transaction doesn't see what it wrote itself, or sees a list that its own appends don't
-    /// fit in.
+    /// A transaction doesn't see its own write, or reads a list that doesn't match its own appends.
     Internal,
-    /// Two lists of the same row of which neither is the beginning of the other, or counters that
-    /// contradict values.
+    /// Two lists read from the same row, neither of which is a prefix of the other, or counters
+    /// that contradict values.
     IncompatibleOrder,
-    /// An element that stands twice in a list, or a version that two transactions wrote alike.
+    /// An element that occurs twice in a list, or a version written identically by two
+    /// transactions.
     DuplicateWrite,
     /// A committed version was made from one that an aborted transaction wrote.
     DirtyUpdate,
@@ -27,40 +30,200 @@ pub enum Anomaly {
     G1b,
     /// Circular information flow: a cycle of writes and reads.
     G1c,
-    /// Lost update: read a version, and wrote a later one than the next.
+    /// Lost update: a transaction wrote a row that it had read, but not the next version.
     LostUpdate,
-    /// A cycle with exactly one anti-dependency, of a row: read skew.
+    /// A cycle with exactly one anti-dependency, on a row: read skew.
     GSingle,
-    /// The same, of a predicate: phantom.
+    /// The same, on a predicate: phantom.
     GSinglePredicate,
-    /// A cycle with several anti-dependencies, no two of them in a row, all of single rows: long
+    /// A cycle with several anti-dependencies, all on single rows and no two of them adjacent: long
     /// fork.
     GNonadjacent,
-    /// The same, one of them of a predicate.
+    /// The same, with an anti-dependency on a predicate.
     GNonadjacentPredicate,
-    /// A cycle with two anti-dependencies in a row, all of single rows: write skew.
+    /// A cycle with two adjacent anti-dependencies, all on single rows: write skew.
     G2Item,
-    /// A cycle with two anti-dependencies in a row, one of them of a predicate: write skew by
+    /// A cycle with two adjacent anti-dependencies, one of them on a predicate: write skew by
     /// phantoms.
     G2,
 }
 
-/// What is known of an anomaly.
+/// The facts about an anomaly.
 #[derive(Debug, Clone, Copy)]
 pub struct AnomalyFacts {
     /// The name in the literature.
     pub name: &'static str,
-    /// What people call it.
+    /// The common name.
     pub known_as: &'static str,
-    /// What it is, in a sentence.
+    /// The definition, in a sentence.
     pub meaning: &'static str,
-    /// The weakest models that it contradicts; every model that implies one of them is
-    /// contradicted, too.
+    /// The weakest models that it contradicts. Every model that implies one of them is contradicted
+    /// too.
     pub contradicts: &'static [Model],
 }
 
+/// The facts about each anomaly, in the order of the variants.
+const FACTS: [(Anomaly, AnomalyFacts); 16] = [
+    (
+        Anomaly::GarbageRead,
+        AnomalyFacts {
+            name: "garbage read",
+            known_as: "read of an unwritten version",
+            meaning: "a transaction read a version or an element that no transaction wrote",
+            contradicts: &[ReadUncommitted],
+        },
+    ),
+    (
+        Anomaly::Internal,
+        AnomalyFacts {
+            name: "internal inconsistency",
+            known_as: "own write not seen",
+            meaning: "a transaction did not see what it had written itself (Adya 1999, §3.1: not a valid history)",
+            contradicts: &[ReadUncommitted],
+        },
+    ),
+    (
+        Anomaly::IncompatibleOrder,
+        AnomalyFacts {
+            name: "incompatible version orders",
+            known_as: "incompatible version orders",
+            meaning: "the reads of a row fit no single order of its versions",
+            contradicts: &[ReadUncommitted],
+        },
+    ),
+    (
+        Anomaly::DuplicateWrite,
+        AnomalyFacts {
+            name: "duplicate write",
+            known_as: "written twice",
+            meaning: "one write took effect twice",
+            contradicts: &[ReadUncommitted],
+        },
+    ),
+    (
+        Anomaly::DirtyUpdate,
+        AnomalyFacts {
+            name: "dirty update",
+            known_as: "update of aborted work",
+            meaning: "a committed version was made from one that an aborted transaction had written",
+            contradicts: &[ReadCommitted],
+        },
+    ),
+    (
+        Anomaly::G0,
+        AnomalyFacts {
+            name: "G0",
+            known_as: "write cycle, dirty write",
+            meaning: "transactions overwrote each other in a circle (Adya 1999, §4.2.1)",
+            contradicts: &[ReadUncommitted],
+        },
+    ),
+    (
+        Anomaly::G1a,
+        AnomalyFacts {
+            name: "G1a",
+            known_as: "aborted read",
+            meaning: "a committed transaction read what an aborted one had written (Adya 1999, §4.2.2)",
+            contradicts: &[ReadCommitted],
+        },
+    ),
+    (
+        Anomaly::G1b,
+        AnomalyFacts {
+            name: "G1b",
+            known_as: "intermediate read",
+            meaning: "a committed transaction read a version that its writer overwrote itself (Adya 1999, §4.2.2)",
+            contradicts: &[ReadCommitted],
+        },
+    ),
+    (
+        Anomaly::G1c,
+        AnomalyFacts {
+            name: "G1c",
+            known_as: "circular information flow",
+            meaning: "a cycle of writes and reads (Adya 1999, §4.2.2)",
+            contradicts: &[ReadCommitted],
+        },
+    ),
+    (
+        Anomaly::LostUpdate,
+        AnomalyFacts {
+            name: "P4",
+            known_as: "lost update",
+            meaning: "a transaction read a version of a row and wrote the row later, and another \
+                      write came between (Berenson et al. 1995, P4)",
+            contradicts: &[ConsistentView, RepeatableRead],
+        },
+    ),
+    (
+        Anomaly::GSingle,
+        AnomalyFacts {
+            name: "G-single",
+            known_as: "read skew",
+            meaning: "a cycle with exactly one anti-dependency: a transaction saw another's work in \
+                      part (Adya 1999, §4.2.3)",
+            contradicts: &[ConsistentView, RepeatableRead],
+        },
+    ),
+    (
+        Anomaly::GSinglePredicate,
+        AnomalyFacts {
+            name: "G-single (predicate)",
+            known_as: "phantom",
+            meaning: "a cycle with exactly one anti-dependency, of a predicate: rows appeared within a transaction",
+            contradicts: &[ConsistentView],
+        },
+    ),
+    (
+        Anomaly::GNonadjacent,
+        AnomalyFacts {
+            name: "G-nonadjacent",
+            known_as: "long fork",
+            meaning: "a cycle with several anti-dependencies of which no two follow each other \
+                      (Cerone and Gotsman 2018)",
+            contradicts: &[SnapshotIsolation, RepeatableRead],
+        },
+    ),
+    (
+        Anomaly::GNonadjacentPredicate,
+        AnomalyFacts {
+            name: "G-nonadjacent (predicate)",
+            known_as: "long fork of a predicate",
+            meaning: "the same with an anti-dependency of a predicate among them",
+            contradicts: &[SnapshotIsolation],
+        },
+    ),
+    (
+        Anomaly::G2Item,
+        AnomalyFacts {
+            name: "G2-item",
+            known_as: "write skew",
+            meaning: "a cycle with two anti-dependencies in a row, all of single rows (Adya 1999, §4.2.4)",
+            contradicts: &[RepeatableRead],
+        },
+    ),
+    (
+        Anomaly::G2,
+        AnomalyFacts {
+            name: "G2",
+            known_as: "write skew on a predicate",
+            meaning: "a cycle with two anti-dependencies in a row, at least one of them of a \
+                      predicate (Adya 1999, §4.2.5)",
+            contradicts: &[Serializable],
+        },
+    ),
+];
+
+const _: () = {
+    let mut row = 0;
+    while row < FACTS.len() {
+        assert!(FACTS[row].0 as usize == row, "the rows are in the order of the variants");
+        row += 1;
+    }
+};
+
 impl Anomaly {
-    /// All, in the order of reports: the gravest first.
+    /// All anomalies in the order of reports, the most severe first.
     pub const ALL: [Anomaly; 16] = [
         Anomaly::GarbageRead,
         Anomaly::Internal,
@@ -82,106 +245,7 @@ impl Anomaly {
 
     /// The row of the table.
     pub const fn facts(self) -> AnomalyFacts {
-        use Model::{
-            ConsistentView, ReadCommitted, ReadUncommitted, RepeatableRead, Serializable, SnapshotIsolation,
-        };
-        let (name, known_as, contradicts, meaning): (_, _, &'static [Model], _) = match self {
-            Anomaly::GarbageRead => (
-                "garbage read",
-                "read of what nobody wrote",
-                &[ReadUncommitted],
-                "a transaction read a version or an element that no transaction wrote",
-            ),
-            Anomaly::Internal => (
-                "internal inconsistency",
-                "own write not seen",
-                &[ReadUncommitted],
-                "a transaction did not see what it had written itself (Adya 1999, §3.1: the history is none)",
-            ),
-            Anomaly::IncompatibleOrder => (
-                "incompatible version orders",
-                "incompatible version orders",
-                &[ReadUncommitted],
-                "what was read of a row fits no single order of its versions",
-            ),
-            Anomaly::DuplicateWrite => {
-                ("duplicate write", "written twice", &[ReadUncommitted], "one write took effect twice")
-            }
-            Anomaly::DirtyUpdate => (
-                "dirty update",
-                "update of aborted work",
-                &[ReadCommitted],
-                "a committed version was made from one that an aborted transaction had written",
-            ),
-            Anomaly::G0 => (
-                "G0",
-                "write cycle, dirty write",
-                &[ReadUncommitted],
-                "transactions overwrote each other in a circle (Adya 1999, §4.2.1)",
-            ),
-            Anomaly::G1a => (
-                "G1a",
-                "aborted read",
-                &[ReadCommitted],
-                "a committed transaction read what an aborted one had written (Adya 1999, §4.2.2)",
-            ),
-            Anomaly::G1b => (
-                "G1b",
-                "intermediate read",
-                &[ReadCommitted],
-                "a committed transaction read a version that its writer overwrote itself (Adya 1999, §4.2.2)",
-            ),
-            Anomaly::G1c => (
-                "G1c",
-                "circular information flow",
-                &[ReadCommitted],
-                "a cycle of writes and reads (Adya 1999, §4.2.2)",
-            ),
-            Anomaly::LostUpdate => (
-                "P4",
-                "lost update",
-                &[ConsistentView, RepeatableRead],
-                "a transaction read a version of a row and wrote the row later, and another write came between \
-                 (Berenson et al. 1995, P4)",
-            ),
-            Anomaly::GSingle => (
-                "G-single",
-                "read skew",
-                &[ConsistentView, RepeatableRead],
-                "a cycle with exactly one anti-dependency: a transaction saw another's work in part (Adya 1999, §4.2.3)",
-            ),
-            Anomaly::GSinglePredicate => (
-                "G-single (predicate)",
-                "phantom",
-                &[ConsistentView],
-                "a cycle with exactly one anti-dependency, of a predicate: rows appeared within a transaction",
-            ),
-            Anomaly::GNonadjacent => (
-                "G-nonadjacent",
-                "long fork",
-                &[SnapshotIsolation, RepeatableRead],
-                "a cycle with several anti-dependencies of which no two follow each other (Cerone and Gotsman 2018)",
-            ),
-            Anomaly::GNonadjacentPredicate => (
-                "G-nonadjacent (predicate)",
-                "long fork of a predicate",
-                &[SnapshotIsolation],
-                "the same with an anti-dependency of a predicate among them",
-            ),
-            Anomaly::G2Item => (
-                "G2-item",
-                "write skew",
-                &[RepeatableRead],
-                "a cycle with two anti-dependencies in a row, all of single rows (Adya 1999, §4.2.4)",
-            ),
-            Anomaly::G2 => (
-                "G2",
-                "write skew on a predicate",
-                &[Serializable],
-                "a cycle with two anti-dependencies in a row, at least one of them of a predicate (Adya 1999, §4.2.5)",
-            ),
-        };
-        AnomalyFacts { name, known_as, meaning, contradicts }
+        FACTS[self as usize].1
     }
 
     /// True if a history that shows this anomaly contradicts `model`.
@@ -197,10 +261,10 @@ mod tests {
     #[test]
     fn each_contradicts_serializability() {
         for anomaly in Anomaly::ALL {
-            assert!(anomaly.contradicts(Model::Serializable), "{anomaly:?}");
+            assert!(anomaly.contradicts(Serializable), "{anomaly:?}");
         }
-        assert!(!Anomaly::G2Item.contradicts(Model::SnapshotIsolation));
-        assert!(!Anomaly::G2.contradicts(Model::RepeatableRead));
-        assert!(Anomaly::LostUpdate.contradicts(Model::RepeatableRead));
+        assert!(!Anomaly::G2Item.contradicts(SnapshotIsolation));
+        assert!(!Anomaly::G2.contradicts(RepeatableRead));
+        assert!(Anomaly::LostUpdate.contradicts(RepeatableRead));
     }
 }

@@ -1,27 +1,27 @@
 //! Checks a history: dependencies, anomalies with witnesses, and the verdict.
 //!
-//! Here are the question ([`Options`]) and the answer ([`Report`]); how the one comes from the
-//! other stands in `check/…`.
+//! This file has the options ([`Options`]) and the result ([`Report`]); `check/…` implements the
+//! check.
 
 mod components;
+mod context;
 mod cycles;
 mod dependencies;
 mod doubt;
 mod explain;
-mod found;
+mod findings;
 pub mod graph;
 mod groups;
 mod lists;
 mod pairs;
 mod precedence;
 mod registers;
+mod render;
 mod rows;
-mod scene;
 mod search;
-mod standing;
+mod status;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use std::cell::OnceCell;
 
@@ -29,56 +29,57 @@ use crate::anomaly::Anomaly;
 use crate::history::{History, Operation};
 use crate::model::{Guarantee, Model, Order};
 
-use cycles::Told;
+use context::Context;
+use cycles::Callbacks;
 use dependencies::{Edges, Graph, Label, Sink};
 use doubt::doubts;
-use found::Found;
+use findings::Findings;
 use rows::{Class, Rows};
-use scene::Scene;
-use standing::{Standing, Standings};
+use status::{CommitStatus, CommitStatuses};
 
 pub use doubt::{Doubt, DoubtKind};
 pub(crate) use doubt::{Doubts, nothing_checked};
-pub use words::{render, summary};
+pub use render::{render, summary};
 
-/// What a check is asked.
+/// The options of a check.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What was promised; the verdict says whether it was kept.
+    /// The guarantee that was promised; the verdict says whether it was kept.
     pub promised: Option<Guarantee>,
-    /// Up to which order to look for contradictions: [`Order::RealTime`] looks at everything.
+    /// The orders to search for contradictions; [`Order::RealTime`] includes all of them.
     pub order: Order,
-    /// True if somebody vouches that every write is in the history as it was, so that what none of
-    /// them explains accuses the database. Otherwise it is a doubt, which withholds the verdict,
-    /// and a value that was read before anybody wrote the row is taken for the initial one.
+    /// True if the history is known to contain every write as it happened, so that a read that no
+    /// write explains is an anomaly of the database. Otherwise such a read is a doubt, which
+    /// withholds the verdict, and a value read before the first write of its row is taken for the
+    /// initial one.
     pub vouched: bool,
-    /// Up to how many steps of the search for cycles are made for counting, per anomaly; what isn't
-    /// counted then is said.
+    /// The number of search steps per anomaly for counting cycles; the report says if they didn't
+    /// suffice.
     pub effort: u64,
 }
 
 impl Default for Options {
-    /// Everything, nothing promised, of a history that is vouched for.
+    /// All orders, no promise, and a history that is vouched for.
     fn default() -> Options {
         Options { promised: None, order: Order::RealTime, vouched: true, effort: 100_000_000 }
     }
 }
 
-/// Why one transaction must come before another.
+/// The reason that one transaction must precede another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dependency {
-    /// Write after write: the second made the version that follows one of the first's.
+    /// Write after write: the second wrote the version that follows one written by the first.
     WriteWrite,
-    /// Read after write: the second read a version of the first's.
+    /// Read after write: the second read a version written by the first.
     WriteRead,
-    /// Anti-dependency: the second made the version that follows one that the first read.
+    /// Anti-dependency: the second wrote the version that follows one that the first read.
     ReadWrite,
-    /// Anti-dependency by a predicate: the second made a row that the first's predicate read would
-    /// have found.
+    /// Anti-dependency on a predicate: the second inserted a row that the first's predicate read
+    /// would have found.
     PredicateReadWrite,
-    /// The same client's transactions, in its order.
+    /// Transactions of the same client, in its order.
     Session,
-    /// The second began after the first had ended.
+    /// The second started after the first had ended.
     RealTime,
 }
 
@@ -96,49 +97,49 @@ impl Dependency {
     }
 }
 
-/// One step of a witness: an edge of a cycle, or one fact of an anomaly that is no cycle.
+/// A step of a witness: an edge of a cycle, or a fact that proves an anomaly other than a cycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WitnessStep {
-    /// The transaction that comes first, as an index into [`History::transactions`].
+    /// The preceding transaction, as an index into [`History::transactions`].
     pub from: usize,
-    /// The one that must come later; the same one if the fact concerns one transaction only.
+    /// The following transaction; the same one if the fact concerns only one transaction.
     pub to: usize,
-    /// Why; `None` if the anomaly is no cycle.
+    /// The dependency; `None` if the anomaly isn't a cycle.
     pub dependency: Option<Dependency>,
-    /// The proof in words, with the values: "T7 read version 5 of registers 12, T9 wrote version
-    /// 6".
+    /// The proof as a sentence, with the values: "T7 read version 5 of registers 12, T9 wrote
+    /// version 6".
     pub why: String,
 }
 
-/// What proves an anomaly: of a cycle the steps in order, the last one leading back to where the
-/// first one began.
+/// The proof of an anomaly. The steps of a cycle are in order, and the last one leads back to the
+/// start of the first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Witness {
     /// The steps; never empty.
     pub steps: Vec<WitnessStep>,
-    /// True if no smaller cycle of this kind exists in the history; false if the search ended
-    /// before that was known.
+    /// True if the history is known to have no smaller cycle of this kind; false if the search
+    /// ended before that was known.
     pub smallest: bool,
 }
 
-/// How often an anomaly was found. What one of them is, is said by the anomaly's row in
-/// `docs/reference/metrics.md`.
+/// The number of times an anomaly was found. `docs/reference/metrics.md` defines what is counted
+/// for each anomaly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count {
-    /// How many were found.
+    /// The number found.
     pub found: u64,
-    /// False if the search was ended before its end, so that there may be more.
+    /// False if the search was cut short, so that there may be more.
     pub complete: bool,
 }
 
 /// An anomaly that the history shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Which.
+    /// The anomaly.
     pub anomaly: Anomaly,
-    /// The fewest orders that are needed to show it.
+    /// The fewest orders needed to show it.
     pub order: Order,
-    /// How often.
+    /// The number of occurrences.
     pub count: Count,
     /// A proof.
     pub witness: Witness,
@@ -151,88 +152,88 @@ impl Finding {
     }
 }
 
-/// How much was looked at.
+/// The extent of the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Examined {
-    /// Transactions by outcome: committed, aborted, unknown.
+    /// Committed transactions.
     pub committed: u64,
-    /// Aborted ones.
+    /// Aborted transactions.
     pub aborted: u64,
-    /// Ones of unknown outcome.
+    /// Transactions of unknown outcome.
     pub unknown: u64,
-    /// Of those of unknown outcome, how many a committed transaction's reads, or the version order,
-    /// prove to be committed.
+    /// The number of transactions of unknown outcome that were evidently committed, because a
+    /// committed transaction read from them, or because of the version order.
     pub proved_committed: u64,
     /// Operations of all transactions.
     pub operations: u64,
-    /// Write-write dependencies between different transactions, by row: two transactions that
-    /// follow each other in two rows have two.
+    /// Write-write dependencies between different transactions, counted by row: two transactions
+    /// that follow each other in two rows have two.
     pub write_write: u64,
-    /// Write-read dependencies, counted alike, as those below.
+    /// Write-read dependencies, counted in the same way, as are the following.
     pub write_read: u64,
-    /// Anti-dependencies of rows.
+    /// Anti-dependencies on rows.
     pub read_write: u64,
-    /// Anti-dependencies of predicates.
+    /// Anti-dependencies on predicates.
     pub predicate: u64,
 }
 
 impl Examined {
-    /// All dependencies that the data show.
+    /// The number of dependencies in the data.
     pub fn dependencies(&self) -> u64 {
         self.write_write + self.write_read + self.read_write + self.predicate
     }
 }
 
-/// Something that the check could not see, so that it may have missed anomalies.
+/// A limit of the check, because of which it may have missed anomalies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Blind {
-    /// No transaction read by a predicate, so phantoms can't show.
+    /// No transaction read by a predicate, so phantoms could not show.
     NoPredicates,
-    /// So many transactions have an unknown outcome, and nothing proves that they committed: their
+    /// This many transactions have an unknown outcome without proof that they were committed. Their
     /// writes were left out.
     UnknownOutcomes(u64),
-    /// So many transactions were carried out and are not in the history.
+    /// This many transactions were executed but are missing from the history.
     Dropped(u64),
-    /// So many pairs of versions of a row whose order nothing tells.
+    /// The order of this many pairs of versions of the same row is unknown.
     UndecidedOrder(u64),
-    /// Values that nobody wrote were read before anybody wrote the row, and taken for what was
-    /// there initially.
+    /// Unwritten values were read before the first write of their rows, and taken for the initial
+    /// ones.
     AssumedInitial {
-        /// In how many rows.
+        /// The number of rows.
         rows: u64,
-        /// The first one.
+        /// The first of them.
         example: String,
     },
-    /// No instants, so real time was not looked at.
+    /// The history has no instants, so real time was not checked.
     NoInstants,
-    /// No transaction wrote something that another read or overwrote: nothing could have shown.
+    /// No transaction read or overwrote a write of another, so no anomaly could show.
     NothingShared,
-    /// The history was checked in so many windows, one after the other, so that dependencies across
-    /// windows were not looked at.
+    /// The history was checked in this many consecutive windows, so dependencies between windows
+    /// were not checked.
     Windows(u64),
 }
 
-/// What follows for the level.
+/// The conclusion about the level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// The strongest guarantees that the history doesn't contradict, none of which implies another;
-    /// empty if it contradicts even read uncommitted, or if the verdict is withheld. This is no
-    /// proof that the server gives them.
+    /// The strongest guarantees that the history doesn't contradict, none of which implies another.
+    /// Empty if it contradicts even read uncommitted, or if the verdict is withheld. This doesn't
+    /// prove that the server provides them.
     pub not_contradicted: Vec<Guarantee>,
-    /// What was promised.
+    /// The guarantee that was promised.
     pub promised: Option<Guarantee>,
-    /// False if an anomaly contradicts what was promised; `None` if nothing was, or something by an
-    /// order that was not looked at, or if the verdict is withheld.
+    /// False if an anomaly contradicts the promise; `None` if there was no promise, if it includes
+    /// an order that was not checked, or if the verdict is withheld.
     pub kept: Option<bool>,
-    /// Why there is no verdict; empty if there is one.
+    /// The reasons for withholding the verdict; empty if there is one.
     pub withheld: Vec<Doubt>,
 }
 
 /// Checks a history.
 ///
-/// Time and memory are linear in the history, but for counting cycles, which [`Options::effort`]
-/// bounds. What is looked at: the first 2^27 transactions with at most 2^32 operations; further
-/// ones count as dropped.
+/// Time and memory are linear in the history, except for counting cycles, which [`Options::effort`]
+/// limits. The check covers the first 2^27 transactions with at most 2^32 operations; the others
+/// are counted as dropped.
 pub fn check(history: &History, options: &Options) -> Report {
     let (mut report, mut doubts, suspicions) = examine(history, options, true);
     if report.verdict.kept == Some(false) && doubts.is_empty() {
@@ -244,8 +245,7 @@ pub fn check(history: &History, options: &Options) -> Report {
     report
 }
 
-/// The doubt about a contradiction that isn't there if no value that nobody wrote is taken for the
-/// initial one.
+/// The doubt about a contradiction that vanishes if unwritten values aren't taken for initial ones.
 fn rests_on_assumptions(history: &History, options: &Options, report: &Report) -> Option<Doubt> {
     let assumed = report.blind.iter().find_map(|blind| match blind {
         Blind::AssumedInitial { rows, example } => Some((*rows, example)),
@@ -257,9 +257,9 @@ fn rests_on_assumptions(history: &History, options: &Options, report: &Report) -
     rests.then(|| Doubt { kind: DoubtKind::Assumed, count: rows, example: example.clone() })
 }
 
-/// Examines a history. Returns the report with the verdict that nothing withholds, what withholds
-/// it, and what withholds it if it is an accusation. `assume` says whether unwritten values are
-/// taken for initial ones.
+/// Examines a history. Returns the report, with its verdict not yet withheld; the doubts that
+/// withhold it; and the doubts that withhold it if it is negative. With `assume`, unwritten values
+/// are taken for initial ones.
 fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubts, Doubts) {
     let transactions = within_limits(history);
     let rows = Rows::new(history, transactions);
@@ -267,20 +267,21 @@ fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubt
     let dropped = history.dropped().saturating_add(left);
     let complete = dropped == 0;
     let whole = complete && options.vouched;
-    let Standings { standing, proved, only_read } = standing::standings(history, &rows, transactions, whole);
+    let CommitStatuses { status, proved, only_read } =
+        status::commit_statuses(history, &rows, transactions, whole);
     let inserts = OnceCell::new();
-    let scene = Scene { history, standing: &standing, complete, whole, assume, inserts: &inserts };
-    let mut found = Found::default();
+    let context = Context { history, status: &status, complete, whole, assume, inserts: &inserts };
+    let mut found = Findings::default();
     let mut edges = Edges::new(transactions, 2 * history.operation_count());
     let mut undecided = 0_u64;
     for row in 0..rows.len() {
-        undecided = undecided.saturating_add(examine_row(scene, &rows, row, &mut found, &mut edges));
+        undecided = undecided.saturating_add(examine_row(context, &rows, row, &mut found, &mut edges));
     }
-    let examined = examined(scene, &edges, proved);
+    let examined = examined(context, &edges, proved);
     let wanted = options.promised.map_or(options.order, |promised| promised.order.max(options.order));
     let timeless = precedence::without_instants(history);
     let order = if timeless { wanted.min(Order::Session) } else { wanted };
-    let committed: Vec<bool> = standing.iter().map(|standing| *standing == Standing::Committed).collect();
+    let committed: Vec<bool> = status.iter().map(|status| *status == CommitStatus::Committed).collect();
     if order >= Order::Session {
         precedence::sessions(history, &committed, &mut edges);
     }
@@ -289,7 +290,7 @@ fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubt
     }
     let graph = Graph::new(edges);
     if !components::acyclic(&graph) {
-        let tell = |link| explain::step(scene, &rows, link);
+        let explain = |link| explain::step(context, &rows, link);
         let doubtful = |node| only_read.contains(&node);
         cycles::find(
             history,
@@ -297,7 +298,7 @@ fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubt
             order,
             options.effort,
             &mut found,
-            Told { tell: &tell, doubtful: &doubtful },
+            Callbacks { explain: &explain, doubtful: &doubtful },
         );
     }
     let (doubts, suspicions) = (doubts(&mut found, options.vouched), std::mem::take(&mut found.suspicions));
@@ -306,7 +307,7 @@ fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubt
     let verdict = verdict(&findings, order, options.promised);
     let left_out = examined.unknown - proved;
     let sights = [
-        (predicates(scene) == 0, Blind::NoPredicates),
+        (predicates(context) == 0, Blind::NoPredicates),
         (left_out > 0, Blind::UnknownOutcomes(left_out)),
         (dropped > 0, Blind::Dropped(dropped)),
         (undecided > 0, Blind::UndecidedOrder(undecided)),
@@ -319,7 +320,7 @@ fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubt
     (Report { examined, findings, verdict, blind }, doubts, suspicions)
 }
 
-/// How many of the transactions the graph's numbers suffice for.
+/// The number of transactions that fit into the graph.
 fn within_limits(history: &History) -> u32 {
     const MOST: usize = dependencies::MOST_NODES / 4;
     let mut count = history.transactions().len().min(MOST);
@@ -329,35 +330,41 @@ fn within_limits(history: &History) -> u32 {
     u32::try_from(count).unwrap_or(0)
 }
 
-/// Examines a row: notes what is wrong with it, and gives its dependencies to the sink. The number
-/// of pairs of its versions of which nobody knows the order.
-fn examine_row<S: Sink>(scene: Scene<'_>, rows: &Rows, row: u32, found: &mut Found, sink: &mut S) -> u64 {
+/// Examines a row: records its anomalies, and passes its dependencies to the sink. Returns the
+/// number of pairs of versions whose order is unknown.
+fn examine_row<S: Sink>(
+    context: Context<'_>,
+    rows: &Rows,
+    row: u32,
+    found: &mut Findings,
+    sink: &mut S,
+) -> u64 {
     let places = rows.places(row);
     match rows.row(row).class {
-        Class::Register => registers::examine(scene, places, found, sink),
-        Class::List => lists::examine(scene, places, found, sink),
+        Class::Register => registers::examine(context, places, found, sink),
+        Class::List => lists::examine(context, places, found, sink),
         Class::Group => {
-            groups::examine(scene, places, found, sink);
+            groups::examine(context, places, found, sink);
             0
         }
     }
 }
 
-fn examined(scene: Scene<'_>, edges: &Edges, proved: u64) -> Examined {
+fn examined(context: Context<'_>, edges: &Edges, proved: u64) -> Examined {
     let mut examined = Examined {
         proved_committed: proved,
-        operations: scene.history.operation_count() as u64,
+        operations: context.history.operation_count() as u64,
         write_write: edges.count(Label::WriteWrite),
         write_read: edges.count(Label::WriteRead),
         read_write: edges.count(Label::ReadWrite) + edges.count(Label::Lost),
         predicate: edges.count(Label::PredicateReadWrite),
         ..Examined::default()
     };
-    for standing in scene.standing {
-        *match standing {
-            Standing::Committed => &mut examined.committed,
-            Standing::Aborted => &mut examined.aborted,
-            Standing::Unsure => &mut examined.unknown,
+    for status in context.status {
+        *match status {
+            CommitStatus::Committed => &mut examined.committed,
+            CommitStatus::Aborted => &mut examined.aborted,
+            CommitStatus::Unsure => &mut examined.unknown,
         } += 1;
     }
     examined.committed -= proved;
@@ -365,11 +372,11 @@ fn examined(scene: Scene<'_>, edges: &Edges, proved: u64) -> Examined {
     examined
 }
 
-/// How many committed transactions' operations are reads by a predicate.
-fn predicates(scene: Scene<'_>) -> usize {
-    let committed = (0..).zip(scene.standing).filter(|(_, standing)| **standing == Standing::Committed);
+/// The number of predicate reads in committed transactions.
+fn predicates(context: Context<'_>) -> usize {
+    let committed = (0..).zip(context.status).filter(|(_, status)| **status == CommitStatus::Committed);
     committed
-        .flat_map(|(transaction, _)| scene.history.operations(transaction))
+        .flat_map(|(transaction, _)| context.history.operations(transaction))
         .filter(|operation| matches!(operation, Operation::ReadGroup { .. }))
         .count()
 }
@@ -388,22 +395,22 @@ fn verdict(findings: &[Finding], most: Order, promised: Option<Guarantee>) -> Ve
     Verdict { not_contradicted, promised, kept, withheld: Vec::new() }
 }
 
-/// Whether what was promised was kept, having looked at orders up to `most`.
+/// True if the promise was kept, after checking orders up to `most`.
 pub(crate) fn kept(findings: &[Finding], most: Order, promised: Guarantee) -> Option<bool> {
     let contradicted = findings.iter().any(|finding| finding.contradicts(promised));
     if contradicted { Some(false) } else { (promised.order <= most).then_some(true) }
 }
 
-/// The answer.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// How much was looked at.
+    /// The extent of the check.
     pub examined: Examined,
-    /// What was found, each anomaly at most once, with the fewest orders that show it; in the order
-    /// of [`Anomaly::ALL`].
+    /// The findings, at most one for each anomaly, with the fewest orders that show it; in the
+    /// order of [`Anomaly::ALL`].
     pub findings: Vec<Finding>,
-    /// What follows.
+    /// The conclusion.
     pub verdict: Verdict,
-    /// What couldn't be seen.
+    /// The limits of the check.
     pub blind: Vec<Blind>,
 }

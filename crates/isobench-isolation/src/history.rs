@@ -1,8 +1,8 @@
 //! A history: what transactions read and wrote, when, and how they ended.
 //!
-//! The words are Adya's (1999, §3): transactions of *versions* of *objects*; here an object is a
-//! row, named by a table and a key. Held in a few arrays, so that ten million transactions fit into
-//! memory. Not here: formats in files (`history/…`), and what follows from a history (`check/…`).
+//! The terminology is Adya's (1999, §3): transactions of *versions* of *objects*, where an object
+//! is a row, identified by a table and a key. Stored in a few arrays, so that ten million
+//! transactions fit into memory. File formats are in `history/…`, and the check in `check/…`.
 
 pub mod binary;
 pub mod elle;
@@ -22,10 +22,10 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-/// The most tables that a history can have.
+/// The maximum number of tables in a history.
 const MOST_TABLES: usize = 1 << 16;
 
-/// A row: the table's number in [`History::tables`] and the key in it.
+/// A row: the number of its table in [`History::tables`], and its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// The table, from 0.
@@ -34,19 +34,19 @@ pub struct Key {
     pub id: i64,
 }
 
-/// Which version of a row: what is known of it.
+/// The identification of a row's version, as far as it is known.
 ///
 /// Two versions of a row are the same if neither their counters nor their values differ, as far as
-/// both are known. (What an aborted transaction wrote has the counter of the next one's; what a
-/// transaction wrote twice has its value twice.) The default, without counter and value, is the
-/// initial version (Adya's `x_init`; a row that is not there, Elle's nil).
+/// both are known. (A version written by an aborted transaction has the same counter as the next
+/// one; two versions written by one transaction have the same value.) The default, without counter
+/// and value, is the initial version (Adya's `x_init`, Elle's nil, or a row that doesn't exist).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Version {
-    /// Its place in the row's version order, as a counter in the row tells it: each write adds 1.
-    /// Committed versions of a row are ordered by it. A version whose counter is one below the
-    /// lowest that was written is the initial one.
+    /// The version's position in the row's version order, from a counter in the row that each write
+    /// increments by 1. It orders the committed versions of a row. A version whose counter is one
+    /// below the lowest one written is the initial version.
     pub counter: Option<u64>,
-    /// What identifies the version's writer: a value that no two transactions write into this row.
+    /// A value that identifies the writer, because no two transactions write it to this row.
     pub value: Option<i64>,
 }
 
@@ -54,54 +54,53 @@ impl Version {
     /// The version before all writes.
     pub const INITIAL: Version = Version { counter: None, value: None };
 
-    /// A version of which the counter is known only.
+    /// A version of which only the counter is known.
     pub const fn counted(counter: u64) -> Version {
         Version { counter: Some(counter), value: None }
     }
 
-    /// A version of which the value is known only.
+    /// A version of which only the value is known.
     pub const fn valued(value: i64) -> Version {
         Version { counter: None, value: Some(value) }
     }
 }
 
-/// What a transaction did to the database, one at a time and in its own order.
+/// An operation of a transaction, in the transaction's own order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation<'h> {
     /// Read a version of a row.
     Read {
         /// The row.
         key: Key,
-        /// What it read; [`Version::INITIAL`] if there was no row.
+        /// The version; [`Version::INITIAL`] if there was no row.
         version: Version,
     },
-    /// Made a new version of a row.
+    /// Wrote a new version of a row.
     Write {
         /// The row.
         key: Key,
-        /// What it made.
+        /// The version.
         version: Version,
     },
-    /// Made the first version of a row that belongs to a group. Rows of groups are written by
-    /// nothing else.
+    /// Inserted a row that belongs to a group. Rows of groups aren't written in any other way.
     Insert {
         /// The row.
         key: Key,
-        /// Its group: what predicate reads of the table ask for.
+        /// Its group, by which predicate reads select rows of the table.
         group: i64,
     },
     /// Appended an element to the list in a row.
     Append {
         /// The row.
         key: Key,
-        /// The element, which is appended to this row once only.
+        /// The element, which is appended to this row only once.
         element: i64,
     },
     /// Read the whole list in a row.
     ReadList {
         /// The row.
         key: Key,
-        /// Its elements in order; none if there was no row.
+        /// The elements in order; empty if there was no row.
         elements: &'h [i64],
     },
     /// Read by a predicate: all rows of a group.
@@ -110,24 +109,25 @@ pub enum Operation<'h> {
         table: u16,
         /// The group.
         group: i64,
-        /// The keys of the rows that were there, in any order.
+        /// The keys of the rows found, in any order.
         rows: &'h [i64],
     },
 }
 
-/// How a transaction ended, as far as its client knows.
+/// The outcome of a transaction, as far as its client knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// The server acknowledged the commit.
     Committed,
-    /// The server said that it failed, or it was rolled back. What it wrote must never be seen.
+    /// The server reported a failure, or the transaction was rolled back. Its writes must never be
+    /// seen.
     Aborted,
-    /// Nobody knows: the connection was lost during COMMIT, or SQLSTATE 40003.
+    /// Unknown: the connection was lost during COMMIT, or SQLSTATE 40003.
     Unknown,
 }
 
 impl Outcome {
-    /// All, in the order of their codes in files.
+    /// All outcomes, in the order of their codes in files.
     pub const ALL: [Outcome; 3] = [Outcome::Committed, Outcome::Aborted, Outcome::Unknown];
 
     /// One word.
@@ -140,43 +140,44 @@ impl Outcome {
     }
 }
 
-/// A transaction without its operations. (Of a benchmark this is one *attempt*: a retry is another
+/// A transaction without its operations. (In a benchmark, this is one *attempt*: a retry is another
 /// transaction.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transaction {
-    /// What it is called in messages; of a recording the attempt's number, unique in the run.
+    /// The number in messages; in a recording the attempt's number, which is unique in the run.
     pub id: u64,
-    /// The client whose session it belongs to; the transactions of a client follow each other.
+    /// The client whose session it belongs to; transactions of the same client are consecutive.
     pub client: u32,
-    /// When it began, ns since any instant that all transactions share: not later than its first
-    /// statement was sent. 0 if no instants are known (then `end` is 0 too).
+    /// The start, in ns since an instant common to all transactions: not later than sending the
+    /// first statement. 0 if instants are unknown (then `end` is 0 too).
     pub begin: u64,
-    /// When it had ended, ns: not earlier than the reply to its last statement. [`u64::MAX`] if its
-    /// end wasn't seen.
+    /// The end, in ns: not earlier than the reply to the last statement. [`u64::MAX`] if the end
+    /// wasn't seen.
     pub end: u64,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// The operations of one transaction, in the making; meant to be used again and again.
+/// A buffer for the operations of one transaction, meant to be reused.
 #[derive(Debug, Clone, Default)]
 pub struct Draft {
     records: Vec<Record>,
     numbers: Vec<i64>,
 }
 
-/// An operation as it is held; the meaning of `a` and `b` depends on the kind.
+/// The stored form of an operation; the meaning of `a` and `b` depends on the kind.
 #[derive(Debug, Clone, Copy)]
 struct Record {
     kind: Kind,
-    /// Bit 0: there is a counter, bit 1: there is a value.
+    /// Bit 0: it has a counter; bit 1: it has a value.
     flags: u8,
     table: u16,
-    /// How many numbers a read of a list or group has.
+    /// The number of elements or rows in a read of a list or group.
     length: u32,
-    /// The key; of a group's read the group.
+    /// The key, or the group for a predicate read.
     id: i64,
-    /// The counter; of an insert the group; of a read of a list or group, where its numbers begin.
+    /// The counter; for an insert the group; for a read of a list or group, the position of its
+    /// numbers.
     a: u64,
     /// The value, or the element.
     b: i64,
@@ -193,33 +194,33 @@ enum Kind {
 }
 
 impl Draft {
-    /// An empty one.
+    /// An empty buffer.
     pub fn new() -> Draft {
         Draft::default()
     }
 
-    /// Forgets all operations.
+    /// Removes all operations.
     pub fn clear(&mut self) {
         self.records.clear();
         self.numbers.clear();
     }
 
-    /// True if there is no operation.
+    /// True if there are no operations.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// How many operations there are.
+    /// The number of operations.
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Adds an operation at the end.
+    /// Appends an operation.
     pub fn push(&mut self, operation: Operation<'_>) {
         self.records.push(Record::of(operation, &mut self.numbers));
     }
 
-    /// Holds these operations and no others.
+    /// Replaces the contents by these operations.
     pub fn fill<'o>(&mut self, operations: impl Iterator<Item = Operation<'o>>) {
         self.clear();
         for operation in operations {
@@ -279,14 +280,14 @@ impl Record {
         }
     }
 
-    /// The numbers of a read of a list or group.
+    /// The numbers in a read of a list or group.
     fn numbers<'h>(&self, numbers: &'h [i64]) -> &'h [i64] {
         let start = usize::try_from(self.a).unwrap_or(usize::MAX);
         &numbers[start..start + self.length as usize]
     }
 }
 
-/// What a row held before all transactions, as far as the history states it.
+/// The initial contents of a row, if the history states them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Initial {
     /// The version of a row that is overwritten.
@@ -295,8 +296,8 @@ pub enum Initial {
     List(Vec<i64>),
 }
 
-/// Transactions with their operations, in any order; those of one client stand in that client's
-/// order.
+/// Transactions with their operations. The transactions of a client are in that client's order;
+/// otherwise the order is arbitrary.
 #[derive(Debug, Clone, Default)]
 pub struct History {
     tables: Vec<String>,
@@ -304,7 +305,7 @@ pub struct History {
     numbers_of_tables: FxHashMap<String, u16>,
     initial: BTreeMap<Key, Initial>,
     transactions: Vec<Transaction>,
-    /// Where each transaction's operations end.
+    /// The end of each transaction's operations.
     ends: Vec<usize>,
     records: Vec<Record>,
     numbers: Vec<i64>,
@@ -312,10 +313,10 @@ pub struct History {
 }
 
 impl History {
-    /// A history without transactions of these tables.
+    /// An empty history with these tables.
     ///
     /// # Panics
-    /// There are more than 65,536 tables.
+    /// If there are more than 65,536 tables.
     pub fn new(tables: Vec<String>) -> History {
         assert!(tables.len() <= MOST_TABLES, "a history has at most 65,536 tables");
         let mut history = History::default();
@@ -323,7 +324,7 @@ impl History {
         history
     }
 
-    /// Gives the tables their names. Of two with one name the first is found by it.
+    /// Sets the names of the tables. If two are the same, lookups find the first.
     fn set_tables(&mut self, tables: Vec<String>) {
         self.numbers_of_tables.clear();
         for (number, name) in (0..=u16::MAX).zip(&tables) {
@@ -337,7 +338,8 @@ impl History {
         &self.tables
     }
 
-    /// The number of a table, which is added if it is new; `None` if there are 65,536 already.
+    /// The number of a table, which is added if it is new; `None` if there are already 65,536
+    /// tables.
     pub fn table(&mut self, name: &str) -> Option<u16> {
         if let Some(number) = self.numbers_of_tables.get(name) {
             return Some(*number);
@@ -348,14 +350,14 @@ impl History {
         Some(number)
     }
 
-    /// What the rows held before all transactions, as far as that is stated. Of all other rows
-    /// nothing is known.
+    /// The initial contents of rows, as far as they are stated. Those of all other rows are
+    /// unknown.
     pub fn initial(&self) -> &BTreeMap<Key, Initial> {
         &self.initial
     }
 
-    /// States what a row held before all transactions. Returns false, and changes nothing, if it
-    /// was stated before.
+    /// States the initial contents of a row. Returns false, without any change, if they were
+    /// already stated.
     pub fn set_initial(&mut self, key: Key, initial: Initial) -> bool {
         let new = !self.initial.contains_key(&key);
         if new {
@@ -364,8 +366,7 @@ impl History {
         new
     }
 
-    /// A history without transactions, of the same tables and the same state before all
-    /// transactions.
+    /// An empty history with the same tables and initial contents.
     pub(crate) fn blank(&self) -> History {
         History { initial: self.initial.clone(), ..History::new(self.tables.clone()) }
     }
@@ -385,7 +386,7 @@ impl History {
         self.ends.push(self.records.len());
     }
 
-    /// Forgets the transactions, and keeps the tables.
+    /// Removes the transactions, and keeps the tables.
     fn clear(&mut self) {
         self.transactions.clear();
         self.ends.clear();
@@ -393,8 +394,8 @@ impl History {
         self.numbers.clear();
     }
 
-    /// Gives each of these transactions (by index, ascending) a client of its own, beyond those of
-    /// all others. False if there are not enough numbers.
+    /// Assigns a new client to each of these transactions (by index, ascending). Returns false if
+    /// there are not enough numbers.
     fn give_clients(&mut self, without: &[usize]) -> bool {
         let mut missing = without.iter().peekable();
         let others = self.transactions.iter().enumerate();
@@ -412,34 +413,34 @@ impl History {
         &self.transactions
     }
 
-    /// How many operations all transactions have.
+    /// The number of operations of all transactions.
     pub fn operation_count(&self) -> usize {
         self.records.len()
     }
 
-    /// The operations of a transaction in order, by the transaction's index.
+    /// The operations of a transaction in order, given the transaction's index.
     pub fn operations(&self, transaction: usize) -> impl ExactSizeIterator<Item = Operation<'_>> {
         self.records[self.range(transaction)].iter().map(|record| record.operation(&self.numbers))
     }
 
-    /// Where a transaction's operations stand among all.
+    /// The positions of a transaction's operations among all operations.
     pub(crate) fn range(&self, transaction: usize) -> Range<usize> {
         let start = transaction.checked_sub(1).map_or(0, |before| self.ends[before]);
         start..self.ends[transaction]
     }
 
-    /// An operation by its place among all.
+    /// An operation by its position among all operations.
     pub(crate) fn operation(&self, record: usize) -> Operation<'_> {
         self.records[record].operation(&self.numbers)
     }
 
-    /// How many transactions were carried out and are not in this history, because memory or a
-    /// window was full. Versions that nobody wrote may be theirs then.
+    /// The number of transactions that were executed but are missing from this history, because
+    /// memory or a window was full. Unwritten versions may be theirs.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Says that transactions are missing.
+    /// Sets the number of missing transactions.
     pub fn set_dropped(&mut self, transactions: u64) {
         self.dropped = transactions;
     }

@@ -1,22 +1,22 @@
-//! The four levels of the SQL standard, their names, and what a server may answer instead.
+//! The four levels of the SQL standard, their names, and the levels reported by servers.
 //!
-//! Not here: what a level promises about anomalies, and how a product sets or reports it.
+//! The anomalies that a level proscribes, and how products set and report it, are elsewhere.
 
 mod json;
 
 use std::fmt;
 use std::str::FromStr;
 
-/// An isolation level that a user asks for.
+/// A requested isolation level.
 ///
 /// Ordered from the weakest to the strongest. Source: SQL:2016 part 2, §4.41.4; PostgreSQL manual,
 /// "Transaction Isolation".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// `READ UNCOMMITTED`. PostgreSQL runs it as read committed, although it reports the name asked
-    /// for.
+    /// `READ UNCOMMITTED`. PostgreSQL runs it as read committed, although it reports the requested
+    /// name.
     ReadUncommitted,
-    /// `READ COMMITTED`: each statement sees what was committed before it began.
+    /// `READ COMMITTED`: each statement sees what was committed before it started.
     ReadCommitted,
     /// `REPEATABLE READ`. In PostgreSQL this is snapshot isolation.
     RepeatableRead,
@@ -49,7 +49,7 @@ impl Level {
         }
     }
 
-    /// The name in upper case, as it stands in a SQL command.
+    /// The name in upper case, as used in SQL commands.
     pub fn sql(self) -> String {
         self.name().to_uppercase()
     }
@@ -61,7 +61,7 @@ impl fmt::Display for Level {
     }
 }
 
-/// The text is no name of an isolation level.
+/// The text isn't the name of an isolation level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownLevel(String);
 
@@ -81,8 +81,8 @@ impl std::error::Error for UnknownLevel {}
 impl FromStr for Level {
     type Err = UnknownLevel;
 
-    /// Takes the standard's name (words separated by blanks, `-` or `_`, any case) or the short
-    /// name.
+    /// Accepts the standard's name (words separated by blanks, `-` or `_`, in any case) or the
+    /// short name.
     fn from_str(text: &str) -> Result<Self, UnknownLevel> {
         let words = text.trim().to_lowercase().replace(['-', '_'], " ");
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -93,21 +93,19 @@ impl FromStr for Level {
     }
 }
 
-/// The level that a server says it runs, read inside a transaction.
-///
-/// This is the server's word, not a proof.
+/// The level that a server reports inside a transaction, which doesn't prove that it is in effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EffectiveLevel {
     /// One of the standard's levels.
     Standard(Level),
     /// A name outside the standard, for example `snapshot`.
     Other(String),
-    /// The server has no way to tell.
+    /// The server doesn't report a level.
     Unknown,
 }
 
 impl EffectiveLevel {
-    /// Understands the server's answer; an empty answer is [`EffectiveLevel::Unknown`].
+    /// Parses the server's answer; an empty answer is [`EffectiveLevel::Unknown`].
     pub fn from_setting(answer: &str) -> Self {
         if answer.trim().is_empty() {
             return EffectiveLevel::Unknown;
@@ -117,7 +115,7 @@ impl EffectiveLevel {
             .map_or_else(|_| EffectiveLevel::Other(answer.trim().to_lowercase()), EffectiveLevel::Standard)
     }
 
-    /// True if the server runs another level than `requested`, or can't tell.
+    /// True if the server runs another level than `requested`, or doesn't report one.
     pub fn differs_from(&self, requested: Level) -> bool {
         *self != EffectiveLevel::Standard(requested)
     }

@@ -1,16 +1,16 @@
 //! Isolation levels, and what a history proves about them: dependencies, anomalies, verdicts.
 //!
-//! Pure: knows no server product, no SQL dialect and no protocol. A server's own spelling of a
-//! level is translated by the crate that knows the product; who recorded a history is not this
-//! crate's business.
+//! This crate is pure: it doesn't depend on server products, SQL dialects or protocols. The crate
+//! that knows a product translates its spelling of levels, and the recording of histories is left
+//! to the runner.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `level` | the levels of SQL: asked for, and in effect |
-//! | `model`, `anomaly` | what can be promised, and what contradicts it: two tables |
-//! | `history`, `history/…` | what transactions read and wrote; its formats |
-//! | `check`, `check/…` | from a history to a verdict |
-//! | `windows` | the same window by window, when memory is scarce |
+//! | `level` | the levels of SQL: requested and effective |
+//! | `model`, `anomaly` | the models that can be promised, and the anomalies that contradict them: two tables |
+//! | `history`, `history/…` | the reads and writes of transactions; file formats |
+//! | `check`, `check/…` | the check, from a history to a verdict |
+//! | `windows` | the check in windows, which saves memory |
 //!
 //! ```
 //! use isobench_isolation::{EffectiveLevel, Level};

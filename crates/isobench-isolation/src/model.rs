@@ -1,35 +1,37 @@
 //! The consistency models that a history may contradict, from the weakest to the strongest.
 //!
-//! Not here: what each proscribes (`anomaly.rs`), and SQL's names for what a user asks for
-//! (`level.rs`).
+//! `anomaly.rs` lists the anomalies that contradict each, and `level.rs` has SQL's names for
+//! requested levels.
 
 use std::fmt;
 use std::str::FromStr;
 
 /// A consistency model of transactions, defined by the anomalies that it proscribes.
 ///
-/// Not a chain: repeatable read (PL-2.99), which allows phantoms, lies apart from consistent view
-/// and snapshot isolation, which allow write skew (Adya 1999, figure 4-9).
+/// The models don't form a chain: repeatable read (PL-2.99), which permits phantoms, is
+/// incomparable to consistent view and snapshot isolation, which permit write skew (Adya 1999,
+/// figure 4-9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Model {
     /// Adya's PL-1: no cycle of writes alone (G0).
     ReadUncommitted,
-    /// PL-2: also nothing read from transactions that aborted, or before their last word, nor in a
-    /// circle (G1).
+    /// PL-2: in addition, no aborted reads, no intermediate reads, and no cycle of writes and reads
+    /// (G1).
     ReadCommitted,
-    /// PL-2+: also no cycle with a single anti-dependency (G-single): no read skew, no lost update.
+    /// PL-2+: in addition, no cycle with a single anti-dependency (G-single): no read skew, no lost
+    /// update.
     ConsistentView,
-    /// Snapshot isolation (PL-SI without real time; Cerone and Gotsman 2018): no cycle but those
-    /// with two anti-dependencies in a row.
+    /// Snapshot isolation (PL-SI without real time; Cerone and Gotsman 2018): every cycle has two
+    /// adjacent anti-dependencies.
     SnapshotIsolation,
-    /// Repeatable read as Adya has it, PL-2.99: no cycle at all of what concerns single rows.
+    /// Repeatable read as defined by Adya, PL-2.99: no cycle of dependencies on single rows.
     RepeatableRead,
-    /// PL-3: no cycle at all; some serial order explains all that was seen.
+    /// PL-3: no cycle at all; some serial order explains all reads.
     Serializable,
 }
 
 impl Model {
-    /// All, the weakest first.
+    /// All models, the weakest first.
     pub const ALL: [Model; 6] = [
         Model::ReadUncommitted,
         Model::ReadCommitted,
@@ -51,32 +53,33 @@ impl Model {
         }
     }
 
-    /// True if whatever satisfies this model satisfies `other`, too.
+    /// True if everything that satisfies this model also satisfies `other`.
     pub fn implies(self, other: Model) -> bool {
         let apart = matches!(other, Model::ConsistentView | Model::SnapshotIsolation);
         self >= other && !(self == Model::RepeatableRead && apart)
     }
 
-    /// Those of some models that no other one of them implies, the weakest first.
+    /// The models that aren't implied by another one of them, the weakest first.
     pub fn strongest(models: &[Model]) -> Vec<Model> {
         let implied = |model: Model| models.iter().any(|other| *other != model && other.implies(model));
         Model::ALL.into_iter().filter(|model| models.contains(model) && !implied(*model)).collect()
     }
 }
 
-/// Which orders count as dependencies, beside those of the data.
+/// The orders that are dependencies in addition to the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Order {
-    /// None: the data alone.
+    /// None: only the data.
     Data,
-    /// Also the order of each client's own transactions ("strong session").
+    /// The order of each client's own transactions ("strong session").
     Session,
-    /// Also real time: what began after another had ended comes after it ("strict", "strong").
+    /// Real time as well: a transaction that starts after another has ended follows it ("strict",
+    /// "strong").
     RealTime,
 }
 
 impl Order {
-    /// All, the fewest dependencies first.
+    /// All orders, the fewest dependencies first.
     pub const ALL: [Order; 3] = [Order::Data, Order::Session, Order::RealTime];
 
     /// The name in lower case.
@@ -89,7 +92,7 @@ impl Order {
     }
 }
 
-/// A model together with the orders that it respects: what a level promises, or what a history
+/// A model and the orders that it respects: the promise of a level, or a guarantee that a history
 /// doesn't contradict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Guarantee {
@@ -100,12 +103,12 @@ pub struct Guarantee {
 }
 
 impl Guarantee {
-    /// A model that respects no order but that of the data.
+    /// A model that respects no order except that of the data.
     pub const fn of(model: Model) -> Guarantee {
         Guarantee { model, order: Order::Data }
     }
 
-    /// True if whatever satisfies this guarantee satisfies `other`, too.
+    /// True if everything that satisfies this guarantee also satisfies `other`.
     pub fn implies(self, other: Guarantee) -> bool {
         self.model.implies(other.model) && self.order >= other.order
     }
@@ -123,7 +126,7 @@ impl fmt::Display for Guarantee {
     }
 }
 
-/// The text names no guarantee.
+/// The text isn't a guarantee.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownGuarantee(String);
 
@@ -156,8 +159,8 @@ const SHORT: [(&str, Model); 10] = [
 impl FromStr for Guarantee {
     type Err = UnknownGuarantee;
 
-    /// Takes what `Display` writes and Adya's names, in any case and with `-` or `_` for blanks;
-    /// "strict" and "strong" mean the same.
+    /// Accepts the output of `Display` and Adya's names, in any case and with `-` or `_` in place
+    /// of blanks; "strict" and "strong" are synonyms.
     fn from_str(text: &str) -> Result<Guarantee, UnknownGuarantee> {
         let words = text.to_lowercase().replace(['-', '_'], " ");
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,8 +1,8 @@
-//! Checks a history window by window, so that memory is bounded by a window; what reaches from one
-//! into another isn't seen.
+//! Checks a history window by window, so that memory is bounded by the size of a window;
+//! dependencies between windows aren't seen.
 //!
-//! The reports are taken together: counts are added up, the verdict is what no window contradicts.
-//! Not here: how a history is cut (`history/windows.rs`, `history/binary/windows.rs`).
+//! The reports are combined: counts are added, and the verdict is what no window contradicts.
+//! Splitting a history into windows is in `history/windows.rs` and `history/binary/windows.rs`.
 
 use std::collections::HashMap;
 
@@ -12,18 +12,18 @@ use crate::check::{
 use crate::history::{Draft, History};
 use crate::model::{Guarantee, Model, Order};
 
-/// Checks windows of one history, one after the other. Returns the report, and a history that has
-/// only what its witnesses are about: their steps are of that history. `dropped` are the
-/// transactions that are in no window.
+/// Checks the windows of a history, one after the other. Returns the report, and a history with
+/// only the transactions of its witnesses, to which their steps refer. `dropped` is the number of
+/// transactions that aren't in any window.
 ///
 /// # Errors
-/// A window can't be read.
+/// If a window can't be read.
 pub fn check_windows<E>(
     windows: impl IntoIterator<Item = Result<History, E>>,
     dropped: u64,
     options: &Options,
 ) -> Result<(History, Report), E> {
-    let mut together = Together::default();
+    let mut together = CombinedReport::default();
     for window in windows {
         let window = window?;
         let report = check(&window, options);
@@ -32,11 +32,11 @@ pub fn check_windows<E>(
     Ok(together.finish(dropped, options))
 }
 
-/// The reports so far.
+/// The combined reports so far.
 #[derive(Default)]
-struct Together {
+struct CombinedReport {
     windows: u64,
-    /// The transactions of witnesses.
+    /// The transactions of the witnesses.
     kept: History,
     draft: Draft,
     examined: Examined,
@@ -45,14 +45,14 @@ struct Together {
     unknown: u64,
     undecided: u64,
     no_instants: bool,
-    /// Why the verdicts of windows are withheld.
+    /// The reasons for withholding the verdicts of windows.
     doubts: Doubts,
-    /// In how many windows nothing was read by a predicate, and in how many nothing was shared.
+    /// The number of windows without a predicate read, and of those in which nothing was shared.
     no_predicates: u64,
     nothing_shared: u64,
 }
 
-impl Together {
+impl CombinedReport {
     fn add(&mut self, window: &History, report: Report) {
         if self.windows == 0 {
             self.kept = window.blank();
@@ -64,7 +64,7 @@ impl Together {
         }
         let Verdict { not_contradicted: guarantees, withheld, .. } = report.verdict;
         let judged = withheld.is_empty();
-        // Another window may have what this one hasn't.
+        // Another window may have the missing transactions.
         self.doubts.join(withheld.into_iter().filter(Doubt::is_contradiction).collect());
         if judged && !self.not_contradicted.contains(&guarantees) {
             self.not_contradicted.push(guarantees);
@@ -76,7 +76,7 @@ impl Together {
                 Blind::UndecidedOrder(more) => self.undecided += more,
                 Blind::NoInstants => self.no_instants = true,
                 Blind::NothingShared => self.nothing_shared += 1,
-                // Those of other windows, which are not missing.
+                // Transactions of other windows, which aren't missing.
                 Blind::Dropped(_) | Blind::Windows(_) | Blind::AssumedInitial { .. } => {}
             }
         }
@@ -99,7 +99,7 @@ impl Together {
         count.complete &= finding.count.complete;
     }
 
-    /// Copies the transactions of a witness, since its window doesn't stay.
+    /// Copies the transactions of a witness, because its window is discarded.
     fn keep(&mut self, window: &History, mut witness: Witness) -> Witness {
         let mut places = HashMap::new();
         let mut place = |index: usize| {
@@ -113,7 +113,7 @@ impl Together {
             step.from = place(step.from);
             step.to = place(step.to);
         }
-        // A smaller one may reach from one window into another.
+        // A smaller one may extend over several windows.
         witness.smallest &= witness.steps.len() <= 2;
         witness
     }
@@ -141,7 +141,7 @@ impl Together {
     }
 }
 
-/// The strongest guarantees that every window allows.
+/// The strongest guarantees that every window permits.
 fn common(windows: &[Vec<Guarantee>]) -> Vec<Guarantee> {
     let all = Model::ALL
         .into_iter()
@@ -214,7 +214,7 @@ T6 client=1 70..80: r x = v3/4, w x = v4/6
         assert!(!report.verdict.not_contradicted.iter().any(serializable));
     }
 
-    /// What one window reads another one wrote: no garbage.
+    /// A version that another window wrote isn't a garbage read.
     #[test]
     fn what_reaches_into_another_window_accuses_nobody() {
         let history = text::parse(

@@ -1,9 +1,10 @@
 //! Views of the graph, and their strongly connected components.
 //!
-//! A view is the graph with some labels only, either plain or *doubled*: in a doubled one a node
-//! knows whether the dependency that led to it was an anti-dependency, and then no other may
-//! follow. So the closed walks of a doubled view are exactly those without two anti-dependencies in
-//! a row, which snapshot isolation excludes (Cerone and Gotsman 2018, theorem 10).
+//! A view is the part of the graph with certain labels, either plain or *doubled*. In a doubled
+//! view a state also records whether the dependency leading to it was an anti-dependency, and then
+//! no other one may follow. So the closed walks of a doubled view are exactly those without two
+//! adjacent anti-dependencies, which snapshot isolation excludes (Cerone and Gotsman 2018, theorem
+//! 10).
 
 use super::dependencies::{Graph, Label, Labels, Node};
 
@@ -13,7 +14,7 @@ pub(super) struct View<'g> {
     pub(super) graph: &'g Graph,
     pub(super) labels: Labels,
     pub(super) doubled: bool,
-    /// True if transactions are left out of which only reads prove that they were committed.
+    /// True to leave out transactions that only reads prove to be committed.
     pub(super) sure: bool,
 }
 
@@ -26,22 +27,22 @@ impl<'g> View<'g> {
         View { graph, labels, doubled: true, sure: false }
     }
 
-    /// How many states there are.
+    /// The number of states.
     pub(super) fn states(self) -> u32 {
         self.graph.nodes() << u32::from(self.doubled)
     }
 
-    /// The graph's node of a state.
+    /// The graph node of a state.
     pub(super) fn node(self, state: u32) -> Node {
         state >> u32::from(self.doubled)
     }
 
-    /// The state of a node that no anti-dependency led to.
+    /// The state of a node that wasn't reached by an anti-dependency.
     pub(super) fn state(self, node: Node) -> u32 {
         node << u32::from(self.doubled)
     }
 
-    /// Where an edge leads from a state; `None` if the view doesn't have it.
+    /// The state that an edge leads to; `None` if the view doesn't have the edge.
     pub(super) fn follow(self, state: u32, edge: usize) -> Option<u32> {
         let label = self.graph.label(edge);
         if !self.labels.contains(label) {
@@ -63,12 +64,12 @@ impl<'g> View<'g> {
     }
 }
 
-/// Which component each state lies in. Components are numbered so that edges lead to the same or a
-/// smaller number.
+/// The component of each state. Components are numbered so that edges lead to the same or a smaller
+/// number.
 #[derive(Debug)]
 pub(super) struct Components {
     of: Vec<u32>,
-    /// By component: true if it has more than one state.
+    /// True for each component that has more than one state.
     many: Vec<bool>,
     cyclic: bool,
 }
@@ -79,7 +80,7 @@ impl Components {
         self.cyclic
     }
 
-    /// True if two states lie in one component.
+    /// True if two states are in the same component.
     pub(super) fn same(&self, a: u32, b: u32) -> bool {
         self.of[a as usize] == self.of[b as usize]
     }
@@ -102,7 +103,7 @@ impl Components {
         const NONE: u32 = u32::MAX;
         let states = view.states();
         let mut of = vec![NONE; states as usize];
-        // The order of discovery; once a state has its component, it doesn't matter any more.
+        // The order of discovery, which is irrelevant once a state has its component.
         let mut low = vec![0_u32; states as usize];
         let mut many = Vec::new();
         let mut stack: Vec<u32> = Vec::new();
@@ -157,7 +158,7 @@ impl Components {
     }
 }
 
-/// True if the whole graph has no cycle: takes away what nothing leads to until nothing is left
+/// True if the whole graph has no cycles. Removes nodes without incoming edges until none are left
 /// (Kahn 1962).
 pub(super) fn acyclic(graph: &Graph) -> bool {
     let nodes = graph.nodes();

@@ -1,19 +1,20 @@
-//! From the graph to cycles: decides for every model and order whether there is one that
-//! contradicts it, and counts.
+//! Finds cycles in the graph: for each model and order, decides whether a cycle contradicts it, and
+//! counts cycles.
 //!
-//! *Whether* never depends on the effort: strongly connected components decide it for all models
-//! but consistent view, and for that one a sweep over the graph. *How many* are the shortest cycles
-//! through each dependency: of every anti-dependency the gravest one that it closes, and of those a
-//! shortest one; cycles of the same dependencies are one.
+//! The decision doesn't depend on the effort: it is made by strongly connected components for all
+//! models except consistent view, and by a sweep over the graph for that one. The cycles counted
+//! are the shortest ones through each dependency: for each anti-dependency the most severe anomaly
+//! that it closes, and of those cycles a shortest one. Cycles with the same dependencies are
+//! counted once.
 
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::components::{Components, View};
 use super::dependencies::{Graph, Label, Labels, Node};
 use super::explain;
-use super::found::Found;
+use super::findings::Findings;
 use super::pairs::Pairs;
-use super::search::{Link, Search, Way, links};
+use super::search::{Link, Search, SearchResult, links};
 use super::{Count, Finding, Witness, WitnessStep};
 use crate::anomaly::Anomaly;
 use crate::history::History;
@@ -23,10 +24,10 @@ const WRITES: Labels = Labels::of(&[Label::WriteWrite, Label::Through]);
 const READS: Labels = WRITES.and(Labels::of(&[Label::WriteRead]));
 const ROW_ANTI: Labels = Labels::of(&[Label::ReadWrite, Label::Lost]);
 const ANTI: Labels = ROW_ANTI.and(Labels::of(&[Label::PredicateReadWrite]));
-/// Anti-dependencies that are counted; those of lost updates are counted as such.
+/// The anti-dependencies that are counted here; those of lost updates are counted as lost updates.
 const COUNTED: Labels = Labels::of(&[Label::ReadWrite, Label::PredicateReadWrite]);
 
-/// The labels of orders beside the data.
+/// The labels of orders other than the data.
 fn outside(order: Order) -> Labels {
     match order {
         Order::Data => Labels::of(&[]),
@@ -35,10 +36,10 @@ fn outside(order: Order) -> Labels {
     }
 }
 
-/// A cycle's anomaly.
+/// The anomaly of a cycle.
 ///
-/// At read uncommitted it is no proof of a commit that somebody read what was written; so such
-/// transactions make no G0.
+/// At read uncommitted a read doesn't prove that the version read was committed, so transactions
+/// proved only by reads don't form a G0.
 fn class(cycle: &[Link], doubtful: &dyn Fn(Node) -> bool) -> Anomaly {
     let sure = |link: &Link| !doubtful(link.from);
     let anti = |link: &Link| link.label.is_anti();
@@ -59,7 +60,7 @@ fn class(cycle: &[Link], doubtful: &dyn Fn(Node) -> bool) -> Anomaly {
     }
 }
 
-/// Of how many dependencies the smallest cycle of this kind consists.
+/// The number of dependencies in the smallest cycle of this kind.
 fn least(anomaly: Anomaly) -> usize {
     match anomaly {
         Anomaly::GNonadjacent | Anomaly::GNonadjacentPredicate => 4,
@@ -67,29 +68,29 @@ fn least(anomaly: Anomaly) -> usize {
     }
 }
 
-/// What the search asks of others.
+/// The functions that the search needs from its caller.
 #[derive(Clone, Copy)]
-pub(super) struct Told<'a> {
-    /// Puts a dependency into words.
-    pub(super) tell: &'a dyn Fn(Link) -> WitnessStep,
-    /// True if nothing but reads proves that a transaction was committed.
+pub(super) struct Callbacks<'a> {
+    /// Explains a dependency.
+    pub(super) explain: &'a dyn Fn(Link) -> WitnessStep,
+    /// True if only reads prove that a transaction was committed.
     pub(super) doubtful: &'a dyn Fn(Node) -> bool,
 }
 
-/// Finds all that the graph shows with the orders up to `most`.
+/// Finds all anomalies that the graph shows with the orders up to `most`.
 pub(super) fn find(
     history: &History,
     graph: &Graph,
     most: Order,
     effort: u64,
-    found: &mut Found,
-    told: Told<'_>,
+    found: &mut Findings,
+    callbacks: Callbacks<'_>,
 ) {
     let everything = |order| READS.and(ANTI).and(outside(order));
     let components = Components::of_view(View::plain(graph, everything(most)));
-    // All cycles lie within these, mostly few, transactions.
+    // All cycles are within these transactions, usually a few.
     let nodes = (0..graph.nodes()).filter(|node| components.on_cycle(*node)).collect();
-    let graph = &graph.part(nodes, |from, to| components.same(from, to), told.doubtful);
+    let graph = &graph.part(nodes, |from, to| components.same(from, to), callbacks.doubtful);
     drop(components);
     let levels = &levels_of(graph, outside(most));
     let mut pairs = Pairs::new(graph);
@@ -99,48 +100,60 @@ pub(super) fn find(
         if components.cyclic() {
             let taken = vec![false; graph.edge_count()];
             let pairs = &mut pairs;
-            Hunt { history, graph, order, effort, found, told, everything, components, levels, pairs, taken }
-                .all();
+            CycleSearch {
+                history,
+                graph,
+                order,
+                effort,
+                found,
+                callbacks,
+                everything,
+                components,
+                levels,
+                pairs,
+                taken,
+            }
+            .all();
         }
     }
 }
 
 /// The search with one set of orders.
-struct Hunt<'a> {
+struct CycleSearch<'a> {
     history: &'a History,
     graph: &'a Graph,
     order: Order,
     effort: u64,
-    found: &'a mut Found,
-    told: Told<'a>,
+    found: &'a mut Findings,
+    callbacks: Callbacks<'a>,
     everything: View<'a>,
-    /// Of everything.
+    /// The components of the view with all labels.
     components: &'a Components,
-    /// By node: a number that doesn't fall along dependencies other than anti-dependencies; of a
-    /// fan the least below it.
+    /// For each node, a number that doesn't decrease along dependencies other than
+    /// anti-dependencies; for a fan, the lowest number below it.
     levels: &'a [u32],
     pairs: &'a mut Pairs,
-    /// By edge: true if it has been counted with these orders.
+    /// For each edge, true if it has been counted with these orders.
     taken: Vec<bool>,
 }
 
-/// One way of looking for cycles: through each of the edges with some labels, back by the edges of
-/// a view.
+/// A way to search for cycles: through each of the edges with certain labels, and back along the
+/// edges of a view.
 struct Pass<'v> {
     view: View<'v>,
-    /// Of the view; without, the levels bound the search.
+    /// The components of the view; without them, the levels limit the search.
     components: Option<&'v Components>,
     through: Labels,
 }
 
-/// The cycles of one anomaly that a pass came across.
+/// The cycles of one anomaly found by a pass.
 #[derive(Default)]
 struct Tally {
     seen: FxHashSet<u64>,
     smallest: Option<Vec<Link>>,
 }
 
-impl Hunt<'_> {
+impl CycleSearch<'_> {
     fn all(&mut self) {
         let outside = outside(self.order);
         if self.wanted(Anomaly::G0) {
@@ -172,15 +185,15 @@ impl Hunt<'_> {
         !self.found.contradicts(Guarantee { model, order: self.order })
     }
 
-    /// True if the anomaly has not been found, and would say something new: with the data alone
-    /// always.
+    /// True if the anomaly has not been found and would add information, which is always the case
+    /// with the data alone.
     fn wanted(&self, anomaly: Anomaly) -> bool {
         !self.found.has(anomaly)
             && (self.order == Order::Data
                 || Model::ALL.into_iter().any(|model| anomaly.contradicts(model) && self.open(model)))
     }
 
-    /// Cycles without anti-dependencies.
+    /// Counts cycles without anti-dependencies.
     fn without_anti(&mut self, labels: Labels, through: Labels, model: Model) {
         let sure = model == Model::ReadUncommitted;
         let view = View { sure, ..View::plain(self.graph, labels) };
@@ -193,7 +206,7 @@ impl Hunt<'_> {
         }
     }
 
-    /// Cycles with one anti-dependency, or with several that don't follow each other.
+    /// Counts cycles with one anti-dependency, or with several that aren't adjacent.
     fn without_adjacent(&mut self, labels: Labels) {
         let doubled = View::doubled(self.graph, labels);
         let components = Components::of_view(doubled);
@@ -216,10 +229,11 @@ impl Hunt<'_> {
         let mut search = Search::new(pass.view.states());
         let mut tallies: [Tally; Anomaly::ALL.len()] = std::array::from_fn(|_| Tally::default());
         let mut left = self.effort;
-        // What leads to many at once goes last: mostly it has been found from the other side then.
+        // Edges to fans come last, because usually their cycles have then been found from the other
+        // side.
         let direct = self.count_round(pass, false, &mut search, &mut left, &mut tallies);
         let complete = self.count_round(pass, true, &mut search, &mut left, &mut tallies) && direct;
-        // Several steps of a session are searched as several, and told as one; and lost updates
+        // Consecutive session steps are searched separately but reported as one, and lost updates
         // aren't counted again.
         let exact = self.order == Order::Data && complete && !self.found.has(Anomaly::LostUpdate);
         let passed_over = self.taken.contains(&true);
@@ -235,8 +249,8 @@ impl Hunt<'_> {
         }
     }
 
-    /// Counts cycles through edges that lead to transactions, or to fans. False if the effort
-    /// didn't suffice.
+    /// Counts cycles through edges that lead to transactions, or to fans. Returns false if the
+    /// effort didn't suffice.
     fn count_round(
         &mut self,
         pass: &Pass<'_>,
@@ -266,13 +280,13 @@ impl Hunt<'_> {
                 }
                 let mut steps = most.min(*left);
                 *left -= steps;
-                let way = self.back(pass, search, from, edge, &mut steps);
+                let path = self.back(pass, search, from, edge, &mut steps);
                 *left += steps;
-                match way {
-                    Way::None => {}
-                    Way::GaveUp => complete = false,
-                    Way::Found(edges) => {
-                        // Taking it down costs more than a step an edge.
+                match path {
+                    SearchResult::None => {}
+                    SearchResult::GaveUp => complete = false,
+                    SearchResult::Found(edges) => {
+                        // Recording a cycle costs more than one step per edge.
                         *left = left.saturating_sub(8 * edges.len() as u64);
                         self.counted(pass, from, edge, edges, tallies);
                     }
@@ -282,7 +296,7 @@ impl Hunt<'_> {
         complete
     }
 
-    /// Takes down a cycle: an edge, and the way back.
+    /// Records a cycle: an edge, and the path back.
     fn counted(&mut self, pass: &Pass<'_>, from: Node, edge: usize, back: Vec<usize>, tallies: &mut [Tally]) {
         let mut edges = back;
         edges.insert(0, edge);
@@ -290,17 +304,17 @@ impl Hunt<'_> {
         let steps = walk.len();
         let cycle = simple(walk);
         if cycle.len() == steps {
-            // Of a pair neither edge has a smaller cycle.
+            // In a cycle of two edges, neither edge has a smaller cycle.
             let known = if steps == 2 { edges.len() } else { 1 };
             for edge in &edges[..known] {
                 self.taken[*edge] = self.graph.label(*edge).is_anti();
             }
         }
         let cycle = joined(self.history, cycle);
-        tallies[class(&cycle, self.told.doubtful) as usize].add(cycle);
+        tallies[class(&cycle, self.callbacks.doubtful) as usize].add(cycle);
     }
 
-    /// False if no cycle of the pass can lead through the edge.
+    /// False if no cycle of the pass can contain the edge.
     fn may_return(&self, pass: &Pass<'_>, from: Node, edge: usize) -> bool {
         let to = self.graph.target(edge);
         if !self.components.same(from, to) {
@@ -313,33 +327,46 @@ impl Hunt<'_> {
         pass.view.follow(start, edge).is_some_and(|to| components.same(start, to))
     }
 
-    /// The way back along an edge to where it came from.
-    fn back(&self, pass: &Pass<'_>, search: &mut Search, from: Node, edge: usize, steps: &mut u64) -> Way {
+    /// A path back from the edge's target to its source.
+    fn back(
+        &self,
+        pass: &Pass<'_>,
+        search: &mut Search,
+        from: Node,
+        edge: usize,
+        steps: &mut u64,
+    ) -> SearchResult {
         let view = pass.view;
         let goal = view.state(from);
         let to = self.graph.target(edge);
         if let Some(components) = pass.components {
-            let Some(start) = view.follow(goal, edge) else { return Way::None };
+            let Some(start) = view.follow(goal, edge) else { return SearchResult::None };
             let range = self.graph.range(to);
             if !self.graph.is_transaction(to) {
                 *steps = steps.saturating_sub(32);
-                return self.pairs.back_from_fan(view, start).map_or(Way::None, Way::Found);
+                return self.pairs.back_from_fan(view, start).map_or(SearchResult::None, SearchResult::Found);
             }
             let Some(left) = steps.checked_sub(range.len() as u64) else {
                 *steps = 0;
-                return Way::GaveUp;
+                return SearchResult::GaveUp;
             };
             *steps = left;
             if let Some(edges) = self.pairs.back(view, start) {
-                return Way::Found(edges);
+                return SearchResult::Found(edges);
             }
-            return search.way(view, start, goal, |state| components.same(state, goal), steps);
+            return search.path(view, start, goal, |state| components.same(state, goal), steps);
         }
         let level = self.levels[from as usize];
-        search.way(view, view.state(to), goal, |state| self.levels[view.node(state) as usize] <= level, steps)
+        search.path(
+            view,
+            view.state(to),
+            goal,
+            |state| self.levels[view.node(state) as usize] <= level,
+            steps,
+        )
     }
 
-    /// Finds one cycle in the components, to prove that a model is contradicted, if there is one.
+    /// Finds one cycle in the components, if any, as a proof that the model is contradicted.
     fn prove(&mut self, model: Model, view: View<'_>, components: &Components) {
         let mut search = Search::new(view.states());
         for state in (0..view.states()).filter(|state| components.on_cycle(*state)) {
@@ -353,11 +380,11 @@ impl Hunt<'_> {
                 };
                 let mut steps = u64::MAX;
                 let inside = |at| components.same(at, state);
-                if let Way::Found(mut edges) = search.way(view, next, state, inside, &mut steps) {
+                if let SearchResult::Found(mut edges) = search.path(view, next, state, inside, &mut steps) {
                     edges.insert(0, edge);
                     let cycle = joined(self.history, simple(links(view, node, &edges)));
                     self.report(
-                        class(&cycle, self.told.doubtful),
+                        class(&cycle, self.callbacks.doubtful),
                         Count { found: 1, complete: false },
                         &cycle,
                         false,
@@ -370,7 +397,7 @@ impl Hunt<'_> {
         }
     }
 
-    /// Finds one cycle with a single anti-dependency, if there is one, however long it takes.
+    /// Finds one cycle with a single anti-dependency, if any, at any cost.
     fn prove_single(&mut self, labels: Labels) {
         let view = View::plain(self.graph, labels);
         let mut search = Search::new(view.states());
@@ -386,11 +413,11 @@ impl Hunt<'_> {
                 }
                 let mut steps = u64::MAX;
                 let below = |state: u32| self.levels[state as usize] <= level;
-                if let Way::Found(mut edges) = search.way(view, to, from, below, &mut steps) {
+                if let SearchResult::Found(mut edges) = search.path(view, to, from, below, &mut steps) {
                     edges.insert(0, edge);
                     let cycle = joined(self.history, links(view, from, &edges));
                     self.report(
-                        class(&cycle, self.told.doubtful),
+                        class(&cycle, self.callbacks.doubtful),
                         Count { found: 1, complete: false },
                         &cycle,
                         false,
@@ -402,10 +429,10 @@ impl Hunt<'_> {
     }
 
     fn report(&mut self, anomaly: Anomaly, count: Count, cycle: &[Link], smallest: bool) {
-        // Nobody reads more, and each step takes a look at all of a row.
+        // Longer proofs are hardly readable, and each step examines a whole row.
         const EXPLAINED: usize = 64;
         let step = |(number, link): (usize, &Link)| match number {
-            0..EXPLAINED => (self.told.tell)(*link),
+            0..EXPLAINED => (self.callbacks.explain)(*link),
             _ => explain::brief(self.history, *link),
         };
         let steps = cycle.iter().enumerate().map(step).collect();
@@ -417,7 +444,7 @@ impl Hunt<'_> {
 impl Tally {
     fn add(&mut self, cycle: Vec<Link>) {
         use std::hash::BuildHasher as _;
-        // Sums don't depend on where the cycle begins.
+        // A sum doesn't depend on the start of the cycle.
         let hash = cycle.iter().map(|link| FxBuildHasher.hash_one(link)).fold(0, u64::wrapping_add);
         self.seen.insert(hash);
         if self.smallest.as_ref().is_none_or(|smallest| cycle.len() < smallest.len()) {
@@ -426,9 +453,11 @@ impl Tally {
     }
 }
 
-/// A cycle that passes no transaction twice, out of one that may: by leaving out what lies between.
+/// Turns a cycle that may visit transactions repeatedly into a simple one, by cutting out the part
+/// between two visits.
 ///
-/// Of a closed way without two anti-dependencies in a row, one of the halves is such a way again.
+/// When a closed walk without adjacent anti-dependencies is cut in two, one of the parts has none
+/// either.
 fn simple(mut cycle: Vec<Link>) -> Vec<Link> {
     let clean = |cycle: &[Link]| {
         !cycle.iter().zip(cycle.iter().cycle().skip(1)).any(|(a, b)| a.label.is_anti() && b.label.is_anti())
@@ -448,7 +477,7 @@ fn simple(mut cycle: Vec<Link>) -> Vec<Link> {
     }
 }
 
-/// Puts steps of orders from outside that follow each other into one, where that holds.
+/// Merges consecutive steps of an outside order into one, where the order is transitive.
 fn joined(history: &History, cycle: Vec<Link>) -> Vec<Link> {
     let outside = |link: &Link| matches!(link.label, Label::Session | Label::RealTime);
     let Some(first) = cycle.iter().position(|link| !outside(link)) else { return cycle };
@@ -470,8 +499,8 @@ fn joined(history: &History, cycle: Vec<Link>) -> Vec<Link> {
     joined
 }
 
-/// By node, the length of the longest way to it without anti-dependencies, counted in components;
-/// of a fan the least of those below it.
+/// For each node, the length of the longest path to it without anti-dependencies, counted in
+/// components; for a fan, the lowest number below it.
 fn levels_of(graph: &Graph, outside: Labels) -> Vec<u32> {
     let view = View::plain(graph, READS.and(outside));
     let components = Components::of_view(view);
@@ -479,7 +508,7 @@ fn levels_of(graph: &Graph, outside: Labels) -> Vec<u32> {
     // Edges lead to components with smaller numbers.
     let mut order: Vec<Node> = (0..graph.nodes()).collect();
     order.sort_unstable_by_key(|node| u32::MAX - components.of(*node));
-    // Only anti-dependencies lead to fans, so that what leads out of them is no other dependency.
+    // Only anti-dependencies lead to fans, so the edges out of fans aren't other dependencies.
     for node in order.into_iter().filter(|node| !graph.fans().contains(node)) {
         let component = components.of(node);
         let level = levels[component as usize];

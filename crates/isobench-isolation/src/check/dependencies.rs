@@ -1,34 +1,34 @@
-//! The graph of dependencies, as compact arrays: what comes before what, and why.
+//! The graph of dependencies between transactions, as compact arrays.
 //!
-//! Nodes are the history's transactions, by index, and behind them auxiliary nodes, by which one
-//! edge stands for many: the chain of real time (`precedence.rs`) and the trees of a [`Fan`]. Not
-//! here: which dependencies there are, and cycles.
+//! Nodes are the transactions of the history, by index, followed by auxiliary nodes that let one
+//! edge represent many: the chain of real time (`precedence.rs`) and the trees of a [`Fan`].
+//! Deriving dependencies and finding cycles is done elsewhere.
 
 use std::ops::Range;
 
 use super::Dependency;
 
-/// A transaction's index, or an auxiliary node behind all transactions.
+/// A transaction's index, or the number of an auxiliary node, which follow the transactions.
 pub(super) type Node = u32;
 
-/// How many nodes there can be: the label takes the other bits of an edge.
+/// The maximum number of nodes; the label takes the remaining bits of an edge.
 pub(super) const MOST_NODES: usize = 1 << NODE_BITS;
 
 const NODE_BITS: u32 = 29;
 const NODE_MASK: u32 = (1 << NODE_BITS) - 1;
 
-/// What an edge stands for.
+/// The kind of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Label {
     WriteWrite,
     WriteRead,
     ReadWrite,
-    /// An anti-dependency that is part of a lost update, and is counted as such.
+    /// An anti-dependency that belongs to a lost update, and is counted as such.
     Lost,
     PredicateReadWrite,
     Session,
     RealTime,
-    /// Out of an auxiliary node: the dependency is the one that led into it.
+    /// An edge out of an auxiliary node, with the dependency of the edge that led into it.
     Through,
 }
 
@@ -48,7 +48,7 @@ impl Label {
         matches!(self, Label::ReadWrite | Label::Lost | Label::PredicateReadWrite)
     }
 
-    /// What it is called; nothing of its own if it goes on with another.
+    /// The dependency; `None` if the edge continues another one.
     pub(super) const fn dependency(self) -> Option<Dependency> {
         Some(match self {
             Label::WriteWrite => Dependency::WriteWrite,
@@ -85,50 +85,50 @@ impl Labels {
     }
 }
 
-/// Takes the dependencies that rows show; the records are the operations' places in the history,
-/// which prove them.
+/// Receives the dependencies derived from rows. The records are the positions of the operations in
+/// the history that prove them.
 pub(super) trait Sink {
-    /// A set of operations that many others may point to.
+    /// A set of operations to which many others may point.
     type Fan;
 
-    /// One transaction must come before another; nothing if they are the same.
-    fn edge(&mut self, from: Place, to: Place, label: Label);
+    /// Adds an edge from one transaction to another, unless they are the same.
+    fn edge(&mut self, from: OperationRef, to: OperationRef, label: Label);
 
-    /// Makes a set of targets.
-    fn fan(&mut self, targets: Vec<Place>) -> Self::Fan;
+    /// Creates a set of targets.
+    fn fan(&mut self, targets: Vec<OperationRef>) -> Self::Fan;
 
-    /// A transaction must come before those of some targets of a set.
-    fn link(&mut self, from: Place, fan: &mut Self::Fan, range: Range<usize>, label: Label);
+    /// Adds edges from a transaction to a range of the targets in a set.
+    fn link(&mut self, from: OperationRef, fan: &mut Self::Fan, range: Range<usize>, label: Label);
 }
 
 /// An operation and its transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct OperationRef {
     pub(super) transaction: Node,
     pub(super) record: u32,
 }
 
-/// Edges in the making.
+/// A graph under construction.
 #[derive(Debug)]
 pub(super) struct Edges {
     list: Vec<(Node, u32)>,
     transactions: u32,
     nodes: u32,
-    /// Where the nodes of fans end.
+    /// The end of the nodes of fans.
     fans_end: Option<u32>,
     counts: [u64; 8],
 }
 
-/// Targets that many edges lead to, as the leaves of a tree whose nodes stand for ranges; made when
-/// it pays.
+/// Targets of many edges, as the leaves of a tree whose inner nodes represent ranges. The tree is
+/// built when it pays off.
 #[derive(Debug)]
 pub(super) struct Fan {
-    targets: Vec<Place>,
-    /// The number of the tree's node 0; its nodes are 1 up to the number of targets.
+    targets: Vec<OperationRef>,
+    /// The number of the tree's node 0; its nodes are numbered from 1 to the number of targets.
     tree: Option<u32>,
 }
 
-/// Ranges up to this length are linked one by one.
+/// Ranges up to this length are linked individually.
 const SHORT: usize = 32;
 
 impl Edges {
@@ -147,8 +147,8 @@ impl Edges {
         self.list.push((from, to | (label as u32) << NODE_BITS));
     }
 
-    /// A new auxiliary node that belongs to no fan; `None` if there are too many. No fan can be
-    /// made after it.
+    /// Creates an auxiliary node that doesn't belong to a fan; `None` if there are too many. After
+    /// that, fans can't be created.
     pub(super) fn node(&mut self) -> Option<Node> {
         self.fans_end.get_or_insert(self.nodes);
         self.nodes_in_a_row(1)
@@ -161,7 +161,7 @@ impl Edges {
         Some(first)
     }
 
-    /// How many dependencies of a kind rows have shown.
+    /// The number of dependencies of a kind derived from rows.
     pub(super) fn count(&self, label: Label) -> u64 {
         self.counts[label as usize]
     }
@@ -183,7 +183,7 @@ impl Edges {
 }
 
 impl Fan {
-    /// The graph's node of the tree's node: a leaf is the transaction itself.
+    /// The graph node for a tree node; leaves are the transactions themselves.
     fn node(&self, tree: u32, node: u32) -> Node {
         let size = self.targets.len();
         (node as usize).checked_sub(size).map_or(tree + node, |leaf| self.targets[leaf].transaction)
@@ -193,19 +193,19 @@ impl Fan {
 impl Sink for Edges {
     type Fan = Fan;
 
-    fn edge(&mut self, from: Place, to: Place, label: Label) {
+    fn edge(&mut self, from: OperationRef, to: OperationRef, label: Label) {
         if from.transaction != to.transaction {
             self.counts[label as usize] += 1;
             self.add(from.transaction, to.transaction, label);
         }
     }
 
-    fn fan(&mut self, targets: Vec<Place>) -> Fan {
+    fn fan(&mut self, targets: Vec<OperationRef>) -> Fan {
         Fan { targets, tree: None }
     }
 
-    /// The range must not hold the transaction itself, or else be short.
-    fn link(&mut self, from: Place, fan: &mut Fan, range: Range<usize>, label: Label) {
+    /// The range must be short, or not contain the transaction itself.
+    fn link(&mut self, from: OperationRef, fan: &mut Fan, range: Range<usize>, label: Label) {
         let tree = if range.len() <= SHORT { None } else { self.plant(fan) };
         let Some(tree) = tree else {
             for target in &fan.targets[range] {
@@ -237,17 +237,17 @@ fn tree_index(target: usize, size: u32) -> u32 {
     u32::try_from(target).unwrap_or(u32::MAX).saturating_add(size)
 }
 
-/// The finished graph: each node's edges lie in a row.
+/// The finished graph, with each node's edges stored consecutively.
 #[derive(Debug)]
 pub(super) struct Graph {
     starts: Vec<usize>,
     edges: Vec<u32>,
     transactions: u32,
-    /// Where the nodes of fans end; behind them are those of real time.
+    /// The end of the nodes of fans; the nodes of real time follow.
     fans_end: u32,
-    /// Of a part of another graph: which node of that each one is.
+    /// For a part of another graph, the original number of each node.
     origin: Option<Vec<Node>>,
-    /// By node: true if only reads prove that it was committed; empty if there is none such.
+    /// For each node, true if only reads prove that it was committed; empty if there are none.
     doubtful: Vec<bool>,
 }
 
@@ -278,7 +278,7 @@ impl Graph {
         }
     }
 
-    /// The part of it that has these nodes, and the edges that `keep` wants.
+    /// The part of the graph with these nodes, and the edges accepted by `keep`.
     pub(super) fn part(
         &self,
         nodes: Vec<Node>,
@@ -307,7 +307,7 @@ impl Graph {
         Graph { starts, edges, transactions, fans_end, origin: Some(nodes), doubtful }
     }
 
-    /// True if only reads prove that a transaction was committed. (Known to parts only.)
+    /// True if only reads prove that a transaction was committed. (Stored only in parts.)
     pub(super) fn doubtful(&self, node: Node) -> bool {
         self.doubtful.get(node as usize).copied().unwrap_or(false)
     }
@@ -338,7 +338,7 @@ impl Graph {
         self.transactions
     }
 
-    /// Where a node's edges stand.
+    /// The positions of a node's edges.
     pub(super) fn range(&self, node: Node) -> Range<usize> {
         self.starts[node as usize]..self.starts[node as usize + 1]
     }
@@ -356,11 +356,11 @@ impl Graph {
 mod tests {
     use super::*;
 
-    fn place(transaction: u32) -> Place {
-        Place { transaction, record: 0 }
+    fn place(transaction: u32) -> OperationRef {
+        OperationRef { transaction, record: 0 }
     }
 
-    /// All transactions that a node leads to, through auxiliary ones.
+    /// All transactions reachable from a node, including those through auxiliary nodes.
     fn reached(graph: &Graph, from: Node) -> Vec<Node> {
         let (mut open, mut found) = (vec![from], Vec::new());
         while let Some(node) = open.pop() {

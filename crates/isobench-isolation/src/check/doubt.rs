@@ -1,59 +1,58 @@
-//! Why a verdict is withheld: what makes it likelier that the history is wrong than that the
-//! database is.
+//! Reasons for withholding a verdict: signs that the history is more likely wrong than the
+//! database.
 //!
-//! A history that somebody wrote down leaves things out: a statement without its line `--@ write`,
-//! a counter that one script forgets to raise, values that two transactions share. What then looks
-//! like a read of something that nobody wrote says nothing about the database. So a doubt withholds
-//! the verdict; what was found is still shown. Not here: where doubts arise (`registers.rs`,
-//! `lists.rs`, `groups.rs`).
+//! A history annotated by hand can be incomplete: a statement without its line `--@ write`, a
+//! counter that one script forgets to increment, values shared by two transactions. The resulting
+//! reads of unwritten versions prove nothing about the database. So a doubt withholds the verdict,
+//! but findings are still shown. Doubts arise in `registers.rs`, `lists.rs` and `groups.rs`.
 
 use std::fmt;
 
-use super::found::Found;
-use super::words::grouped;
+use super::findings::Findings;
+use super::render::grouped;
 use super::{Examined, Finding, Report, Verdict};
 use crate::anomaly::Anomaly;
 
-/// What is doubtful about a history.
+/// A kind of doubt about a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DoubtKind {
     /// No committed transaction did anything, so nothing was checked.
     NothingChecked,
-    /// Transactions are missing, because the history couldn't be kept; others are there.
+    /// Transactions are missing, because the history couldn't be kept, but others are present.
     Cut,
-    /// Several transactions wrote the same value into one row, or appended the same element, so
-    /// that nobody knows whose was read.
+    /// Several transactions wrote the same value to a row, or appended the same element, so a read
+    /// can't be attributed to one of them.
     NotUnique,
-    /// What was read fits nothing that was written, in a history that nobody vouches for: a write
-    /// may have been left out.
+    /// A read doesn't match any write, in a history that isn't vouched for: a write may have been
+    /// left out.
     Unexplained,
-    /// A version counter that doesn't rise with every write.
+    /// A version counter that doesn't increase with every write.
     Counter,
-    /// The promise is contradicted only if a value that nobody wrote was there from the start.
+    /// The promise is contradicted only if an unwritten value was the initial one.
     Assumed,
 }
 
 /// A reason for withholding a verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doubt {
-    /// Which.
+    /// The kind.
     pub kind: DoubtKind,
-    /// How often it was met.
+    /// The number of occurrences.
     pub count: u64,
-    /// The first case, with transactions and row; empty if there is none to show.
+    /// The first occurrence, with transactions and row; empty if there is none to show.
     pub example: String,
 }
 
 impl Doubt {
-    /// True if the history contradicts itself, so that nothing in it counts; false if there was
-    /// nothing to look at.
+    /// True if the history contradicts itself, so that it isn't evidence of anything; false if
+    /// there was nothing to check.
     pub fn is_contradiction(&self) -> bool {
         !matches!(self.kind, DoubtKind::NothingChecked | DoubtKind::Cut)
     }
 }
 
 impl fmt::Display for Doubt {
-    /// A sentence without its full stop.
+    /// Writes a sentence without a full stop.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.kind {
             DoubtKind::NothingChecked if !self.example.is_empty() => "nothing was checked",
@@ -63,11 +62,12 @@ impl fmt::Display for Doubt {
                 );
             }
             DoubtKind::Cut => "the history is not complete",
-            DoubtKind::NotUnique => "the values that tell who wrote a version are not unique",
-            DoubtKind::Unexplained => "the history does not account for what was read, so a write is probably missing from it",
+            DoubtKind::NotUnique => "the values that identify the writers of versions are not unique",
+            DoubtKind::Unexplained => "the history does not account for what was read, so a write \
+                                       is probably missing from it",
             DoubtKind::Counter => "a version counter does not seem to rise with every write",
             DoubtKind::Assumed => {
-                "the contradiction rests on taking values that nobody wrote for initial ones; state the initial values"
+                "the contradiction depends on taking unwritten values for initial ones; state the initial values"
             }
         })?;
         write!(f, ": {}", self.example)?;
@@ -80,7 +80,7 @@ impl fmt::Display for Doubt {
 pub(crate) struct Doubts(Vec<Doubt>);
 
 impl Doubts {
-    /// Counts a doubt; the first one of its kind is the example.
+    /// Counts a doubt; the first one of its kind becomes the example.
     pub(super) fn note(&mut self, kind: DoubtKind, count: u64, example: impl FnOnce() -> String) {
         match self.0.iter_mut().find(|doubt| doubt.kind == kind) {
             Some(doubt) => doubt.count = doubt.count.saturating_add(count),
@@ -88,27 +88,27 @@ impl Doubts {
         }
     }
 
-    /// Joins those of another part of the same history.
+    /// Adds the doubts of another part of the same history.
     pub(crate) fn join(&mut self, doubts: Vec<Doubt>) {
         for Doubt { kind, count, example } in doubts {
             self.note(kind, count, || example);
         }
     }
 
-    /// Whether there are none.
+    /// True if there are no doubts.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All, in the order of their kinds.
+    /// All doubts, in the order of their kinds.
     pub(crate) fn into_vec(mut self) -> Vec<Doubt> {
         self.0.sort_by_key(|doubt| doubt.kind);
         self.0
     }
 }
 
-/// True if the anomaly is no cycle but a contradiction within the history: no database has a level
-/// that permits it, and a history in which something is missing shows it.
+/// True if the anomaly is a contradiction within the history rather than a cycle. No level of any
+/// database permits it, but an incomplete history shows it.
 fn is_contradiction(anomaly: Anomaly) -> bool {
     matches!(
         anomaly,
@@ -116,9 +116,9 @@ fn is_contradiction(anomaly: Anomaly) -> bool {
     )
 }
 
-/// The doubts about a history, whatever the verdict would be. What can't be explained is a doubt
-/// unless somebody vouches for the history.
-pub(super) fn doubts(found: &mut Found, vouched: bool) -> Doubts {
+/// The doubts about a history that apply to any verdict. Unexplained reads are doubts unless the
+/// history is vouched for.
+pub(super) fn doubts(found: &mut Findings, vouched: bool) -> Doubts {
     let mut doubts = std::mem::take(&mut found.doubts);
     let unique = !doubts.0.iter().any(|doubt| doubt.kind == DoubtKind::NotUnique);
     for finding in found.findings().filter(|_| !vouched) {
@@ -141,8 +141,8 @@ pub(crate) fn nothing_checked(examined: &Examined) -> Option<Doubt> {
 }
 
 impl Report {
-    /// Withholds the verdict because transactions are missing, for this reason. What the rest shows
-    /// of a broken promise stands.
+    /// Withholds the verdict because transactions are missing, for this reason. A broken promise
+    /// shown by the others remains valid.
     pub fn cut(&mut self, why: String) {
         if self.verdict.kept == Some(false) {
             return;
@@ -158,7 +158,7 @@ impl Report {
 }
 
 impl Verdict {
-    /// No verdict, for these reasons.
+    /// Withholds the verdict for these reasons.
     pub(crate) fn withheld(self, doubts: Vec<Doubt>) -> Verdict {
         if doubts.is_empty() {
             return self;

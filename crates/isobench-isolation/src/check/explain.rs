@@ -1,18 +1,18 @@
-//! Puts a dependency of a cycle into words: finds the operations that prove it.
+//! Explains a dependency of a cycle, by finding the operations that prove it.
 //!
-//! The graph holds no operations; so the rows that two transactions share are examined once more,
-//! and whoever shows the dependency is asked for its operations.
+//! The graph doesn't store operations, so the rows shared by the two transactions are examined
+//! again with a sink that picks the dependency's operations.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashSet;
 
 use super::WitnessStep;
-use super::dependencies::{Label, Place, Sink};
+use super::context::{Context, name};
+use super::dependencies::{Label, OperationRef, Sink};
 use super::examine_row;
-use super::found::Found;
+use super::findings::Findings;
 use super::rows::Rows;
-use super::scene::{Scene, name};
 use super::search::Link;
 use crate::history::History;
 
@@ -24,9 +24,9 @@ pub(super) fn brief(history: &History, link: Link) -> WitnessStep {
 }
 
 /// The step of a witness for a dependency.
-pub(super) fn step(scene: Scene<'_>, rows: &Rows, link: Link) -> WitnessStep {
+pub(super) fn step(context: Context<'_>, rows: &Rows, link: Link) -> WitnessStep {
     let (from, to) = (link.from as usize, link.to as usize);
-    let history = scene.history;
+    let history = context.history;
     let why = match link.label {
         Label::Session => {
             let client = history.transactions()[from].client;
@@ -44,8 +44,8 @@ pub(super) fn step(scene: Scene<'_>, rows: &Rows, link: Link) -> WitnessStep {
             instant(history.transactions()[to].begin)
         ),
         _ => {
-            if let Some((first, second)) = operations(scene, rows, link) {
-                return scene.step(first, second, link.label);
+            if let Some((first, second)) = operations(context, rows, link) {
+                return context.step(first, second, link.label);
             }
             return brief(history, link);
         }
@@ -60,15 +60,15 @@ fn instant(nanoseconds: u64) -> String {
     format!("{}.{:09} s", nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000)
 }
 
-fn operations(scene: Scene<'_>, rows: &Rows, link: Link) -> Option<(Place, Place)> {
+fn operations(context: Context<'_>, rows: &Rows, link: Link) -> Option<(OperationRef, OperationRef)> {
     let of =
-        |node: u32| scene.history.operations(node as usize).filter_map(|operation| rows.number(&operation));
+        |node: u32| context.history.operations(node as usize).filter_map(|operation| rows.number(&operation));
     let theirs: FxHashSet<u32> = of(link.to).collect();
     let mut looked = FxHashSet::default();
     for row in of(link.from).filter(|row| theirs.contains(row)) {
         if looked.insert(row) {
             let mut witness = Witness { link, operations: None };
-            examine_row(scene, rows, row, &mut Found::default(), &mut witness);
+            examine_row(context, rows, row, &mut Findings::default(), &mut witness);
             if witness.operations.is_some() {
                 return witness.operations;
             }
@@ -77,16 +77,16 @@ fn operations(scene: Scene<'_>, rows: &Rows, link: Link) -> Option<(Place, Place
     None
 }
 
-/// Waits for one dependency.
+/// A sink that waits for one dependency.
 struct Witness {
     link: Link,
-    operations: Option<(Place, Place)>,
+    operations: Option<(OperationRef, OperationRef)>,
 }
 
 impl Sink for Witness {
-    type Fan = Vec<Place>;
+    type Fan = Vec<OperationRef>;
 
-    fn edge(&mut self, from: Place, to: Place, label: Label) {
+    fn edge(&mut self, from: OperationRef, to: OperationRef, label: Label) {
         let link = self.link;
         let wanted = from.transaction == link.from && to.transaction == link.to && label == link.label;
         if wanted && self.operations.is_none() {
@@ -94,11 +94,11 @@ impl Sink for Witness {
         }
     }
 
-    fn fan(&mut self, targets: Vec<Place>) -> Vec<Place> {
+    fn fan(&mut self, targets: Vec<OperationRef>) -> Vec<OperationRef> {
         targets
     }
 
-    fn link(&mut self, from: Place, fan: &mut Vec<Place>, range: Range<usize>, label: Label) {
+    fn link(&mut self, from: OperationRef, fan: &mut Vec<OperationRef>, range: Range<usize>, label: Label) {
         if from.transaction == self.link.from && self.operations.is_none() {
             fan[range].iter().for_each(|to| self.edge(from, *to, label));
         }

@@ -1,6 +1,6 @@
-//! A witness as a small graph: for Graphviz, and as a picture of its own.
+//! Draws a witness as a small graph, for Graphviz and as SVG.
 //!
-//! Not here: the graph of all dependencies (`dependencies.rs`).
+//! The graph of all dependencies is in `dependencies.rs`.
 
 use std::f64::consts::TAU;
 use std::fmt::Write as _;
@@ -8,10 +8,10 @@ use std::fmt::Write as _;
 use super::{Finding, WitnessStep};
 use crate::history::History;
 
-/// A witness without its history: boxes for transactions, an arrow for each step.
+/// A witness detached from its history: boxes for transactions, and an arrow for each step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Graph {
-    /// The anomaly's name, and what people call it.
+    /// The anomaly's name in the literature, and its common name.
     pub title: String,
     /// The transactions, each once, in the witness's order.
     pub transactions: Vec<Node>,
@@ -24,25 +24,26 @@ pub struct Graph {
 pub struct Node {
     /// Its name in the history, for example "T7".
     pub name: String,
-    /// Whose it is, for example "client 3"; may be empty.
+    /// The client, for example "client 3"; may be empty.
     pub client: String,
 }
 
 /// A step of a graph.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arrow {
-    /// Index of the transaction that comes first.
+    /// The index of the preceding transaction.
     pub from: usize,
-    /// Index of the one that must come later; the same one if the step concerns one transaction
-    /// only.
+    /// The index of the following transaction; the same one if the step concerns only one
+    /// transaction.
     pub to: usize,
     /// The short name of the dependency: ww, wr, rw …; may be empty.
     pub label: String,
-    /// Why, in words.
+    /// The reason, as a sentence.
     pub why: String,
 }
 
-/// The witness of a finding in Graphviz' language: boxes for transactions, an arrow for each step.
+/// The witness of a finding in Graphviz' language: boxes for transactions, and an arrow for each
+/// step.
 pub fn dot(history: &History, finding: &Finding) -> String {
     let graph = Graph::of(history, finding);
     let mut text = format!("digraph \"{}\" {{\n  node [shape=box];\n", quoted(finding.anomaly.facts().name));
@@ -71,12 +72,12 @@ fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ")
 }
 
-/// What stands at an arrow.
+/// The label of an arrow.
 fn label(step: &WitnessStep) -> &'static str {
     step.dependency.map_or("", |dependency| dependency.name())
 }
 
-/// The transactions of a witness, each once, in its order.
+/// The transactions of a witness, each once, in order.
 fn transactions(finding: &Finding) -> Vec<usize> {
     let mut transactions = Vec::new();
     for transaction in finding.witness.steps.iter().flat_map(|step| [step.from, step.to]) {
@@ -115,15 +116,15 @@ impl Graph {
         }
     }
 
-    /// The graph as SVG: boxes on a circle, an arrow for each step. Arrows to boxes that don't
+    /// The graph as SVG: boxes on a circle, and an arrow for each step. Arrows to boxes that don't
     /// exist are left out.
     ///
-    /// Self-contained, in the colour of the text around it. The steps in words are its description
-    /// for screen readers, and what a pointer shows at each arrow.
+    /// Self-contained, and drawn in the colour of the surrounding text. The steps as sentences are
+    /// its description for screen readers, and the tooltips of the arrows.
     pub fn svg(&self) -> String {
         let count = self.transactions.len();
         let radius = (count as f64 * 36.0).max(84.0);
-        // Two boxes lie beside each other, and need no height.
+        // Two boxes are side by side and need no height.
         let flat = count <= 2;
         let (width, height) =
             (2.0 * radius + BOX.0 + 40.0, if flat { BOX.1 + 124.0 } else { 2.0 * radius + BOX.1 + 60.0 });
@@ -133,13 +134,13 @@ impl Graph {
             let radius = if count == 1 { 0.0 } else { radius };
             (middle.0 + radius * turn.cos(), middle.1 + radius * turn.sin())
         };
-        let words = self.arrows.iter().map(|arrow| arrow.why.as_str()).collect::<Vec<_>>().join("; ");
+        let render = self.arrows.iter().map(|arrow| arrow.why.as_str()).collect::<Vec<_>>().join("; ");
         let mut text = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
              height=\"{height:.0}\" role=\"img\" fill=\"none\" stroke=\"currentColor\" font-family=\"sans-serif\" \
              font-size=\"13\" text-anchor=\"middle\">\n<title>{}</title>\n<desc>{}</desc>\n",
             escaped(&self.title),
-            escaped(&words)
+            escaped(&render)
         );
         for arrow in &self.arrows {
             if arrow.from != arrow.to && arrow.from.max(arrow.to) < count {
@@ -166,7 +167,7 @@ impl Graph {
     }
 }
 
-/// A bent arrow from box to box, so that one there and one back lie apart.
+/// Draws a bent arrow between boxes, so that opposite arrows are separate.
 fn draw(text: &mut String, from: (f64, f64), to: (f64, f64), arrow: &Arrow) {
     const BEND: f64 = 60.0;
     let (x, y) = (to.0 - from.0, to.1 - from.1);
@@ -177,11 +178,11 @@ fn draw(text: &mut String, from: (f64, f64), to: (f64, f64), arrow: &Arrow) {
     let turn = (end.1 - bend.1).atan2(end.0 - bend.0);
     let wing = |turn: f64| (end.0 - 9.0 * turn.cos(), end.1 - 9.0 * turn.sin());
     let (left, right) = (wing(turn - 0.4), wing(turn + 0.4));
-    // The curve goes half as far as its control point; the label stands outside of it, further out
-    // beside it than above it.
+    // The curve reaches half-way to its control point. The label is outside the curve, further away
+    // at the sides than above.
     let apex = (start.0.midpoint(end.0).midpoint(bend.0), start.1.midpoint(end.1).midpoint(bend.1));
     let out = 10.0 + 3.5 * arrow.label.len() as f64 * side.0.abs();
-    let words = (apex.0 + out * side.0, apex.1 + out * side.1 + 4.0);
+    let render = (apex.0 + out * side.0, apex.1 + out * side.1 + 4.0);
     let _ = writeln!(
         text,
         "<g><title>{}</title><path d=\"M{:.1} {:.1}Q{:.1} {:.1} {:.1} {:.1}\"/>\
@@ -200,13 +201,13 @@ fn draw(text: &mut String, from: (f64, f64), to: (f64, f64), arrow: &Arrow) {
         end.1,
         right.0,
         right.1,
-        words.0,
-        words.1,
+        render.0,
+        render.1,
         escaped(&arrow.label)
     );
 }
 
-/// Where the line from a box's middle to a point leaves the box.
+/// The point at which the line from a box's centre to another point leaves the box.
 fn at_edge(middle: (f64, f64), point: (f64, f64)) -> (f64, f64) {
     let (x, y) = (point.0 - middle.0, point.1 - middle.1);
     let share = (BOX.0 / 2.0 / x.abs().max(0.1)).min(BOX.1 / 2.0 / y.abs().max(0.1)).min(1.0);
@@ -236,8 +237,10 @@ mod tests {
         assert_eq!(
             dot(&history, &finding),
             "digraph \"G2-item\" {\n  node [shape=box];\n  t0 [label=\"T7\"];\n  t1 [label=\"T9\"];\n  \
-             t0 -> t1 [label=\"rw\", tooltip=\"T7 (client 0) read version 0 of <y> 0, and T9 (client 1) wrote version 1\"];\n  \
-             t1 -> t0 [label=\"rw\", tooltip=\"T9 (client 1) read version 0 of x 0, and T7 (client 0) wrote version 1\"];\n}\n"
+             t0 -> t1 [label=\"rw\", tooltip=\"T7 (client 0) read version 0 of <y> 0, and T9 \
+             (client 1) wrote version 1\"];\n  \
+             t1 -> t0 [label=\"rw\", tooltip=\"T9 (client 1) read version 0 of x 0, and T7 (client \
+             0) wrote version 1\"];\n}\n"
         );
     }
 

@@ -1,83 +1,92 @@
 //! Groups of rows that are inserted, and read by a predicate.
 //!
-//! A row exists from its insert on and is never deleted; one that nobody inserted was there from
-//! the start. So who read the group comes after the inserters of the rows that it saw and before
-//! all others.
+//! A row exists from its insert on and is never deleted; a row without an insert existed initially.
+//! So a reader of the group follows the inserters of the rows that it saw, and precedes all others.
 
 use rustc_hash::FxHashMap;
 
-use super::dependencies::{Label, Node, Place, Sink};
+use super::context::{Context, fact};
+use super::dependencies::{Label, Node, OperationRef, Sink};
 use super::doubt::DoubtKind;
-use super::found::Found;
+use super::findings::Findings;
 use super::rows::{Row, by_transaction};
-use super::scene::{Scene, fact};
-use super::standing::Standing;
+use super::status::CommitStatus;
 use crate::anomaly::Anomaly;
 use crate::history::Operation;
 
 #[derive(Debug, Clone, Copy)]
 struct Insert {
     key: i64,
-    place: Place,
-    standing: Standing,
+    place: OperationRef,
+    status: CommitStatus,
 }
 
-/// What is known of a row's key.
-enum Known {
-    /// An index of a committed insert.
+/// The origin of a row's key.
+enum Origin {
+    /// The index of a committed insert.
     Committed(usize),
     /// An insert that was rolled back.
-    Aborted(Place),
+    Aborted(OperationRef),
     /// An insert of unknown outcome.
-    Unsure(Place),
+    Unsure(OperationRef),
 }
 
 /// Examines a group of rows.
-pub(super) fn examine<S: Sink>(scene: Scene<'_>, places: &[Place], found: &mut Found, sink: &mut S) {
-    let (committed, known) = inserts(scene, places, found);
-    let mut group = Group { scene, committed, known, order: Vec::new(), position: Vec::new(), found };
+pub(super) fn examine<S: Sink>(
+    context: Context<'_>,
+    places: &[OperationRef],
+    found: &mut Findings,
+    sink: &mut S,
+) {
+    let (committed, known) = inserts(context, places, found);
+    let mut group = Group { context, committed, known, order: Vec::new(), position: Vec::new(), found };
     group.initial(places);
     group.sort(places);
     let targets = group.order.iter().map(|index| group.committed[*index].place).collect();
     let mut fan = sink.fan(targets);
     for (transaction, own) in by_transaction(places) {
-        if scene.counts(transaction) {
+        if context.counts(transaction) {
             group.transaction(transaction, own, &mut fan, sink);
         }
     }
 }
 
-fn inserts(scene: Scene<'_>, places: &[Place], found: &mut Found) -> (Vec<Insert>, FxHashMap<i64, Known>) {
+fn inserts(
+    context: Context<'_>,
+    places: &[OperationRef],
+    found: &mut Findings,
+) -> (Vec<Insert>, FxHashMap<i64, Origin>) {
     let mut committed: Vec<Insert> = Vec::new();
-    let mut known: FxHashMap<i64, Known> = FxHashMap::default();
-    let all = places.iter().filter_map(|&place| match scene.operation(place) {
+    let mut known: FxHashMap<i64, Origin> = FxHashMap::default();
+    let all = places.iter().filter_map(|&place| match context.operation(place) {
         Operation::Insert { key, .. } => {
-            Some(Insert { key: key.id, place, standing: scene.standing(place.transaction) })
+            Some(Insert { key: key.id, place, status: context.status(place.transaction) })
         }
         _ => None,
     });
     for insert in all {
         let before = match known.get(&insert.key) {
-            Some(Known::Committed(index)) => Some(committed[*index].place),
-            Some(Known::Unsure(place)) => Some(*place),
-            Some(Known::Aborted(_)) | None => None,
+            Some(Origin::Committed(index)) => Some(committed[*index].place),
+            Some(Origin::Unsure(place)) => Some(*place),
+            Some(Origin::Aborted(_)) | None => None,
         };
-        if let Some(before) = before.filter(|_| insert.standing != Standing::Aborted) {
-            found.doubts.note(DoubtKind::NotUnique, 1, || twice(scene, before, insert.place));
+        if let Some(before) = before.filter(|_| insert.status != CommitStatus::Aborted) {
+            found.doubts.note(DoubtKind::NotUnique, 1, || twice(context, before, insert.place));
         }
-        if insert.standing != Standing::Committed {
-            let other = if insert.standing == Standing::Aborted {
-                Known::Aborted(insert.place)
+        if insert.status != CommitStatus::Committed {
+            let other = if insert.status == CommitStatus::Aborted {
+                Origin::Aborted(insert.place)
             } else {
-                Known::Unsure(insert.place)
+                Origin::Unsure(insert.place)
             };
             known.entry(insert.key).or_insert(other);
             continue;
         }
-        if let Some(Known::Committed(before)) = known.insert(insert.key, Known::Committed(committed.len())) {
+        if let Some(Origin::Committed(before)) = known.insert(insert.key, Origin::Committed(committed.len()))
+        {
             let before = committed[before].place;
             found.note(Anomaly::DuplicateWrite, || {
-                let why = twice(scene, before, insert.place);
+                let why = twice(context, before, insert.place);
                 vec![fact(before.transaction, insert.place.transaction, why)]
             });
         }
@@ -86,40 +95,43 @@ fn inserts(scene: Scene<'_>, places: &[Place], found: &mut Found) -> (Vec<Insert
     (committed, known)
 }
 
-fn twice(scene: Scene<'_>, a: Place, b: Place) -> String {
-    format!("{} {}, and {} did so, too", scene.name(a.transaction), scene.deed(a), scene.name(b.transaction))
+fn twice(context: Context<'_>, a: OperationRef, b: OperationRef) -> String {
+    format!("{} {}, and so did {}", context.name(a.transaction), context.deed(a), context.name(b.transaction))
 }
 
 struct Group<'a, 'h> {
-    scene: Scene<'h>,
-    /// In the order of the transactions.
+    context: Context<'h>,
+    /// The inserts, in the order of the transactions.
     committed: Vec<Insert>,
-    known: FxHashMap<i64, Known>,
-    /// The committed inserts, those that were seen most often first: if what was read is nested,
-    /// each read is a beginning.
+    known: FxHashMap<i64, Origin>,
+    /// The committed inserts, the most frequently seen first: if the reads are nested, each of them
+    /// is a prefix.
     order: Vec<usize>,
-    /// By insert: its place in that order.
+    /// For each insert, its position in that order.
     position: Vec<usize>,
-    found: &'a mut Found,
+    found: &'a mut Findings,
 }
 
 impl<'h> Group<'_, 'h> {
-    fn reads<'p>(&self, places: &'p [Place]) -> impl Iterator<Item = (Place, &'h [i64])> + use<'p, 'h> {
-        let scene = self.scene;
-        places.iter().filter(move |place| scene.counts(place.transaction)).filter_map(move |&place| {
-            match scene.operation(place) {
+    fn reads<'p>(
+        &self,
+        places: &'p [OperationRef],
+    ) -> impl Iterator<Item = (OperationRef, &'h [i64])> + use<'p, 'h> {
+        let context = self.context;
+        places.iter().filter(move |place| context.counts(place.transaction)).filter_map(move |&place| {
+            match context.operation(place) {
                 Operation::ReadGroup { rows, .. } => Some((place, rows)),
                 _ => None,
             }
         })
     }
 
-    /// Rows that nobody inserted are there from the start, so that every read must have them.
-    fn initial(&mut self, places: &[Place]) {
-        if !self.scene.complete {
+    /// Rows without an insert existed initially, so every read must have them.
+    fn initial(&mut self, places: &[OperationRef]) {
+        if !self.context.complete {
             return;
         }
-        let scene = self.scene;
+        let context = self.context;
         let mut seen: FxHashMap<i64, u64> = FxHashMap::default();
         let mut reads = 0;
         for (_, rows) in self.reads(places) {
@@ -131,8 +143,8 @@ impl<'h> Group<'_, 'h> {
         if seen.is_empty() {
             return;
         }
-        let table = places.first().map_or(0, |place| Row::of(&scene.operation(*place)).table);
-        let elsewhere = |row: i64| scene.inserted().contains(&(table, row));
+        let table = places.first().map_or(0, |place| Row::of(&context.operation(*place)).table);
+        let elsewhere = |row: i64| context.inserted().contains(&(table, row));
         let impossible = seen.into_iter().filter(|(row, count)| *count < reads || elsewhere(*row));
         let mut partial: Vec<i64> = impossible.map(|(row, _)| row).collect();
         partial.sort_unstable();
@@ -142,9 +154,9 @@ impl<'h> Group<'_, 'h> {
                 self.found.note(Anomaly::GarbageRead, || {
                     let who = place.transaction;
                     let why = format!(
-                        "{} {}; nobody inserted {row} there, and it was not there from the start",
-                        scene.name(who),
-                        scene.deed(place)
+                        "{} {}; no transaction inserted {row}, and it did not exist initially",
+                        context.name(who),
+                        context.deed(place)
                     );
                     vec![fact(who, who, why)]
                 });
@@ -152,11 +164,11 @@ impl<'h> Group<'_, 'h> {
         }
     }
 
-    fn sort(&mut self, places: &[Place]) {
+    fn sort(&mut self, places: &[OperationRef]) {
         let mut seen = vec![0_u64; self.committed.len()];
         for (_, rows) in self.reads(places) {
             for row in rows {
-                if let Some(Known::Committed(index)) = self.known.get(row) {
+                if let Some(Origin::Committed(index)) = self.known.get(row) {
                     seen[*index] += 1;
                 }
             }
@@ -169,17 +181,17 @@ impl<'h> Group<'_, 'h> {
         }
     }
 
-    fn transaction<S: Sink>(&mut self, who: Node, own: &[Place], fan: &mut S::Fan, sink: &mut S) {
-        let scene = self.scene;
+    fn transaction<S: Sink>(&mut self, who: Node, own: &[OperationRef], fan: &mut S::Fan, sink: &mut S) {
+        let context = self.context;
         let start = self.committed.partition_point(|insert| insert.place.transaction < who);
         let end = self.committed.partition_point(|insert| insert.place.transaction <= who);
         for &place in own {
-            let Operation::ReadGroup { rows, .. } = scene.operation(place) else { continue };
+            let Operation::ReadGroup { rows, .. } = context.operation(place) else { continue };
             let mut positions = Vec::with_capacity(rows.len() + end - start);
             let (mut seen_own, mut before) = (0, None);
             for row in rows {
                 match self.known.get(row) {
-                    Some(Known::Committed(index)) => {
+                    Some(Origin::Committed(index)) => {
                         positions.push(self.position[*index]);
                         let writer = self.committed[*index].place;
                         if writer.transaction == who {
@@ -192,11 +204,11 @@ impl<'h> Group<'_, 'h> {
                             sink.edge(writer, place, Label::WriteRead);
                         }
                     }
-                    Some(Known::Aborted(aborted)) => {
+                    Some(Origin::Aborted(aborted)) => {
                         let aborted = *aborted;
-                        self.found.aborted_read(self.scene, aborted, place);
+                        self.found.aborted_read(self.context, aborted, place);
                     }
-                    Some(Known::Unsure(_)) | None => {}
+                    Some(Origin::Unsure(_)) | None => {}
                 }
             }
             let made = self.committed[start..end].iter().filter(|insert| insert.place.record < place.record);
@@ -208,8 +220,8 @@ impl<'h> Group<'_, 'h> {
         }
     }
 
-    /// Links to the inserts at all positions but these.
-    fn unseen<S: Sink>(&self, place: Place, mut seen: Vec<usize>, fan: &mut S::Fan, sink: &mut S) {
+    /// Links to the inserts at all positions except these.
+    fn unseen<S: Sink>(&self, place: OperationRef, mut seen: Vec<usize>, fan: &mut S::Fan, sink: &mut S) {
         seen.sort_unstable();
         let mut next = 0;
         for position in seen {
@@ -223,12 +235,12 @@ impl<'h> Group<'_, 'h> {
         }
     }
 
-    fn internal(&mut self, place: Place) {
-        let scene = self.scene;
+    fn internal(&mut self, place: OperationRef) {
+        let context = self.context;
         self.found.note(Anomaly::Internal, || {
             let who = place.transaction;
             let why =
-                format!("{} {}, which its own inserts don't fit in", scene.name(who), scene.deed(place));
+                format!("{} {}, which doesn't match its own inserts", context.name(who), context.deed(place));
             vec![fact(who, who, why)]
         });
     }

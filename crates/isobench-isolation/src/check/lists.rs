@@ -1,17 +1,17 @@
-//! Rows that hold lists: the longest list that was read tells the order of what was appended.
+//! Rows that hold lists: the longest list read shows the order of the appends.
 //!
-//! What nobody read was appended after it, in an order that is unknown.
+//! Elements that were never read were appended after it, in an unknown order.
 
 use std::borrow::Cow;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::dependencies::{Label, Node, Place, Sink};
+use super::context::{Context, fact, list, row_key};
+use super::dependencies::{Label, Node, OperationRef, Sink};
 use super::doubt::DoubtKind;
-use super::found::Found;
+use super::findings::Findings;
 use super::rows::by_transaction;
-use super::scene::{Scene, fact, list, row_key};
-use super::standing::Standing;
+use super::status::CommitStatus;
 use crate::anomaly::Anomaly;
 use crate::history::{Initial, Operation};
 
@@ -19,32 +19,36 @@ use crate::history::{Initial, Operation};
 #[derive(Debug, Clone, Copy)]
 struct Append {
     element: i64,
-    place: Place,
-    standing: Standing,
+    place: OperationRef,
+    status: CommitStatus,
     /// True if its transaction appended no further element to this row.
     last: bool,
-    /// Where the element stands in the longest list.
+    /// The position of the element in the longest list.
     position: Option<usize>,
 }
 
-/// Examines a row that holds a list. Gives the number of pairs of appends whose order is unknown.
-pub(super) fn examine<S: Sink>(scene: Scene<'_>, places: &[Place], found: &mut Found, sink: &mut S) -> u64 {
-    let mut appends = appends(scene, places);
-    let mut reads = Reads::new(scene, &appends, false);
+/// Examines a row that holds a list. Returns the number of pairs of appends whose order is unknown.
+pub(super) fn examine<S: Sink>(
+    context: Context<'_>,
+    places: &[OperationRef],
+    found: &mut Findings,
+    sink: &mut S,
+) -> u64 {
+    let mut appends = appends(context, places);
+    let mut reads = Reads::new(context, &appends, false);
     let doubtful = |append: &Append| {
-        append.standing == Standing::Committed && !scene.acknowledged(append.place.transaction)
+        append.status == CommitStatus::Committed && !context.acknowledged(append.place.transaction)
     };
     if appends.iter().any(doubtful) && !reads.agree(places) {
-        // Somebody read what a transaction of unknown outcome appended, and others show that it
-        // never was there for good.
+        // An append of unknown outcome was read, and other reads show that it wasn't permanent.
         appends
             .iter_mut()
             .filter(|append| doubtful(append))
-            .for_each(|append| append.standing = Standing::Aborted);
-        reads = Reads::new(scene, &appends, true);
+            .for_each(|append| append.status = CommitStatus::Aborted);
+        reads = Reads::new(context, &appends, true);
     }
     let longest = reads.longest(places);
-    let owners = owners(scene, &mut appends, &longest, found);
+    let owners = owners(context, &mut appends, &longest, found);
     let initial = initial(&reads, places, &longest, &owners, found);
     let list = List::new(reads, &longest, &appends, owners, initial);
     list.order(found, sink);
@@ -61,32 +65,32 @@ pub(super) fn examine<S: Sink>(scene: Scene<'_>, places: &[Place], found: &mut F
     (rest * rest.saturating_sub(1) / 2).saturating_sub(own_order)
 }
 
-/// How the lists that were read are to be taken: without the elements of aborted transactions,
-/// which may have been there for a while.
+/// The lists read, without the elements of aborted transactions, which may have been there
+/// temporarily.
 struct Reads<'h> {
-    scene: Scene<'h>,
-    aborted: FxHashMap<i64, Place>,
-    /// True if only acknowledged transactions count.
+    context: Context<'h>,
+    aborted: FxHashMap<i64, OperationRef>,
+    /// True to use only acknowledged transactions.
     strict: bool,
 }
 
 impl<'h> Reads<'h> {
-    fn new(scene: Scene<'h>, appends: &[Append], strict: bool) -> Reads<'h> {
-        let mut aborted: FxHashMap<i64, Place> = FxHashMap::default();
-        for append in appends.iter().filter(|append| append.standing == Standing::Aborted) {
+    fn new(context: Context<'h>, appends: &[Append], strict: bool) -> Reads<'h> {
+        let mut aborted: FxHashMap<i64, OperationRef> = FxHashMap::default();
+        for append in appends.iter().filter(|append| append.status == CommitStatus::Aborted) {
             aborted.insert(append.element, append.place);
         }
         if !aborted.is_empty() {
-            for append in appends.iter().filter(|append| append.standing != Standing::Aborted) {
+            for append in appends.iter().filter(|append| append.status != CommitStatus::Aborted) {
                 aborted.remove(&append.element);
             }
         }
-        Reads { scene, aborted, strict }
+        Reads { context, aborted, strict }
     }
 
-    /// True if a transaction's reads count.
+    /// True if a transaction's reads are used.
     fn count(&self, transaction: Node) -> bool {
-        if self.strict { self.scene.acknowledged(transaction) } else { self.scene.counts(transaction) }
+        if self.strict { self.context.acknowledged(transaction) } else { self.context.counts(transaction) }
     }
 
     fn clean(&self, elements: &'h [i64]) -> Cow<'h, [i64]> {
@@ -97,16 +101,16 @@ impl<'h> Reads<'h> {
     }
 
     /// The append of the first element that an aborted transaction appended.
-    fn dirty(&self, elements: &[i64]) -> Option<Place> {
+    fn dirty(&self, elements: &[i64]) -> Option<OperationRef> {
         if self.aborted.is_empty() {
             return None;
         }
         elements.iter().find_map(|element| self.aborted.get(element).copied())
     }
 
-    fn all(&self, places: &[Place]) -> impl Iterator<Item = (Place, &'h [i64])> {
+    fn all(&self, places: &[OperationRef]) -> impl Iterator<Item = (OperationRef, &'h [i64])> {
         places.iter().filter(|place| self.count(place.transaction)).filter_map(|&place| {
-            match self.scene.operation(place) {
+            match self.context.operation(place) {
                 Operation::ReadList { elements, .. } => Some((place, elements)),
                 _ => None,
             }
@@ -114,7 +118,7 @@ impl<'h> Reads<'h> {
     }
 
     /// The longest list that was read.
-    fn longest(&self, places: &[Place]) -> Cow<'h, [i64]> {
+    fn longest(&self, places: &[OperationRef]) -> Cow<'h, [i64]> {
         let mut longest: Cow<'h, [i64]> = Cow::Borrowed(&[]);
         for (_, elements) in self.all(places) {
             if elements.len() > longest.len() {
@@ -127,58 +131,59 @@ impl<'h> Reads<'h> {
         longest
     }
 
-    /// True if every list that was read is the beginning of the longest one.
-    fn agree(&self, places: &[Place]) -> bool {
+    /// True if every list read is a prefix of the longest one.
+    fn agree(&self, places: &[OperationRef]) -> bool {
         let longest = self.longest(places);
         self.all(places).all(|(_, elements)| longest.starts_with(&self.clean(elements)))
     }
 }
 
 /// All appends, in the order of the transactions.
-fn appends(scene: Scene<'_>, places: &[Place]) -> Vec<Append> {
+fn appends(context: Context<'_>, places: &[OperationRef]) -> Vec<Append> {
     let mut appends: Vec<Append> = Vec::new();
     for &place in places {
-        if let Operation::Append { element, .. } = scene.operation(place) {
-            let standing = scene.standing(place.transaction);
+        if let Operation::Append { element, .. } = context.operation(place) {
+            let status = context.status(place.transaction);
             if let Some(before) = appends.last_mut().filter(|a| a.place.transaction == place.transaction) {
                 before.last = false;
             }
-            appends.push(Append { element, place, standing, last: true, position: None });
+            appends.push(Append { element, place, status, last: true, position: None });
         }
     }
     appends
 }
 
-/// Who appended each element of the longest list; notes what was appended or stands there twice.
+/// The append of each element of the longest list; records elements that were appended twice or
+/// occur twice.
 fn owners(
-    scene: Scene<'_>,
+    context: Context<'_>,
     appends: &mut [Append],
     longest: &[i64],
-    found: &mut Found,
+    found: &mut Findings,
 ) -> Vec<Option<usize>> {
-    // A committed append first, if an aborted one has the same element.
-    let rank = |append: &Append| match append.standing {
-        Standing::Committed => 0,
-        Standing::Unsure => 1,
-        Standing::Aborted => 2,
+    // A committed append takes precedence over an aborted one of the same element.
+    let rank = |append: &Append| match append.status {
+        CommitStatus::Committed => 0,
+        CommitStatus::Unsure => 1,
+        CommitStatus::Aborted => 2,
     };
     let mut order: Vec<usize> = (0..appends.len()).collect();
     order.sort_by_key(|index| (appends[*index].element, rank(&appends[*index])));
     for pair in order.windows(2) {
         let (a, b) = (appends[pair[0]], appends[pair[1]]);
-        if a.element != b.element || b.standing == Standing::Aborted {
+        if a.element != b.element || b.status == CommitStatus::Aborted {
             continue;
         }
         let why = || {
             format!(
-                "{} {}, and {} did so, too",
-                scene.name(a.place.transaction),
-                scene.deed(a.place),
-                scene.name(b.place.transaction)
+                "{} {}, and so did {}",
+                context.name(a.place.transaction),
+                context.deed(a.place),
+                context.name(b.place.transaction)
             )
         };
         found.doubts.note(DoubtKind::NotUnique, 1, why);
-        if b.standing == Standing::Committed {
+        if b.status == CommitStatus::Committed {
             found.note(Anomaly::DuplicateWrite, || {
                 vec![fact(a.place.transaction, b.place.transaction, why())]
             });
@@ -198,31 +203,31 @@ fn owners(
     owners
 }
 
-/// How many elements were there before all transactions: those that are stated; in a history that
-/// nobody vouches for, those that nobody appended and with which every list begins that was read.
+/// The number of initial elements: those that are stated, or, in a history that isn't vouched for,
+/// a prefix of every list read that consists of elements never appended.
 fn initial(
     reads: &Reads<'_>,
-    places: &[Place],
+    places: &[OperationRef],
     longest: &[i64],
     owners: &[Option<usize>],
-    found: &mut Found,
+    found: &mut Findings,
 ) -> usize {
-    let scene = reads.scene;
-    let key = places.first().and_then(|place| row_key(&scene.operation(*place)));
-    if let Some(Initial::List(stated)) = key.and_then(|key| scene.history.initial().get(&key)) {
+    let context = reads.context;
+    let key = places.first().and_then(|place| row_key(&context.operation(*place)));
+    if let Some(Initial::List(stated)) = key.and_then(|key| context.history.initial().get(&key)) {
         return if longest.starts_with(stated) { stated.len() } else { 0 };
     }
     let unowned = owners.iter().take_while(|owner| owner.is_none()).count();
     let everywhere = || reads.all(places).all(|(_, elements)| reads.clean(elements).len() >= unowned);
-    if unowned == 0 || scene.whole || !scene.complete || !scene.assume || !everywhere() {
+    if unowned == 0 || context.whole || !context.complete || !context.assume || !everywhere() {
         return 0;
     }
     if let Some((place, _)) = reads.all(places).next() {
         found.assume(|| {
             format!(
-                "{} {}, of which nobody appended {}",
-                scene.name(place.transaction),
-                scene.deed(place),
+                "{} {}, but no transaction appended {}",
+                context.name(place.transaction),
+                context.deed(place),
                 list(&longest[..unowned])
             )
         });
@@ -232,7 +237,7 @@ fn initial(
 
 /// A list with all its elements.
 struct List<'a, 'h> {
-    scene: Scene<'h>,
+    context: Context<'h>,
     reads: Reads<'h>,
     longest: &'a [i64],
     appends: &'a [Append],
@@ -240,9 +245,9 @@ struct List<'a, 'h> {
     /// For each position, and the end, the next one at or after it that a committed transaction
     /// appended.
     next: Vec<usize>,
-    /// The first position of an element that nobody appended.
+    /// The first position of an element that was never appended.
     garbage: Option<usize>,
-    /// Indices of committed appends that nobody read.
+    /// The indices of committed appends that were never read.
     unread: Vec<usize>,
 }
 
@@ -254,39 +259,38 @@ impl<'a, 'h> List<'a, 'h> {
         owners: Vec<Option<usize>>,
         initial: usize,
     ) -> List<'a, 'h> {
-        let scene = reads.scene;
+        let context = reads.context;
         let mut next = vec![longest.len(); longest.len() + 1];
         for position in (0..longest.len()).rev() {
             let committed =
-                owners[position].is_some_and(|index: usize| appends[index].standing == Standing::Committed);
+                owners[position].is_some_and(|index: usize| appends[index].status == CommitStatus::Committed);
             next[position] = if committed { position } else { next[position + 1] };
         }
-        let garbage = (initial..longest.len()).find(|at| owners[*at].is_none()).filter(|_| scene.complete);
+        let garbage = (initial..longest.len()).find(|at| owners[*at].is_none()).filter(|_| context.complete);
         let unread = (0..appends.len())
             .filter(|index| {
-                appends[*index].standing == Standing::Committed && appends[*index].position.is_none()
+                appends[*index].status == CommitStatus::Committed && appends[*index].position.is_none()
             })
             .collect();
-        List { scene, reads, longest, appends, owners, next, garbage, unread }
+        List { context, reads, longest, appends, owners, next, garbage, unread }
     }
 
     fn at(&self, position: usize) -> Option<&'a Append> {
         self.owners.get(position).copied().flatten().map(|index| &self.appends[index])
     }
 
-    /// Pairs of appends that nobody read, and whose order is known because one transaction made
-    /// both.
+    /// The pairs of unread appends whose order is known because one transaction made both.
     fn unread_by_one(&self) -> u64 {
         let one =
             |a: &usize, b: &usize| self.appends[*a].place.transaction == self.appends[*b].place.transaction;
         self.unread.chunk_by(one).map(|own| own.len() as u64).map(|own| own * (own - 1) / 2).sum()
     }
 
-    /// Write-write dependencies, what was made from aborted work, and elements that stand there in
-    /// an impossible order.
-    fn order<S: Sink>(&self, found: &mut Found, sink: &mut S) {
-        let scene = self.scene;
-        let mut before: Option<Place> = None;
+    /// Adds write-write dependencies, and records updates of aborted work and elements in an
+    /// impossible order.
+    fn order<S: Sink>(&self, found: &mut Findings, sink: &mut S) {
+        let context = self.context;
+        let mut before: Option<OperationRef> = None;
         let mut at = self.next[0];
         while let Some(append) = self.at(at) {
             if let Some(before) = before {
@@ -297,9 +301,9 @@ impl<'a, 'h> List<'a, 'h> {
                 found.note(Anomaly::DuplicateWrite, || {
                     let who = append.place.transaction;
                     let why = format!(
-                        "{} {} once, and it was read twice in one list",
-                        scene.name(who),
-                        scene.deed(append.place)
+                        "{} {} once, but one list that was read has it twice",
+                        context.name(who),
+                        context.deed(append.place)
                     );
                     vec![fact(who, who, why)]
                 });
@@ -313,13 +317,13 @@ impl<'a, 'h> List<'a, 'h> {
         }
         for pair in self.appends.windows(2) {
             let (a, b) = (pair[0], pair[1]);
-            let one = a.place.transaction == b.place.transaction && a.standing == Standing::Committed;
+            let one = a.place.transaction == b.place.transaction && a.status == CommitStatus::Committed;
             if one && b.position.is_some() && a.position.is_none_or(|a| Some(a) > b.position) {
                 found.note(Anomaly::IncompatibleOrder, || {
                     let why = format!(
                         "{} {} and then {}, but a list has them in another order",
-                        scene.name(a.place.transaction),
-                        scene.deed(a.place),
+                        context.name(a.place.transaction),
+                        context.deed(a.place),
                         b.element
                     );
                     vec![fact(a.place.transaction, b.place.transaction, why)]
@@ -328,13 +332,13 @@ impl<'a, 'h> List<'a, 'h> {
         }
     }
 
-    /// Committed appends right behind those of aborted transactions.
-    fn made_from_aborted(&self, places: &[Place], found: &mut Found) {
+    /// Records committed appends directly after those of aborted transactions.
+    fn made_from_aborted(&self, places: &[OperationRef], found: &mut Findings) {
         if self.reads.aborted.is_empty() {
             return;
         }
-        let scene = self.scene;
-        let committed = self.appends.iter().filter(|append| append.standing == Standing::Committed);
+        let context = self.context;
+        let committed = self.appends.iter().filter(|append| append.status == CommitStatus::Committed);
         let committed: FxHashMap<i64, &Append> = committed.map(|append| (append.element, append)).collect();
         let mut known: FxHashSet<i64> = FxHashSet::default();
         for (_, elements) in self.reads.all(places) {
@@ -346,10 +350,10 @@ impl<'a, 'h> List<'a, 'h> {
                 found.note(Anomaly::DirtyUpdate, || {
                     let why = format!(
                         "{} {} and was rolled back, but {} {} after it",
-                        scene.name(below.transaction),
-                        scene.deed(below),
-                        scene.name(append.place.transaction),
-                        scene.deed(append.place)
+                        context.name(below.transaction),
+                        context.deed(below),
+                        context.name(append.place.transaction),
+                        context.deed(append.place)
                     );
                     vec![fact(below.transaction, append.place.transaction, why)]
                 });
@@ -357,15 +361,21 @@ impl<'a, 'h> List<'a, 'h> {
         }
     }
 
-    /// What a committed transaction read and appended; who read all that is known goes to
-    /// `readers`.
-    fn transaction<S: Sink>(&self, own: &[Place], found: &mut Found, sink: &mut S, readers: &mut Vec<Place>) {
-        let scene = self.scene;
+    /// Examines the reads and appends of a committed transaction. Those that read everything known
+    /// are added to `readers`.
+    fn transaction<S: Sink>(
+        &self,
+        own: &[OperationRef],
+        found: &mut Findings,
+        sink: &mut S,
+        readers: &mut Vec<OperationRef>,
+    ) {
+        let context = self.context;
         let first_own = self.own_appends(own).first();
         let mut appended: Vec<i64> = Vec::new();
         let mut lost = false;
         for &place in own {
-            match scene.operation(place) {
+            match context.operation(place) {
                 Operation::Append { element, .. } => appended.push(element),
                 Operation::ReadList { elements: raw, .. } => {
                     let elements = &*self.reads.clean(raw);
@@ -391,59 +401,63 @@ impl<'a, 'h> List<'a, 'h> {
         }
     }
 
-    fn own_appends(&self, own: &[Place]) -> &'a [Append] {
+    fn own_appends(&self, own: &[OperationRef]) -> &'a [Append] {
         let Some(who) = own.first().map(|place| place.transaction) else { return &[] };
         let start = self.appends.partition_point(|append| append.place.transaction < who);
         let end = self.appends.partition_point(|append| append.place.transaction <= who);
         &self.appends[start..end]
     }
 
-    fn internal(&self, place: Place, found: &mut Found) {
-        let scene = self.scene;
+    fn internal(&self, place: OperationRef, found: &mut Findings) {
+        let context = self.context;
         found.note(Anomaly::Internal, || {
             let who = place.transaction;
             let why =
-                format!("{} {}, which its own appends don't fit in", scene.name(who), scene.deed(place));
+                format!("{} {}, which doesn't match its own appends", context.name(who), context.deed(place));
             vec![fact(who, who, why)]
         });
     }
 
-    fn incompatible(&self, place: Place, found: &mut Found) {
-        let scene = self.scene;
+    fn incompatible(&self, place: OperationRef, found: &mut Findings) {
+        let context = self.context;
         found.note(Anomaly::IncompatibleOrder, || {
             let who = place.transaction;
             let why = format!(
-                "{} {}, which is not the beginning of the longest list that was read, {}",
-                scene.name(who),
-                scene.deed(place),
+                "{} {}, which is not a prefix of the longest list read, {}",
+                context.name(who),
+                context.deed(place),
                 list(self.longest)
             );
             vec![fact(who, who, why)]
         });
     }
 
-    /// Elements that nobody appended.
-    fn unclean(&self, place: Place, length: usize, found: &mut Found) {
-        let scene = self.scene;
+    /// Records elements that were never appended.
+    fn unclean(&self, place: OperationRef, length: usize, found: &mut Findings) {
+        let context = self.context;
         let who = place.transaction;
         if let Some(position) = self.garbage.filter(|position| *position < length) {
             found.note(Anomaly::GarbageRead, || {
                 let element = self.longest[position];
-                let why = format!("{} {}; nobody appended {element}", scene.name(who), scene.deed(place));
+                let why = format!(
+                    "{} {}; no transaction appended {element}",
+                    context.name(who),
+                    context.deed(place)
+                );
                 vec![fact(who, who, why)]
             });
         }
     }
 
-    fn aborted_read(&self, place: Place, elements: &[i64], found: &mut Found) {
+    fn aborted_read(&self, place: OperationRef, elements: &[i64], found: &mut Findings) {
         let Some(aborted) = self.reads.dirty(elements) else { return };
-        found.aborted_read(self.scene, aborted, place);
+        found.aborted_read(self.context, aborted, place);
     }
 
-    /// The write-read dependency; false if what was read is no final version.
-    fn read<S: Sink>(&self, place: Place, length: usize, found: &mut Found, sink: &mut S) -> bool {
-        let scene = self.scene;
-        let last = (0..length).rev().find_map(|p| self.at(p).filter(|a| a.standing == Standing::Committed));
+    /// Adds the write-read dependency. Returns false if the version read isn't a final one.
+    fn read<S: Sink>(&self, place: OperationRef, length: usize, found: &mut Findings, sink: &mut S) -> bool {
+        let context = self.context;
+        let last = (0..length).rev().find_map(|p| self.at(p).filter(|a| a.status == CommitStatus::Committed));
         let Some(last) = last else { return true };
         sink.edge(last.place, place, Label::WriteRead);
         if last.last || last.place.transaction == place.transaction {
@@ -453,32 +467,32 @@ impl<'a, 'h> List<'a, 'h> {
             let (writer, reader) = (last.place.transaction, place.transaction);
             let why = format!(
                 "{} {} and appended more, but {} {}",
-                scene.name(writer),
-                scene.deed(last.place),
-                scene.name(reader),
-                scene.deed(place)
+                context.name(writer),
+                context.deed(last.place),
+                context.name(reader),
+                context.deed(place)
             );
             vec![fact(writer, reader, why)]
         });
         false
     }
 
-    /// The anti-dependency on who appended next.
+    /// Adds the anti-dependency on the next append.
     #[expect(
         clippy::too_many_arguments,
         reason = "the loop's state; a struct for it would be used here only"
     )]
     fn overwritten<S: Sink>(
         &self,
-        place: Place,
+        place: OperationRef,
         length: usize,
         first_own: Option<&Append>,
         lost: &mut bool,
-        found: &mut Found,
+        found: &mut Findings,
         sink: &mut S,
-        readers: &mut Vec<Place>,
+        readers: &mut Vec<OperationRef>,
     ) {
-        let scene = self.scene;
+        let context = self.context;
         let next = self.next[length];
         let Some(append) = self.at(next) else {
             readers.push(place);
@@ -492,26 +506,26 @@ impl<'a, 'h> List<'a, 'h> {
             *lost = true;
             found.note(Anomaly::LostUpdate, || {
                 vec![
-                    scene.step(place, append.place, Label::Lost),
-                    scene.step(append.place, own.place, Label::WriteWrite),
+                    context.step(place, append.place, Label::Lost),
+                    context.step(append.place, own.place, Label::WriteWrite),
                 ]
             });
         }
     }
 
-    /// Who read all that is known comes before all that nobody read.
-    fn link_unread<S: Sink>(&self, readers: &[Place], found: &mut Found, sink: &mut S) {
-        let scene = self.scene;
+    /// Orders the readers of everything known before the appends that were never read.
+    fn link_unread<S: Sink>(&self, readers: &[OperationRef], found: &mut Findings, sink: &mut S) {
+        let context = self.context;
         if self.unread.is_empty() {
             return;
         }
-        let targets: Vec<Place> = self.unread.iter().map(|index| self.appends[*index].place).collect();
-        let own = |reader: &Place| -> (usize, usize) {
+        let targets: Vec<OperationRef> = self.unread.iter().map(|index| self.appends[*index].place).collect();
+        let own = |reader: &OperationRef| -> (usize, usize) {
             let who = reader.transaction;
-            let start = targets.partition_point(|target: &Place| target.transaction < who);
+            let start = targets.partition_point(|target: &OperationRef| target.transaction < who);
             (start, targets.partition_point(|target| target.transaction <= who))
         };
-        let mut updating: Vec<(Node, Place, Place)> = Vec::new();
+        let mut updating: Vec<(Node, OperationRef, OperationRef)> = Vec::new();
         for reader in readers {
             let (start, end) = own(reader);
             if start < end && updating.last().is_none_or(|(who, ..)| *who != reader.transaction) {
@@ -521,7 +535,7 @@ impl<'a, 'h> List<'a, 'h> {
         for pair in updating.windows(2) {
             found.note(Anomaly::LostUpdate, || {
                 let (a, b) = (pair[0], pair[1]);
-                vec![scene.step(a.1, b.2, Label::Lost), scene.step(b.1, a.2, Label::Lost)]
+                vec![context.step(a.1, b.2, Label::Lost), context.step(b.1, a.2, Label::Lost)]
             });
         }
         let several = updating.len() > 1;

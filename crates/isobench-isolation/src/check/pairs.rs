@@ -1,18 +1,18 @@
-//! Ways of a single dependency back to a transaction, through the trees of fans, without looking at
-//! all that a fan leads to.
+//! Paths of a single dependency back to a transaction, through the trees of fans, without visiting
+//! all the targets of a fan.
 //!
-//! Longer ways are for `search.rs`.
+//! `search.rs` finds longer paths.
 
 use super::components::View;
 use super::dependencies::{Graph, Node};
 
-/// The nodes of fans above each node, and those above one transaction.
+/// The fan nodes above each node, and those above one transaction.
 #[derive(Debug)]
 pub(super) struct Pairs {
     starts: Vec<usize>,
-    /// A fan's node, and its edge that leads down.
+    /// A fan node, and its edge that leads down.
     above: Vec<(Node, usize)>,
-    /// The number of the goal that a fan's node was last found above of, and the edge towards it.
+    /// The goal above which a fan node was last found, and the edge towards it.
     found: Vec<(u32, usize)>,
     number: u32,
     goal: Node,
@@ -38,7 +38,7 @@ impl Pairs {
         Pairs { starts, above, found: vec![(0, 0); graph.nodes() as usize], number: 0, goal: 0 }
     }
 
-    /// From now on the ways lead to this transaction.
+    /// Makes this transaction the goal of the paths.
     pub(super) fn aim(&mut self, goal: Node) {
         self.number = self.number.wrapping_add(1);
         if self.number == 0 {
@@ -57,7 +57,7 @@ impl Pairs {
         }
     }
 
-    /// The edges of a way of one dependency from a state to the goal.
+    /// The edges of a path of one dependency from a state to the goal.
     pub(super) fn back(&self, view: View<'_>, state: u32) -> Option<Vec<usize>> {
         for edge in view.graph.range(view.node(state)) {
             let Some(to) = view.follow(state, edge) else { continue };
@@ -76,7 +76,7 @@ impl Pairs {
         None
     }
 
-    /// The same from the first transactions below a fan's state.
+    /// The same, from the first transactions below the state of a fan.
     pub(super) fn back_from_fan(&self, view: View<'_>, state: u32) -> Option<Vec<usize>> {
         const MOST: usize = 256;
         let mut path: Vec<(u32, usize)> = vec![(state, view.graph.range(view.node(state)).start)];

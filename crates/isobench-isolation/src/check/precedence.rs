@@ -1,4 +1,4 @@
-//! The orders that come from outside the data: each client's session, and real time.
+//! The orders from outside the data: each client's session, and real time.
 
 use rustc_hash::FxHashMap;
 
@@ -7,8 +7,8 @@ use crate::history::{History, Outcome};
 
 /// Adds an edge between a client's consecutive transactions.
 ///
-/// Only acknowledged ones lead on: one of unknown outcome may still be committed by the server when
-/// its client is at its next.
+/// Only acknowledged transactions lead on: the server may commit one of unknown outcome when its
+/// client has already started the next one.
 pub(super) fn sessions(history: &History, committed: &[bool], edges: &mut Edges) {
     let mut last: FxHashMap<u32, Node> = FxHashMap::default();
     for (node, transaction) in (0..).zip(history.transactions().iter().take(committed.len())) {
@@ -24,11 +24,11 @@ pub(super) fn sessions(history: &History, committed: &[bool], edges: &mut Edges)
     }
 }
 
-/// Adds real time: what had ended before another began comes before it.
+/// Adds real time: a transaction that ended before another one started precedes it.
 ///
-/// Linear in the transactions: a chain of nodes stands for instants; a transaction leads to the
-/// first one after its end, and the last one before its begin leads to it. One of unknown outcome
-/// has no end, since nobody knows when the server committed it.
+/// Linear in the number of transactions: a chain of nodes represents instants. A transaction leads
+/// to the first node after its end, and the last node before its start leads to it. A transaction
+/// of unknown outcome has no end, since the time of its commit is unknown.
 pub(super) fn real_time(history: &History, committed: &[bool], edges: &mut Edges) {
     let counted = || {
         (0_u32..)

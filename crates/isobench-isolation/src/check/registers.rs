@@ -1,19 +1,19 @@
-//! Rows that are overwritten: their versions, in the order that counters tell, and what follows for
-//! those who read and wrote.
+//! Rows that are overwritten: their versions in the order of their counters, and the dependencies
+//! of their readers and writers.
 //!
-//! Versions with counters form a *chain*. Of versions without (*loose* ones) is known only that the
-//! initial one comes first, and that what a transaction read before it wrote comes before what it
-//! wrote. That suffices for anti-dependencies; write-write dependencies of loose versions add
-//! nothing to the write-read ones.
+//! Versions with counters form a *chain*. Versions without counters (*loose* versions) are only
+//! known to follow the initial one, and the version that their writer had read before. That
+//! suffices for anti-dependencies; write-write dependencies between loose versions add nothing to
+//! the write-read ones.
 
 mod doubtful;
 mod loose;
 mod versions;
 
 use super::WitnessStep;
-use super::dependencies::{Label, Node, Place, Sink};
-use super::found::Found;
-use super::scene::{Scene, fact};
+use super::context::{Context, fact};
+use super::dependencies::{Label, Node, OperationRef, Sink};
+use super::findings::Findings;
 use crate::anomaly::Anomaly;
 use crate::history::Version;
 
@@ -21,13 +21,18 @@ use doubtful::Start;
 use loose::{Follower, Reader};
 use versions::{Access, Others, Seen, Versions, Written, accesses, alike, by_transaction};
 
-/// Examines a row that is overwritten. Gives the number of pairs of versions whose order is
+/// Examines a row that is overwritten. Returns the number of pairs of versions whose order is
 /// unknown.
-pub(super) fn examine<S: Sink>(scene: Scene<'_>, places: &[Place], found: &mut Found, sink: &mut S) -> u64 {
-    let accesses = accesses(scene, places);
+pub(super) fn examine<S: Sink>(
+    context: Context<'_>,
+    places: &[OperationRef],
+    found: &mut Findings,
+    sink: &mut S,
+) -> u64 {
+    let accesses = accesses(context, places);
     let mut row = Examination {
-        scene,
-        versions: Versions::of(scene, &accesses),
+        context,
+        versions: Versions::of(context, &accesses),
         found,
         sink,
         readers: Vec::new(),
@@ -45,7 +50,7 @@ pub(super) fn examine<S: Sink>(scene: Scene<'_>, places: &[Place], found: &mut F
     row.suspect_counters(&accesses);
     row.chain_order();
     for (transaction, own) in by_transaction(&accesses) {
-        if scene.counts(transaction) {
+        if context.counts(transaction) {
             row.transaction(transaction, own);
         }
     }
@@ -56,44 +61,48 @@ pub(super) fn examine<S: Sink>(scene: Scene<'_>, places: &[Place], found: &mut F
 }
 
 struct Examination<'a, 'h, S> {
-    scene: Scene<'h>,
+    context: Context<'h>,
     versions: Versions,
-    found: &'a mut Found,
+    found: &'a mut Findings,
     sink: &'a mut S,
     readers: Vec<Reader>,
     followers: Vec<Follower>,
     start: Start,
-    /// The counter that was read and is below all that were written.
+    /// The counter that was read and is below all those written.
     initial_counter: Option<u64>,
 }
 
 impl<S: Sink> Examination<'_, '_, S> {
-    /// A row that nobody wrote: whatever was read must be the initial version.
+    /// A row that was never written: all reads must be of the initial version.
     fn nothing_written(&mut self, accesses: &[Access]) {
-        if self.scene.complete && !self.scene.whole {
+        if self.context.complete && !self.context.whole {
             return self.never_written(accesses);
         }
         let start = self.start;
         let known = |version: Version| version.counter.is_none() && version.value.is_some();
         for access in accesses.iter().filter(|access| known(access.version) && !start.is(access.version)) {
-            if self.scene.whole && self.scene.counts(access.place.transaction) {
+            if self.context.whole && self.context.counts(access.place.transaction) {
                 self.garbage(access.place);
             }
         }
     }
 
-    fn garbage(&mut self, place: Place) {
-        let scene = self.scene;
+    fn garbage(&mut self, place: OperationRef) {
+        let context = self.context;
         self.found.note(Anomaly::GarbageRead, || {
-            let why = format!("{} {}, which nobody wrote", scene.name(place.transaction), scene.deed(place));
+            let why = format!(
+                "{} {}, which no transaction wrote",
+                context.name(place.transaction),
+                context.deed(place)
+            );
             vec![fact(place.transaction, place.transaction, why)]
         });
     }
 
-    /// Versions of different transactions that cannot be told apart, or that were made from the
-    /// same one.
+    /// Records versions of different transactions that are indistinguishable, or that were made
+    /// from the same one.
     fn duplicates(&mut self) {
-        let scene = self.scene;
+        let context = self.context;
         for bounds in self.versions.groups.windows(2) {
             let group = &self.versions.chain[bounds[0]..bounds[1]];
             for pair in group.windows(2) {
@@ -102,16 +111,16 @@ impl<S: Sink> Examination<'_, '_, S> {
                     continue;
                 }
                 if a.version == b.version && a.version.value.is_some() {
-                    self.found.note(Anomaly::DuplicateWrite, || vec![twice(scene, a.place, b.place)]);
+                    self.found.note(Anomaly::DuplicateWrite, || vec![twice(context, a.place, b.place)]);
                 } else {
                     self.found.note(Anomaly::LostUpdate, || {
                         let (first, second) = (a.place.transaction, b.place.transaction);
                         let why = format!(
-                            "{} {}, and {} {}: both were made from the same version, so that one update is lost",
-                            scene.name(first),
-                            scene.deed(a.place),
-                            scene.name(second),
-                            scene.deed(b.place)
+                            "{} {}, and {} {}: both were made from the same version, so one update is lost",
+                            context.name(first),
+                            context.deed(a.place),
+                            context.name(second),
+                            context.deed(b.place)
                         );
                         vec![fact(first, second, why)]
                     });
@@ -124,16 +133,15 @@ impl<S: Sink> Examination<'_, '_, S> {
         for pair in loose.windows(2) {
             let (a, b) = (pair[0], pair[1]);
             if a.version.value == b.version.value && a.place.transaction != b.place.transaction {
-                self.found.note(Anomaly::DuplicateWrite, || vec![twice(scene, a.place, b.place)]);
+                self.found.note(Anomaly::DuplicateWrite, || vec![twice(context, a.place, b.place)]);
             }
         }
     }
 
-    /// Write-write dependencies along the chain, and versions that were made from an aborted
-    /// transaction's.
+    /// Adds write-write dependencies along the chain, and records updates of aborted work.
     ///
-    /// Of two versions with one counter nobody knows which one the next was made from, nor whether
-    /// the other came later than that.
+    /// Between two versions with the same counter, it is unknown from which the next version was
+    /// made, and whether the other came later.
     fn chain_order(&mut self) {
         let mut before: Option<Written> = None;
         let mut counter_before = None;
@@ -154,43 +162,43 @@ impl<S: Sink> Examination<'_, '_, S> {
             }
             (start, counter_before) = (end, Some(counter));
         }
-        let scene = self.scene;
+        let context = self.context;
         for &place in &self.versions.backward {
             self.found.note(Anomaly::IncompatibleOrder, || {
-                let (who, done) = (scene.name(place.transaction), scene.deed(place));
-                let why = format!("{who} {done}, and then made a version that comes before it");
+                let (who, done) = (context.name(place.transaction), context.deed(place));
+                let why = format!("{who} {done}, and then made a version that precedes it");
                 vec![fact(place.transaction, place.transaction, why)]
             });
         }
     }
 
-    /// A version whose predecessor no committed transaction wrote, but an aborted one.
+    /// Records a version whose predecessor was written by an aborted transaction only.
     fn made_from_aborted(&mut self, index: usize, counter: u64) {
-        let scene = self.scene;
+        let context = self.context;
         let Some(below) = counter.checked_sub(1).map(Version::counted) else { return };
-        if !scene.complete || self.versions.unsure.find(below).is_some() {
+        if !context.complete || self.versions.unsure.find(below).is_some() {
             return;
         }
         let Some(aborted) = self.versions.aborted.find(below) else { return };
         let place = self.versions.chain[index].place;
-        if scene.whole { self.dirty_update(aborted, place) } else { self.unaccounted(aborted, place) }
+        if context.whole { self.dirty_update(aborted, place) } else { self.unaccounted(aborted, place) }
     }
 
-    fn dirty_update(&mut self, aborted: Place, place: Place) {
-        let scene = self.scene;
+    fn dirty_update(&mut self, aborted: OperationRef, place: OperationRef) {
+        let context = self.context;
         self.found.note(Anomaly::DirtyUpdate, || {
             let why = format!(
                 "{} {} and was rolled back, but {} {} on top of it",
-                scene.name(aborted.transaction),
-                scene.deed(aborted),
-                scene.name(place.transaction),
-                scene.deed(place)
+                context.name(aborted.transaction),
+                context.deed(aborted),
+                context.name(place.transaction),
+                context.deed(place)
             );
             vec![fact(aborted.transaction, place.transaction, why)]
         });
     }
 
-    /// What a committed transaction did with the row.
+    /// Examines the operations of a committed transaction on the row.
     fn transaction(&mut self, transaction: Node, own: &[Access]) {
         let first_write = own.iter().find(|access| access.write).map(|access| (access.place, access.version));
         let mut written: Option<Version> = None;
@@ -217,33 +225,34 @@ impl<S: Sink> Examination<'_, '_, S> {
         }
     }
 
-    fn not_own(&mut self, transaction: Node, place: Place, written: Version) {
-        let scene = self.scene;
+    fn not_own(&mut self, transaction: Node, place: OperationRef, written: Version) {
+        let context = self.context;
         self.found.note(Anomaly::Internal, || {
             let why = format!(
                 "{} {} after it had itself written {}",
-                scene.name(transaction),
-                scene.deed(place),
-                super::scene::version_name(written)
+                context.name(transaction),
+                context.deed(place),
+                super::context::version_name(written)
             );
             vec![fact(transaction, transaction, why)]
         });
     }
 
-    /// Takes down a read; false if nothing follows from it.
+    /// Records a read. Returns false if no dependencies follow from it.
     fn read(
         &mut self,
-        place: Place,
+        place: OperationRef,
         version: Version,
         seen: Seen,
-        first_write: Option<(Place, Version)>,
+        first_write: Option<(OperationRef, Version)>,
         lost: &mut bool,
     ) -> bool {
-        let scene = self.scene;
+        let context = self.context;
         if let Some(written) = self.versions.written(seen) {
             let writer = written.place.transaction;
             if writer == place.transaction {
-                // It can be its own only if nobody else made one that looks the same.
+                // It can be the reader's own version only if no other transaction wrote an
+                // identical one.
                 if let Some(aborted) = self.versions.aborted.find(version) {
                     self.aborted_read(aborted, place, version);
                     return false;
@@ -252,7 +261,7 @@ impl<S: Sink> Examination<'_, '_, S> {
                     return false;
                 }
                 self.found.note(Anomaly::Internal, || {
-                    let why = format!("{} {} before it wrote it", scene.name(writer), scene.deed(place));
+                    let why = format!("{} {} before writing it", context.name(writer), context.deed(place));
                     vec![fact(writer, writer, why)]
                 });
                 return false;
@@ -262,9 +271,9 @@ impl<S: Sink> Examination<'_, '_, S> {
                 self.found.note(Anomaly::G1b, || {
                     let why = format!(
                         "{} {}, which {} overwrote itself",
-                        scene.name(place.transaction),
-                        scene.deed(place),
-                        scene.name(writer)
+                        context.name(place.transaction),
+                        context.deed(place),
+                        context.name(writer)
                     );
                     vec![fact(writer, place.transaction, why)]
                 });
@@ -283,7 +292,10 @@ impl<S: Sink> Examination<'_, '_, S> {
             if between && !*lost {
                 let other = first.place;
                 self.found.note(Anomaly::LostUpdate, || {
-                    vec![scene.step(place, other, Label::Lost), scene.step(other, write, Label::WriteWrite)]
+                    vec![
+                        context.step(place, other, Label::Lost),
+                        context.step(other, write, Label::WriteWrite),
+                    ]
                 });
                 *lost = true;
             }
@@ -294,8 +306,8 @@ impl<S: Sink> Examination<'_, '_, S> {
                 label = Label::Lost;
             }
         }
-        // Of several with one counter one will do: that there are several says more than the rest
-        // of these dependencies.
+        // One of several versions with the same counter suffices: the duplicates are a more severe
+        // finding than these dependencies.
         if let Some(next) = group.iter().find(|written| written.place.transaction != place.transaction) {
             self.sink.edge(place, next.place, label);
         }
@@ -305,8 +317,8 @@ impl<S: Sink> Examination<'_, '_, S> {
         true
     }
 
-    /// Finds the version that was read; notes it if there cannot be one.
-    fn resolve(&mut self, version: Version, place: Place) -> Option<Seen> {
+    /// Finds the version that was read; records it if it can't exist.
+    fn resolve(&mut self, version: Version, place: OperationRef) -> Option<Seen> {
         if version == Version::INITIAL || self.start.is(version) {
             return Some(Seen::Initial);
         }
@@ -347,53 +359,53 @@ impl<S: Sink> Examination<'_, '_, S> {
             (Some(_), None) => counter,
             (None, _) => value,
         };
-        if self.scene.complete && !may_be {
+        if self.context.complete && !may_be {
             self.garbage(place);
         }
         None
     }
 
-    /// A read of what an aborted transaction wrote, if the value says so, or if nobody else can
-    /// have written it.
-    fn aborted_read(&mut self, aborted: Place, place: Place, version: Version) {
+    /// A read from an aborted transaction, if the value says so, or if no other transaction can
+    /// have written the version.
+    fn aborted_read(&mut self, aborted: OperationRef, place: OperationRef, version: Version) {
         let by_value = version.value.is_some_and(|value| self.versions.aborted.has(value));
-        if by_value || self.scene.whole {
-            self.found.aborted_read(self.scene, aborted, place);
+        if by_value || self.context.whole {
+            self.found.aborted_read(self.context, aborted, place);
         } else {
             self.unaccounted(aborted, place);
         }
     }
 
-    /// True if a counter lies below all that were written.
+    /// True if a counter is below all those written.
     fn before_all(&self, counter: u64) -> bool {
         let lowest = [&self.versions.aborted, &self.versions.unsure].map(Others::lowest);
         let chain = self.versions.chain.first().map(Written::counter);
         lowest.into_iter().chain([chain]).flatten().all(|lowest| counter < lowest)
     }
 
-    fn contradictory(&mut self, place: Place, written: Place) {
-        let scene = self.scene;
+    fn contradictory(&mut self, place: OperationRef, written: OperationRef) {
+        let context = self.context;
         self.found.note(Anomaly::IncompatibleOrder, || {
             let (writer, reader) = (written.transaction, place.transaction);
             let why = format!(
                 "{} {}, but {} {}",
-                scene.name(reader),
-                scene.deed(place),
-                scene.name(writer),
-                scene.deed(written)
+                context.name(reader),
+                context.deed(place),
+                context.name(writer),
+                context.deed(written)
             );
             vec![fact(writer, reader, why)]
         });
     }
 }
 
-fn twice(scene: Scene<'_>, a: Place, b: Place) -> WitnessStep {
+fn twice(context: Context<'_>, a: OperationRef, b: OperationRef) -> WitnessStep {
     let why = format!(
         "{} {}, and {} {}, too",
-        scene.name(a.transaction),
-        scene.deed(a),
-        scene.name(b.transaction),
-        scene.deed(b)
+        context.name(a.transaction),
+        context.deed(a),
+        context.name(b.transaction),
+        context.deed(b)
     );
     fact(a.transaction, b.transaction, why)
 }

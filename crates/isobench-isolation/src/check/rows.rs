@@ -1,15 +1,15 @@
-//! The history by rows: which operations concern each one, in the order of the transactions.
+//! The history by rows: the operations on each row, in the order of the transactions.
 //!
-//! A *row* here is what has one order of versions: a register, a list, or a whole group of rows
-//! that are inserted and read by a predicate. Not here: what follows from the operations
-//! (`registers.rs`, `lists.rs`, `groups.rs`).
+//! A *row* here is anything with a single order of versions: a register, a list, or a whole group
+//! of rows that are inserted and read by a predicate. `registers.rs`, `lists.rs` and `groups.rs`
+//! examine the operations.
 
 use rustc_hash::FxHashMap;
 
-use super::dependencies::{Node, Place};
+use super::dependencies::{Node, OperationRef};
 use crate::history::{History, Operation};
 
-/// How a row is used.
+/// The kind of use of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Class {
     Register,
@@ -17,7 +17,7 @@ pub(super) enum Class {
     Group,
 }
 
-/// What identifies a row; of a group the id is the group's.
+/// The identification of a row; for a group, the id is that of the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Row {
     pub(super) class: Class,
@@ -26,7 +26,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// The row that an operation concerns.
+    /// The row of an operation.
     pub(super) fn of(operation: &Operation<'_>) -> Row {
         let (class, table, id) = match *operation {
             Operation::Read { key, .. } | Operation::Write { key, .. } => {
@@ -48,11 +48,11 @@ pub(super) struct Rows {
     numbers: FxHashMap<Row, u32>,
     all: Vec<Row>,
     starts: Vec<usize>,
-    places: Vec<Place>,
+    places: Vec<OperationRef>,
 }
 
 impl Rows {
-    /// Of the first so many transactions of a history.
+    /// Indexes the first `transactions` of a history.
     pub(super) fn new(history: &History, transactions: u32) -> Rows {
         let mut numbers: FxHashMap<Row, u32> = FxHashMap::default();
         let mut all = Vec::new();
@@ -78,12 +78,12 @@ impl Rows {
             *count = sum - *count;
         }
         starts.push(sum);
-        let mut places = vec![Place { transaction: 0, record: 0 }; of_record.len()];
+        let mut places = vec![OperationRef { transaction: 0, record: 0 }; of_record.len()];
         let mut record = 0_u32;
         for transaction in 0..transactions {
             for _ in history.range(transaction as usize) {
                 let at = &mut counts[of_record[record as usize] as usize];
-                places[*at] = Place { transaction, record };
+                places[*at] = OperationRef { transaction, record };
                 *at += 1;
                 record += 1;
             }
@@ -103,13 +103,13 @@ impl Rows {
         self.numbers.get(&Row::of(operation)).copied()
     }
 
-    /// The operations on a row; those of one transaction stand together, in its order.
-    pub(super) fn places(&self, number: u32) -> &[Place] {
+    /// The operations on a row; those of one transaction are consecutive, in its order.
+    pub(super) fn places(&self, number: u32) -> &[OperationRef] {
         &self.places[self.starts[number as usize]..self.starts[number as usize + 1]]
     }
 }
 
 /// Splits a row's operations by transaction.
-pub(super) fn by_transaction(places: &[Place]) -> impl Iterator<Item = (Node, &[Place])> {
+pub(super) fn by_transaction(places: &[OperationRef]) -> impl Iterator<Item = (Node, &[OperationRef])> {
     places.chunk_by(|a, b| a.transaction == b.transaction).map(|chunk| (chunk[0].transaction, chunk))
 }

@@ -1,11 +1,11 @@
-//! Shortest ways in a view of the graph.
+//! Shortest paths in a view of the graph.
 
 use std::collections::VecDeque;
 
 use super::components::View;
 use super::dependencies::{Label, Node};
 
-/// A dependency of a cycle, without the auxiliary nodes between.
+/// A dependency of a cycle, without the auxiliary nodes in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Link {
     pub(super) from: Node,
@@ -13,24 +13,25 @@ pub(super) struct Link {
     pub(super) label: Label,
 }
 
-/// How a search ended.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Way {
-    /// The edges of a shortest way.
+pub(super) enum SearchResult {
+    /// The edges of a shortest path.
     Found(Vec<usize>),
-    /// There is none.
+    /// There is no path.
     None,
-    /// Too many steps.
+    /// The search took too many steps.
     GaveUp,
 }
 
-/// Room for searches in one view: used again, so that a search costs what it looks at.
+/// Buffers for searches in one view, reused so that the cost of a search depends only on what it
+/// visits.
 #[derive(Debug)]
 pub(super) struct Search {
-    /// The number of the search that a state was last reached in.
+    /// The number of the search that last reached each state.
     reached: Vec<u32>,
     distance: Vec<u32>,
-    /// The edge that a state was reached by, and where from.
+    /// The edge by which a state was reached, and its source.
     parent: Vec<(usize, u32)>,
     number: u32,
     open: VecDeque<u32>,
@@ -48,16 +49,16 @@ impl Search {
         }
     }
 
-    /// A shortest way, in transactions, from a state to another one; looks only at states that
-    /// `allowed` lets through.
-    pub(super) fn way(
+    /// A shortest path, counted in transactions, between two states; visits only states accepted by
+    /// `allowed`.
+    pub(super) fn path(
         &mut self,
         view: View<'_>,
         from: u32,
         goal: u32,
         allowed: impl Fn(u32) -> bool,
         steps: &mut u64,
-    ) -> Way {
+    ) -> SearchResult {
         self.number = self.number.wrapping_add(1);
         if self.number == 0 {
             self.reached.fill(0);
@@ -68,19 +69,19 @@ impl Search {
         self.open.push_back(from);
         while let Some(state) = self.open.pop_front() {
             if state == goal {
-                return Way::Found(self.edges(from, goal));
+                return SearchResult::Found(self.edges(from, goal));
             }
             let distance = self.distance[state as usize];
             for edge in view.graph.range(view.node(state)) {
                 if *steps == 0 {
-                    return Way::GaveUp;
+                    return SearchResult::GaveUp;
                 }
                 *steps -= 1;
                 let Some(to) = view.follow(state, edge) else { continue };
                 if !allowed(to) {
                     continue;
                 }
-                // A way through auxiliary nodes is no longer than one past them.
+                // An auxiliary node doesn't add to the length of a path.
                 let through = view.graph.label(edge) == Label::Through;
                 let length = distance + u32::from(!through);
                 if self.reached[to as usize] == self.number && self.distance[to as usize] <= length {
@@ -94,7 +95,7 @@ impl Search {
                 }
             }
         }
-        Way::None
+        SearchResult::None
     }
 
     fn reach(&mut self, state: u32, distance: u32, parent: (usize, u32)) {
@@ -116,7 +117,7 @@ impl Search {
     }
 }
 
-/// The dependencies that a closed way of edges stands for; the first edge leads out of the
+/// The dependencies represented by a closed path of edges; the first edge leads out of the
 /// transaction `start`.
 pub(super) fn links(view: View<'_>, start: Node, edges: &[usize]) -> Vec<Link> {
     let mut links: Vec<Link> = Vec::new();

@@ -1,5 +1,5 @@
-//! Small histories, and what follows from each: the anomalies with their counts and orders, and
-//! what is not contradicted.
+//! Small histories and their results: the anomalies with counts and orders, and the guarantees that
+//! aren't contradicted.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::{Options, check};
 use crate::history::text;
 use crate::model::Order;
 
-/// The findings and the strongest guarantees in one line each.
+/// The findings and the strongest guarantees, in one line each.
 fn outcome(history: &str) -> (String, String) {
     let report = check(&text::parse(history).unwrap(), &Options::default());
     let findings = report.findings.iter().map(|finding| {
@@ -58,13 +58,13 @@ const CASES: [(&str, &str, &str); 53] = [
         "G2-item 1",
         "strong session snapshot isolation",
     ),
-    // On a predicate.
+    // Write skew on a predicate.
     (
         "T1: g t 1 = [], i t 1 in 1\nT2: g t 1 = [], i t 2 in 1",
         "G2 1",
         "strong session snapshot isolation, strong session repeatable read (PL-2.99)",
     ),
-    // Read skew, of rows and of a predicate.
+    // Read skew, on rows and on a predicate.
     ("T1: w x = v1, w y = v1\nT2: r x = v0, r y = v1", "G-single 1", "strong session read committed"),
     (
         "T1: i t 1 in 1, w y = v1\nT2: g t 1 = [], r y = v1",
@@ -90,7 +90,7 @@ const CASES: [(&str, &str, &str); 53] = [
         "G1c 1+, G-single 1",
         "strong session read uncommitted",
     ),
-    // Reads of what must not be seen.
+    // Reads of versions that must not be seen.
     ("T1 aborted: w x = v1/1\nT2: r x = v1/1", "G1a 1", "strong session read uncommitted"),
     ("T1 aborted: w x = v1/1\nT2: w x = v2/2", "dirty update 1", "strong session read uncommitted"),
     (
@@ -125,11 +125,11 @@ const CASES: [(&str, &str, &str); 53] = [
     ("T1: w x = v1, r x = v0", "internal inconsistency 1", ""),
     ("T1: a x += 1, l x = []", "internal inconsistency 1", ""),
     ("T1: i t 1 in 1, g t 1 = []", "internal inconsistency 1", ""),
-    // Orders that don't fit.
+    // Incompatible orders.
     ("T1: a x += 1\nT2: a x += 2\nT3: l x = [1 2]\nT4: l x = [2]", "incompatible version orders 1", ""),
     ("T1: a x += 1\nT2: l x = [1 1]", "duplicate write 1", ""),
     ("T1: w x = 1\nT2: w x = 1", "duplicate write 1", ""),
-    // Orders from outside.
+    // Orders from outside the data.
     (
         "T1 client=0: w x = v1\nT2 client=0: r x = v0",
         "G-single 1 by session",
@@ -140,7 +140,7 @@ const CASES: [(&str, &str, &str); 53] = [
         "G-single 1 by real time",
         "strong session serializable, strong read committed",
     ),
-    // Unknown outcomes: one that must have committed, and one that nobody knows of.
+    // Unknown outcomes: one that must have been committed, and one that stays unknown.
     (
         "T1 unknown: r y = v0, w x = v1\nT2: r x = v1, r y = v0, w y = v1\nT3: w x = v2, r y = v1",
         "",
@@ -153,7 +153,7 @@ const CASES: [(&str, &str, &str); 53] = [
         "strong session read committed",
     ),
     ("T1 unknown: w x = v1\nT2: r x = v0\nT3: w x = v2, r y = v0", "", "strong session serializable"),
-    // Extremes.
+    // Extreme cases.
     (
         "T1: w x -9223372036854775808 = v18446744073709551615/-9223372036854775808
          T2: r x -9223372036854775808 = v18446744073709551615/-9223372036854775808

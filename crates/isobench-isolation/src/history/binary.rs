@@ -1,18 +1,18 @@
 //! The format of recordings: a few bytes per operation, written while a benchmark runs.
 //!
-//! A file is a header, chunks, and a trailer. Each stands for itself and has a checksum (CRC-32),
-//! so that chunks can be made by several threads and what a crash left can still be read. All
-//! numbers of fixed size are little-endian.
+//! A file is a header, chunks, and a trailer. Each of them has its own checksum (CRC-32), so that
+//! several threads can make chunks, and a file cut short by a crash can still be read. Numbers of
+//! fixed size are little-endian.
 //!
 //! | part | bytes |
 //! |---|---|
-//! | header | [`MAGIC`], the version (one byte), the length of what follows (`u32`), the tables' names, checksum (`u32`) |
-//! | chunk | `C`, the length of its transactions in bytes (`u64`), their number (`u64`), checksum (`u32`), the transactions |
+//! | header | [`MAGIC`], version (one byte), length of the rest (`u32`), names of the tables, checksum (`u32`) |
+//! | chunk | `C`, length of its transactions in bytes (`u64`), their number (`u64`), checksum (`u32`), transactions |
 //! | trailer | `E`, transactions in all chunks (`u64`), dropped ones (`u64`), checksum (`u32`) |
 //!
-//! The checksum covers all of its part that isn't the checksum. How transactions are written stands
-//! in `encode.rs`, and byte by byte in `docs/reference/history-format.md`. The chunks may stand in
-//! any order but for this: the transactions of a client are in its order.
+//! The checksum covers the rest of its part. The encoding of transactions is described in
+//! `encode.rs`, and byte by byte in `docs/reference/history-format.md`. The order of chunks is
+//! arbitrary, except that the transactions of a client are in its order.
 
 mod decode;
 mod encode;
@@ -27,8 +27,8 @@ pub use write::write;
 
 use super::{Kind, Record};
 
-/// The first bytes of every recording. The first and the line ends tell whether something took the
-/// file for text on its way (the idea is PNG's).
+/// The first bytes of every recording. The first byte and the line breaks show whether the file was
+/// transferred as text (an idea of PNG's).
 pub const MAGIC: [u8; 8] = *b"\x89IBH\r\n\x1a\n";
 
 /// The version of the format.
@@ -37,7 +37,7 @@ pub const VERSION: u8 = 1;
 const CHUNK: u8 = b'C';
 const TRAILER: u8 = b'E';
 
-/// Tag, length, number, checksum.
+/// The size of tag, length, number and checksum.
 const CHUNK_HEAD: usize = 1 + 8 + 8 + 4;
 
 /// The kinds of operations in the order of their codes.
@@ -46,33 +46,33 @@ const KINDS: [Kind; 6] =
 
 /// Bits of an operation's first byte, beside the kind in the lowest three.
 mod bits {
-    /// The table is that of the operation before.
+    /// The table is that of the preceding operation.
     pub const SAME_TABLE: u8 = 1 << 3;
-    /// The key is that of the operation before.
+    /// The key is that of the preceding operation.
     pub const SAME_KEY: u8 = 1 << 4;
-    /// There is a counter.
+    /// The operation has a counter.
     pub const COUNTER: u8 = 1 << 5;
-    /// Where the two bits stand that say how the value is written.
+    /// The position of the two bits that select the encoding of the value.
     pub const VALUE_SHIFT: u8 = 6;
 }
 
-/// How a value is written: bits 6 and 7 of an operation's first byte.
+/// The encoding of a value: bits 6 and 7 of an operation's first byte.
 mod value {
-    /// There is none.
+    /// There is no value.
     pub const NONE: u8 = 0;
-    /// As itself.
+    /// The value itself.
     pub const ABSOLUTE: u8 = 1;
-    /// As the difference to the transaction's number.
+    /// The difference from the transaction's number.
     pub const RELATIVE: u8 = 2;
-    /// It is the transaction's number.
+    /// The transaction's number.
     pub const OWN: u8 = 3;
 }
 
-/// Bits of a transaction's first number: the outcome's code in the lowest two, this, and the number
-/// of operations above.
+/// A bit in a transaction's first number, which has the outcome's code in the lowest two bits, this
+/// one, and the number of operations above.
 const OPEN_END: u64 = 1 << 2;
 
-/// Signed numbers near 0 become small unsigned ones: 0, -1, 1, -2, …
+/// Maps signed numbers near 0 to small unsigned ones: 0, -1, 1, -2, …
 const fn zigzag(number: i64) -> u64 {
     ((number << 1) ^ (number >> 63)).cast_unsigned()
 }
@@ -82,16 +82,17 @@ const fn unzigzag(number: u64) -> i64 {
     (number >> 1).cast_signed() ^ -((number & 1).cast_signed())
 }
 
-/// What an operation is written relative to: the operation before, in the same transaction.
-struct Before {
+/// The reference for the relative encoding of an operation: the preceding one in the same
+/// transaction.
+struct Reference {
     table: u16,
     id: i64,
     counter: u64,
 }
 
-impl Before {
-    /// Of the first operation of each transaction.
-    const START: Before = Before { table: 0, id: 0, counter: 0 };
+impl Reference {
+    /// The reference for the first operation of each transaction.
+    const START: Reference = Reference { table: 0, id: 0, counter: 0 };
 
     fn now(&mut self, record: &Record) {
         self.table = record.table;
@@ -99,7 +100,7 @@ impl Before {
     }
 }
 
-/// The beginning of a file with a history of these tables.
+/// The header of a file with a history of these tables.
 pub fn header(tables: &[String]) -> Vec<u8> {
     let mut names = Vec::new();
     encode::number(&mut names, tables.len() as u64);
@@ -115,8 +116,8 @@ pub fn header(tables: &[String]) -> Vec<u8> {
     with_checksum(header)
 }
 
-/// The end of a file: how many transactions all its chunks have, and how many were carried out and
-/// not recorded.
+/// The trailer of a file: the number of transactions in all chunks, and of those executed but not
+/// recorded.
 pub fn trailer(transactions: u64, dropped: u64) -> Vec<u8> {
     let mut trailer = vec![TRAILER];
     trailer.extend_from_slice(&transactions.to_le_bytes());
@@ -130,7 +131,7 @@ fn with_checksum(mut part: Vec<u8>) -> Vec<u8> {
     part
 }
 
-/// The checksum of a chunk: of its head without the checksum, and of what follows.
+/// The checksum of a chunk: over its head without the checksum, and its body.
 fn chunk_checksum(head: &[u8], body: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(head);

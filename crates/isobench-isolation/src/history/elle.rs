@@ -1,35 +1,35 @@
-//! Elle's histories: EDN as Jepsen writes it, JSON as elle-cli reads it; list-append and
+//! Elle's histories: EDN as written by Jepsen, JSON as read by elle-cli; list-append and
 //! rw-register.
 //!
-//! Both are read operation by operation: EDN is turned into JSON (`edn.rs`), JSON is cut into its
-//! objects (`json.rs`), an object is understood in one place (`event.rs`), and what invocations and
-//! completions mean together stands in `read.rs`. What is read and written of the formats is listed
-//! in `docs/reference/history-format.md`. Source: the manuals of Elle and elle-cli.
+//! Both are read one operation at a time: `edn.rs` converts EDN to JSON, `json.rs` splits JSON into
+//! objects, `event.rs` parses an object, and `read.rs` combines invocations and completions.
+//! `docs/reference/history-format.md` lists the supported parts of the formats. Source: the manuals
+//! of Elle and elle-cli.
 
 mod edn;
 mod event;
 mod json;
 mod names;
 mod read;
-mod shown;
+mod representation;
 mod write;
 
 pub use read::read;
 pub use write::{Unwritable, write};
 
-/// How operations are spelled.
+/// The notation of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notation {
     /// Clojure's data notation.
     Edn,
-    /// JSON, an object a line or all in an array.
+    /// JSON, with one object per line or all objects in an array.
     Json,
 }
 
-/// The table of rows with integer keys, if the operations are of lists.
+/// The table of rows with integer keys, for operations on lists.
 const LISTS: &str = "lists";
 
-/// The table of rows with integer keys, if the operations are of registers.
+/// The table of rows with integer keys, for operations on registers.
 const REGISTERS: &str = "registers";
 
 #[cfg(test)]

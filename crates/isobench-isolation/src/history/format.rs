@@ -1,4 +1,4 @@
-//! The formats of histories by name, and which one a file is in.
+//! The formats of histories by name, and the detection of a file's format.
 
 use std::fmt;
 use std::io::{self, BufRead, Read, Write};
@@ -12,16 +12,16 @@ use super::{FormatError, History, binary, text};
 pub enum Format {
     /// isobench's recordings.
     Binary,
-    /// The readable one.
+    /// The human-readable text format.
     Text,
-    /// Elle's and Jepsen's.
+    /// The format of Elle and Jepsen.
     Edn,
-    /// elle-cli's.
+    /// The format of elle-cli.
     Json,
 }
 
 impl Format {
-    /// All.
+    /// All formats.
     pub const ALL: [Format; 4] = [Format::Binary, Format::Text, Format::Edn, Format::Json];
 
     /// The name in lower case.
@@ -34,7 +34,7 @@ impl Format {
         }
     }
 
-    /// The format of a file that begins so; `None` if it is none of them, or nothing but blanks.
+    /// The format of a file with this start; `None` if it is none of them, or only blanks.
     pub fn detect(start: &[u8]) -> Option<Format> {
         let mut rest = start;
         if rest.first() == binary::MAGIC.first() {
@@ -49,7 +49,7 @@ impl Format {
                 b';' | b'(' => return Some(Format::Edn),
                 b'#' => return Some(if is_tag(rest) { Format::Edn } else { Format::Text }),
                 b'{' => return Some(if after.first() == Some(&b':') { Format::Edn } else { Format::Json }),
-                // Both have histories in brackets: what is in them tells.
+                // Both formats can have histories in brackets, so the contents decide.
                 b'[' if after.is_empty() || after[0] == b']' => return Some(Format::Json),
                 b'[' => rest = after,
                 _ => return None,
@@ -60,7 +60,7 @@ impl Format {
     /// Reads a history.
     ///
     /// # Errors
-    /// It can't be read, or isn't in this format.
+    /// If the input can't be read, or isn't in this format.
     pub fn read(self, input: impl BufRead) -> Result<History, FormatError> {
         match self {
             Format::Binary => binary::read(input),
@@ -73,7 +73,7 @@ impl Format {
     /// Writes a history.
     ///
     /// # Errors
-    /// It can't be written, or has something that this format can't say.
+    /// If the output can't be written, or the history has something that this format can't express.
     pub fn write(self, history: &History, output: impl Write) -> Result<(), elle::Unwritable> {
         match self {
             Format::Binary if !history.initial().is_empty() => Err(elle::Unwritable::Initial),
@@ -85,7 +85,8 @@ impl Format {
     }
 }
 
-/// True if a text that begins with `#` is a tagged, discarded or set value of EDN, and no comment.
+/// True if a text that starts with `#` is a tagged, discarded or set value of EDN rather than a
+/// comment.
 fn is_tag(text: &[u8]) -> bool {
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     match line.get(1) {
@@ -113,16 +114,16 @@ impl FromStr for Format {
     }
 }
 
-/// The text is no name of a format.
+/// The text isn't the name of a format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown format \"{0}\"; use binary, text, edn or json")]
 pub struct UnknownFormat(String);
 
-/// Reads the beginning of a file, as much as detecting its format needs; what was read must be read
-/// again.
+/// Reads the start of a file, as much as is needed to detect its format; the caller has to put it
+/// in front of the rest.
 ///
 /// # Errors
-/// It can't be read.
+/// If the input can't be read.
 pub fn beginning(input: &mut impl Read) -> io::Result<Vec<u8>> {
     const ENOUGH: u64 = 4096;
     let mut start = Vec::new();

@@ -1,4 +1,4 @@
-//! Histories for property tests: as they occur, and as nobody would write them.
+//! Histories for property tests: realistic ones, and improbable ones.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -23,10 +23,10 @@ impl Owned {
     }
 }
 
-/// The tables of all of them.
+/// The tables of all histories.
 pub const TABLES: [&str; 3] = ["registers", "", "ä list"];
 
-/// Numbers as they occur, and all others.
+/// Numbers, preferably realistic ones.
 fn numbers() -> impl Strategy<Value = i64> {
     prop_oneof![0..1000_i64, any::<i64>(), Just(i64::MIN), Just(i64::MAX)]
 }
@@ -59,7 +59,7 @@ fn operations() -> impl Strategy<Value = Owned> {
     ]
 }
 
-/// A transaction and what it does.
+/// A transaction and its operations.
 pub fn transactions() -> impl Strategy<Value = (Transaction, Vec<Owned>)> {
     let instants = prop_oneof![
         (0..1_000_000_u64, 0..100_000_u64).prop_map(|(begin, long)| (begin, begin + long)),

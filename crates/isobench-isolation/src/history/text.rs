@@ -1,7 +1,7 @@
-//! The readable form of a history: a transaction a line, for examples, tests, and people who want
-//! to look.
+//! The text format of histories, with one transaction per line, for examples, tests, and manual
+//! inspection.
 //!
-//! The grammar stands in `docs/reference/history-format.md`.
+//! The grammar is in `docs/reference/history-format.md`.
 //!
 //! ```
 //! use isobench_isolation::history::text;
@@ -9,7 +9,10 @@
 //! let history = text::parse("T1: r x = init, w x = 1\nT2 aborted: w x = 2  # a conflict\n").unwrap();
 //! assert_eq!(history.transactions().len(), 2);
 //! let error = text::parse("T1: r x = \n").unwrap_err();
-//! assert_eq!(error.to_string(), "line 1, column 11: expected a version (v3/17, v3, 17 or init), found the end of the line");
+//! assert_eq!(
+//!     error.to_string(),
+//!     "line 1, column 11: expected a version (v3/17, v3, 17 or init), found the end of the line"
+//! );
 //! ```
 
 mod cursor;
@@ -19,7 +22,7 @@ mod print;
 pub use parse::{parse, read};
 pub use print::{print, write};
 
-/// True if a table's name needs no quotes.
+/// True if a table's name doesn't need quotes.
 fn is_bare(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next().is_some_and(begins_name) && letters.all(continues_name)

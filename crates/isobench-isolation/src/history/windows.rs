@@ -1,17 +1,17 @@
-//! A history in windows: so many transactions at a time, in the order in which they began.
+//! Splits a history into windows of a number of transactions, in the order of their starts.
 //!
-//! Not here: windows of a recording that is never in memory as a whole (`binary/windows.rs`), and
-//! what is made of them (`windows.rs` of the crate).
+//! Windows of a recording that isn't in memory are in `binary/windows.rs`, and checking windows in
+//! the crate's `windows.rs`.
 
 use super::{Draft, History};
 
-/// The windows of a history, `size` transactions each. All others count as dropped in each of them,
-/// because what is read may have been written by one of those.
+/// The windows of a history, `size` transactions each. In each window all others count as dropped,
+/// because they may have written the versions read.
 pub fn windows(history: &History, size: usize) -> impl Iterator<Item = History> {
     let transactions = history.transactions();
     let mut order: Vec<usize> = (0..transactions.len()).collect();
-    // Stable: without instants it is the history's own order, and a client's transactions stay in
-    // theirs.
+    // The sort is stable: without instants the order is that of the history, and a client's
+    // transactions stay in order.
     order.sort_by_key(|index| transactions[*index].begin);
     let size = size.max(1);
     let mut draft = Draft::new();
@@ -54,7 +54,7 @@ mod tests {
         assert_eq!(texts(windows(&history, 0)).len(), 3);
     }
 
-    /// Transactions of which several began at the same instant may be in another window.
+    /// Transactions that start at the same instant can be in different windows.
     fn differ(history: &History) -> bool {
         let mut begins: Vec<u64> =
             history.transactions().iter().map(|transaction| transaction.begin).collect();
@@ -63,11 +63,16 @@ mod tests {
     }
 
     proptest! {
-        // Whole histories take long to make up, more so in a debug build.
+        // Generating whole histories takes a long time, especially in a debug build.
         #![proptest_config(ProptestConfig::with_cases(48))]
 
         #[test]
-        fn those_of_a_file_are_those_of_its_history(list in proptest::collection::vec(samples::transactions(), 0..40), size in 1..10_usize, chunk in 1..10_usize, at_once in any::<bool>()) {
+        fn those_of_a_file_are_those_of_its_history(
+            list in proptest::collection::vec(samples::transactions(), 0..40),
+            size in 1..10_usize,
+            chunk in 1..10_usize,
+            at_once in any::<bool>(),
+        ) {
             let list: Vec<_> = list
                 .into_iter()
                 .enumerate()

@@ -1,10 +1,10 @@
-//! What a check can't see has to be said: each kind of blindness in a history that has it, and in
-//! one that doesn't.
+//! The limits of a check must be reported: each one in a history that has it, and in one that
+//! doesn't.
 
 use isobench_isolation::check::{Blind, Options, check};
 use isobench_isolation::history::text;
 
-/// A history, and all that can't be seen in it.
+/// A history and the limits of its check.
 const ROWS: [(&str, &[Blind]); 11] = [
     ("T1: w x = v1/1, g m 1 = []\nT2: r x = v1/1", &[Blind::NoInstants]),
     ("T1 0..1: w x = v1/1, g m 1 = []\nT2 2..3: r x = v1/1", &[]),

@@ -1,5 +1,4 @@
-//! How often each anomaly that isn't a cycle occurs among registers, and lost updates: counted
-//! naively.
+//! Naive counts of lost updates, and of the anomalies among registers that aren't cycles.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +9,7 @@ use isobench_isolation::history::{Key, Operation, Version};
 use crate::naive::Case;
 use crate::naive::explain::{Source, same};
 
-/// Says which count is wrong; only for histories of registers whose version orders are known.
+/// A count that is wrong, if any; only for histories of registers with known version orders.
 pub fn wrong_count(case: &Case<'_>, report: &Report) -> Option<String> {
     let counts = case.proved();
     let orders: BTreeMap<Key, Vec<usize>> =
@@ -41,8 +40,8 @@ pub fn wrong_count(case: &Case<'_>, report: &Report) -> Option<String> {
                 Source::Writer(writer, true) => (None, place(writer).map(|it| it + 1)),
                 Source::Writer(writer, false) => (Some(Anomaly::G1b), place(writer).map(|it| it + 1)),
                 Source::Aborted(_) => (Some(Anomaly::G1a), None),
-                // Its own later write, or a counter that belongs to another value, has another
-                // name.
+                // The reader's own later write, or a counter that belongs to another value, is a
+                // different anomaly.
                 Source::Nobody if case.writers_of(key, version).contains(&reader) => {
                     (Some(Anomaly::Internal), None)
                 }

@@ -1,5 +1,5 @@
-//! What withholds a verdict: each doubt in a history that has it, and in one that differs a little
-//! and has none.
+//! Reasons for withholding a verdict: each doubt in a history that has it, and in a similar one
+//! without doubts.
 
 use std::convert::Infallible;
 
@@ -26,14 +26,14 @@ fn kinds(report: &Report) -> Vec<DoubtKind> {
 
 use DoubtKind::{Assumed, Counter, NotUnique, NothingChecked, Unexplained};
 
-/// A history, what withholds its verdict if nobody vouches for it, and whether it then keeps the
-/// promise of serializability.
+/// A history, the doubts that withhold its verdict if it isn't vouched for, and whether it
+/// otherwise keeps the promise of serializability.
 const ROWS: [(&str, &[DoubtKind], Option<bool>); 31] = [
     ("", &[NothingChecked], None),
     ("T1: ", &[NothingChecked], None),
     ("T1 unknown: w x = 1", &[NothingChecked], None),
     ("T1: w x = 1", &[], Some(true)),
-    // Values that several wrote; after a rollback the same value is written again.
+    // Values written by several transactions; a value can be written again after a rollback.
     ("T1: w x = 1\nT2: w x = 1", &[NotUnique], None),
     ("T1 unknown: w x = 1\nT2: w x = 1", &[NotUnique], None),
     ("T1 unknown: w x = 1\nT2 unknown: w x = 1\nT3: r x = 1", &[NotUnique], None),
@@ -42,7 +42,7 @@ const ROWS: [(&str, &[DoubtKind], Option<bool>); 31] = [
     ("T1 unknown: a x += 1\nT2: a x += 1", &[NotUnique], None),
     ("T1 unknown: i x 1 in 1\nT2: i x 1 in 1", &[NotUnique], None),
     ("initial x = 1\nT1: w x = 1", &[NotUnique], None),
-    // What nobody wrote.
+    // Unwritten versions.
     ("T1: w x = v1/1\nT2: r x = v2/2", &[Unexplained], None),
     ("T1: r x = v1\nT2: r x = v2", &[Unexplained], None),
     ("T1: r x = v1\nT2: r x = v1", &[], Some(true)),
@@ -52,14 +52,14 @@ const ROWS: [(&str, &[DoubtKind], Option<bool>); 31] = [
     ("T1 aborted: w x = v1\nT2: r x = v1", &[Unexplained], None),
     ("T1 aborted: w x = v1\nT2: w x = v2", &[Unexplained], None),
     ("T1 aborted: w x = v1/1\nT2: r x = v1/1", &[], Some(false)),
-    // What was there initially.
+    // Initial values.
     ("initial x = 1\nT1: r x = 1, w x = 2", &[], Some(true)),
     ("initial x = 1\nT1: r x = 1, w x = 2\nT2: r x = 1, w x = 3", &[], Some(false)),
     ("T1: r x = 1, w x = 2\nT2: r x = 1, w x = 3", &[Assumed], None),
     ("initial l = [1 2]\nT1: l l = [1 2], a l += 3\nT2: l l = [1 2 3]", &[], Some(true)),
     ("initial l = [1 2]\nT1: l l = [1 9]\nT2: a l += 3", &[Unexplained], None),
     ("T1: l l = [1 2], a l += 3\nT2: l l = []", &[Unexplained], None),
-    // Counters that don't rise accuse nobody.
+    // Counters that don't increase prove nothing.
     ("T1: r x = v1, w x = v1\nT2: r x = v1, w x = v1", &[Unexplained], None),
     ("T1 client=0: r x = v1, w x = v2/1\nT2 client=0: r x = v1, w x = v2/2", &[Counter], None),
     ("T1: w x = v1/1\nT2: r x = v0/0, w x = v1/2\nT3: r x = v0/0", &[Counter], None),
@@ -79,7 +79,7 @@ fn doubts_withhold_the_verdict() {
     }
 }
 
-/// Who vouches for a history accuses by it, but not of values that aren't unique.
+/// In a history that is vouched for, doubts become anomalies, except for values that aren't unique.
 #[test]
 fn what_is_vouched_for_has_fewer_doubts() {
     for (history, expected, _) in ROWS {
@@ -103,8 +103,8 @@ fn an_assumption_is_said() {
     assert_eq!(assumed(both), said(2, "T1 (client 0) read value 7 of x 0"));
     assert_eq!(assumed("initial x = 7, y = 8\nT1: r x = 7, w x = 1, r y = 8, w y = 1"), None);
     let list = "T1: l l = [7], a l += 8\nT2: l l = [7 8]";
-    assert_eq!(assumed(list), said(1, "T1 (client 0) read l 0 as [7], of which nobody appended [7]"));
-    // Somebody wrote before, by the order in the file or by time.
+    assert_eq!(assumed(list), said(1, "T1 (client 0) read l 0 as [7], but no transaction appended [7]"));
+    // There was an earlier write, by the order in the file or by time.
     for history in ["T1: w x = 1\nT2: r x = 7", "T1 5..6: r x = 7\nT2 1..2: w x = 1"] {
         assert_eq!(assumed(history), None);
         assert_eq!(kinds(&checked(history, false)), [Unexplained]);
@@ -112,7 +112,7 @@ fn an_assumption_is_said() {
     assert!(assumed("T1 1..2: r x = 7\nT2 5..6: w x = 1").is_some());
 }
 
-/// What another window has, isn't missing; what contradicts itself does so in any window.
+/// Versions of other windows aren't missing, but a contradiction in any window is a doubt.
 #[test]
 fn windows_doubt_what_they_see() {
     let report = |history: &str, size: usize| {

@@ -1,8 +1,8 @@
-//! Golden histories: `tests/golden/NAME.txt`, each anomaly in one, and `NAME-not.txt`, which
-//! differs in a single read, version or outcome and doesn't show it.
+//! Golden histories: each anomaly in `tests/golden/NAME.txt`, and `NAME-not.txt`, which differs in
+//! a single read, version or outcome and doesn't show it.
 //!
-//! What each shows stands in a table here, so that writing the rendered reports of what was found
-//! (`NAME.report`) anew can't hide a wrong verdict.
+//! A table here has the expected anomalies, so that blessing the rendered reports (`NAME.report`)
+//! can't hide a wrong verdict.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::naive::Case;
 use crate::oracle::wrong_verdict;
 use crate::witness;
 
-/// A history's name, what it shows, and the strongest guarantees that it doesn't contradict.
+/// A history's name, its anomalies, and the strongest guarantees that it doesn't contradict.
 type Row = (&'static str, &'static [(Anomaly, Order)], &'static [&'static str]);
 
 use Anomaly as A;
@@ -30,7 +30,7 @@ const SNAPSHOT_ISOLATION: &[&str] = &["strong session snapshot isolation"];
 const REPEATABLE_READ: &[&str] = &["strong session repeatable read (PL-2.99)"];
 const SERIALIZABLE: &[&str] = &["strong session serializable"];
 
-/// The histories with an anomaly. That of the same name with `-not` shows nothing.
+/// The histories with an anomaly. The one named `-not` in addition shows none.
 const WITH: [Row; 40] = [
     ("garbage-read", &[(A::GarbageRead, Data)], &[]),
     ("internal", &[(A::Internal, Data)], &[]),
@@ -94,14 +94,14 @@ const WITH: [Row; 40] = [
     ("dropped", &[(A::G2Item, Data)], SNAPSHOT_ISOLATION),
 ];
 
-/// Those whose witness is also drawn: a cycle of two, one of four, and what is no cycle.
+/// The histories whose witness is also drawn: a cycle of two, one of four, and a fact.
 const PICTURES: [&str; 3] = ["write-skew-predicate", "long-fork", "g1a"];
 
 fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
-/// Checks a golden history against the table and against its rendered report; what is wrong.
+/// Checks a golden history against the table and its rendered report; returns the difference.
 fn wrong(name: &str, expected: &[(Anomaly, Order)], verdict: &[&str]) -> Option<String> {
     let path = directory().join(format!("{name}.txt"));
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -1,18 +1,18 @@
-//! Why anybody should trust the checker.
+//! Tests that the checker can be trusted.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `oracle` | all small random histories against brute force: `naive` (the definitions) and `search` (orders of execution) |
-//! | `simulated` | a simulated database that implements each level is never accused; with a planted defect it is caught |
-//! | `golden` | each anomaly in a history, and one that differs a little without it; the examples of the literature |
-//! | `doubts` | what makes it likelier that the history is wrong than that the database is withholds the verdict |
-//! | `mutated` | histories of which something was left out or written down wrongly accuse nobody |
-//! | `blind` | what can't be seen is said |
-//! | `counts` | how often an anomaly occurs is counted again |
-//! | `witness` | each step of a witness is looked up in the history again |
+//! | `oracle` | small random histories against brute force: `naive` (definitions) and `search` (orders of execution) |
+//! | `simulated` | a simulated database that implements each level is never accused; planted defects are caught |
+//! | `golden` | each anomaly in a history, and a similar one without it; the examples of the literature |
+//! | `doubts` | the verdict is withheld if the history is more likely wrong than the database |
+//! | `mutated` | incomplete or wrong histories accuse no database |
+//! | `blind` | the limits of the check are reported |
+//! | `counts` | the number of each anomaly is verified by counting again |
+//! | `witness` | each step of a witness is verified in the history |
 //!
-//! None of it shares code with the checker. `ISOBENCH_SEEDS=N` makes the random tests N times as
-//! long; `ISOBENCH_BLESS=1` writes the rendered reports of the golden histories anew.
+//! None of them shares code with the checker. `ISOBENCH_SEEDS=N` makes the random tests N times as
+//! long; `ISOBENCH_BLESS=1` updates the rendered reports of the golden histories.
 
 mod blind;
 mod counts;
@@ -27,7 +27,7 @@ mod shrink;
 mod simulated;
 mod witness;
 
-/// How many seeds a random test tries.
+/// The seeds for a random test.
 fn seeds(usual: u64) -> std::ops::Range<u64> {
     let times = std::env::var("ISOBENCH_SEEDS").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
     0..usual * times

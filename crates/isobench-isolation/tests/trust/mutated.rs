@@ -1,5 +1,5 @@
-//! Histories of which something was left out, or written down wrongly, as by a script with a wrong
-//! line `--@`: nobody is accused for it.
+//! Incomplete or wrong histories, as written by a script with a wrong line `--@`, don't accuse the
+//! database.
 
 use isobench_isolation::check::{Options, check};
 use isobench_isolation::history::{Draft, Key, Operation, Outcome, Version};
@@ -10,7 +10,7 @@ use crate::naive::judge::guarantees;
 use crate::random::{self, Kind};
 use crate::{seeds, shrink};
 
-/// The history with each operation as `change` has it; without those that it leaves out.
+/// The history with each operation replaced by the result of `change`, or left out.
 fn changed(
     history: &History,
     mut change: impl FnMut(usize, usize, Operation<'_>) -> Option<Version>,
@@ -34,7 +34,7 @@ fn changed(
     other
 }
 
-/// The places of all writes.
+/// The positions of all writes.
 fn writes(history: &History) -> Vec<(usize, usize)> {
     let transactions = 0..history.transactions().len();
     let all = transactions.flat_map(|index| history.operations(index).enumerate().map(move |it| (index, it)));
@@ -44,13 +44,13 @@ fn writes(history: &History) -> Vec<(usize, usize)> {
     writes.map(|(index, (place, _))| (index, place)).collect()
 }
 
-/// A line `--@ write` is forgotten.
+/// A line `--@ write` is missing.
 fn forgotten(history: &History, write: (usize, usize)) -> Option<History> {
     let aborted = history.transactions()[write.0].outcome == Outcome::Aborted;
     (!aborted).then(|| changed(history, |_, _, _| None, |index, place| (index, place) != write))
 }
 
-/// A statement doesn't raise the counter, so that all later versions of the row have one less.
+/// A statement doesn't increment the counter, so that all later versions of the row have one less.
 fn not_raised(history: &History, (index, place): (usize, usize)) -> Option<History> {
     let committed = history.transactions()[index].outcome == Outcome::Committed;
     let operation = history.operations(index).nth(place)?;
@@ -68,7 +68,7 @@ fn not_raised(history: &History, (index, place): (usize, usize)) -> Option<Histo
     committed.then(|| changed(history, change, |_, _| true))
 }
 
-/// Two statements write the same value. (After a rollback it may be written again.)
+/// Two statements write the same value. (A value can be written again after a rollback.)
 fn same_value(history: &History, write: (usize, usize)) -> Option<History> {
     let aborted = |index: usize| history.transactions()[index].outcome == Outcome::Aborted;
     let other = writes(history).into_iter().find(|other| other.0 != write.0 && !aborted(other.0))?;
@@ -89,7 +89,7 @@ fn same_value(history: &History, write: (usize, usize)) -> Option<History> {
     (row == other_row && version.value.is_some()).then(|| changed(history, change, |_, _| true))
 }
 
-/// What was there before all transactions has a value that nobody states.
+/// The initial version has a value that isn't stated.
 fn unstated(history: &History, (index, place): (usize, usize)) -> Option<History> {
     let Operation::Write { key: row, .. } = history.operations(index).nth(place)? else { return None };
     let change = |_: usize, _: usize, operation: Operation<'_>| match operation {
@@ -110,13 +110,13 @@ const MUTATIONS: [(&str, Mutation); 4] = [
     ("an initial value that isn't stated", unstated),
 ];
 
-/// True if somebody is accused on the word of a history that nobody vouches for.
+/// True if a history that isn't vouched for accuses the database.
 fn accuses(history: &History, promised: Guarantee) -> bool {
     let options = Options { promised: Some(promised), vouched: false, ..Options::default() };
     check(history, &options).verdict.kept == Some(false)
 }
 
-/// Who is accused of what the history as it was allows.
+/// The accusation that the unmodified history permits, if there is one.
 fn wrongly(history: &History, mutation: Mutation) -> Option<String> {
     let judgement = Case::new(history).judge();
     let allowed = || {
@@ -148,8 +148,8 @@ fn what_the_history_says_wrongly_accuses_nobody() {
     }
 }
 
-/// What nobody vouches for is accused of nothing else than what is vouched for, and still of most
-/// of it.
+/// A history that isn't vouched for shows no other anomalies than one that is, and still most of
+/// them.
 #[test]
 fn true_accusations_are_left() {
     let promised = Guarantee::of(Model::Serializable);

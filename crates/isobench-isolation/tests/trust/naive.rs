@@ -1,16 +1,16 @@
-//! The definitions of Adya (1999) and of Cerone and Gotsman (2018), followed naively: all version
-//! orders, all simple cycles.
+//! The definitions of Adya (1999) and of Cerone and Gotsman (2018), implemented naively: all
+//! version orders, all simple cycles.
 //!
-//! Slow, short, and written without regard to how the checker works. Only for histories of a
-//! handful of transactions (`judge`), or for single facts of larger ones (`explain`).
+//! Slow, short, and independent of the checker's implementation. Only for histories of a handful of
+//! transactions (`judge`), or for single facts about larger ones (`explain`).
 //!
 //! | file | holds |
 //! |---|---|
-//! | `naive` | a history taken apart: who counts, who precedes whom, which version orders are possible |
-//! | `naive/explain` | what each read refers to, and the dependencies that follow |
-//! | `naive/cycles` | all simple cycles, and which models each of them contradicts |
+//! | `naive` | the parsed history: committed transactions, precedence, possible version orders |
+//! | `naive/explain` | the version that each read refers to, and the resulting dependencies |
+//! | `naive/cycles` | all simple cycles, and the models that each of them contradicts |
 //! | `naive/closure` | the same by reachability, for larger histories |
-//! | `naive/judge` | which guarantees the history allows |
+//! | `naive/judge` | the guarantees that the history permits |
 
 pub mod closure;
 pub mod cycles;
@@ -28,19 +28,19 @@ use isobench_isolation::history::{Key, Operation, Outcome};
 pub struct Case<'h> {
     pub history: &'h History,
     pub operations: Vec<Vec<Operation<'h>>>,
-    /// Who appended which element to which list.
+    /// The transaction that appended each element to each list.
     appenders: BTreeMap<(Key, i64), usize>,
 }
 
-/// For each row the transactions that installed a version, in the order of these versions.
+/// For each row, the transactions that wrote its versions, in version order.
 pub type VersionOrders = BTreeMap<Key, Vec<usize>>;
 
-/// The writers of a row, as far as counters or the lists that were read tell their order.
+/// The writers of a row, as far as counters or the lists read show their order.
 #[derive(Debug, Clone)]
 pub struct KnownOrder {
-    /// Those in a known order.
+    /// Those whose order is known.
     pub first: Vec<usize>,
-    /// Those that come after all of them, in any order.
+    /// Those that follow in an unknown order.
     pub rest: Vec<usize>,
 }
 
@@ -67,8 +67,8 @@ impl<'h> Case<'h> {
         self.history.transactions()[transaction].outcome
     }
 
-    /// All choices of what counts: the committed transactions with each subset of those of unknown
-    /// outcome.
+    /// All choices of committed transactions: the acknowledged ones with each subset of those of
+    /// unknown outcome.
     pub fn choices(&self) -> Vec<Vec<bool>> {
         let unknown: Vec<_> =
             (0..self.len()).filter(|&index| self.outcome(index) == Outcome::Unknown).collect();
@@ -83,7 +83,7 @@ impl<'h> Case<'h> {
         (0..1 << unknown.len()).map(subset).collect()
     }
 
-    /// The committed transactions, and those of unknown outcome that the committed ones prove to be
+    /// The acknowledged transactions, and those of unknown outcome that these prove to be
     /// committed.
     pub fn proved(&self) -> Vec<bool> {
         let mut counts: Vec<_> =
@@ -99,8 +99,7 @@ impl<'h> Case<'h> {
         }
     }
 
-    /// True if a transaction that counts has read what `writer` wrote, or has made the next
-    /// version.
+    /// True if a committed transaction read a write of `writer`, or wrote the version after it.
     fn proves(&self, counts: &[bool], writer: usize) -> bool {
         let read = (0..self.len()).filter(|&index| counts[index]).any(|reader| {
             self.operations[reader].iter().any(|operation| match *operation {
@@ -120,7 +119,7 @@ impl<'h> Case<'h> {
         let built_upon = self.operations[writer].iter().any(|operation| match *operation {
             Operation::Write { key, version } => version.counter.is_some_and(|counter| {
                 let next = self.counters(key, |index| counts[index]);
-                // Of two whose outcome is unknown either may be the one.
+                // Of two of unknown outcome, either may be the writer.
                 let others =
                     self.counters(key, |index| index != writer && self.outcome(index) != Outcome::Aborted);
                 next.iter().any(|&next| next.checked_sub(1) == Some(counter)) && !others.contains(&counter)
@@ -130,7 +129,7 @@ impl<'h> Case<'h> {
         read || built_upon
     }
 
-    /// The counters that these transactions wrote into a row.
+    /// The counters that these transactions wrote to a row.
     pub fn counters(&self, key: Key, of: impl Fn(usize) -> bool) -> Vec<u64> {
         let of = |index: &usize| of(*index);
         let written = |index: usize| self.operations[index].iter();
@@ -144,13 +143,14 @@ impl<'h> Case<'h> {
             .collect()
     }
 
-    /// Who appended this element to this list.
+    /// The transaction that appended this element to this list.
     pub fn appender(&self, key: Key, element: i64) -> Option<usize> {
         self.appenders.get(&(key, element)).copied()
     }
 
-    /// Why the one must come before the other, whatever they read and wrote; nothing is known of
-    /// what comes after an unknown outcome, which may be decided at any later time.
+    /// The reason that one transaction must precede another, whatever they read and wrote. A
+    /// transaction of unknown outcome precedes nothing, because it may be decided at any later
+    /// time.
     pub fn precedes(&self, first: usize, second: usize, order: Order) -> Option<Dependency> {
         let (a, b) = (self.history.transactions()[first], self.history.transactions()[second]);
         if a.outcome == Outcome::Unknown || first == second {
@@ -162,7 +162,7 @@ impl<'h> Case<'h> {
         (order == Order::RealTime && a.end < b.begin).then_some(Dependency::RealTime)
     }
 
-    /// For each row that was written all orders that its versions may have.
+    /// For each row written, all possible orders of its versions.
     pub fn possible_orders(&self, counts: &[bool]) -> BTreeMap<Key, Vec<Vec<usize>>> {
         let orders = |(key, known): (Key, KnownOrder)| {
             let rests = permutations(&known.rest).into_iter();
@@ -171,7 +171,7 @@ impl<'h> Case<'h> {
         self.known_orders(counts).into_iter().map(orders).collect()
     }
 
-    /// For each row that was written what the history tells of the order of its versions.
+    /// For each row written, the known order of its versions.
     pub fn known_orders(&self, counts: &[bool]) -> BTreeMap<Key, KnownOrder> {
         let mut rows: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
         for writer in (0..self.len()).filter(|&index| counts[index]) {
@@ -206,8 +206,8 @@ impl<'h> Case<'h> {
         KnownOrder { first, rest }
     }
 
-    /// The longest list that a transaction that counts read in this row, without the elements of
-    /// those that don't.
+    /// The longest list that a committed transaction read from this row, without the elements of
+    /// other transactions.
     pub fn longest_list(&self, counts: &[bool], key: Key) -> Vec<i64> {
         let mut longest = Vec::new();
         for reader in (0..self.len()).filter(|&index| counts[index]) {
@@ -226,7 +226,7 @@ impl<'h> Case<'h> {
     }
 }
 
-/// All orders of these.
+/// All permutations.
 pub fn permutations(items: &[usize]) -> Vec<Vec<usize>> {
     if items.is_empty() {
         return vec![Vec::new()];

@@ -12,8 +12,8 @@ use crate::naive::judge::{Judgement, guarantees};
 use crate::random::{self, Kind};
 use crate::{search, seeds, shrink, witness};
 
-/// How often the checker was asked, and how often it was weaker than the oracle, which tries all
-/// that is unknown.
+/// The number of checks, and of those in which the checker was weaker than the oracle, which
+/// enumerates all unknowns.
 #[derive(Debug, Default)]
 struct Tally {
     histories: u64,
@@ -27,7 +27,7 @@ fn contradicts(report: &Report, guarantee: Guarantee) -> bool {
     report.findings.iter().any(|finding| finding.contradicts(guarantee))
 }
 
-/// What is wrong with the checker's answer.
+/// An error in the checker's result.
 fn failure(history: &History) -> Option<String> {
     let case = Case::new(history);
     let judgement = case.judge();
@@ -58,7 +58,7 @@ fn wrong_answer(judgement: &Judgement, report: &Report, guarantee: Guarantee) ->
     }
 }
 
-/// The verdict must be what follows from the findings.
+/// The verdict must follow from the findings.
 pub fn wrong_verdict(history: &History, report: &Report) -> Option<String> {
     let timed = history.transactions().iter().any(|it| (it.begin, it.end) != (0, 0));
     let possible = |it: &Guarantee| !contradicts(report, *it) && (timed || it.order < Order::RealTime);
@@ -80,14 +80,13 @@ pub fn wrong_verdict(history: &History, report: &Report) -> Option<String> {
     (verdict != expected).then(|| format!("verdict {}, but {} follows", shown(&verdict), shown(&expected)))
 }
 
-/// True if nothing that counts happened.
+/// True if no committed transaction did anything.
 fn empty(history: &History) -> bool {
     let committed = |it: &Transaction| it.outcome == Outcome::Committed;
     history.operation_count() == 0 || !history.transactions().iter().any(committed)
 }
 
-/// True if two transactions that ended well, or so far, wrote what can't be told apart into one
-/// row.
+/// True if two transactions with at worst this outcome wrote indistinguishable versions of one row.
 fn doubtful(history: &History, worst: Outcome) -> bool {
     let mut written: Vec<(usize, Operation<'_>)> = Vec::new();
     for (index, transaction) in history.transactions().iter().enumerate() {
@@ -142,7 +141,7 @@ fn compare(kind: Kind, usual: u64) -> Tally {
     tally
 }
 
-/// Where the version order is known, the checker says what the definitions say.
+/// If the version order is known, the checker agrees with the definitions.
 #[test]
 fn counters() {
     let tally = compare(Kind::Counters, 600);
@@ -173,7 +172,7 @@ fn all_kinds_in_one() {
     assert!(tally.weaker * 10 < tally.impossible, "{tally:?}");
 }
 
-/// Values don't tell the version order: the checker may miss something here, but accuses nobody
+/// Values don't show the version order, so the checker may miss something, but it never accuses
 /// wrongly.
 #[test]
 fn values() {
@@ -181,8 +180,7 @@ fn values() {
     assert!(tally.weaker * 2 < tally.impossible, "{tally:?}");
 }
 
-/// The definitions by graphs and those by execution say the same: so neither oracle is wrong by
-/// itself.
+/// The definitions by graphs and those by execution agree, so neither oracle is wrong on its own.
 #[test]
 fn oracles_agree() {
     let differs = |history: &History| {

@@ -1,9 +1,9 @@
-//! Small random histories: some near to a serial execution, some far from any.
+//! Small random histories: some close to a serial execution, some far from it.
 
 use isobench_isolation::History;
 use isobench_isolation::history::{Draft, Key, Operation, Outcome, Transaction, Version};
 
-/// What the transactions of a history do.
+/// The operations of a history's transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Read and write rows with counters and values.
@@ -16,7 +16,7 @@ pub enum Kind {
     Lists,
     /// Insert rows into groups, read groups.
     Groups,
-    /// All of it, in different tables.
+    /// All of these, in different tables.
     Mixed,
 }
 
@@ -28,9 +28,9 @@ impl Kind {
 /// The tables: registers, lists, groups.
 const TABLES: [&str; 3] = ["registers", "lists", "members"];
 
-/// An operation before it is known what it sees.
+/// An operation whose result isn't known yet.
 #[derive(Debug, Clone, Copy)]
-enum Plan {
+enum Planned {
     Read(i64),
     Write(i64),
     Append(i64, i64),
@@ -39,32 +39,32 @@ enum Plan {
     ReadGroup(i64),
 }
 
-struct Maker {
+struct Generator {
     random: fastrand::Rng,
     kind: Kind,
-    plans: Vec<Vec<Plan>>,
+    plans: Vec<Vec<Planned>>,
     outcomes: Vec<Outcome>,
     /// The transactions in the order of their commits.
     serial: Vec<usize>,
-    /// For each transaction those that most of its reads see.
+    /// For each transaction, those visible to most of its reads.
     seen: Vec<Vec<usize>>,
-    /// How often, of 100, a read sees anything else.
+    /// The percentage of reads that see anything else.
     chaos: u8,
-    /// The counter of each write: (transaction, place).
+    /// The counter of each write: (transaction, position).
     counters: Vec<((usize, usize), u64)>,
-    /// True if each group has a row from the beginning.
+    /// True if each group has an initial row.
     peopled: bool,
     /// For each list the elements in order, with their writers.
     lists: Vec<Vec<(usize, i64)>>,
 }
 
-/// The history of a seed.
+/// The history for a seed.
 pub fn history(kind: Kind, seed: u64) -> History {
     let mut random = fastrand::Rng::with_seed(seed);
     let transactions = random.choice([2, 3, 3, 4, 4, 5, 5, 5]).unwrap_or(5);
     let keys = random.i64(2..=3) - i64::from(transactions < 4 && random.bool());
     let mut fresh = 0;
-    let mut plans: Vec<Vec<Plan>> = (0..transactions)
+    let mut plans: Vec<Vec<Planned>> = (0..transactions)
         .map(|_| (0..random.usize(1..=4)).map(|_| plan(&mut random, kind, keys, &mut fresh)).collect())
         .collect();
     let forked = transactions >= 4 && random.u8(0..4) == 0;
@@ -87,31 +87,32 @@ pub fn history(kind: Kind, seed: u64) -> History {
     let seen = vec![Vec::new(); transactions];
     let peopled = random.u8(0..4) == 0;
     let (counters, lists) = (Vec::new(), Vec::new());
-    let mut maker = Maker { random, kind, plans, outcomes, serial, seen, chaos, counters, peopled, lists };
-    maker.look();
-    if forked && maker.random.bool() {
+    let mut generator =
+        Generator { random, kind, plans, outcomes, serial, seen, chaos, counters, peopled, lists };
+    generator.look();
+    if forked && generator.random.bool() {
         // Each reader sees one writer.
-        maker.seen[..4].clone_from_slice(&[vec![], vec![], vec![0], vec![1]]);
-        maker.chaos = 0;
+        generator.seen[..4].clone_from_slice(&[vec![], vec![], vec![0], vec![1]]);
+        generator.chaos = 0;
     }
     for key in 0..keys {
-        maker.count(key);
-        maker.list(key);
+        generator.count(key);
+        generator.list(key);
     }
-    maker.history()
+    generator.history()
 }
 
 /// Makes an operation on a row.
-type Make = fn(i64) -> Plan;
+type Make = fn(i64) -> Planned;
 
-/// Two transactions that write one row each, and two that read both rows: what long forks and write
-/// skew are made of.
-fn fork(random: &mut fastrand::Rng, kind: Kind, plans: &mut [Vec<Plan>]) {
+/// Two transactions that write one row each, and two that read both rows: the structure of long
+/// forks and write skew.
+fn fork(random: &mut fastrand::Rng, kind: Kind, plans: &mut [Vec<Planned>]) {
     let kind = if kind == Kind::Mixed { Kind::Lists } else { kind };
     let (write, read): (Make, Make) = match kind {
-        Kind::Lists => (|key| Plan::Append(key, 90 + key), Plan::ReadList),
-        Kind::Groups => (|key| Plan::Insert(90 + key, key), Plan::ReadGroup),
-        _ => (Plan::Write, Plan::Read),
+        Kind::Lists => (|key| Planned::Append(key, 90 + key), Planned::ReadList),
+        Kind::Groups => (|key| Planned::Insert(90 + key, key), Planned::ReadGroup),
+        _ => (Planned::Write, Planned::Read),
     };
     for (index, plans) in plans.iter_mut().enumerate().take(4) {
         let own = i64::from(index % 2 == 1);
@@ -123,17 +124,17 @@ fn fork(random: &mut fastrand::Rng, kind: Kind, plans: &mut [Vec<Plan>]) {
     }
 }
 
-fn plan(random: &mut fastrand::Rng, kind: Kind, keys: i64, fresh: &mut i64) -> Plan {
+fn plan(random: &mut fastrand::Rng, kind: Kind, keys: i64, fresh: &mut i64) -> Planned {
     let key = random.i64(0..keys);
     let read = random.bool();
     *fresh += 1;
     match kind {
-        Kind::Counters | Kind::CountersOnly | Kind::Values if read => Plan::Read(key),
-        Kind::Counters | Kind::CountersOnly | Kind::Values => Plan::Write(key),
-        Kind::Lists if read => Plan::ReadList(key),
-        Kind::Lists => Plan::Append(key, *fresh),
-        Kind::Groups if read => Plan::ReadGroup(key),
-        Kind::Groups => Plan::Insert(*fresh, key),
+        Kind::Counters | Kind::CountersOnly | Kind::Values if read => Planned::Read(key),
+        Kind::Counters | Kind::CountersOnly | Kind::Values => Planned::Write(key),
+        Kind::Lists if read => Planned::ReadList(key),
+        Kind::Lists => Planned::Append(key, *fresh),
+        Kind::Groups if read => Planned::ReadGroup(key),
+        Kind::Groups => Planned::Insert(*fresh, key),
         Kind::Mixed => {
             let one = random.choice([Kind::Counters, Kind::Lists, Kind::Groups]).unwrap_or(Kind::Lists);
             plan(random, one, keys, fresh)
@@ -141,27 +142,27 @@ fn plan(random: &mut fastrand::Rng, kind: Kind, keys: i64, fresh: &mut i64) -> P
     }
 }
 
-impl Maker {
+impl Generator {
     fn chance(&mut self) -> bool {
         self.random.u8(0..100) < self.chaos
     }
 
-    /// The places of the operations that fit, in the serial order or nearly so.
-    fn places(&mut self, fits: impl Fn(Plan) -> bool) -> Vec<(usize, usize)> {
+    /// The positions of the matching operations, in the serial order or nearly so.
+    fn places(&mut self, fits: impl Fn(Planned) -> bool) -> Vec<(usize, usize)> {
         let mut places: Vec<(usize, usize)> = Vec::new();
         for &transaction in &self.serial {
             let plans = self.plans[transaction].iter().enumerate();
             places.extend(plans.filter(|(_, plan)| fits(**plan)).map(|(place, _)| (transaction, place)));
         }
         if self.chance() && self.chance() && places.len() > 1 {
-            // Whole transactions change places mostly; rarely single operations.
+            // Usually whole transactions are swapped; rarely single operations.
             let mut order: Vec<_> = (0..self.plans.len()).collect();
             self.random.shuffle(&mut order);
             if self.random.u8(0..8) == 0 {
                 self.random.shuffle(&mut places);
                 let mut sorted = places.clone();
                 sorted.sort_unstable();
-                // Each transaction's own operations keep their order.
+                // The operations of each transaction keep their order.
                 for place in &mut places {
                     let at = sorted.iter().position(|it| it.0 == place.0).unwrap_or(0);
                     *place = sorted.remove(at);
@@ -176,11 +177,12 @@ impl Maker {
     /// Chooses the version order of a row.
     fn count(&mut self, key: i64) {
         let mut counter = self.random.u64(0..3);
-        for (transaction, place) in self.places(|plan| matches!(plan, Plan::Write(row) if row == key)) {
+        for (transaction, place) in self.places(|plan| matches!(plan, Planned::Write(row) if row == key)) {
             counter += 1;
             self.counters.push(((transaction, place), counter));
-            // What an aborted transaction wrote is replaced by the next one's; rarely it isn't, or
-            // a counter comes twice (but not where no values tell which of two was read).
+            // The version of an aborted transaction is usually replaced by the next one's. Rarely
+            // it isn't, or a counter is used twice (but not without values, when reads would be
+            // ambiguous).
             let aborted = self.outcomes[transaction] == Outcome::Aborted;
             let unknown = self.outcomes[transaction] == Outcome::Unknown;
             let told = self.kind != Kind::CountersOnly;
@@ -194,7 +196,7 @@ impl Maker {
 
     /// Chooses the order of a list's elements.
     fn list(&mut self, key: i64) {
-        let places = self.places(|plan| matches!(plan, Plan::Append(row, _) if row == key));
+        let places = self.places(|plan| matches!(plan, Planned::Append(row, _) if row == key));
         let mut list = Vec::new();
         for (transaction, place) in places {
             let gone = match self.outcomes[transaction] {
@@ -202,7 +204,7 @@ impl Maker {
                 Outcome::Aborted => self.random.u8(0..4) > 0,
                 Outcome::Unknown => self.random.bool(),
             };
-            if let (Plan::Append(_, element), false) = (self.plans[transaction][place], gone) {
+            if let (Planned::Append(_, element), false) = (self.plans[transaction][place], gone) {
                 list.push((transaction, element));
             }
         }
@@ -224,16 +226,16 @@ impl Maker {
         self.seen[transaction].contains(&other)
     }
 
-    /// Chooses what each transaction sees: all that committed before; all before a snapshot; or any
-    /// causally closed part. A transaction mostly sees whoever wrote the rows that it writes: the
-    /// first committer wins.
+    /// Chooses what each transaction sees: everything committed before it; everything before a
+    /// snapshot; or any causally closed part. A transaction usually sees the writers of the rows
+    /// that it writes, because the first committer wins.
     fn look(&mut self) {
         let style = self.random.u8(0..3);
         let careful = self.random.u8(0..4) > 0;
-        let rows = |plans: &[Plan]| -> Vec<i64> {
-            let row = |plan: &Plan| match *plan {
-                Plan::Write(key) => Some(key),
-                Plan::Append(key, _) => Some(key + 10),
+        let rows = |plans: &[Planned]| -> Vec<i64> {
+            let row = |plan: &Planned| match *plan {
+                Planned::Write(key) => Some(key),
+                Planned::Append(key, _) => Some(key + 10),
                 _ => None,
             };
             plans.iter().filter_map(row).collect()
@@ -259,7 +261,7 @@ impl Maker {
         let mut writes = Vec::new();
         for &writer in &self.serial {
             for (at, plan) in self.plans[writer].iter().enumerate() {
-                if matches!(plan, Plan::Write(row) if *row == key) {
+                if matches!(plan, Planned::Write(row) if *row == key) {
                     writes.push((writer, at));
                 }
             }
@@ -289,7 +291,7 @@ impl Maker {
         let own: Vec<_> = self.plans[transaction][..place]
             .iter()
             .filter_map(|plan| match *plan {
-                Plan::Append(row, element) if row == key => Some(element),
+                Planned::Append(row, element) if row == key => Some(element),
                 _ => None,
             })
             .collect();
@@ -319,7 +321,7 @@ impl Maker {
         }
         for writer in 0..self.plans.len() {
             for at in 0..self.plans[writer].len() {
-                let Plan::Insert(id, its) = self.plans[writer][at] else { continue };
+                let Planned::Insert(id, its) = self.plans[writer][at] else { continue };
                 if its != group && !(self.chance() && self.random.u8(0..40) == 0) {
                     continue;
                 }
@@ -369,21 +371,21 @@ impl Maker {
             let at = (transaction, place);
             let row = |table, id| Key { table, id };
             match self.plans[transaction][place] {
-                Plan::Read(id) => {
+                Planned::Read(id) => {
                     let version = self.read(at, id);
                     draft.push(Operation::Read { key: row(0, id), version });
                 }
-                Plan::Write(id) => {
+                Planned::Write(id) => {
                     let version = self.version(transaction, place);
                     draft.push(Operation::Write { key: row(0, id), version });
                 }
-                Plan::Append(id, element) => draft.push(Operation::Append { key: row(1, id), element }),
-                Plan::ReadList(id) => {
+                Planned::Append(id, element) => draft.push(Operation::Append { key: row(1, id), element }),
+                Planned::ReadList(id) => {
                     let elements = self.read_list(at, id);
                     draft.push(Operation::ReadList { key: row(1, id), elements: &elements });
                 }
-                Plan::Insert(id, group) => draft.push(Operation::Insert { key: row(2, id), group }),
-                Plan::ReadGroup(group) => {
+                Planned::Insert(id, group) => draft.push(Operation::Insert { key: row(2, id), group }),
+                Planned::ReadGroup(group) => {
                     let rows = self.read_group(at, group);
                     draft.push(Operation::ReadGroup { table: 2, group, rows: &rows });
                 }

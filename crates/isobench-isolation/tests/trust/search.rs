@@ -1,6 +1,6 @@
 //! Serializability and snapshot isolation by their operational meaning: is there an order of whole
 //! transactions, or of snapshots and commits, in which every read returns what a database would
-//! have returned? No graph, no dependency.
+//! have returned? Uses no graph and no dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,19 +10,19 @@ use isobench_isolation::history::{Key, Operation, Version};
 use crate::naive::Case;
 use crate::naive::explain::same;
 
-/// What a database holds.
+/// The contents of a database.
 #[derive(Debug, Clone, Default)]
 struct State {
-    /// The current version of each row that was written.
+    /// The current version of each row written.
     rows: BTreeMap<Key, Version>,
     lists: BTreeMap<Key, Vec<i64>>,
     groups: BTreeMap<(u16, i64), BTreeSet<i64>>,
-    /// The rows that exist because of an insert.
+    /// The rows inserted.
     inserted: BTreeSet<Key>,
 }
 
 impl State {
-    /// What was there from the beginning: rows that nobody inserted, and that everybody saw.
+    /// The initial contents: rows without an insert that every read found.
     fn initial(case: &Case<'_>, counts: &[bool]) -> State {
         let mut state = State::default();
         for operation in case.operations.iter().flatten() {
@@ -35,7 +35,7 @@ impl State {
     }
 }
 
-/// True if some serial order that respects the given one explains the history.
+/// True if some serial order compatible with the given one explains the history.
 pub fn serializable(case: &Case<'_>, order: Order) -> bool {
     case.choices().iter().any(|counts| {
         let search = Search { case, counts, order, lowest: lowest(case) };
@@ -43,7 +43,7 @@ pub fn serializable(case: &Case<'_>, order: Order) -> bool {
     })
 }
 
-/// True if some order of snapshots and commits explains it, with the first committer winning.
+/// True if some order of snapshots and commits explains it, where the first committer wins.
 pub fn snapshot_isolated(case: &Case<'_>, order: Order) -> bool {
     case.choices().iter().any(|counts| {
         let search = Search { case, counts, order, lowest: lowest(case) };
@@ -51,7 +51,7 @@ pub fn snapshot_isolated(case: &Case<'_>, order: Order) -> bool {
     })
 }
 
-/// For each row the lowest counter that anybody wrote: the initial version's is one below.
+/// For each row the lowest counter written; that of the initial version is one less.
 fn lowest(case: &Case<'_>) -> BTreeMap<Key, u64> {
     let mut lowest = BTreeMap::new();
     for operation in case.operations.iter().flatten() {
@@ -70,17 +70,17 @@ struct Search<'c> {
     lowest: BTreeMap<Key, u64>,
 }
 
-/// Where a transaction is, in the search for snapshot isolation.
+/// The state of a transaction in the search for snapshot isolation.
 #[derive(Debug, Clone)]
 enum Phase {
     Waiting,
-    /// It has its snapshot; what others have written since.
+    /// It has its snapshot, and the rows that others have written since.
     Running(BTreeSet<Key>),
     Done,
 }
 
 impl Search<'_> {
-    /// Places one more transaction behind those that are placed.
+    /// Appends another transaction to those placed so far.
     fn place(&self, placed: &mut Vec<bool>, state: &State) -> bool {
         let open: Vec<_> = (0..placed.len()).filter(|&it| self.counts[it] && !placed[it]).collect();
         if open.is_empty() {
@@ -102,7 +102,7 @@ impl Search<'_> {
         false
     }
 
-    /// Takes one more snapshot, or commits one more transaction.
+    /// Takes another snapshot, or commits another transaction.
     fn step(&self, phases: &mut Vec<Phase>, state: &State) -> bool {
         let left: Vec<_> =
             (0..phases.len()).filter(|&it| self.counts[it] && !matches!(phases[it], Phase::Done)).collect();
@@ -140,8 +140,8 @@ impl Search<'_> {
         false
     }
 
-    /// Applies the writes alone to the state of now, which nobody has changed in these rows since
-    /// the snapshot.
+    /// Applies the writes to the current state, in which no other transaction has changed these
+    /// rows since the snapshot.
     fn commit(&self, transaction: usize, state: &mut State) -> Option<BTreeSet<Key>> {
         for operation in &self.case.operations[transaction] {
             if !matches!(
@@ -164,7 +164,7 @@ impl Search<'_> {
         self.case.operations[transaction].iter().filter_map(row).collect()
     }
 
-    /// Carries out a whole transaction; `None` if a read would have returned something else.
+    /// Executes a whole transaction; `None` if a read would have returned something else.
     fn run(&self, transaction: usize, state: &mut State) -> Option<()> {
         let operations = &self.case.operations[transaction];
         operations.iter().all(|operation| self.apply(operation, state)).then_some(())

@@ -1,9 +1,9 @@
-//! Makes a history that fails a test smaller, as long as it fails.
+//! Shrinks a history that fails a test, as long as it fails.
 
 use isobench_isolation::History;
 use isobench_isolation::history::{Draft, text};
 
-/// The smallest history that still fails, in the text format, below the reason.
+/// The smallest history that still fails, in the text format, after the reason.
 pub fn report(history: &History, failure: &dyn Fn(&History) -> Option<String>) -> String {
     let mut smallest = history.clone();
     loop {

@@ -1,12 +1,12 @@
-//! A simulated database under random load: the checker must never accuse it of what it does right,
-//! and must catch what it does wrong.
+//! A simulated database under random load: the checker must never accuse it when it is correct, and
+//! must catch its defects.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `database` | rows, versions, snapshots, locks: five levels |
-//! | `dependencies` | its own graph of dependencies |
+//! | `dependencies` | its own dependency graph |
 //! | `clients` | random transactions, interleaved, retried, rolled back, lost |
-//! | `defect` | what can be planted, when it shows, and what has to be found |
+//! | `defect` | the defects that can be planted, when they show, and what must be found |
 
 mod clients;
 mod database;
@@ -18,10 +18,10 @@ use isobench_isolation::history::text;
 use isobench_isolation::{Guarantee, History, Model, Order};
 
 use crate::naive::Case;
-use crate::naive::closure::Known;
+use crate::naive::closure::Decision;
 use crate::naive::judge::guarantees;
 use crate::{seeds, witness};
-use clients::{Settings, Workload};
+use clients::{SimulationSettings, Workload};
 use database::Level;
 
 fn contradicts(report: &Report, guarantee: Guarantee) -> bool {
@@ -32,7 +32,7 @@ const fn strong(model: Model) -> Guarantee {
     Guarantee { model, order: Order::RealTime }
 }
 
-/// What each level of the simulated database guarantees.
+/// The guarantees of each level of the simulated database.
 fn guaranteed(level: Level) -> &'static [Guarantee] {
     const READ_UNCOMMITTED: [Guarantee; 1] = [strong(Model::ReadUncommitted)];
     const READ_COMMITTED: [Guarantee; 1] = [strong(Model::ReadCommitted)];
@@ -48,8 +48,8 @@ fn guaranteed(level: Level) -> &'static [Guarantee] {
     }
 }
 
-/// How many of the histories at this level contradict the next stronger model, at least, of 100:
-/// else the test shows nothing.
+/// The percentage of histories at this level that must contradict the next stronger model, because
+/// the test would otherwise prove nothing.
 fn fraction_of_stronger(level: Level) -> (Model, u64) {
     match level {
         Level::ReadUncommitted => (Model::ReadCommitted, 40),
@@ -60,11 +60,11 @@ fn fraction_of_stronger(level: Level) -> (Model, u64) {
 }
 
 /// Compares a report with the definitions: each witness, and, if the version orders are known, each
-/// guarantee but read uncommitted, about which the definitions leave room.
+/// guarantee except read uncommitted, which the definitions don't fully determine.
 fn confirm(history: &History, report: &Report) -> Result<(), String> {
     let case = Case::new(history);
     witness::verify(&case, report)?;
-    let Known::Contradicted(contradicted) = case.decide() else { return Ok(()) };
+    let Decision::Contradicted(contradicted) = case.decide() else { return Ok(()) };
     let other = guarantees()
         .filter(|it| it.model != Model::ReadUncommitted)
         .find(|it| contradicted.contains(it) != contradicts(report, *it));
@@ -79,7 +79,7 @@ fn never_accused(level: Level) {
     let (mut histories, mut accused) = (0, 0);
     for workload in Workload::ALL {
         for seed in seeds(60) {
-            let run = clients::run(Settings { level, workload, defect: None, seed });
+            let run = clients::run(SimulationSettings { level, workload, defect: None, seed });
             let report = check(&run.history, &Options::default());
             let explain = |why: &str| {
                 let findings: Vec<_> =
@@ -128,7 +128,7 @@ fn two_phase_locking_is_never_accused() {
     never_accused(Level::Locked);
 }
 
-/// Each planted defect is found whenever it shows, under its name, and nothing else is said to be
+/// Each planted defect is found by its name whenever it shows, and no other promise is reported as
 /// broken.
 #[test]
 fn planted_defects_are_caught() {
@@ -136,8 +136,12 @@ fn planted_defects_are_caught() {
         let (mut shown, mut caught) = (0, 0);
         for workload in case.workloads {
             for seed in seeds(case.seeds) {
-                let settings =
-                    Settings { level: case.level, workload: *workload, defect: Some(case.defect), seed };
+                let settings = SimulationSettings {
+                    level: case.level,
+                    workload: *workload,
+                    defect: Some(case.defect),
+                    seed,
+                };
                 let run = clients::run(settings);
                 let report = check(&run.history, &Options::default());
                 let explain = |why: &str| {
@@ -171,8 +175,8 @@ fn planted_defects_are_caught() {
     }
 }
 
-/// The simulation itself against the definitions, without the checker: each level gives what it
-/// should, each defect breaks it.
+/// Compares the simulation with the definitions, without the checker: each level provides its
+/// guarantees, and each defect breaks them.
 #[test]
 fn the_simulation_is_right() {
     let mut decided = 0;
@@ -180,9 +184,9 @@ fn the_simulation_is_right() {
         Level::ALL.iter().flat_map(|level| Workload::ALL.map(|workload| (*level, workload)))
     {
         for seed in seeds(12) {
-            let settings = Settings { level, workload, defect: None, seed };
+            let settings = SimulationSettings { level, workload, defect: None, seed };
             let run = clients::run(settings);
-            let Known::Contradicted(contradicted) = Case::new(&run.history).decide() else { continue };
+            let Decision::Contradicted(contradicted) = Case::new(&run.history).decide() else { continue };
             decided += 1;
             let broken: Vec<_> = guaranteed(level).iter().filter(|it| contradicted.contains(it)).collect();
             assert!(broken.is_empty(), "{settings:?}: {broken:?}\n{}", text::print(&run.history));
@@ -193,9 +197,10 @@ fn the_simulation_is_right() {
         for (workload, seed) in
             case.workloads.iter().flat_map(|workload| seeds(12).map(move |seed| (*workload, seed)))
         {
-            let settings = Settings { level: case.level, workload, defect: Some(case.defect), seed };
+            let settings =
+                SimulationSettings { level: case.level, workload, defect: Some(case.defect), seed };
             let run = clients::run(settings);
-            let Known::Contradicted(contradicted) = Case::new(&run.history).decide() else { continue };
+            let Decision::Contradicted(contradicted) = Case::new(&run.history).decide() else { continue };
             let shown = || format!("{settings:?}\n{}", text::print(&run.history));
             assert!(
                 case.kept.is_none_or(|kept| !contradicted.contains(&kept)),

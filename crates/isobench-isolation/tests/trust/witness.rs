@@ -1,5 +1,5 @@
-//! Looks up each step of a witness in the history: is it the cycle, or the fact, that it claims to
-//! be?
+//! Verifies each step of a witness in the history: that it is the cycle, or the fact, that it
+//! claims to be.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +12,9 @@ use crate::naive::explain::{Edge, Explained, Source};
 use crate::naive::judge::needs;
 use crate::naive::{Case, KnownOrder};
 
-/// Says what is wrong with the witnesses of a report.
+/// Returns an error in the witnesses of a report.
 pub fn verify(case: &Case<'_>, report: &Report) -> Result<(), String> {
-    let known = Known::new(case);
+    let known = Facts::new(case);
     for finding in &report.findings {
         known
             .verify(finding)
@@ -23,21 +23,21 @@ pub fn verify(case: &Case<'_>, report: &Report) -> Result<(), String> {
     Ok(())
 }
 
-/// What is known of the history, whatever the undecided version orders may be.
-struct Known<'c> {
+/// The facts that hold in all possible version orders of a history.
+struct Facts<'c> {
     case: &'c Case<'c>,
     counts: Vec<bool>,
     orders: BTreeMap<Key, KnownOrder>,
-    /// Pairs of a row's writers of which the second read the version of the first before it wrote.
+    /// Pairs of a row's writers of which the second read the first's version before writing.
     follows: BTreeMap<Key, Vec<(usize, usize)>>,
-    /// What follows from one of the possible version orders.
+    /// The conclusions from one of the possible version orders.
     explained: Explained,
     /// True if it is the only one.
     decided: bool,
 }
 
-impl<'c> Known<'c> {
-    fn new(case: &'c Case<'c>) -> Known<'c> {
+impl<'c> Facts<'c> {
+    fn new(case: &'c Case<'c>) -> Facts<'c> {
         let counts = case.proved();
         let orders = case.known_orders(&counts);
         let follows = orders.keys().map(|&key| (key, write_follows_read(case, &counts, key))).collect();
@@ -46,7 +46,7 @@ impl<'c> Known<'c> {
             case.explain(&counts, &orders.iter().map(|(&key, order)| (key, any(order))).collect());
         let twice = explained.flags.contains(&Anomaly::LostUpdate);
         let decided = !twice && orders.values().all(|order| order.rest.len() < 2);
-        Known { case, counts, orders, follows, explained, decided }
+        Facts { case, counts, orders, follows, explained, decided }
     }
 
     /// True if the reads contradict each other, or transactions wrote a row in turns.
@@ -57,8 +57,7 @@ impl<'c> Known<'c> {
             || self.orders.keys().any(|&key| self.case.interleaved(&self.counts, key))
     }
 
-    /// True if the version of one writer of a row comes before that of another in all possible
-    /// orders.
+    /// True if one writer's version of a row precedes another's in all possible orders.
     fn is_before(&self, key: Key, one: usize, other: usize) -> bool {
         let Some(order) = self.orders.get(&key) else { return false };
         let place = |writer| order.first.iter().position(|&it| it == writer);
@@ -112,8 +111,7 @@ impl<'c> Known<'c> {
             if !self.counts[step.from] || !self.counts[step.to] {
                 return Err(format!("step {place}: a transaction that nothing proves to be committed"));
             }
-            // Where no order of versions explains what was read, it isn't clear what depends on
-            // what.
+            // If no version order explains the reads, the dependencies are ambiguous.
             if !self.is_nonsense()
                 && !self.holds((step.from, step.to, dependency))
                 && !self.is_lost(finding, step)
@@ -132,8 +130,8 @@ impl<'c> Known<'c> {
             return Err(format!("the witness needs {order:?}, the finding says {:?}", finding.order));
         }
         let class = match class(&cycle) {
-            // What the version order can't tell, two transactions that both read one version and
-            // wrote the next do.
+            // If the version order is unknown, two transactions that read the same version and
+            // wrote the row are evidence.
             Anomaly::GSingle | Anomaly::G2Item if finding.anomaly == Anomaly::LostUpdate => {
                 Anomaly::LostUpdate
             }
@@ -145,8 +143,8 @@ impl<'c> Known<'c> {
         self.verify_smallest(finding, cycle.len())
     }
 
-    /// Steps of sessions and of time that follow each other are told as one, where one order alone
-    /// has it.
+    /// Consecutive steps of sessions and of time are reported as one, if a single order justifies
+    /// it.
     fn verify_joined(&self, finding: &Finding, cycle: &[Edge]) -> Result<(), String> {
         for (place, one) in cycle.iter().enumerate() {
             let two = cycle[(place + 1) % cycle.len()];
@@ -159,7 +157,7 @@ impl<'c> Known<'c> {
     }
 
     fn verify_smallest(&self, finding: &Finding, length: usize) -> Result<(), String> {
-        // A read of an intermediate version can be taken for one of the version before or after it.
+        // A read of an intermediate version can be taken for the version before or after it.
         let unclear = self.is_nonsense() || self.explained.flags.contains(&Anomaly::G1b);
         if !finding.witness.smallest || !self.decided || unclear || self.case.len() > 6 {
             return Ok(());
@@ -175,8 +173,8 @@ impl<'c> Known<'c> {
         if least < length { Err(format!("there is a cycle of {least}")) } else { Ok(()) }
     }
 
-    /// True if the anti-dependency of a cycle belongs to a lost update, which isn't called a
-    /// G-single again.
+    /// True if the anti-dependency of a cycle belongs to a lost update, which isn't also reported
+    /// as G-single.
     fn loses(&self, cycle: &[Edge]) -> bool {
         cycle
             .iter()
@@ -184,8 +182,8 @@ impl<'c> Known<'c> {
             .any(|edge| self.orders.keys().any(|&key| self.is_before(key, edge.1, edge.0)))
     }
 
-    /// True if a step leads from a version that a lost update lost to the one it wrote: others may
-    /// lie between them.
+    /// True if a step leads from a version lost by a lost update to the one that overwrote it:
+    /// there may be others in between.
     fn is_lost(&self, finding: &Finding, step: &WitnessStep) -> bool {
         finding.anomaly == Anomaly::LostUpdate
             && step.dependency == Some(Dependency::WriteWrite)
@@ -218,8 +216,8 @@ impl<'c> Known<'c> {
         }
     }
 
-    /// True if the one wrote the version of a row that follows one of the other's, be it its last
-    /// one or not.
+    /// True if one transaction wrote the version of a row that directly follows one of the other's
+    /// versions, not necessarily its last one.
     fn wrote_next(&self, from: usize, to: usize) -> bool {
         self.orders.keys().any(|&key| {
             let mut written: Vec<(u64, usize)> = Vec::new();
@@ -234,7 +232,7 @@ impl<'c> Known<'c> {
         })
     }
 
-    /// What a transaction's reads of a row refer to, its own writes apart.
+    /// The versions that a transaction's reads of a row refer to, except for its own writes.
     fn sources(&self, reader: usize, key: Key) -> Vec<Source> {
         let mut sources = Vec::new();
         let other = |element: &i64| {
@@ -256,14 +254,14 @@ impl<'c> Known<'c> {
         sources
     }
 
-    /// What is no cycle: the history shows this anomaly, and the transactions of the witness are
-    /// those that show it.
+    /// Verifies a finding other than a cycle: the history shows this anomaly, and the witness has
+    /// the right transactions.
     fn verify_fact(&self, finding: &Finding, steps: &[WitnessStep]) -> Result<(), String> {
         if finding.order != Order::Data {
             return Err("no order is needed for this".to_owned());
         }
         if self.is_nonsense() {
-            // The same nonsense can be called by several names.
+            // The same contradiction can be called by several names.
             return Ok(());
         }
         if !self.explained.flags.contains(&finding.anomaly) && finding.anomaly != Anomaly::LostUpdate {
@@ -285,7 +283,7 @@ impl<'c> Known<'c> {
     }
 }
 
-/// Pairs of writers of a row of which the second read the version of the first before it wrote.
+/// Pairs of a row's writers of which the second read the first's version before writing.
 fn write_follows_read(case: &Case<'_>, counts: &[bool], key: Key) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     for writer in (0..case.len()).filter(|&index| counts[index]) {

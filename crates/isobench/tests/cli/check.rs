@@ -51,7 +51,7 @@ fn run_on(scene: &Scene, arguments: &[&str], input: &str) -> Finished {
 fn the_promise_decides_the_status() {
     let scene = scene();
     let finished = scene.run(&["check", "lost.txt"]).expect(0);
-    finished.prints(&["P4, lost update", "The strongest that it does not contradict: ", "T1 (client 0)"]);
+    finished.prints(&["P4, lost update", "The strongest guarantees that it does not contradict: ", "T1 (client 0)"]);
     for (promised, status) in [
         ("read committed", 0),
         ("strong-read-committed", 0),
@@ -60,7 +60,7 @@ fn the_promise_decides_the_status() {
         ("repeatable read", 3),
     ] {
         scene.run(&["check", "lost.txt", "--promised", promised]).expect(status);
-        scene.run(&["check", "serial.txt", "--promised", promised]).expect(0).prints(&["no proof"]);
+        scene.run(&["check", "serial.txt", "--promised", promised]).expect(0).prints(&["this isn't a proof"]);
     }
     let finished = scene.run(&["check", "--promised", "serializable", "serial.txt", "lost.txt"]).expect(3);
     let finished = finished.prints(&["\"serial.txt\"\n════", "\n\"lost.txt\"\n════", "PROMISE BROKEN"]);
@@ -148,7 +148,7 @@ fn windows_see_less_and_say_so() {
         let finished = scene.run(&["check", file, "--window", "2", "--promised", "serializable"]).expect(3);
         finished.prints(&["lost update", "checked in 2 windows"]);
         let finished = scene.run(&["check", file, "--window", "1", "--promised", "serializable"]).expect(0);
-        finished.prints(&["checked in 3 windows", "no proof"]);
+        finished.prints(&["checked in 3 windows", "this isn't a proof"]);
     }
     let finished = run_on(&scene, &["check", "-", "--window", "2"], "lost.history").expect(0);
     finished.prints(&["lost update", "checked in 2 windows"]);
@@ -215,9 +215,9 @@ fn what_is_no_history_is_an_error_that_says_why() {
     for (arguments, message) in [
         (&["check", "missing"][..], "\"missing\": could not read it: No such file"),
         (&["check", "."], "\".\": could not read it"),
-        (&["check", "binary"], "no recording of isobench"),
+        (&["check", "binary"], "isn't a recording of isobench"),
         (&["check", "newer"], "version 7"),
-        (&["check", "lost.txt", "--format", "binary"], "no recording of isobench"),
+        (&["check", "lost.txt", "--format", "binary"], "isn't a recording of isobench"),
         (&["check", "lost.txt", "--format", "json"], "line 1: expected an operation"),
         (
             &["check", "lost.txt", "--format", "xml"],
@@ -240,7 +240,7 @@ fn what_is_no_history_is_an_error_that_says_why() {
     scene
         .run(&["check", "groups", "--convert", "edn:groups.edn"])
         .expect(1)
-        .says(&["what T1 has: rows of groups"]);
+        .says(&["what T1 did: rows of groups"]);
     assert!(!scene.file("groups.edn").exists());
 }
 
@@ -264,7 +264,7 @@ fn what_nobody_wrote_withholds_the_verdict() {
         let finished = scene.run(&options).expect(status);
         assert!(finished.stdout.contains(finding), "{text}\n{}", finished.stdout);
         if status == 1 {
-            finished.prints(&["VERDICT WITHHELD", "which accuses nobody"]).says(&[
+            finished.prints(&["VERDICT WITHHELD", "they prove nothing about the server"]).says(&[
                 "isobench: error: the verdict is withheld: \"history\": the history does not account for what was read",
             ]);
         }
@@ -289,7 +289,7 @@ fn values_that_are_not_unique_are_an_error_in_the_history() {
                 [&["check", "history", "--promised", "read committed", "--json", "out.json"], more].concat();
             let finished = scene.run(&options).expect(1);
             finished.says(&[
-                "values that tell who wrote a version are not unique",
+                "values that identify the writers of versions are not unique",
                 "T7 (client 1)",
                 "T9 (client ",
                 "x 5",
@@ -320,10 +320,10 @@ fn initial_values_are_stated_or_assumed() {
     let finished = scene.run(&promised).expect(0);
     assert!(!finished.stdout.contains("taken for"), "{}", finished.stdout);
     scene.write("history", &format!("initial x = 99\n{transactions}"));
-    scene.run(&promised).expect(1).says(&["read value 100 of x 0, which nobody wrote"]);
+    scene.run(&promised).expect(1).says(&["read value 100 of x 0, which no transaction wrote"]);
     // After somebody wrote, it is no initial value any more.
     scene.write("history", &format!("T3 1..2: w x = 7\n{transactions}"));
-    scene.run(&promised).expect(1).says(&["read value 100 of x 0, which nobody wrote"]);
+    scene.run(&promised).expect(1).says(&["read value 100 of x 0, which no transaction wrote"]);
     // A lost update of a stated value accuses; what rests on an assumed one doesn't.
     let lost = "T1: r x = 100, w x = 1\nT2: r x = 100, w x = 2\n";
     for start in ["", "initial x = 100\n"] {
@@ -356,8 +356,8 @@ fn a_file_that_is_cut_or_goes_on_is_no_history() {
         (format!("[{one}]\n{one}"), "line 2: expected the end of the file"),
         ("[{:type :ok, :value []}".to_owned(), "truncated"),
         ("[{:type :ok, :value []}]]".to_owned(), "line 1: expected the end of the file"),
-        ("T1 10..5:".to_owned(), "line 1, column 9: T1 ends at 5, before it begins at 10"),
-        ("T1:\nT1:".to_owned(), "T1 stands in line 1 already"),
+        ("T1 10..5:".to_owned(), "line 1, column 9: T1 ends at 5, before it starts at 10"),
+        ("T1:\nT1:".to_owned(), "T1 is already defined in line 1"),
     ] {
         scene.write("history", &text);
         scene.run(&["check", "history"]).expect(1).says(&[message]);

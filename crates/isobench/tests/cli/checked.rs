@@ -144,7 +144,7 @@ const WRONG: [(&str, &str, &str, &str); 4] = [
         "forgotten.sql",
         "BEGIN;\n--@ read t key=1 version=$1\nSELECT version FROM t WHERE id = 1;\n\
          UPDATE t SET version = version + 1 WHERE id = 1;\nEND;\n",
-        "which nobody wrote",
+        "which no transaction wrote",
         "has no line --@ write, insert or append: forgotten.sql:4 (UPDATE t SET version",
     ),
     (
@@ -160,13 +160,13 @@ const WRONG: [(&str, &str, &str, &str); 4] = [
         "BEGIN;\n--@ read t key=1 version=1000000 value=999999999\nSELECT value FROM t WHERE id = 1;\n\
          --@ write t key=1 version=$1 value=:attempt_id\n\
          UPDATE t SET version = version + 1 WHERE id = 1 RETURNING version;\nEND;\n",
-        "read version 1000000 (value 999999999) of t 1, which nobody wrote",
+        "read version 1000000 (value 999999999) of t 1, which no transaction wrote",
         "impossible.sql:5 (UPDATE t",
     ),
     (
         "same.sql",
         "BEGIN;\n--@ write t key=1 value=7\nUPDATE t SET value = 7 WHERE id = 1;\nEND;\n",
-        "the values that tell who wrote a version are not unique",
+        "the values that identify the writers of versions are not unique",
         "same.sql:3 (UPDATE t",
     ),
 ];

@@ -1,29 +1,29 @@
-//! What makes a row's history doubtful: values that several transactions wrote, counters that don't
-//! rise, and what it held initially.
+//! Doubts about a row's history: values written by several transactions, counters that don't
+//! increase, and the initial value.
 //!
-//! Only what isn't vouched for is looked at so closely; that values are unique is asked of every
-//! history.
+//! Only histories that aren't vouched for are examined this closely, except that values must be
+//! unique in every history.
 
 use rustc_hash::FxHashMap;
 
-use super::super::dependencies::{Node, Place, Sink};
+use super::super::context::{Context, row_key};
+use super::super::dependencies::{Node, OperationRef, Sink};
 use super::super::doubt::DoubtKind;
-use super::super::scene::{Scene, row_key};
-use super::super::standing::Standing;
+use super::super::status::CommitStatus;
 use super::Examination;
 use super::versions::{Access, Versions, alike, by_transaction};
 use crate::history::{Initial, Operation, Version};
 
-/// What a row held before all transactions.
+/// The initial version of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
-    /// Nothing is known but what counters tell.
+    /// Unknown, except for what counters show.
     Unknown,
-    /// The history states it.
+    /// Stated by the history.
     Stated(Version),
-    /// A value that nobody wrote was read first.
+    /// An unwritten value that was read first.
     Assumed(i64),
-    /// A value that nobody wrote was read first, and isn't to be taken for the initial one.
+    /// An unwritten value that was read first, but isn't to be taken for the initial one.
     Open(i64),
 }
 
@@ -41,55 +41,56 @@ impl Start {
         }
     }
 
-    /// True if nobody knows where a version comes from.
+    /// True if the origin of a version is unknown.
     pub(super) fn leaves_open(self, version: Version) -> bool {
         matches!(self, Start::Open(value) if version == Version::valued(value))
     }
 }
 
-/// What the history states of the row.
-fn stated(scene: Scene<'_>, accesses: &[Access]) -> Option<Version> {
-    let key = row_key(&scene.operation(accesses.first()?.place))?;
-    match scene.history.initial().get(&key) {
+/// The initial version stated by the history.
+fn stated(context: Context<'_>, accesses: &[Access]) -> Option<Version> {
+    let key = row_key(&context.operation(accesses.first()?.place))?;
+    match context.history.initial().get(&key) {
         Some(Initial::Version(version)) => Some(*version),
         _ => None,
     }
 }
 
 impl<S: Sink> Examination<'_, '_, S> {
-    /// Finds out what the row held before all transactions.
+    /// Determines the initial version of the row.
     pub(super) fn start(&mut self, accesses: &[Access]) -> Start {
-        let scene = self.scene;
-        if let Some(version) = stated(scene, accesses) {
+        let context = self.context;
+        if let Some(version) = stated(context, accesses) {
             return Start::Stated(version);
         }
-        if scene.whole || !scene.complete {
+        if context.whole || !context.complete {
             return Start::Unknown;
         }
         let Some((value, first)) = self.unwritten(accesses) else { return Start::Unknown };
-        let order = |node: Node| (scene.history.transactions()[node as usize].begin, node);
+        let order = |node: Node| (context.history.transactions()[node as usize].begin, node);
         let before = |access: &Access| {
             access.write
                 && access.place.transaction != first.transaction
                 && order(access.place.transaction) < order(first.transaction)
-                && scene.standing(access.place.transaction) != Standing::Aborted
+                && context.status(access.place.transaction) != CommitStatus::Aborted
         };
         if accesses.iter().any(before) {
             return Start::Unknown;
         }
-        if !scene.assume {
+        if !context.assume {
             return Start::Open(value);
         }
-        self.found.assume(|| format!("{} {}", scene.name(first.transaction), scene.deed(first)));
+        self.found.assume(|| format!("{} {}", context.name(first.transaction), context.deed(first)));
         Start::Assumed(value)
     }
 
-    /// The only value that was read and that nobody wrote, and who began first of those who read
-    /// it; `None` if there is none, if there are several, or if somebody found no row.
-    fn unwritten(&mut self, accesses: &[Access]) -> Option<(i64, Place)> {
-        let scene = self.scene;
-        let mut only: Option<(i64, Place)> = None;
-        let reads = accesses.iter().filter(|access| !access.write && scene.counts(access.place.transaction));
+    /// The only unwritten value that was read, and the earliest of its readers; `None` if there is
+    /// none, if there are several, or if a read found no row.
+    fn unwritten(&mut self, accesses: &[Access]) -> Option<(i64, OperationRef)> {
+        let context = self.context;
+        let mut only: Option<(i64, OperationRef)> = None;
+        let reads =
+            accesses.iter().filter(|access| !access.write && context.counts(access.place.transaction));
         for access in reads {
             if access.version == Version::INITIAL {
                 return None;
@@ -101,7 +102,8 @@ impl<S: Sink> Examination<'_, '_, S> {
             if written {
                 continue;
             }
-            let begin = |place: Place| scene.history.transactions()[place.transaction as usize].begin;
+            let begin =
+                |place: OperationRef| context.history.transactions()[place.transaction as usize].begin;
             only = match only {
                 Some((known, _)) if known != value => return None,
                 Some((_, place)) if begin(place) <= begin(access.place) => Some((value, place)),
@@ -111,18 +113,18 @@ impl<S: Sink> Examination<'_, '_, S> {
         only
     }
 
-    /// Versions that different transactions wrote alike, one of them of unknown outcome, or that
-    /// are the initial one.
+    /// Records versions that different transactions wrote identically, if one of these is of
+    /// unknown outcome or the version is the initial one.
     pub(super) fn not_unique(&mut self, accesses: &[Access]) {
-        let (scene, start) = (self.scene, self.start);
+        let (context, start) = (self.context, self.start);
         if let Start::Stated(Version { counter: None, value: Some(value) }) = start
             && let Some(access) = accesses.iter().find(|access| access.write && start.is(access.version))
         {
             self.found.doubts.note(DoubtKind::NotUnique, 1, || {
                 format!(
                     "{} {}, and the row held {value} initially",
-                    scene.name(access.place.transaction),
-                    scene.deed(access.place)
+                    context.name(access.place.transaction),
+                    context.deed(access.place)
                 )
             });
         }
@@ -132,8 +134,8 @@ impl<S: Sink> Examination<'_, '_, S> {
         }
         let sure = chain.iter().chain(loose).map(|written| written.place);
         let all = sure.chain(unsure.by_value.iter().map(|(_, place)| *place));
-        let mut values: Vec<(i64, Place, Version)> = all
-            .filter_map(|place| match scene.operation(place) {
+        let mut values: Vec<(i64, OperationRef, Version)> = all
+            .filter_map(|place| match context.operation(place) {
                 Operation::Write { version, .. } => Some((version.value?, place, version)),
                 _ => None,
             })
@@ -142,28 +144,27 @@ impl<S: Sink> Examination<'_, '_, S> {
         for pair in values.windows(2) {
             let [(one, a, first), (other, b, second)] = [pair[0], pair[1]];
             if one == other && a.transaction != b.transaction && alike(first, second) {
-                self.found.doubts.note(DoubtKind::NotUnique, 1, || super::twice(scene, a, b).why);
+                self.found.doubts.note(DoubtKind::NotUnique, 1, || super::twice(context, a, b).why);
             }
         }
     }
 
-    /// Counters that don't rise as they should, if nobody vouches for them: they may belong to a
-    /// statement that forgets to raise them.
+    /// Records counters that don't increase as they should, unless the history is vouched for: a
+    /// statement may have failed to increment them.
     pub(super) fn suspect_counters(&mut self, accesses: &[Access]) {
-        if self.scene.whole || self.versions.chain.is_empty() {
+        if self.context.whole || self.versions.chain.is_empty() {
             return;
         }
         let lowest = self.lowest_read(accesses);
-        let mut left: FxHashMap<u32, (u64, Place)> = FxHashMap::default();
+        let mut left: FxHashMap<u32, (u64, OperationRef)> = FxHashMap::default();
         for (transaction, own) in by_transaction(accesses) {
-            if self.scene.counts(transaction) {
+            if self.context.counts(transaction) {
                 self.suspect(transaction, own, lowest, &mut left);
             }
         }
     }
 
-    /// The lowest version that was read, if it is known by its counter alone and somebody wrote
-    /// that counter.
+    /// The lowest version read, if only its counter is known and a transaction wrote that counter.
     fn lowest_read(&self, accesses: &[Access]) -> Option<u64> {
         let reads = accesses.iter().filter(|access| !access.write).map(|access| access.version);
         let lowest = reads.min_by_key(|version| version.counter)?;
@@ -171,17 +172,17 @@ impl<S: Sink> Examination<'_, '_, S> {
         lowest.counter.filter(|counter| *counter == first && lowest.value.is_none())
     }
 
-    /// Looks at one transaction; `left` has the highest counter that each client's transactions
-    /// left.
+    /// Examines one transaction; `left` has the highest counter that the transactions of each
+    /// client left behind.
     fn suspect(
         &mut self,
         transaction: Node,
         own: &[Access],
         lowest: Option<u64>,
-        left: &mut FxHashMap<u32, (u64, Place)>,
+        left: &mut FxHashMap<u32, (u64, OperationRef)>,
     ) {
-        let client = self.scene.history.transactions()[transaction as usize].client;
-        let mut highest: Option<(u64, Place)> = None;
+        let client = self.context.history.transactions()[transaction as usize].client;
+        let mut highest: Option<(u64, OperationRef)> = None;
         for access in own {
             let Some(counter) = access.version.counter else { continue };
             let known = highest.filter(|(known, _)| access.write && counter <= *known);
@@ -204,51 +205,52 @@ impl<S: Sink> Examination<'_, '_, S> {
         }
     }
 
-    /// True if several versions have this counter, or may have.
+    /// True if several versions have this counter, or may have it.
     fn has_twin(&self, counter: u64) -> bool {
         let first = self.versions.at_or_after(counter);
         let twins = self.versions.chain[first..].iter().take_while(|written| written.counter() == counter);
         twins.take(2).count() > 1 || self.versions.unsure.find(Version::counted(counter)).is_some()
     }
 
-    fn suspicion(&mut self, before: Place, after: Place) {
-        let scene = self.scene;
+    fn suspicion(&mut self, before: OperationRef, after: OperationRef) {
+        let context = self.context;
         self.found.suspicions.note(DoubtKind::Counter, 1, || {
-            let (who, deed) = (scene.name(after.transaction), scene.deed(after));
+            let (who, deed) = (context.name(after.transaction), context.deed(after));
             if before == after {
                 return format!(
-                    "{who} {deed} without having read the row, and this version may have been there before"
+                    "{who} {deed} without having read the row, and this version may have existed before"
                 );
             }
-            format!("{} {}, and then {who} {deed}", scene.name(before.transaction), scene.deed(before))
+            format!("{} {}, and then {who} {deed}", context.name(before.transaction), context.deed(before))
         });
     }
 
-    /// A version that may be that of an aborted transaction, or of one that isn't in the history.
-    pub(super) fn unaccounted(&mut self, aborted: Place, place: Place) {
-        let scene = self.scene;
-        if !scene.complete {
+    /// Records a version that may be an aborted transaction's, or that of a transaction missing
+    /// from the history.
+    pub(super) fn unaccounted(&mut self, aborted: OperationRef, place: OperationRef) {
+        let context = self.context;
+        if !context.complete {
             return;
         }
         self.found.doubts.note(DoubtKind::Unexplained, 1, || {
             format!(
                 "{} {}; before it only {}, which was rolled back, is known to have written such a version",
-                scene.name(place.transaction),
-                scene.deed(place),
-                scene.name(aborted.transaction)
+                context.name(place.transaction),
+                context.deed(place),
+                context.name(aborted.transaction)
             )
         });
     }
 
-    /// A row that nobody wrote, in a history that nobody vouches for: all must have read the same.
+    /// A row that was never written, in a history that isn't vouched for: all reads must be equal.
     pub(super) fn never_written(&mut self, accesses: &[Access]) {
-        let scene = self.scene;
+        let context = self.context;
         let mut known: Option<Version> = match self.start {
             Start::Stated(version) => Some(version),
             Start::Assumed(value) | Start::Open(value) => Some(Version::valued(value)),
             Start::Unknown => None,
         };
-        for access in accesses.iter().filter(|access| scene.counts(access.place.transaction)) {
+        for access in accesses.iter().filter(|access| context.counts(access.place.transaction)) {
             let first = *known.get_or_insert(access.version);
             if !alike(first, access.version)
                 || (first == Version::INITIAL) != (access.version == Version::INITIAL)
@@ -259,8 +261,9 @@ impl<S: Sink> Examination<'_, '_, S> {
     }
 
     /// The initial version by its counter; there is only one.
-    pub(super) fn counted_initial(&mut self, version: Version, place: Place) {
-        let (Some(counter), false, true) = (version.counter, self.scene.whole, self.scene.complete) else {
+    pub(super) fn counted_initial(&mut self, version: Version, place: OperationRef) {
+        let (Some(counter), false, true) = (version.counter, self.context.whole, self.context.complete)
+        else {
             return;
         };
         if *self.initial_counter.get_or_insert(counter) != counter {

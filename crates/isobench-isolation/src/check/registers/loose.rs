@@ -1,24 +1,25 @@
-//! Versions without counters: anti-dependencies on them, and how much of their order is unknown.
+//! Versions without counters: anti-dependencies on them, and the unknown part of their order.
 
-use super::super::dependencies::{Label, Node, Place, Sink};
+use super::super::dependencies::{Label, Node, OperationRef, Sink};
 use super::Examination;
 use super::versions::{Seen, Versions};
 use crate::anomaly::Anomaly;
 
-/// A read of a loose version, or before them.
+/// A read of a loose version, or of a version before all loose ones.
 pub(super) struct Reader {
     pub(super) seen: Seen,
-    pub(super) place: Place,
+    pub(super) place: OperationRef,
 }
 
-/// A loose version, or a chain's, that was made from one that its writer had read.
+/// A version, loose or of the chain, that was made from one that its writer had read.
 pub(super) struct Follower {
     pub(super) seen: Seen,
-    pub(super) place: Place,
+    pub(super) place: OperationRef,
 }
 
 impl<S: Sink> Examination<'_, '_, S> {
-    /// Anti-dependencies on loose versions, and the number of pairs whose order is unknown.
+    /// Adds anti-dependencies on loose versions. Returns the number of pairs whose order is
+    /// unknown.
     pub(super) fn loose_order(&mut self) -> u64 {
         let mut followers = std::mem::take(&mut self.followers);
         let mut readers = std::mem::take(&mut self.readers);
@@ -43,7 +44,8 @@ impl<S: Sink> Examination<'_, '_, S> {
             let seen = group[0].0;
             let skipped = rest.partition_point(|reader| reader.seen < seen);
             let count = rest[skipped..].partition_point(|reader| reader.seen == seen);
-            let targets: Vec<Place> = group.iter().map(|(_, _, index)| followers[*index].place).collect();
+            let targets: Vec<OperationRef> =
+                group.iter().map(|(_, _, index)| followers[*index].place).collect();
             let updating = group.partition_point(|(_, root, _)| !root);
             self.successors(&rest[skipped..skipped + count], targets, updating);
             rest = &rest[skipped + count..];
@@ -51,20 +53,20 @@ impl<S: Sink> Examination<'_, '_, S> {
         undecided
     }
 
-    /// One version's readers come before all that was made after it; the first so many targets were
-    /// made from it.
-    fn successors(&mut self, readers: &[Reader], targets: Vec<Place>, updating: usize) {
-        let scene = self.scene;
+    /// Orders a version's readers before all versions made after it; the first `updating` targets
+    /// were made from it.
+    fn successors(&mut self, readers: &[Reader], targets: Vec<OperationRef>, updating: usize) {
+        let context = self.context;
         for pair in targets[..updating].windows(2) {
-            let read = |write: Place| {
+            let read = |write: OperationRef| {
                 let end = readers.partition_point(|reader| reader.place.transaction <= write.transaction);
                 end.checked_sub(1).map(|index| &readers[index])
             };
             let (Some(first), Some(second)) = (read(pair[0]), read(pair[1])) else { continue };
             self.found.note(Anomaly::LostUpdate, || {
                 vec![
-                    scene.step(first.place, pair[1], Label::Lost),
-                    scene.step(second.place, pair[0], Label::Lost),
+                    context.step(first.place, pair[1], Label::Lost),
+                    context.step(second.place, pair[0], Label::Lost),
                 ]
             });
         }
@@ -83,11 +85,11 @@ impl<S: Sink> Examination<'_, '_, S> {
     }
 }
 
-/// Counts the pairs of versions, one of them loose, of which neither was made, by however many
-/// steps, from the other.
+/// Counts the pairs of versions, one of them loose, in which neither was made from the other,
+/// directly or indirectly.
 fn undecided(versions: &Versions, followers: &[Follower]) -> u64 {
     let loose = &versions.loose;
-    // By loose version: what it was made from.
+    // For each loose version, the version that it was made from.
     let mut parent = vec![None; loose.len()];
     for follower in followers {
         let index = loose.partition_point(|written| written.place.record < follower.place.record);

@@ -1,16 +1,16 @@
-//! The versions of one row, to be looked up by counter and by value.
+//! The versions of a row, for lookup by counter and by value.
 
-use super::super::dependencies::{Node, Place};
-use super::super::scene::Scene;
-use super::super::standing::Standing;
+use super::super::context::Context;
+use super::super::dependencies::{Node, OperationRef};
+use super::super::status::CommitStatus;
 use crate::history::{Operation, Version};
 
 /// A version that a transaction wrote.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Written {
     pub(super) version: Version,
-    pub(super) place: Place,
-    /// True if its writer did not overwrite it.
+    pub(super) place: OperationRef,
+    /// True if its writer didn't overwrite it.
     pub(super) last: bool,
 }
 
@@ -20,7 +20,7 @@ impl Written {
     }
 }
 
-/// Which version was read.
+/// The version that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Seen {
     Initial,
@@ -33,46 +33,47 @@ pub(super) enum Seen {
 /// The versions of one row.
 #[derive(Debug, Default)]
 pub(super) struct Versions {
-    /// Of committed transactions, by counter.
+    /// Versions of committed transactions, by counter.
     pub(super) chain: Vec<Written>,
-    /// Where the chain's counters change; empty if no two are alike.
+    /// The positions at which the chain's counters change; empty if all are different.
     pub(super) groups: Vec<usize>,
-    /// By counter, from the lowest: its first index in the chain; empty if there are big gaps.
+    /// For each counter from the lowest on, its first index in the chain; empty if there are large
+    /// gaps.
     pub(super) dense: Vec<u32>,
-    /// Of committed transactions, without counters.
+    /// Versions of committed transactions without counters.
     pub(super) loose: Vec<Written>,
-    /// Of aborted ones.
+    /// Versions of aborted transactions.
     pub(super) aborted: Others,
-    /// Of ones of unknown outcome.
+    /// Versions of transactions of unknown outcome.
     pub(super) unsure: Others,
-    /// Versions that their own writers overwrote with a lower counter, or the same.
-    pub(super) backward: Vec<Place>,
-    /// True if someone wrote a version of which no counter is known, no value, and neither.
+    /// Versions that their own writers overwrote with the same or a lower counter.
+    pub(super) backward: Vec<OperationRef>,
+    /// True if a version was written without a counter, without a value, and without both.
     pub(super) unknown: (bool, bool, bool),
-    /// Values of chain and loose versions, sorted; made when the first is asked for.
+    /// The values of chain and loose versions, sorted; computed on first use.
     pub(super) values: Option<Vec<(i64, Seen)>>,
 }
 
-/// Versions of transactions that don't count, to be looked up.
+/// Versions of transactions that aren't counted as committed, for lookup.
 #[derive(Debug, Default)]
 pub(super) struct Others {
-    /// By counter, and with one counter those without value first.
+    /// By counter; for the same counter, those without a value first.
     pub(super) by_counter: Vec<Written>,
-    pub(super) by_value: Vec<(i64, Place)>,
+    pub(super) by_value: Vec<(i64, OperationRef)>,
 }
 
 /// An operation on the row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Access {
-    pub(super) place: Place,
+    pub(super) place: OperationRef,
     pub(super) version: Version,
     pub(super) write: bool,
 }
 
-/// Copies the row's operations, which lie far apart in the history, so that they can be looked at
-/// twice.
-pub(super) fn accesses(scene: Scene<'_>, places: &[Place]) -> Vec<Access> {
-    let access = |place: &Place| match scene.operation(*place) {
+/// Copies the row's operations, which are scattered over the history, so that they can be scanned
+/// repeatedly.
+pub(super) fn accesses(context: Context<'_>, places: &[OperationRef]) -> Vec<Access> {
+    let access = |place: &OperationRef| match context.operation(*place) {
         Operation::Read { version, .. } => Some(Access { place: *place, version, write: false }),
         Operation::Write { version, .. } => Some(Access { place: *place, version, write: true }),
         _ => None,
@@ -87,7 +88,7 @@ pub(super) fn by_transaction(accesses: &[Access]) -> impl Iterator<Item = (Node,
 }
 
 impl Versions {
-    pub(super) fn of(scene: Scene<'_>, accesses: &[Access]) -> Versions {
+    pub(super) fn of(context: Context<'_>, accesses: &[Access]) -> Versions {
         let mut versions = Versions::default();
         for (transaction, own) in by_transaction(accesses) {
             let (mut chained, mut loose) = (None, None);
@@ -97,17 +98,19 @@ impl Versions {
                 *counter |= version.counter.is_none();
                 *value |= version.value.is_none();
                 *neither |= version == Version::INITIAL;
-                let (list, before) = match scene.standing(transaction) {
-                    Standing::Aborted => {
+                let (list, before) = match context.status(transaction) {
+                    CommitStatus::Aborted => {
                         versions.aborted.push(written);
                         continue;
                     }
-                    Standing::Unsure => {
+                    CommitStatus::Unsure => {
                         versions.unsure.push(written);
                         continue;
                     }
-                    Standing::Committed if version.counter.is_some() => (&mut versions.chain, &mut chained),
-                    Standing::Committed => (&mut versions.loose, &mut loose),
+                    CommitStatus::Committed if version.counter.is_some() => {
+                        (&mut versions.chain, &mut chained)
+                    }
+                    CommitStatus::Committed => (&mut versions.loose, &mut loose),
                 };
                 if let Some(before) = before.replace(list.len()) {
                     list[before].last = false;
@@ -124,7 +127,7 @@ impl Versions {
         versions
     }
 
-    /// True if no transaction wrote the row, whatever became of it.
+    /// True if no transaction of any outcome wrote the row.
     pub(super) fn none(&self) -> bool {
         let others = self.aborted.is_empty() && self.unsure.is_empty();
         others && self.chain.is_empty() && self.loose.is_empty()
@@ -148,7 +151,7 @@ impl Versions {
         if span > 4 * chain.len() as u64 + 64 {
             return;
         }
-        // Each counter leads to the first version that has it or a higher one.
+        // Each counter leads to the first version with that counter or a higher one.
         self.dense = Vec::with_capacity(usize::try_from(span).unwrap_or(0) + 1);
         for (index, written) in (0_u32..).zip(chain.iter()) {
             while (self.dense.len() as u64) <= written.counter() - base {
@@ -170,7 +173,7 @@ impl Versions {
         }
     }
 
-    /// The end of the chain's versions that have the same counter as this one.
+    /// The end of the versions in the chain that have the same counter as this one.
     pub(super) fn group_end(&self, index: usize) -> usize {
         if self.groups.is_empty() {
             return (index + 1).min(self.chain.len());
@@ -189,7 +192,7 @@ impl Versions {
             values.sort_unstable();
             values
         });
-        // The last one: of several by one transaction that is the one that it left.
+        // The last one: of several versions by one transaction, that is the final one.
         let end = values.partition_point(|(known, _)| *known <= value);
         end.checked_sub(1)
             .map(|index| values[index])
@@ -205,14 +208,14 @@ impl Versions {
         }
     }
 
-    /// True if others have the same counter, so that nobody knows which version came next.
+    /// True if other versions have the same counter, so that the next version is ambiguous.
     pub(super) fn doubtful(&self, seen: Seen) -> bool {
         let Seen::Chain(index) = seen else { return false };
         let counter = self.chain[index].counter();
         !self.groups.is_empty() && self.at_or_after(counter) + 1 < self.group_end(index)
     }
 
-    /// Where the versions after one begin in the chain.
+    /// The start of the versions in the chain that follow one.
     pub(super) fn after(&self, seen: Seen) -> usize {
         match seen {
             Seen::Initial => 0,
@@ -258,8 +261,8 @@ impl Others {
         self.by_counter.first().map(Written::counter)
     }
 
-    /// Who wrote a version; the value decides, if both are known.
-    pub(super) fn find(&self, version: Version) -> Option<Place> {
+    /// The writer of a version; if both counter and value are known, the value decides.
+    pub(super) fn find(&self, version: Version) -> Option<OperationRef> {
         if let Some(value) = version.value {
             let first = self.by_value.partition_point(|(known, _)| *known < value);
             if let Some((_, place)) = self.by_value.get(first).filter(|(known, _)| *known == value) {

@@ -1,15 +1,15 @@
-//! Reading the transactions of a chunk, the inverse of `encode.rs`; no bytes make it panic, or take
-//! more memory than a small multiple of their number.
+//! Decodes the transactions of a chunk, the inverse of `encode.rs`. No input makes it panic, or use
+//! more memory than a small multiple of the input's size.
 
 use super::super::{History, Kind, Outcome, Record, Transaction};
-use super::{Before, KINDS, OPEN_END, bits, unzigzag, value};
+use super::{KINDS, OPEN_END, Reference, bits, unzigzag, value};
 
-/// What in a chunk can't be understood; its checksum being right, whoever wrote it is to blame.
+/// A problem in a chunk. Since its checksum is right, the program that wrote it is at fault.
 pub(super) type Problem = &'static str;
 
 const ENDED: Problem = "it ends in the middle of a transaction";
 
-/// Adds the transactions of a chunk to a history, all or none.
+/// Adds the transactions of a chunk to a history, all or none of them.
 pub(super) fn chunk(body: &[u8], transactions: u64, history: &mut History) -> Result<(), Problem> {
     let before = (history.transactions.len(), history.records.len(), history.numbers.len());
     let outcome = all(&mut Bytes { left: body }, transactions, history);
@@ -33,7 +33,7 @@ fn all(bytes: &mut Bytes<'_>, transactions: u64, history: &mut History) -> Resul
     if bytes.left.is_empty() { Ok(()) } else { Err("there are bytes after its last transaction") }
 }
 
-/// Reads a transaction; its operations go to the history.
+/// Decodes a transaction; its operations are added to the history.
 fn transaction(
     bytes: &mut Bytes<'_>,
     id_before: u64,
@@ -47,7 +47,7 @@ fn transaction(
     let client = u32::try_from(bytes.number()?).map_err(|_| "a client's number is too large")?;
     let begin = begin_before.wrapping_add_signed(bytes.signed()?);
     let end = if head & OPEN_END == 0 { begin.wrapping_add(bytes.number()?) } else { u64::MAX };
-    let mut before = Before::START;
+    let mut before = Reference::START;
     for _ in 0..bytes.count(head >> 3)? {
         let record = operation(bytes, id, &mut before, history)?;
         history.records.push(record);
@@ -59,7 +59,7 @@ fn transaction(
 fn operation(
     bytes: &mut Bytes<'_>,
     own: u64,
-    before: &mut Before,
+    before: &mut Reference,
     history: &mut History,
 ) -> Result<Record, Problem> {
     let head = bytes.byte()?;
@@ -93,7 +93,7 @@ fn operation(
         Kind::Append if record.flags == 2 => {}
         Kind::Append => return Err("an append has no element, or a counter"),
         _ if record.flags != 0 => return Err("an operation has a version that it can't have"),
-        // An insert is held with its group where versions have the counter.
+        // The group of an insert is stored in place of the counter.
         Kind::Insert => (record.a, record.flags) = (bytes.signed()?.cast_unsigned(), 1),
         Kind::ReadList | Kind::ReadGroup => {
             record.a = history.numbers.len() as u64;
@@ -115,7 +115,7 @@ fn list(bytes: &mut Bytes<'_>, numbers: &mut Vec<i64>) -> Result<u32, Problem> {
     u32::try_from(count).map_err(|_| "a list is too long")
 }
 
-/// What is left of a chunk.
+/// The rest of a chunk.
 pub(super) struct Bytes<'c> {
     pub(super) left: &'c [u8],
 }
@@ -128,7 +128,7 @@ impl<'c> Bytes<'c> {
         Ok(*first)
     }
 
-    /// A number with 7 bits a byte.
+    /// A number with 7 bits per byte.
     #[inline]
     pub(super) fn number(&mut self) -> Result<u64, Problem> {
         let first = self.byte()?;
@@ -154,8 +154,8 @@ impl<'c> Bytes<'c> {
         self.number().map(unzigzag)
     }
 
-    /// How many things follow, each of which takes a byte at least: so no memory is asked for that
-    /// the bytes don't justify.
+    /// The number of items that follow. Each takes at least one byte, so no more memory is
+    /// allocated than the input justifies.
     fn count(&self, announced: u64) -> Result<usize, Problem> {
         usize::try_from(announced).ok().filter(|count| *count <= self.left.len()).ok_or(ENDED)
     }

@@ -1,27 +1,27 @@
-//! Writing chunks: on the hot path of a benchmark, so without allocation but for the chunk itself.
+//! Encodes chunks. This is on a benchmark's hot path, so only the chunk itself is allocated.
 //!
-//! A transaction is: number of operations, outcome and whether its end is known, in one number; the
-//! differences of its number and its begin to those of the transaction before in the chunk; its
-//! client; its duration. An operation is a byte of bits (`super::bits`) and up to four numbers:
-//! table, key, counter, value. Numbers have 7 bits a byte, the lowest first (LEB128); signed ones
-//! are zigzag-coded.
+//! A transaction consists of: the number of operations, the outcome, and whether its end is known,
+//! in one number; the differences of its number and its start from those of the preceding
+//! transaction in the chunk; its client; its duration. An operation is a byte of bits
+//! (`super::bits`) and up to four numbers: table, key, counter, value. Numbers have 7 bits per
+//! byte, the lowest first (LEB128); signed ones are zigzag-coded.
 
 use super::super::{Draft, Kind, Outcome, Record, Transaction};
-use super::{Before, CHUNK, CHUNK_HEAD, OPEN_END, bits, chunk_checksum, value, zigzag};
+use super::{CHUNK, CHUNK_HEAD, OPEN_END, Reference, bits, chunk_checksum, value, zigzag};
 
 /// Collects transactions of one thread into chunks.
 #[derive(Debug, Default)]
 pub struct Encoder {
-    /// Room for the head, and the transactions.
+    /// Space for the head, followed by the transactions.
     bytes: Vec<u8>,
     transactions: u64,
-    /// Of the last transaction.
+    /// The number of the last transaction.
     id: u64,
     begin: u64,
 }
 
 impl Encoder {
-    /// An empty one.
+    /// An empty encoder.
     pub fn new() -> Encoder {
         Encoder::default()
     }
@@ -33,8 +33,8 @@ impl Encoder {
         }
         let Transaction { id, client, begin, end, outcome } = *transaction;
         let bytes = &mut self.bytes;
-        // The most that it can take, so that the vector grows in one place: a first byte and three
-        // numbers an operation, and their numbers.
+        // The maximum size, so that the vector grows in one place: a first byte and three numbers
+        // for each operation, and the numbers read.
         bytes.reserve(50 + operations.records.len() * 34 + operations.numbers.len() * 10);
         let open = end == u64::MAX;
         let head = (operations.records.len() as u64) << 3 | if open { OPEN_END } else { 0 } | code(outcome);
@@ -45,7 +45,7 @@ impl Encoder {
         if !open {
             number(bytes, end.wrapping_sub(begin));
         }
-        let mut before = Before::START;
+        let mut before = Reference::START;
         for record in &operations.records {
             operation(bytes, record, &operations.numbers, id, &mut before);
         }
@@ -53,22 +53,22 @@ impl Encoder {
         self.transactions += 1;
     }
 
-    /// How many bytes the chunk has so far.
+    /// The size of the chunk so far, in bytes.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// True if there is no transaction.
+    /// True if the chunk has no transactions.
     pub fn is_empty(&self) -> bool {
         self.transactions == 0
     }
 
-    /// How many transactions the chunk has so far.
+    /// The number of transactions in the chunk so far.
     pub fn transactions(&self) -> u64 {
         self.transactions
     }
 
-    /// The chunk, whole; the next one begins. Without transactions it has no bytes.
+    /// Returns the finished chunk, empty if there are no transactions, and starts the next one.
     pub fn take(&mut self) -> Vec<u8> {
         if self.is_empty() {
             return Vec::new();
@@ -86,7 +86,7 @@ impl Encoder {
     }
 }
 
-/// The code of an outcome: its place in [`Outcome::ALL`].
+/// The code of an outcome: its index in [`Outcome::ALL`].
 const fn code(outcome: Outcome) -> u64 {
     match outcome {
         Outcome::Committed => 0,
@@ -95,7 +95,7 @@ const fn code(outcome: Outcome) -> u64 {
     }
 }
 
-/// The code of a kind: its place in `super::KINDS`.
+/// The code of a kind: its index in `super::KINDS`.
 const fn kind_code(kind: Kind) -> u8 {
     match kind {
         Kind::Read => 0,
@@ -107,7 +107,7 @@ const fn kind_code(kind: Kind) -> u8 {
     }
 }
 
-fn operation(bytes: &mut Vec<u8>, record: &Record, numbers: &[i64], own: u64, before: &mut Before) {
+fn operation(bytes: &mut Vec<u8>, record: &Record, numbers: &[i64], own: u64, before: &mut Reference) {
     let same_table = record.table == before.table;
     let same_key = record.id == before.id;
     let counted = record.flags & 1 != 0 && record.kind != Kind::Insert;
@@ -143,7 +143,7 @@ fn operation(bytes: &mut Vec<u8>, record: &Record, numbers: &[i64], own: u64, be
     before.now(record);
 }
 
-/// The shortest way to write a value of a transaction.
+/// The shortest encoding of a value in a transaction.
 fn shortest(this: i64, own: u64) -> (u8, u64) {
     let relative = zigzag(this.wrapping_sub(own.cast_signed()));
     let absolute = zigzag(this);
@@ -154,7 +154,7 @@ fn shortest(this: i64, own: u64) -> (u8, u64) {
     }
 }
 
-/// How many, and the difference of each to the one before.
+/// Encodes the number of items, and the difference of each from the preceding one.
 fn list(bytes: &mut Vec<u8>, numbers: &[i64]) {
     number(bytes, numbers.len() as u64);
     let mut before = 0;
@@ -169,7 +169,8 @@ fn difference(bytes: &mut Vec<u8>, this: u64, before: u64) {
     number(bytes, zigzag(this.wrapping_sub(before).cast_signed()));
 }
 
-/// Writes a number with 7 bits a byte, the lowest first; the highest bit says that there are more.
+/// Encodes a number with 7 bits per byte, the lowest first; the highest bit is set if more bytes
+/// follow.
 #[inline]
 pub(super) fn number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {

@@ -1,4 +1,4 @@
-//! Reading a recording, part by part or as a whole.
+//! Reads a recording, in parts or as a whole.
 
 use std::io::{self, Read};
 
@@ -11,12 +11,12 @@ use super::{CHUNK, CHUNK_HEAD, MAGIC, TRAILER, VERSION, chunk_checksum};
 #[derive(Debug)]
 pub struct Reader<R> {
     input: R,
-    /// How many bytes were read, for messages.
+    /// The number of bytes read, for messages.
     offset: u64,
     tables: Vec<String>,
     transactions: u64,
     dropped: Option<u64>,
-    /// The chunk, kept because its memory is.
+    /// The chunk, kept in order to reuse its memory.
     body: Vec<u8>,
 }
 
@@ -24,7 +24,7 @@ impl<R: Read> Reader<R> {
     /// Reads the header.
     ///
     /// # Errors
-    /// It is none, or one of a newer version, or truncated or damaged.
+    /// If the input isn't a recording, has a newer version, or is truncated or damaged.
     pub fn open(input: R) -> Result<Reader<R>, FormatError> {
         let (tables, body) = (Vec::new(), Vec::new());
         let mut reader = Reader { input, offset: 0, tables, transactions: 0, dropped: None, body };
@@ -32,27 +32,27 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    /// The tables' names.
+    /// The names of the tables.
     pub fn tables(&self) -> &[String] {
         &self.tables
     }
 
-    /// How many transactions the chunks had that were read.
+    /// The number of transactions in the chunks read so far.
     pub fn transactions(&self) -> u64 {
         self.transactions
     }
 
-    /// How many transactions were carried out and not recorded; known after the trailer.
+    /// The number of transactions executed but not recorded, known after the trailer.
     pub fn dropped(&self) -> Option<u64> {
         self.dropped
     }
 
-    /// Adds the transactions of the next chunk to a history of the same tables. False after the
-    /// trailer.
+    /// Adds the transactions of the next chunk to a history with the same tables. Returns false
+    /// after the trailer.
     ///
     /// # Errors
-    /// The chunk is truncated or damaged (then nothing is added), or there are not as many
-    /// transactions as the trailer says.
+    /// If the chunk is truncated or damaged (then nothing is added), or the number of transactions
+    /// differs from that in the trailer.
     pub fn next_chunk(&mut self, history: &mut History) -> Result<bool, FormatError> {
         if self.dropped.is_some() {
             return Ok(false);
@@ -61,14 +61,14 @@ impl<R: Read> Reader<R> {
         let mut tag = [0];
         if self.fill(&mut tag)? == 0 {
             return Err(FormatError::Truncated(format!(
-                "it ends after {} transactions without a trailer, so whoever wrote it was interrupted",
+                "it ends after {} transactions without a trailer, so the program that wrote it was interrupted",
                 self.transactions
             )));
         }
         match tag[0] {
             CHUNK => self.chunk(at, history).map(|()| true),
             TRAILER => self.trailer(at).map(|()| false),
-            _ => Err(damaged(at, "neither a chunk nor the trailer begins there")),
+            _ => Err(damaged(at, "neither a chunk nor the trailer starts there")),
         }
     }
 
@@ -79,7 +79,7 @@ impl<R: Read> Reader<R> {
         let magic = &head[..read.min(MAGIC.len())];
         if magic.is_empty() || !MAGIC.starts_with(magic) {
             return Err(FormatError::Foreign(
-                "this is no recording of isobench: it begins otherwise".to_owned(),
+                "this isn't a recording of isobench: its first bytes are different".to_owned(),
             ));
         }
         if read < HEAD {
@@ -88,7 +88,7 @@ impl<R: Read> Reader<R> {
         let version = head[MAGIC.len()];
         if version != VERSION {
             return Err(FormatError::Foreign(format!(
-                "the recording has version {version} of the format, this isobench reads version {VERSION}"
+                "the recording has version {version} of the format, but this isobench reads version {VERSION}"
             )));
         }
         let length = u32::from_le_bytes(array(&head[HEAD - 4..]));
@@ -97,7 +97,7 @@ impl<R: Read> Reader<R> {
         let whole = self.fill(&mut sum)? == 4;
         let right = chunk_checksum(&head, &names) == u32::from_le_bytes(sum);
         if !whole || !right {
-            // Without the names there is nothing to be had.
+            // Nothing can be read without the names.
             return Err(FormatError::Foreign("the header of the recording is damaged".to_owned()));
         }
         self.tables = names_of(&names).map_err(|problem| FormatError::Foreign(problem.to_owned()))?;
@@ -118,7 +118,7 @@ impl<R: Read> Reader<R> {
         let outcome = if chunk_checksum(&head[..17], &body) == sum {
             decode::chunk(&body, transactions, history).map_err(|problem| damaged(at, problem))
         } else {
-            Err(damaged(at, "the checksum of the chunk that begins there is wrong"))
+            Err(damaged(at, "the checksum of the chunk that starts there is wrong"))
         };
         self.body = body;
         outcome?;
@@ -140,17 +140,17 @@ impl<R: Read> Reader<R> {
         self.dropped = Some(dropped.saturating_add(transactions.saturating_sub(self.transactions)));
         if transactions != self.transactions {
             return Err(FormatError::Damaged(format!(
-                "it has {} transactions, and its trailer says {transactions}",
+                "it has {} transactions, but its trailer says {transactions}",
                 self.transactions
             )));
         }
         if self.fill(&mut [0])? != 0 {
-            return Err(damaged(self.offset - 1, "there is something after the trailer"));
+            return Err(damaged(self.offset - 1, "there are bytes after the trailer"));
         }
         Ok(())
     }
 
-    /// Reads so many bytes, in memory that grows with what there is, not with what is announced.
+    /// Reads this many bytes. Memory grows with the input, not with the announced length.
     fn bytes(&mut self, length: u64, at: u64) -> Result<Vec<u8>, FormatError> {
         let mut bytes = std::mem::take(&mut self.body);
         bytes.clear();
@@ -159,7 +159,7 @@ impl<R: Read> Reader<R> {
         if (read as u64) < length { Err(cut(at)) } else { Ok(bytes) }
     }
 
-    /// Reads until the buffer is full or the input ends; returns how many bytes there were.
+    /// Reads until the buffer is full or the input ends; returns the number of bytes read.
     fn fill(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -175,7 +175,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// A slice of the right length as an array.
+/// A slice of the right length, as an array.
 fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut array = [0; N];
     array.copy_from_slice(bytes);
@@ -183,7 +183,7 @@ fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
 }
 
 fn cut(at: u64) -> FormatError {
-    FormatError::Truncated(format!("it ends within the part that begins at byte {at}"))
+    FormatError::Truncated(format!("it ends within the part that starts at byte {at}"))
 }
 
 fn damaged(at: u64, problem: &str) -> FormatError {
@@ -191,7 +191,7 @@ fn damaged(at: u64, problem: &str) -> FormatError {
 }
 
 fn names_of(bytes: &[u8]) -> Result<Vec<String>, &'static str> {
-    const PROBLEM: &str = "the tables' names in the recording's header can't be understood";
+    const PROBLEM: &str = "the table names in the recording's header are invalid";
     let mut bytes = Bytes { left: bytes };
     let count = bytes.number().map_err(|_| PROBLEM)?;
     if count > MOST_TABLES as u64 {
@@ -209,7 +209,7 @@ fn names_of(bytes: &[u8]) -> Result<Vec<String>, &'static str> {
 /// Reads a recording as a whole.
 ///
 /// # Errors
-/// It is none, or it isn't whole.
+/// If the input isn't a complete recording.
 pub fn read(input: impl Read) -> Result<History, FormatError> {
     let mut reader = Reader::open(input)?;
     let mut history = History::new(reader.tables().to_vec());
@@ -218,12 +218,12 @@ pub fn read(input: impl Read) -> Result<History, FormatError> {
     Ok(history)
 }
 
-/// Reads a recording as far as it goes: if it isn't whole, also says why. Then at least one
-/// transaction counts as dropped, because what was read may have been written by one that is
-/// missing.
+/// Reads a recording as far as possible, and also returns the error if it isn't complete. Then at
+/// least one transaction is counted as dropped, because a missing one may have written the versions
+/// read.
 ///
 /// # Errors
-/// It is none, or can't be read.
+/// If the input isn't a recording, or can't be read.
 pub fn read_lenient(input: impl Read) -> Result<(History, Option<FormatError>), FormatError> {
     let mut reader = Reader::open(input)?;
     let mut history = History::new(reader.tables().to_vec());

@@ -1,4 +1,4 @@
-//! What is written is read again, and nothing else is believed.
+//! Recordings are read back as written, and invalid input is refused.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ fn tables() -> Vec<String> {
     TABLES.iter().map(ToString::to_string).collect()
 }
 
-/// A file of chunks with so many transactions each, and the history that it has.
+/// A file with `chunk` transactions in each chunk, and its history.
 pub fn file(transactions: &[(Transaction, Vec<Owned>)], chunk: usize, dropped: u64) -> (Vec<u8>, History) {
     let (mut bytes, mut history) = (header(&tables()), History::new(tables()));
     let (mut encoder, mut draft) = (Encoder::new(), Draft::new());
@@ -42,7 +42,7 @@ fn assert_same(one: &History, other: &History) {
 }
 
 proptest! {
-    // Whole histories take long to make up, more so in a debug build.
+    // Generating whole histories takes a long time, especially in a debug build.
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
@@ -59,7 +59,7 @@ proptest! {
         prop_assert!(read(&bytes[..]).is_err());
     }
 
-    /// Chunks whose checksum is right, whatever they hold.
+    /// Chunks with a correct checksum and arbitrary contents.
     #[test]
     fn no_chunk_makes_it_panic(body in vec(any::<u8>(), 0..60), transactions in 0..5_u64) {
         let mut history = History::new(tables());
@@ -69,7 +69,11 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_byte_is_noticed(list in vec(transactions(), 1..6), at in any::<prop::sample::Index>(), by in 1..=255_u8) {
+    fn a_changed_byte_is_noticed(
+        list in vec(transactions(), 1..6),
+        at in any::<prop::sample::Index>(),
+        by in 1..=255_u8,
+    ) {
         let (mut bytes, _) = file(&list, 2, 0);
         let at = at.index(bytes.len());
         bytes[at] ^= by;
@@ -82,7 +86,7 @@ proptest! {
     }
 }
 
-/// A transaction that reads and increments two rows, as a benchmark records it.
+/// A transaction that reads and increments two rows, like those of a benchmark.
 fn registers(id: u64, draft: &mut Draft) -> Transaction {
     draft.clear();
     let own = id.cast_signed();
@@ -145,8 +149,8 @@ fn messages_say_where_and_why() {
         assert!(message.contains(text), "{message}");
     };
     let (start, whole) = (header(&tables()), registers_file(3));
-    says(b"", "no recording");
-    says(b"T1 committed", "no recording");
+    says(b"", "isn't a recording");
+    says(b"T1 committed", "isn't a recording");
     says(&start[..7], "truncated");
     says(&start, "without a trailer");
     says(&[&start[..], b"x"].concat(), "neither a chunk nor the trailer");
@@ -163,7 +167,7 @@ fn messages_say_where_and_why() {
     assert_eq!(read_lenient(&short[..]).expect("a part").0.dropped(), 7);
 }
 
-/// A length that no file has: nothing is allocated for it.
+/// A length that no file has doesn't cause an allocation.
 #[test]
 fn absurd_lengths_are_only_words() {
     let mut bytes = header(&tables());
@@ -180,7 +184,7 @@ fn absurd_lengths_are_only_words() {
     assert!(super::decode::chunk(&list, u64::MAX, &mut history).is_err());
 }
 
-/// The layout as the manual has it: a change of these bytes is a new version of the format.
+/// The layout documented in the manual: changing these bytes requires a new version of the format.
 #[test]
 fn the_layout_is_that_of_the_manual() {
     let text = "dropped 2\n\

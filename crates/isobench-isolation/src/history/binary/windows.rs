@@ -1,9 +1,8 @@
-//! Reading a recording in windows: so many transactions at a time, in the order in which they
-//! began.
+//! Reads a recording in windows of a number of transactions, in the order of their starts.
 //!
-//! The file is read twice: for when the transactions began, and for the transactions. So only those
-//! of the windows that overlap the chunk that is being read are in memory, and 8 bytes of each in
-//! the first pass. Not here: windows of a history in memory (`history/windows.rs`).
+//! The file is read twice: first for the starts of the transactions, then for the transactions. So
+//! memory holds only the windows that overlap the current chunk, and in the first pass 8 bytes per
+//! transaction. Windows of a history in memory are in `history/windows.rs`.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -14,27 +13,27 @@ use super::reader::Reader;
 /// The windows of a recording.
 #[derive(Debug)]
 pub struct Windows<R> {
-    plan: Plan,
+    plan: WindowPlan,
     reader: Reader<R>,
     chunk: usize,
-    /// How many transactions were read.
+    /// The number of transactions read.
     place: u64,
     scratch: History,
     draft: Draft,
-    /// The windows that are not complete, beginning with that of number `next`.
+    /// The incomplete windows, starting with the one numbered `next`.
     open: VecDeque<History>,
     next: usize,
     ended: bool,
 }
 
-/// What the first pass found out.
+/// The result of the first pass.
 #[derive(Debug)]
-struct Plan {
-    /// True if there are no instants: then transactions are ordered by their place in the file.
+struct WindowPlan {
+    /// True if there are no instants; then transactions are ordered by their position in the file.
     by_place: bool,
-    /// Where windows end, and the next ones begin.
+    /// The boundaries between windows.
     ends: Vec<u64>,
-    /// The lowest instant (or place) in each chunk and all after it.
+    /// The lowest instant (or position) in each chunk and all chunks after it.
     lowest: Vec<u64>,
     transactions: u64,
     dropped: u64,
@@ -42,17 +41,17 @@ struct Plan {
 }
 
 impl<R: Read> Windows<R> {
-    /// Looks through a recording, which `open` opens, and makes windows of `size` transactions. If
-    /// it isn't whole, and that is accepted (`partial`), up to where it is.
+    /// Scans a recording, opened by `open`, and makes windows of `size` transactions. An incomplete
+    /// recording is accepted if `partial`, and used as far as it goes.
     ///
     /// # Errors
-    /// It is no recording, or isn't whole.
+    /// If the input isn't a recording, or isn't complete.
     pub fn new(
         mut open: impl FnMut() -> Result<R, FormatError>,
         size: usize,
         partial: bool,
     ) -> Result<Windows<R>, FormatError> {
-        let plan = Plan::of(Reader::open(open()?)?, size.max(1), partial)?;
+        let plan = WindowPlan::of(Reader::open(open()?)?, size.max(1), partial)?;
         let reader = Reader::open(open()?)?;
         let scratch = History::new(reader.tables().to_vec());
         Ok(Windows {
@@ -68,22 +67,22 @@ impl<R: Read> Windows<R> {
         })
     }
 
-    /// Why the recording isn't whole, if it isn't.
+    /// The reason that the recording isn't complete, if so.
     pub fn problem(&self) -> Option<&FormatError> {
         self.plan.problem.as_ref()
     }
 
-    /// How many transactions all windows have.
+    /// The number of transactions in all windows.
     pub fn transactions(&self) -> u64 {
         self.plan.transactions
     }
 
-    /// How many transactions were carried out and not recorded.
+    /// The number of transactions executed but not recorded.
     pub fn dropped(&self) -> u64 {
         self.plan.dropped
     }
 
-    /// The first window that is open, if nothing more can come into it.
+    /// Returns the first incomplete window, if no more transactions can belong to it.
     fn complete(&mut self) -> Option<History> {
         let lowest = self.plan.lowest.get(self.chunk);
         let end = self.plan.ends.get(self.next);
@@ -102,7 +101,7 @@ impl<R: Read> Windows<R> {
         Some(window)
     }
 
-    /// Reads a chunk into the windows that its transactions belong to.
+    /// Reads a chunk, and adds its transactions to the windows they belong to.
     fn read(&mut self) -> Result<(), FormatError> {
         self.scratch.clear();
         if self.chunk >= self.plan.lowest.len() || !self.reader.next_chunk(&mut self.scratch)? {
@@ -145,8 +144,8 @@ impl<R: Read> Iterator for Windows<R> {
     }
 }
 
-impl Plan {
-    fn of<R: Read>(mut reader: Reader<R>, size: usize, partial: bool) -> Result<Plan, FormatError> {
+impl WindowPlan {
+    fn of<R: Read>(mut reader: Reader<R>, size: usize, partial: bool) -> Result<WindowPlan, FormatError> {
         let mut chunk = History::new(reader.tables().to_vec());
         let (mut begins, mut lowest) = (Vec::new(), Vec::new());
         let problem = loop {
@@ -176,6 +175,6 @@ impl Plan {
         }
         let dropped = reader.dropped().unwrap_or(0);
         let dropped = if problem.is_some() { dropped.max(1) } else { dropped };
-        Ok(Plan { by_place, ends, lowest, transactions, dropped, problem })
+        Ok(WindowPlan { by_place, ends, lowest, transactions, dropped, problem })
     }
 }

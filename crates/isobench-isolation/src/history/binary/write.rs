@@ -1,17 +1,17 @@
-//! Writing a history that is in memory as a recording.
+//! Writes a history in memory as a recording.
 
 use std::io::{self, Write};
 
 use super::super::{Draft, History};
 use super::{Encoder, header, trailer};
 
-/// How large chunks become.
+/// The size at which a chunk is finished, in bytes.
 const CHUNK: usize = 1 << 20;
 
 /// Writes a history as a recording.
 ///
 /// # Errors
-/// The output can't be written.
+/// If the output can't be written.
 pub fn write(history: &History, mut output: impl Write) -> io::Result<()> {
     output.write_all(&header(history.tables()))?;
     let (mut encoder, mut draft) = (Encoder::new(), Draft::new());

@@ -1,9 +1,9 @@
-//! Turns the maps of an EDN file into JSON objects, whether they stand one after the other or in a
-//! vector or list.
+//! Converts the maps of an EDN file to JSON objects, whether they are consecutive or in a vector or
+//! list.
 //!
-//! Keywords, symbols, characters and strings become strings; lists, vectors and sets arrays; tags
-//! are left out. No crate is used because those that there are build the values of whole files.
-//! Source: <https://github.com/edn-format/edn>.
+//! Keywords, symbols, characters and strings become strings; lists, vectors and sets become arrays;
+//! tags are dropped. No crate is used, because the existing ones build the values of whole files in
+//! memory. Source: <https://github.com/edn-format/edn>.
 
 use std::io::BufRead;
 
@@ -13,28 +13,28 @@ use super::super::{FormatError, TextError};
 pub(super) struct Maps<R> {
     input: R,
     line: u64,
-    place: Place,
+    place: Position,
     word: Vec<u8>,
 }
 
-/// Where in a file something is read.
+/// The position in a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// Nothing was found yet.
+enum Position {
+    /// Before the first map.
     Beginning,
-    /// Between maps that stand one after the other.
+    /// Between consecutive maps.
     Sequence,
-    /// In the vector or list at the top, which this byte closes.
+    /// In the top-level vector or list, which this byte closes.
     Inside(u8),
-    /// Behind it.
+    /// After the vector or list.
     Closed,
 }
 
-/// What begins a value, or ends a collection. It is passed when it is returned.
+/// The start of a value, or the end of a collection; already consumed when it is returned.
 #[derive(Clone, Copy)]
 enum Start {
     Map,
-    /// A list, vector or set, and the byte that ends it.
+    /// A list, vector or set, and its closing byte.
     Array(u8),
     String,
     Character,
@@ -44,11 +44,10 @@ enum Start {
     End,
 }
 
-/// How deeply values may be nested: much deeper than in any history, and far from the end of the
-/// stack.
+/// The maximum nesting of values: much deeper than in any history, and safe for the stack.
 const DEEPEST: u32 = 100;
 
-/// The bytes that can't be in a word.
+/// The bytes that end a word.
 const ENDS_WORD: [bool; 256] = {
     let mut table = [false; 256];
     let ends = b" \t\r\n,;()[]{}\"";
@@ -62,28 +61,28 @@ const ENDS_WORD: [bool; 256] = {
 
 impl<R: BufRead> Maps<R> {
     pub fn new(input: R) -> Maps<R> {
-        Maps { input, line: 1, place: Place::Beginning, word: Vec::new() }
+        Maps { input, line: 1, place: Position::Beginning, word: Vec::new() }
     }
 
-    /// Puts the next map into a buffer, as JSON, and returns the line where it begins; `None` at
-    /// the end of the file.
+    /// Writes the next map to a buffer, as JSON, and returns its first line; `None` at the end of
+    /// the file.
     pub fn next(&mut self, object: &mut Vec<u8>) -> Result<Option<u64>, FormatError> {
         object.clear();
         loop {
             self.place = match (self.start(0)?, self.place) {
-                (Start::Map, Place::Beginning | Place::Sequence | Place::Inside(_)) => {
+                (Start::Map, Position::Beginning | Position::Sequence | Position::Inside(_)) => {
                     let line = self.line;
                     self.map(object, 1)?;
-                    if self.place == Place::Beginning {
-                        self.place = Place::Sequence;
+                    if self.place == Position::Beginning {
+                        self.place = Position::Sequence;
                     }
                     return Ok(Some(line));
                 }
-                (Start::Array(close), Place::Beginning) => Place::Inside(close),
-                (Start::Close(byte), Place::Inside(close)) if byte == close => Place::Closed,
-                (Start::End, Place::Inside(_)) => return Err(self.truncated()),
+                (Start::Array(close), Position::Beginning) => Position::Inside(close),
+                (Start::Close(byte), Position::Inside(close)) if byte == close => Position::Closed,
+                (Start::End, Position::Inside(_)) => return Err(self.truncated()),
                 (Start::End, _) => return Ok(None),
-                (_, Place::Closed) => {
+                (_, Position::Closed) => {
                     return Err(self.error("expected the end of the file after the list of operations"));
                 }
                 _ => return Err(self.error("expected an operation, {:type …}, found something else")),
@@ -91,7 +90,7 @@ impl<R: BufRead> Maps<R> {
         }
     }
 
-    /// Goes to what is next: over blanks, comments, discarded values and tags.
+    /// Skips blanks, comments, discarded values and tags, and reads the start of the next value.
     fn start(&mut self, depth: u32) -> Result<Start, FormatError> {
         loop {
             let Some(first) = self.take()? else { return Ok(Start::End) };
@@ -127,7 +126,7 @@ impl<R: BufRead> Maps<R> {
         }
     }
 
-    /// Writes the next value.
+    /// Converts the next value.
     fn value(&mut self, out: &mut Vec<u8>, depth: u32) -> Result<(), FormatError> {
         self.check_depth(depth)?;
         let start = self.start(depth)?;
@@ -138,7 +137,7 @@ impl<R: BufRead> Maps<R> {
         if depth > DEEPEST { Err(self.error("values are nested more than a hundred deep")) } else { Ok(()) }
     }
 
-    /// Writes the value that begins so.
+    /// Converts the value with this start.
     fn value_from(&mut self, start: Start, out: &mut Vec<u8>, depth: u32) -> Result<(), FormatError> {
         self.check_depth(depth)?;
         match start {
@@ -157,7 +156,7 @@ impl<R: BufRead> Maps<R> {
                 Ok(())
             }
             Start::Close(byte) => {
-                let problem = format!("\"{}\" closes nothing, or another value is missing", char::from(byte));
+                let problem = format!("\"{}\" is unmatched, or a value is missing", char::from(byte));
                 Err(self.error(&problem))
             }
             Start::End => Err(self.truncated()),
@@ -206,7 +205,7 @@ impl<R: BufRead> Maps<R> {
         Ok(())
     }
 
-    /// What is between double quotes; its escapes are JSON's.
+    /// Converts a string; its escapes are the same as in JSON.
     fn string(&mut self, out: &mut Vec<u8>) -> Result<(), FormatError> {
         out.push(b'"');
         loop {
@@ -225,7 +224,7 @@ impl<R: BufRead> Maps<R> {
         }
     }
 
-    /// Reads a word of which the first byte is passed.
+    /// Reads a word whose first byte has been consumed.
     fn word(&mut self, first: u8) -> Result<(), FormatError> {
         self.word.clear();
         self.word.push(first);
@@ -263,7 +262,7 @@ impl<R: BufRead> Maps<R> {
     }
 }
 
-/// Writes a word as the JSON value that it means.
+/// Converts a word to the equivalent JSON value.
 fn atom(word: &[u8], out: &mut Vec<u8>) {
     match word {
         b"nil" => out.extend(b"null"),
@@ -271,15 +270,15 @@ fn atom(word: &[u8], out: &mut Vec<u8>) {
         [b':', name @ ..] => quote(name, out),
         [b'0'..=b'9', ..] | [b'-' | b'+', b'0'..=b'9', ..] => {
             let digits = word.strip_prefix(b"+").unwrap_or(word);
-            // Big integers and exact fractions have a letter at the end.
+            // Big integers and exact decimals end with a letter.
             out.extend(digits.strip_suffix(b"N").or(digits.strip_suffix(b"M")).unwrap_or(digits));
         }
         symbol => quote(symbol, out),
     }
 }
 
-/// Makes a string of the value that was written last: keys of JSON are strings. No field of an
-/// operation has a key that is no keyword, so what others become doesn't matter.
+/// Turns the value written last into a string, because keys in JSON are strings. The fields of
+/// operations have keywords as keys, so other keys needn't be distinguishable.
 fn make_key(place: usize, out: &mut Vec<u8>) {
     if out[place] == b'"' {
         return;
@@ -304,7 +303,7 @@ fn quote(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Writes a byte of a string; control characters can't stand in JSON's.
+/// Writes a byte of a string; JSON doesn't allow control characters in strings.
 fn escape(byte: u8, out: &mut Vec<u8>) {
     match byte {
         0..0x20 => out.extend(format!("\\u{byte:04x}").bytes()),

@@ -1,4 +1,4 @@
-//! One operation of Elle's, as a JSON object.
+//! An operation of Elle, as a JSON object.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use serde_json::value::RawValue;
 use super::super::Key;
 use super::names::Names;
 
-/// An operation whose value isn't understood yet.
+/// An operation whose value hasn't been parsed yet.
 #[derive(Deserialize)]
 pub(super) struct Event<'b> {
     #[serde(rename = "type")]
     pub kind: Kind,
-    /// A name (`nemesis`) is no client.
+    /// The process; a name (such as `nemesis`) isn't a client.
     #[serde(borrow, default)]
     process: Option<&'b RawValue>,
     #[serde(default)]
@@ -27,7 +27,7 @@ pub(super) struct Event<'b> {
     value: Option<&'b RawValue>,
 }
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Kind {
@@ -38,21 +38,21 @@ pub(super) enum Kind {
     Aborted,
     #[serde(rename = "info")]
     Unknown,
-    /// Not one of Elle's: what rows held before all transactions.
+    /// The initial values of rows, an extension of Elle's format.
     Initial,
 }
 
-/// Whose operation it is.
+/// The process of an operation.
 pub(super) enum Process {
     Client(u32),
     Missing,
-    /// Of something that is no client.
+    /// A process that isn't a client.
     Other,
 }
 
-/// One step of a transaction.
+/// An operation within a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ElleOperation {
     Append {
         key: Key,
         element: i64,
@@ -61,7 +61,7 @@ pub(super) enum Step {
         key: Key,
         value: i64,
     },
-    /// A read of nothing: of no list, or no register, or unknown.
+    /// A read of nothing: a missing list or register, or an unknown value.
     ReadNil {
         key: Key,
     },
@@ -69,33 +69,33 @@ pub(super) enum Step {
         key: Key,
         value: i64,
     },
-    /// A read of a list, the next ones of [`Steps::elements`].
+    /// A read of a list, whose elements are the next ones in [`ElleOperations::elements`].
     ReadList {
         key: Key,
         length: usize,
     },
 }
 
-/// The steps of a transaction; used again and again.
+/// The operations of a transaction; reused.
 #[derive(Default)]
-pub(super) struct Steps {
-    pub steps: Vec<Step>,
+pub(super) struct ElleOperations {
+    pub operations: Vec<ElleOperation>,
     pub elements: Vec<i64>,
 }
 
 impl<'b> Event<'b> {
-    /// Understands an object as far as its fields.
+    /// Parses the fields of an object.
     pub fn parse(object: &'b [u8]) -> Result<Event<'b>, String> {
         serde_json::from_slice(object).map_err(|error| words(&error))
     }
 
-    /// The process.
+    /// Parses the process.
     pub fn process(&self) -> Result<Process, String> {
         let Some(process) = self.process.map(RawValue::get) else { return Ok(Process::Missing) };
         if process.starts_with('"') {
             return Ok(Process::Other);
         }
-        process.parse().map(Process::Client).map_err(|_| format!("{process} is no process number"))
+        process.parse().map(Process::Client).map_err(|_| format!("{process} isn't a process number"))
     }
 
     /// Fails if it is an operation of another workload.
@@ -103,39 +103,40 @@ impl<'b> Event<'b> {
         match self.f.map(RawValue::get) {
             None | Some("\"txn\"") => Ok(()),
             Some(f) => Err(format!(
-                "this is an operation {f}; isobench reads histories of transactions only (\"txn\", list-append or rw-register)"
+                "this is an operation {f}; isobench reads histories of transactions only (\"txn\", \
+                 list-append or rw-register)"
             )),
         }
     }
 
-    /// The steps; none if there is no value.
-    pub fn steps(&self, names: &mut Names, into: &mut Steps) -> Result<(), String> {
-        into.steps.clear();
+    /// Parses the operations; there are none without a value.
+    pub fn operations(&self, names: &mut Names, into: &mut ElleOperations) -> Result<(), String> {
+        into.operations.clear();
         into.elements.clear();
         let Some(value) = self.value else { return Ok(()) };
         let mut reader = serde_json::Deserializer::from_str(value.get());
-        Transaction { names, into }.deserialize(&mut reader).map_err(|error| words(&error))
+        TransactionSeed { names, into }.deserialize(&mut reader).map_err(|error| words(&error))
     }
 
-    /// True if it says what was done.
+    /// True if the event has a value.
     pub fn has_value(&self) -> bool {
         self.value.is_some()
     }
 }
 
-/// serde's error without the place, which is one in the object.
+/// serde's error without the position, which is relative to the object.
 fn words(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.clone(), |(words, _)| words.to_owned())
 }
 
-/// Reads `[[f, key, value], …]`.
-struct Transaction<'s> {
+/// Parses `[[f, key, value], …]`.
+struct TransactionSeed<'s> {
     names: &'s mut Names,
-    into: &'s mut Steps,
+    into: &'s mut ElleOperations,
 }
 
-impl<'de> DeserializeSeed<'de> for Transaction<'_> {
+impl<'de> DeserializeSeed<'de> for TransactionSeed<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -143,7 +144,7 @@ impl<'de> DeserializeSeed<'de> for Transaction<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Transaction<'_> {
+impl<'de> Visitor<'de> for TransactionSeed<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -151,15 +152,15 @@ impl<'de> Visitor<'de> for Transaction<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while seq.next_element_seed(One { names: self.names, into: self.into })?.is_some() {}
+        while seq.next_element_seed(OperationSeed { names: self.names, into: self.into })?.is_some() {}
         Ok(())
     }
 }
 
-/// Reads `[f, key, value]`.
-struct One<'s> {
+/// Parses `[f, key, value]`.
+struct OperationSeed<'s> {
     names: &'s mut Names,
-    into: &'s mut Steps,
+    into: &'s mut ElleOperations,
 }
 
 #[derive(Deserialize)]
@@ -172,7 +173,7 @@ enum Verb {
     Read,
 }
 
-impl<'de> DeserializeSeed<'de> for One<'_> {
+impl<'de> DeserializeSeed<'de> for OperationSeed<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -180,7 +181,7 @@ impl<'de> DeserializeSeed<'de> for One<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for One<'_> {
+impl<'de> Visitor<'de> for OperationSeed<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -191,29 +192,29 @@ impl<'de> Visitor<'de> for One<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         let verb = seq.next_element::<Verb>()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
-        let key = seq.next_element_seed(KeyOf(self.names))?;
+        let key = seq.next_element_seed(KeySeed(self.names))?;
         let key = key.ok_or_else(|| A::Error::custom("a step of a transaction has no key"))?;
         let elements = &mut self.into.elements;
-        let seen = seq.next_element_seed(SeenOf(elements))?.unwrap_or(Seen::Nil);
-        let step = match (verb, seen) {
-            (Verb::Append, Seen::Number(element)) => Step::Append { key, element },
-            (Verb::Append, _) => return Err(A::Error::custom("an appended element is no integer")),
-            (Verb::Write, Seen::Number(value)) => Step::Write { key, value },
-            (Verb::Write, _) => return Err(A::Error::custom("a written value is no integer")),
-            (Verb::Read, Seen::Number(value)) => Step::ReadValue { key, value },
-            (Verb::Read, Seen::List(length)) => Step::ReadList { key, length },
-            (Verb::Read, Seen::Nil) => Step::ReadNil { key },
+        let value = seq.next_element_seed(ValueSeed(elements))?.unwrap_or(OperationValue::Nil);
+        let operation = match (verb, value) {
+            (Verb::Append, OperationValue::Number(element)) => ElleOperation::Append { key, element },
+            (Verb::Append, _) => return Err(A::Error::custom("an appended element isn't an integer")),
+            (Verb::Write, OperationValue::Number(value)) => ElleOperation::Write { key, value },
+            (Verb::Write, _) => return Err(A::Error::custom("a written value isn't an integer")),
+            (Verb::Read, OperationValue::Number(value)) => ElleOperation::ReadValue { key, value },
+            (Verb::Read, OperationValue::List(length)) => ElleOperation::ReadList { key, length },
+            (Verb::Read, OperationValue::Nil) => ElleOperation::ReadNil { key },
         };
-        self.into.steps.push(step);
+        self.into.operations.push(operation);
         while seq.next_element::<IgnoredAny>()?.is_some() {}
         Ok(())
     }
 }
 
-/// Reads a key.
-struct KeyOf<'s>(&'s mut Names);
+/// Parses a key.
+struct KeySeed<'s>(&'s mut Names);
 
-impl<'de> DeserializeSeed<'de> for KeyOf<'_> {
+impl<'de> DeserializeSeed<'de> for KeySeed<'_> {
     type Value = Key;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key, D::Error> {
@@ -221,7 +222,7 @@ impl<'de> DeserializeSeed<'de> for KeyOf<'_> {
     }
 }
 
-impl Visitor<'_> for KeyOf<'_> {
+impl Visitor<'_> for KeySeed<'_> {
     type Value = Key;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -241,53 +242,53 @@ impl Visitor<'_> for KeyOf<'_> {
     }
 }
 
-/// What a step's third part is.
-enum Seen {
+/// The third part of an operation.
+enum OperationValue {
     Nil,
     Number(i64),
-    /// So many elements, which were added to the list.
+    /// A list with this many elements, which were added to the buffer.
     List(usize),
 }
 
-struct SeenOf<'s>(&'s mut Vec<i64>);
+struct ValueSeed<'s>(&'s mut Vec<i64>);
 
-impl<'de> DeserializeSeed<'de> for SeenOf<'_> {
-    type Value = Seen;
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
+    type Value = OperationValue;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Seen, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<OperationValue, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for SeenOf<'_> {
-    type Value = Seen;
+impl<'de> Visitor<'de> for ValueSeed<'_> {
+    type Value = OperationValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an integer, a list of integers, or nothing")
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Seen, E> {
-        Ok(Seen::Nil)
+    fn visit_unit<E: Error>(self) -> Result<OperationValue, E> {
+        Ok(OperationValue::Nil)
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Seen, E> {
-        Ok(Seen::Number(number))
+    fn visit_i64<E: Error>(self, number: i64) -> Result<OperationValue, E> {
+        Ok(OperationValue::Number(number))
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Seen, E> {
-        narrow(number).map(Seen::Number)
+    fn visit_u64<E: Error>(self, number: u64) -> Result<OperationValue, E> {
+        narrow(number).map(OperationValue::Number)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Seen, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<OperationValue, A::Error> {
         let before = self.0.len();
         while let Some(element) = seq.next_element()? {
             self.0.push(element);
         }
-        Ok(Seen::List(self.0.len() - before))
+        Ok(OperationValue::List(self.0.len() - before))
     }
 }
 
 fn narrow<E: Error>(number: u64) -> Result<i64, E> {
     i64::try_from(number)
-        .map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &"an integer of 64 bits with sign"))
+        .map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &"a signed 64-bit integer"))
 }

@@ -1,7 +1,6 @@
-//! Cuts a file into its JSON objects, whether they stand one after the other or in an array.
+//! Splits a file into its JSON objects, whether they are consecutive or in an array.
 //!
-//! What an object means is `event.rs`'s business, and whether it is right serde's: here only braces
-//! and strings matter.
+//! Only braces and strings matter here; `event.rs` and serde parse the objects.
 
 use std::io::BufRead;
 
@@ -11,43 +10,43 @@ use super::super::{FormatError, TextError};
 pub(super) struct Objects<R> {
     input: R,
     line: u64,
-    place: Place,
+    place: Position,
 }
 
-/// Where in a file something is read.
+/// The position in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// Nothing was found yet.
+enum Position {
+    /// Before the first object.
     Beginning,
-    /// Between objects that stand one after the other.
+    /// Between consecutive objects.
     Sequence,
-    /// Behind the bracket of an array.
+    /// After an array's opening bracket.
     Opened,
-    /// Behind an object of an array.
+    /// After an object in an array.
     Element,
-    /// Behind a comma of an array.
+    /// After a comma in an array.
     Comma,
-    /// Behind the array.
+    /// After the array.
     Closed,
 }
 
-/// What is known of an object while it is read.
+/// The state within an object.
 #[derive(Default)]
 struct Inside {
     depth: usize,
     string: bool,
     escaped: bool,
-    /// How many ended in it.
+    /// The number of lines that ended in it.
     lines: u64,
 }
 
 impl<R: BufRead> Objects<R> {
     pub fn new(input: R) -> Objects<R> {
-        Objects { input, line: 1, place: Place::Beginning }
+        Objects { input, line: 1, place: Position::Beginning }
     }
 
-    /// Puts the next object into a buffer, and returns the line where it begins; `None` at the end
-    /// of the file.
+    /// Reads the next object into a buffer, and returns its first line; `None` at the end of the
+    /// file.
     pub fn next(&mut self, object: &mut Vec<u8>) -> Result<Option<u64>, FormatError> {
         object.clear();
         if !self.find()? {
@@ -58,7 +57,7 @@ impl<R: BufRead> Objects<R> {
             let bytes = self.input.fill_buf()?;
             if bytes.is_empty() {
                 return Err(FormatError::Truncated(format!(
-                    "it ends in the middle of the operation that begins in line {begin}"
+                    "it ends in the middle of the operation that starts in line {begin}"
                 )));
             }
             let end = inside.end(bytes);
@@ -72,35 +71,34 @@ impl<R: BufRead> Objects<R> {
         }
     }
 
-    /// Goes to the next opening brace; false at the end of the file.
+    /// Moves to the next opening brace; returns false at the end of the file.
     fn find(&mut self) -> Result<bool, FormatError> {
         loop {
             let bytes = self.input.fill_buf()?;
             let Some(&first) = bytes.first() else {
                 return match self.place {
-                    Place::Beginning | Place::Sequence | Place::Closed => Ok(false),
-                    Place::Opened | Place::Element | Place::Comma => Err(FormatError::Truncated(format!(
-                        "it ends in line {}, and the array isn't closed",
-                        self.line
-                    ))),
+                    Position::Beginning | Position::Sequence | Position::Closed => Ok(false),
+                    Position::Opened | Position::Element | Position::Comma => Err(FormatError::Truncated(
+                        format!("it ends in line {}, and the array isn't closed", self.line),
+                    )),
                 };
             };
             self.place = match (first, self.place) {
-                (b'{', Place::Beginning | Place::Sequence) => {
-                    self.place = Place::Sequence;
+                (b'{', Position::Beginning | Position::Sequence) => {
+                    self.place = Position::Sequence;
                     return Ok(true);
                 }
-                (b'{', Place::Opened | Place::Comma) => {
-                    self.place = Place::Element;
+                (b'{', Position::Opened | Position::Comma) => {
+                    self.place = Position::Element;
                     return Ok(true);
                 }
                 (b' ' | b'\t' | b'\r' | b'\n', place) => {
                     self.line += u64::from(first == b'\n');
                     place
                 }
-                (b'[', Place::Beginning) => Place::Opened,
-                (b',', Place::Element) => Place::Comma,
-                (b']', Place::Opened | Place::Element) => Place::Closed,
+                (b'[', Position::Beginning) => Position::Opened,
+                (b',', Position::Element) => Position::Comma,
+                (b']', Position::Opened | Position::Element) => Position::Closed,
                 _ => return Err(self.unexpected(first)),
             };
             self.input.consume(1);
@@ -109,11 +107,11 @@ impl<R: BufRead> Objects<R> {
 
     fn unexpected(&self, found: u8) -> FormatError {
         let expected = match self.place {
-            Place::Beginning | Place::Sequence | Place::Opened | Place::Comma => {
+            Position::Beginning | Position::Sequence | Position::Opened | Position::Comma => {
                 "an operation, {\"type\": …}"
             }
-            Place::Element => "\",\" or \"]\"",
-            Place::Closed => "the end of the file after \"]\"",
+            Position::Element => "\",\" or \"]\"",
+            Position::Closed => "the end of the file after \"]\"",
         };
         let problem = format!("expected {expected}, found \"{}\"", char::from(found).escape_default());
         FormatError::Text(TextError { line: self.line, column: 0, problem })
@@ -121,7 +119,7 @@ impl<R: BufRead> Objects<R> {
 }
 
 impl Inside {
-    /// Where the object ends in these bytes, if it does.
+    /// The end of the object in these bytes, if it is there.
     fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         for (place, byte) in bytes.iter().enumerate() {
             match byte {

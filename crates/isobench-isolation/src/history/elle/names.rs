@@ -1,15 +1,15 @@
-//! Keys of Elle's histories as rows: integers are rows of one table, every name is a table with one
-//! row.
+//! Keys of Elle's histories as rows: integers are rows of one table, and each name is a table with
+//! one row.
 
 use std::collections::HashMap;
 
 use super::super::{History, Key, MOST_TABLES};
 use super::{LISTS, REGISTERS};
 
-/// How many names get a table of their own.
+/// The number of names that get their own tables.
 const MOST_NAMES: usize = 60_000;
 
-/// The table of the names beyond.
+/// The table of all further names.
 const OTHER: &str = "other keys";
 
 const _: () = assert!(MOST_NAMES + 2 <= MOST_TABLES);
@@ -18,7 +18,7 @@ const _: () = assert!(MOST_NAMES + 2 <= MOST_TABLES);
 #[derive(Default)]
 pub(super) struct Names {
     known: HashMap<String, Key>,
-    /// In the order of their tables, which are numbered from 1.
+    /// The names, in the order of their tables, which are numbered from 1.
     tables: Vec<String>,
 }
 
@@ -48,8 +48,8 @@ impl Names {
     /// An empty history with the tables of all names.
     pub fn name_tables(self, lists: bool, history: &mut History) {
         let main = if lists { LISTS } else { REGISTERS };
-        // A name that is the same as that of the table gives way to none: it is the table that
-        // nobody chose.
+        // A key of this name takes precedence, because the name of the table wasn't chosen by the
+        // user.
         let taken = |name: &str| self.known.contains_key(name);
         let mut main = main.to_owned();
         while taken(&main) {

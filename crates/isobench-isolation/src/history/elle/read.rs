@@ -1,4 +1,4 @@
-//! From invocations and completions to transactions.
+//! Combines invocations and completions into transactions.
 
 use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
@@ -8,15 +8,15 @@ use super::super::{
 };
 use super::Notation;
 use super::edn::Maps;
-use super::event::{self, Event, Process, Step, Steps};
+use super::event::{self, ElleOperation, ElleOperations, Event, Process};
 use super::json::Objects;
 use super::names::Names;
 
 /// Reads a history of list-append or rw-register.
 ///
 /// # Errors
-/// The file can't be read, isn't in this notation, or is a history of another workload; the error
-/// says in which line.
+/// If the file can't be read, isn't in this notation, or is a history of another workload; the
+/// error has the line.
 pub fn read(notation: Notation, input: impl BufRead) -> Result<History, FormatError> {
     match notation {
         Notation::Edn => {
@@ -33,7 +33,7 @@ pub fn read(notation: Notation, input: impl BufRead) -> Result<History, FormatEr
 fn all(
     mut next: impl FnMut(&mut Vec<u8>) -> Result<Option<u64>, FormatError>,
 ) -> Result<History, FormatError> {
-    let (mut reading, mut object) = (Reading::default(), Vec::new());
+    let (mut reading, mut object) = (HistoryBuilder::default(), Vec::new());
     while let Some(line) = next(&mut object)? {
         reading
             .event(&object)
@@ -42,46 +42,46 @@ fn all(
     reading.finish().map_err(|problem| FormatError::Text(TextError { line: 0, column: 0, problem }))
 }
 
-/// What instants are made of.
+/// The source of instants.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Clock {
     Time,
     Index,
-    Place,
+    Position,
 }
 
-/// What a process is at.
+/// An open invocation of a process.
 #[derive(Default)]
 struct Invocation {
     open: bool,
     begin: u64,
     id: u64,
-    /// What it is going to write: the reads of an invocation say nothing.
-    writes: Vec<Step>,
+    /// The operations that will write; the reads of an invocation have no values yet.
+    writes: Vec<ElleOperation>,
 }
 
 #[derive(Default)]
-struct Reading {
+struct HistoryBuilder {
     history: History,
     names: Names,
-    /// Without a process an invocation is completed before the next one.
+    /// Open invocations. Without processes, each invocation is completed before the next one.
     invocations: HashMap<Option<u32>, Invocation>,
-    /// The numbers that operations were given.
+    /// The indices of the operations so far.
     indices: HashSet<u64>,
     clock: Option<Clock>,
-    /// How many operations were read.
+    /// The number of operations read.
     place: u64,
-    /// Completions, in a history without invocations, and transactions without a process.
+    /// The completions in a history without invocations, and transactions without a process.
     alone: Vec<usize>,
     without_client: Vec<usize>,
     invoked: bool,
     lists: bool,
     registers: bool,
-    steps: Steps,
+    operations: ElleOperations,
     draft: Draft,
 }
 
-impl Reading {
+impl HistoryBuilder {
     fn event(&mut self, object: &[u8]) -> Result<(), String> {
         let event = Event::parse(object)?;
         if event.kind == event::Kind::Initial {
@@ -90,7 +90,7 @@ impl Reading {
         if let Some(index) = event.index
             && !self.indices.insert(index)
         {
-            return Err(format!("another operation has the index {index} already"));
+            return Err(format!("another operation already has the index {index}"));
         }
         let process = match event.process()? {
             Process::Client(process) => Some(process),
@@ -103,7 +103,7 @@ impl Reading {
         event.expect_transaction()?;
         let (instant, id) = self.instant(&event)?;
         self.place += 1;
-        event.steps(&mut self.names, &mut self.steps)?;
+        event.operations(&mut self.names, &mut self.operations)?;
         self.note_model()?;
         if event.kind == event::Kind::Invoke {
             return self.invoke(process, instant, id);
@@ -119,25 +119,27 @@ impl Reading {
         self.complete(process, instant, id, outcome)
     }
 
-    /// What rows held before all transactions.
+    /// Reads the initial values of rows.
     fn initial(&mut self, event: &Event<'_>) -> Result<(), String> {
-        event.steps(&mut self.names, &mut self.steps)?;
+        event.operations(&mut self.names, &mut self.operations)?;
         self.note_model()?;
-        let mut elements = self.steps.elements.as_slice();
-        for step in &self.steps.steps {
-            let (key, initial) = match *step {
-                Step::ReadValue { key, value } => (key, Initial::Version(Version::valued(value))),
-                Step::ReadList { key, length } => {
+        let mut elements = self.operations.elements.as_slice();
+        for operation in &self.operations.operations {
+            let (key, initial) = match *operation {
+                ElleOperation::ReadValue { key, value } => (key, Initial::Version(Version::valued(value))),
+                ElleOperation::ReadList { key, length } => {
                     let (list, rest) = elements.split_at(length);
                     elements = rest;
                     (key, Initial::List(list.to_vec()))
                 }
-                Step::Append { .. } | Step::Write { .. } | Step::ReadNil { .. } => {
-                    return Err("what rows held initially is stated by [\"r\", key, value]".to_owned());
+                ElleOperation::Append { .. }
+                | ElleOperation::Write { .. }
+                | ElleOperation::ReadNil { .. } => {
+                    return Err("initial values of rows are stated by [\"r\", key, value]".to_owned());
                 }
             };
             if !self.history.set_initial(key, initial) {
-                return Err("what a row held initially was stated before".to_owned());
+                return Err("the row's initial value was already stated".to_owned());
             }
         }
         Ok(())
@@ -146,18 +148,18 @@ impl Reading {
     /// The instant of an operation, and its number.
     fn instant(&mut self, event: &Event<'_>) -> Result<(u64, u64), String> {
         let id = event.index.unwrap_or(self.place);
-        // Elle gives operations without a time the time -1.
+        // Elle uses the time -1 for operations without a time.
         let time = event.time.and_then(|time| u64::try_from(time).ok());
         let first = match (time, event.index) {
             (Some(_), _) => Clock::Time,
             (None, Some(_)) => Clock::Index,
-            (None, None) => Clock::Place,
+            (None, None) => Clock::Position,
         };
         let missing = |what| Err(format!("this operation has no {what}, unlike the first one"));
         let instant = match (*self.clock.get_or_insert(first), time, event.index) {
             (Clock::Time, Some(time), _) => time,
             (Clock::Index, _, Some(index)) => index,
-            (Clock::Place, ..) => self.place,
+            (Clock::Position, ..) => self.place,
             (Clock::Time, None, _) => return missing("time"),
             (Clock::Index, _, None) => return missing("index"),
         };
@@ -165,11 +167,11 @@ impl Reading {
     }
 
     fn note_model(&mut self) -> Result<(), String> {
-        for step in &self.steps.steps {
-            match step {
-                Step::Append { .. } | Step::ReadList { .. } => self.lists = true,
-                Step::Write { .. } | Step::ReadValue { .. } => self.registers = true,
-                Step::ReadNil { .. } => {}
+        for operation in &self.operations.operations {
+            match operation {
+                ElleOperation::Append { .. } | ElleOperation::ReadList { .. } => self.lists = true,
+                ElleOperation::Write { .. } | ElleOperation::ReadValue { .. } => self.registers = true,
+                ElleOperation::ReadNil { .. } => {}
             }
         }
         if self.lists && self.registers {
@@ -181,19 +183,19 @@ impl Reading {
     fn invoke(&mut self, process: Option<u32>, begin: u64, id: u64) -> Result<(), String> {
         if !self.alone.is_empty() {
             return Err(format!(
-                "{} is invoked after transactions were completed that were never invoked",
+                "{} is invoked after transactions that were completed without being invoked",
                 whose(process)
             ));
         }
         let invocation = self.invocations.entry(process).or_default();
         if invocation.open {
-            return Err(format!("{} is invoked before another one of its is completed", whose(process)));
+            return Err(format!("{} is invoked before the preceding one is completed", whose(process)));
         }
         invocation.open = true;
         invocation.begin = begin;
         invocation.id = id;
         invocation.writes.clear();
-        invocation.writes.extend(self.steps.steps.iter().filter(|step| is_write(step)));
+        invocation.writes.extend(self.operations.operations.iter().filter(|operation| is_write(operation)));
         self.invoked = true;
         Ok(())
     }
@@ -202,19 +204,19 @@ impl Reading {
         let index = self.history.transactions().len();
         let invocation = self.invocations.get_mut(&process).filter(|invocation| invocation.open);
         if self.invoked && invocation.is_none() {
-            return Err(format!("{} is completed, and none was invoked", whose(process)));
+            return Err(format!("{} is completed without having been invoked", whose(process)));
         }
         let begin = invocation.as_ref().map_or(0, |invocation| invocation.begin);
         if end < begin {
-            return Err(format!("{} ends at {end}, before it begins at {begin}", whose(process)));
+            return Err(format!("{} ends at {end}, before it starts at {begin}", whose(process)));
         }
         self.draft.clear();
         if outcome == Outcome::Committed {
-            push_all(&self.steps, &mut self.draft);
+            push_all(&self.operations, &mut self.draft);
         } else {
             let writes = match &invocation {
                 Some(invocation) => &invocation.writes,
-                None => &self.steps.steps,
+                None => &self.operations.operations,
             };
             push_writes(writes, &mut self.draft);
         }
@@ -252,7 +254,7 @@ impl Reading {
             return Err("there are too many clients".to_owned());
         }
         if self.lists {
-            // Only now it is known what was not there.
+            // At this point it is known which rows didn't exist.
             for record in &mut self.history.records {
                 if record.kind == Kind::Read {
                     record.kind = Kind::ReadList;
@@ -264,7 +266,7 @@ impl Reading {
     }
 }
 
-/// A transaction in errors, by its process.
+/// The subject of errors about a transaction: its process.
 fn whose(process: Option<u32>) -> String {
     process.map_or_else(
         || "a transaction without process".to_owned(),
@@ -272,19 +274,21 @@ fn whose(process: Option<u32>) -> String {
     )
 }
 
-fn is_write(step: &Step) -> bool {
-    matches!(step, Step::Append { .. } | Step::Write { .. })
+fn is_write(operation: &ElleOperation) -> bool {
+    matches!(operation, ElleOperation::Append { .. } | ElleOperation::Write { .. })
 }
 
-fn push_all(steps: &Steps, draft: &mut Draft) {
-    let mut elements = steps.elements.as_slice();
-    for step in &steps.steps {
-        draft.push(match *step {
-            Step::Append { key, element } => Operation::Append { key, element },
-            Step::Write { key, value } => Operation::Write { key, version: Version::valued(value) },
-            Step::ReadNil { key } => Operation::Read { key, version: Version::INITIAL },
-            Step::ReadValue { key, value } => Operation::Read { key, version: Version::valued(value) },
-            Step::ReadList { key, length } => {
+fn push_all(operations: &ElleOperations, draft: &mut Draft) {
+    let mut elements = operations.elements.as_slice();
+    for operation in &operations.operations {
+        draft.push(match *operation {
+            ElleOperation::Append { key, element } => Operation::Append { key, element },
+            ElleOperation::Write { key, value } => Operation::Write { key, version: Version::valued(value) },
+            ElleOperation::ReadNil { key } => Operation::Read { key, version: Version::INITIAL },
+            ElleOperation::ReadValue { key, value } => {
+                Operation::Read { key, version: Version::valued(value) }
+            }
+            ElleOperation::ReadList { key, length } => {
                 let (list, rest) = elements.split_at(length);
                 elements = rest;
                 Operation::ReadList { key, elements: list }
@@ -293,11 +297,11 @@ fn push_all(steps: &Steps, draft: &mut Draft) {
     }
 }
 
-fn push_writes(steps: &[Step], draft: &mut Draft) {
-    for step in steps {
-        match *step {
-            Step::Append { key, element } => draft.push(Operation::Append { key, element }),
-            Step::Write { key, value } => {
+fn push_writes(operations: &[ElleOperation], draft: &mut Draft) {
+    for operation in operations {
+        match *operation {
+            ElleOperation::Append { key, element } => draft.push(Operation::Append { key, element }),
+            ElleOperation::Write { key, value } => {
                 draft.push(Operation::Write { key, version: Version::valued(value) });
             }
             _ => {}

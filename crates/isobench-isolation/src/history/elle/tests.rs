@@ -1,4 +1,4 @@
-//! Histories as Jepsen and elle-cli have them, and what is no history of theirs.
+//! Histories in the formats of Jepsen and elle-cli, and invalid ones.
 
 use std::fmt::Write as _;
 
@@ -51,7 +51,8 @@ fn lists_in_edn() {
     assert_eq!(text::print(&edn(&format!("; {{\n( #_{{}} #jepsen.history.Op{decorated} )"))), LISTS_AS_TEXT);
 }
 
-const REGISTERS: &str = r#"[{"type":"invoke","f":"txn","value":[["w","x",2],["w","y",-1]],"process":0,"time":5,"index":1},
+const REGISTERS: &str = r#"
+[{"type":"invoke","f":"txn","value":[["w","x",2],["w","y",-1]],"process":0,"time":5,"index":1},
 {"type":"info","f":"start","process":"nemesis","value":["a", {"b": 1.5}],"time":6,"index":9},
 {"type":"ok","f":"txn","value":[["w","x",2],["w","y",-1]],"process":0,"time":10,"index":2},
 {"type":"invoke","f":"txn","value":[["r","x",null]],"process":0,"time":15,"index":3},
@@ -72,7 +73,7 @@ fn registers_in_json() {
     assert_eq!(text::print(&json(&spread)), REGISTERS_AS_TEXT);
 }
 
-/// Elle's manual begins with such a history.
+/// Elle's manual starts with such a history.
 #[test]
 fn completions_alone_have_no_instants_and_a_client_each() {
     let history = edn(
@@ -85,8 +86,7 @@ fn completions_alone_have_no_instants_and_a_client_each() {
     assert_eq!(text::print(&history), "T0 client=7: r x = init\nT1 client=8 unknown:\n");
 }
 
-/// As in the examples of Elle's paper: the one transaction that is under way is the one that is
-/// completed.
+/// As in the examples of Elle's paper, a completion belongs to the only open transaction.
 #[test]
 fn invocations_without_processes_are_completed_one_by_one() {
     let history = edn("{:type :invoke, :value [[:append 1 1]]} {:type :ok, :value [[:append 1 1]]}
@@ -120,7 +120,7 @@ fn initial_values_are_stated() {
     }
 }
 
-/// Each text is refused with a message that has this in it.
+/// Each text is refused with a message that contains this text.
 fn refused(cases: &[(Notation, &str, &str)]) {
     for (notation, text, message) in cases {
         let error = read(*notation, text.as_bytes()).expect_err(text).to_string();
@@ -138,7 +138,7 @@ fn what_is_wrong_is_said_with_its_line() {
             "line 1: invalid type: string \"a\", expected an integer",
         ),
         (Notation::Edn, "{:type :ok, :value [[:w 1.5 2]]}", "expected a key"),
-        (Notation::Edn, "{:type :ok, :value [[:w 1 nil]]}", "a written value is no integer"),
+        (Notation::Edn, "{:type :ok, :value [[:w 1 nil]]}", "a written value isn't an integer"),
         (Notation::Edn, "{:type :ok, :value {:from 1}}", "expected a transaction"),
         (
             Notation::Edn,
@@ -151,27 +151,27 @@ fn what_is_wrong_is_said_with_its_line() {
             "truncated: it ends in the middle of a value",
         ),
         (Notation::Edn, "[{:type :ok, :value []}", "truncated"),
-        (Notation::Edn, "{:type :ok :value [[:w 1 1]}", "\"}\" closes nothing"),
-        (Notation::Edn, "{:type :ok :value}", "another value is missing"),
+        (Notation::Edn, "{:type :ok :value [[:w 1 1]}", "\"}\" is unmatched"),
+        (Notation::Edn, "{:type :ok :value}", "or a value is missing"),
         (Notation::Edn, "hello", "expected an operation"),
         (Notation::Edn, "{:type :okay}", "unknown variant `okay`"),
         (
             Notation::Json,
             "{\"type\":\"ok\",\"value\":[]}\n{\"type\":",
-            "truncated: it ends in the middle of the operation that begins in line 2",
+            "truncated: it ends in the middle of the operation that starts in line 2",
         ),
         (Notation::Json, "hello", "line 1: expected an operation, {\"type\": …}, found \"h\""),
         (Notation::Json, "{\"type\":\"ok\"}", "a committed transaction has no value"),
         (
             Notation::Json,
             "{\"type\":\"invoke\",\"process\":1}{\"type\":\"invoke\",\"process\":1}",
-            "before another one",
+            "before the preceding one",
         ),
         (Notation::Json, "{\"type\":\"ok\",\"value\":[[\"w\",1,1],[\"append\",1,1]]}", "both lists"),
         (
             Notation::Json,
             "{\"type\":\"ok\",\"process\":-1,\"value\":[[\"w\",1,1]]}",
-            "-1 is no process number",
+            "-1 isn't a process number",
         ),
     ]);
     let deep = "#_".repeat(100_000);
@@ -180,7 +180,7 @@ fn what_is_wrong_is_said_with_its_line() {
     assert!(read(Notation::Edn, deep.as_bytes()).expect_err("deep").to_string().contains("nested"));
 }
 
-/// Files that are cut, repeat themselves, or run backwards.
+/// Files that are truncated, repeat themselves, or go backwards.
 #[test]
 fn what_is_no_whole_history_is_refused() {
     refused(&[
@@ -220,25 +220,26 @@ fn what_is_no_whole_history_is_refused() {
         (
             Notation::Edn,
             "{:type :invoke, :process 1}\n{:type :ok, :process 1, :value []}\n{:type :ok, :process 1, :value []}",
-            "line 3: a transaction of process 1 is completed, and none was invoked",
+            "line 3: a transaction of process 1 is completed without having been invoked",
         ),
         (
             Notation::Edn,
             "{:type :ok, :process 1, :value []}\n{:type :invoke, :process 1}",
-            "line 2: a transaction of process 1 is invoked after transactions were completed that were never invoked",
+            "line 2: a transaction of process 1 is invoked after transactions that were completed \
+             without being invoked",
         ),
         (
             Notation::Edn,
             "{:type :invoke, :process 1, :time 7}\n{:type :fail, :process 1, :time 5}",
-            "line 2: a transaction of process 1 ends at 5, before it begins at 7",
+            "line 2: a transaction of process 1 ends at 5, before it starts at 7",
         ),
         (
             Notation::Edn,
             "{:type :fail, :index 7}\n{:type :fail, :index 7}",
-            "line 2: another operation has the index 7",
+            "line 2: another operation already has the index 7",
         ),
-        (Notation::Edn, "{:type :initial, :value [[:r 1 nil]]}", "is stated by [\"r\", key, value]"),
-        (Notation::Edn, "{:type :initial, :value [[:r 1 2] [:r 1 2]]}", "was stated before"),
+        (Notation::Edn, "{:type :initial, :value [[:r 1 nil]]}", "are stated by [\"r\", key, value]"),
+        (Notation::Edn, "{:type :initial, :value [[:r 1 2] [:r 1 2]]}", "was already stated"),
         (Notation::Edn, "{:type :initial, :value [[:r 1 2] [:append 1 2]]}", "both lists"),
     ]);
 }
@@ -259,7 +260,7 @@ fn many_names_become_rows_of_one_table() {
     );
 }
 
-/// The number of a transaction isn't written: in these texts it is that of its completion already.
+/// Transaction numbers aren't written, but in these texts they equal those of the completions.
 #[test]
 fn what_is_written_is_read() {
     for (text_form, notation) in [
@@ -281,7 +282,7 @@ fn what_is_written_is_read() {
             list.iter().map(|entry| format!("{entry:?}")).collect()
         };
         let expected = text::parse(text_form).expect("parses");
-        // What a transaction read that didn't commit is left out on the way.
+        // The reads of transactions that didn't commit are lost.
         assert_eq!(same(&again), same(&expected), "{text_form}");
     }
 }
@@ -307,11 +308,15 @@ fn registers_with_counters_are_written_by_value_or_by_counter() {
     );
 }
 
-/// A client's next transaction begins at the very instant at which the one before ended, or that
-/// end isn't known.
+/// A client's next transaction starts exactly when the preceding one ended, or the end of that
+/// isn't known.
 #[test]
 fn processes_alternate_between_invocation_and_completion() {
-    let history = text::parse("T1 client=0 5..6: w x = 1\nT2 client=0 6..6: w x = 2\nT3 client=0 6.. unknown: w x = 3\nT4 client=0 8..9: w x = 4").expect("parses");
+    let history = text::parse(
+        "T1 client=0 5..6: w x = 1\nT2 client=0 6..6: w x = 2\nT3 client=0 \
+                               6.. unknown: w x = 3\nT4 client=0 8..9: w x = 4",
+    )
+    .expect("parses");
     let again = edn(&written(Notation::Edn, &history));
     let shown: Vec<_> = again.transactions().iter().map(|t| (t.client, t.begin, t.end, t.outcome)).collect();
     assert_eq!(
@@ -328,12 +333,12 @@ fn processes_alternate_between_invocation_and_completion() {
 #[test]
 fn what_elle_cannot_say_is_an_error() {
     for (text, message) in [
-        ("T7: i t 5 in 3", "what T7 has: rows of groups"),
+        ("T7: i t 5 in 3", "what T7 did: rows of groups"),
         ("T1: g t 5 = []", "rows of groups"),
-        ("T1: w x = 1, a y += 1", "beside others on registers"),
-        ("T1: w x = v5\nT2: w x = v5", "isn't known"),
-        ("T1: w x = v5\nT2: w x = 7", "isn't known"),
-        ("T1: w x = 5\nT2: r x = v7", "isn't known"),
+        ("T1: w x = 1, a y += 1", "both lists and registers"),
+        ("T1: w x = v5\nT2: w x = v5", "ambiguous counter"),
+        ("T1: w x = v5\nT2: w x = 7", "ambiguous counter"),
+        ("T1: w x = 5\nT2: r x = v7", "unknown value"),
     ] {
         let history = text::parse(text).expect("parses");
         let error = write(Notation::Edn, &history, Vec::new()).expect_err(text).to_string();
@@ -342,7 +347,7 @@ fn what_elle_cannot_say_is_an_error() {
 }
 
 proptest! {
-    // Whole histories take long to make up, more so in a debug build.
+    // Generating whole histories takes a long time, especially in a debug build.
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]

@@ -1,26 +1,26 @@
-//! From transactions to invocations and completions.
+//! Splits transactions into invocations and completions.
 
 use std::io::{self, Write};
 
 use super::super::{History, Initial, Key, Operation, Outcome, Transaction};
 use super::Notation;
-use super::shown::{Shown, spell};
+use super::representation::{Representation, spell};
 
-/// Why a history can't be written in Elle's formats.
+/// The reason that a history can't be written in Elle's formats.
 #[derive(Debug, thiserror::Error)]
 pub enum Unwritable {
     /// The output can't be written.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// What rows held before all transactions can't be stated.
-    #[error("a recording can't state what rows held initially; text, EDN and JSON can")]
+    /// The initial values of rows can't be stated in recordings.
+    #[error("a recording can't state the initial values of rows; text, EDN and JSON can")]
     Initial,
-    /// A transaction has something that these formats can't say.
-    #[error("Elle's formats can't say what T{transaction} has: {what}")]
+    /// A transaction has an operation that these formats can't express.
+    #[error("Elle's formats can't express what T{transaction} did: {what}")]
     Inexpressible {
         /// The transaction's number.
         transaction: u64,
-        /// What it has.
+        /// The operation.
         what: &'static str,
     },
 }
@@ -28,10 +28,10 @@ pub enum Unwritable {
 /// Writes a history of lists or of registers.
 ///
 /// # Errors
-/// The output can't be written, or the history has something that Elle's formats can't say.
+/// If the output can't be written, or the history has something that Elle's formats can't express.
 pub fn write(notation: Notation, history: &History, output: impl Write) -> Result<(), Unwritable> {
-    let shown = Shown::of(history);
-    let mut writer = Writer { notation, history, shown, output, place: 0, lists: None };
+    let representation = Representation::of(history);
+    let mut writer = Writer { notation, history, representation, output, place: 0, lists: None };
     for (key, initial) in history.initial() {
         writer.initial(*key, initial)?;
     }
@@ -46,14 +46,14 @@ pub fn write(notation: Notation, history: &History, output: impl Write) -> Resul
 struct Event {
     transaction: usize,
     process: u64,
-    /// `None` if there are no instants at all.
+    /// The time; `None` if the history has no instants at all.
     time: Option<u64>,
     invocation: bool,
 }
 
-/// All events in the order of real time. Of those at the same instant invocations come first,
-/// because then neither transaction ended before the other began; but a client's next invocation
-/// comes after its completion.
+/// All events in the order of real time. At the same instant invocations come first, because then
+/// neither transaction ended before the other started; but a client's next invocation comes after
+/// its completion.
 fn events(history: &History) -> Vec<Event> {
     let transactions = history.transactions();
     if transactions.iter().all(|transaction| transaction.end == 0) {
@@ -83,9 +83,9 @@ fn events(history: &History) -> Vec<Event> {
     events.into_iter().map(|(_, event)| event).collect()
 }
 
-/// The process of each transaction, and whether it begins at the instant at which the one before it
-/// ends, or ends when the next begins. A process ends with a transaction whose end isn't known: the
-/// client's next one is a new process, as Jepsen has it.
+/// For each transaction its process, whether it starts at the instant at which the preceding one
+/// ends, and whether it ends when the next one starts. As in Jepsen, a process ends with a
+/// transaction whose end isn't known, and the client continues as a new process.
 fn processes(transactions: &[Transaction]) -> Vec<(u64, bool, bool)> {
     let clients = transactions.iter().map(|transaction| u64::from(transaction.client) + 1).max().unwrap_or(0);
     let mut last: std::collections::HashMap<u32, (u64, usize)> = std::collections::HashMap::new();
@@ -96,7 +96,7 @@ fn processes(transactions: &[Transaction]) -> Vec<(u64, bool, bool)> {
         if let Some((before, previous)) = last.get(&transaction.client) {
             let end = transactions[*previous].end;
             follows = end == transaction.begin && end < u64::MAX;
-            // Clients whose transactions overlap are none that Elle knows.
+            // In Elle, the transactions of a process don't overlap.
             process = if end <= transaction.begin && end < u64::MAX { *before } else { before + clients };
             processes[*previous].2 = follows;
         }
@@ -109,20 +109,19 @@ fn processes(transactions: &[Transaction]) -> Vec<(u64, bool, bool)> {
 struct Writer<'h, W> {
     notation: Notation,
     history: &'h History,
-    shown: Shown<'h>,
+    representation: Representation<'h>,
     output: W,
-    /// How many events were written.
+    /// The number of events written.
     place: u64,
-    /// What the operations so far are of.
+    /// The kind of data of the operations so far.
     lists: Option<bool>,
 }
 
 impl<W: Write> Writer<'_, W> {
-    /// What a row held before all transactions; of a version nothing, if it isn't known by its
-    /// value.
+    /// Writes the initial contents of a row, unless they are a version without a value.
     fn initial(&mut self, key: Key, initial: &Initial) -> Result<(), Unwritable> {
         if let Initial::Version(version) = initial
-            && (version.value.is_none() || !self.shown.by_value())
+            && (version.value.is_none() || !self.representation.by_value())
         {
             return Ok(());
         }
@@ -208,17 +207,17 @@ impl<W: Write> Writer<'_, W> {
             }
         };
         if *self.lists.get_or_insert(lists) != lists {
-            return Err(inexpressible("operations on lists, beside others on registers"));
+            return Err(inexpressible("operations on both lists and registers"));
         }
         self.begin(verb, key)?;
         match operation {
             Operation::Write { version, .. } => {
-                let number = self.shown.written(version).map_err(inexpressible)?;
+                let number = self.representation.written(version).map_err(inexpressible)?;
                 write!(self.output, "{number}")?;
             }
             Operation::Append { element, .. } => write!(self.output, "{element}")?,
             Operation::Read { key, version } if reads => {
-                match self.shown.read(key, version).map_err(inexpressible)? {
+                match self.representation.read(key, version).map_err(inexpressible)? {
                     Some(number) => write!(self.output, "{number}")?,
                     None => self.nothing()?,
                 }
@@ -233,7 +232,7 @@ impl<W: Write> Writer<'_, W> {
     }
 
     fn begin(&mut self, verb: &str, key: Key) -> io::Result<()> {
-        let key = spell(&self.shown.key(key), self.notation);
+        let key = spell(&self.representation.key(key), self.notation);
         match self.notation {
             Notation::Edn => write!(self.output, "[:{verb} {key} "),
             Notation::Json => write!(self.output, "[\"{verb}\",{key},"),

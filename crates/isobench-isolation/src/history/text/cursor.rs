@@ -1,5 +1,5 @@
-//! A place in a line, and what can be asked there: each question names what it expects, and that is
-//! the error's text.
+//! A position in a line, with methods that parse an element; the caller names the expected element,
+//! which becomes the error's text.
 
 use std::str::FromStr;
 
@@ -15,7 +15,7 @@ pub(super) struct Cursor<'l> {
 type Read<T = ()> = Result<T, TextError>;
 
 impl<'l> Cursor<'l> {
-    /// The beginning of a line with this number.
+    /// The start of the line with this number.
     pub fn new(line: &'l str, number: u64) -> Cursor<'l> {
         Cursor { line, at: 0, number }
     }
@@ -29,13 +29,13 @@ impl<'l> Cursor<'l> {
         &self.line[self.at..]
     }
 
-    /// An error at this place.
+    /// An error at the current position.
     pub fn error(&self, problem: String) -> TextError {
         let column = self.line[..self.at].chars().count() as u64 + 1;
         TextError { line: self.number, column, problem }
     }
 
-    /// The error that something else was expected here.
+    /// The error that another element was expected here.
     pub fn expected(&self, what: &str) -> TextError {
         const SHOWN: usize = 20;
         let rest = self.rest();
@@ -48,13 +48,13 @@ impl<'l> Cursor<'l> {
         self.at = self.line.len() - self.rest().trim_start().len();
     }
 
-    /// True if only a comment follows, or nothing.
+    /// True if the rest of the line is empty or a comment.
     pub fn at_end(&mut self) -> bool {
         self.blanks();
         self.rest().is_empty() || self.rest().starts_with('#')
     }
 
-    /// Passes this text if it is next, after blanks.
+    /// Skips blanks, and this text if it is next. Returns whether it was.
     pub fn eat(&mut self, text: &str) -> bool {
         self.blanks();
         let found = self.rest().starts_with(text);
@@ -64,24 +64,24 @@ impl<'l> Cursor<'l> {
         found
     }
 
-    /// Passes this text, after blanks.
+    /// Skips blanks and this text.
     pub fn pass(&mut self, text: &str) -> Read {
         if self.eat(text) { Ok(()) } else { Err(self.expected(&format!("\"{text}\""))) }
     }
 
-    /// True if a number begins here, after blanks.
+    /// True if a number is next, after blanks.
     pub fn at_number(&mut self) -> bool {
         self.blanks();
         self.rest().starts_with(|letter: char| letter.is_ascii_digit() || letter == '-')
     }
 
-    /// True if a list begins here, after blanks.
+    /// True if a list is next, after blanks.
     pub fn at_list(&mut self) -> bool {
         self.blanks();
         self.rest().starts_with('[')
     }
 
-    /// A whole number, after blanks.
+    /// An integer, after blanks.
     pub fn number<T: FromStr>(&mut self, what: &str) -> Read<T> {
         self.blanks();
         let sign = usize::from(self.rest().starts_with('-'));
@@ -95,7 +95,7 @@ impl<'l> Cursor<'l> {
         Ok(read)
     }
 
-    /// A word of letters, after blanks; empty if there is none. Doesn't pass it.
+    /// A word of letters, after blanks, without consuming it; empty if there is none.
     pub fn word(&mut self) -> &'l str {
         self.blanks();
         let rest = self.rest();
@@ -103,7 +103,7 @@ impl<'l> Cursor<'l> {
         &rest[..end]
     }
 
-    /// A table's name, bare or between quotes, after blanks.
+    /// A table's name, bare or in quotes, after blanks.
     pub fn name(&mut self, into: &mut String) -> Read {
         self.blanks();
         into.clear();
@@ -140,7 +140,7 @@ impl<'l> Cursor<'l> {
                 let inside = self.rest().strip_prefix('{').and_then(|rest| rest.split_once('}'));
                 let (code, _) = inside.ok_or_else(|| self.expected("{HEX}"))?;
                 let letter = u32::from_str_radix(code, 16).ok().and_then(char::from_u32);
-                let letter = letter.ok_or_else(|| self.error(format!("{code} is no character")))?;
+                let letter = letter.ok_or_else(|| self.error(format!("{code} isn't a character")))?;
                 self.at += code.len() + 2;
                 letter
             }

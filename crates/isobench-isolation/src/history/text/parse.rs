@@ -1,4 +1,4 @@
-//! Reading the text form.
+//! Parses the text format.
 
 use std::io::BufRead;
 
@@ -12,7 +12,7 @@ use super::cursor::Cursor;
 /// Reads a history from a text.
 ///
 /// # Errors
-/// The text is not as the grammar has it; the error says where.
+/// If the text doesn't match the grammar; the error has the position.
 pub fn parse(text: &str) -> Result<History, FormatError> {
     read(text.as_bytes())
 }
@@ -20,9 +20,9 @@ pub fn parse(text: &str) -> Result<History, FormatError> {
 /// Reads a history from a file, line by line.
 ///
 /// # Errors
-/// The file can't be read, or is not as the grammar has it; the error says where.
+/// If the file can't be read, or doesn't match the grammar; the error has the position.
 pub fn read(mut input: impl BufRead) -> Result<History, FormatError> {
-    let mut reading = Reading::default();
+    let mut reading = HistoryBuilder::default();
     let (mut line, mut number) = (Vec::new(), 0);
     while input.read_until(b'\n', &mut line)? > 0 {
         number += 1;
@@ -30,7 +30,7 @@ pub fn read(mut input: impl BufRead) -> Result<History, FormatError> {
             FormatError::Text(TextError {
                 line: number,
                 column: 0,
-                problem: "this is no UTF-8 text".to_owned(),
+                problem: "this isn't UTF-8 text".to_owned(),
             })
         })?;
         let text = text.trim_end_matches(['\n', '\r']);
@@ -40,11 +40,11 @@ pub fn read(mut input: impl BufRead) -> Result<History, FormatError> {
     reading.finish().map_err(FormatError::Text)
 }
 
-/// What was read so far.
+/// The history read so far.
 #[derive(Default)]
-struct Reading {
+struct HistoryBuilder {
     history: History,
-    /// The transactions whose client, or instants, weren't given.
+    /// The transactions without an explicit client or instants.
     without_client: Vec<usize>,
     without_instants: Vec<usize>,
     /// The line of each transaction, by its number.
@@ -54,7 +54,7 @@ struct Reading {
     list: Vec<i64>,
 }
 
-impl Reading {
+impl HistoryBuilder {
     fn line(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
         if cursor.at_end() {
             return Ok(());
@@ -80,7 +80,7 @@ impl Reading {
         let index = self.history.transactions().len();
         let id = cursor.number("the transaction's number")?;
         if let Some(before) = self.lines.insert(id, cursor.line_number()) {
-            return Err(cursor.error(format!("T{id} stands in line {before} already")));
+            return Err(cursor.error(format!("T{id} is already defined in line {before}")));
         }
         let mut transaction = Transaction { id, client: 0, begin: 0, end: 0, outcome: Outcome::Committed };
         let (mut client, mut instants, mut outcome) = (false, false, false);
@@ -130,8 +130,7 @@ impl Reading {
         if cursor.at_end() { Ok(()) } else { Err(cursor.expected("\",\" or the end of the line")) }
     }
 
-    /// What rows held before all transactions: `ROW = VERSION` or `ROW = LIST`, with `,` between
-    /// them.
+    /// Parses the initial contents of rows: `ROW = VERSION` or `ROW = LIST`, separated by `,`.
     fn initial(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
         loop {
             let key = self.row(cursor)?;
@@ -143,7 +142,7 @@ impl Reading {
                 Initial::Version(version(cursor)?)
             };
             if !self.history.set_initial(key, initial) {
-                return Err(cursor.error("what this row held initially was stated before".to_owned()));
+                return Err(cursor.error("the row's initial value was already stated".to_owned()));
             }
             if !cursor.eat(",") {
                 return Ok(());
@@ -205,7 +204,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Fills in what was left out everywhere.
+    /// Fills in omitted clients.
     fn finish(mut self) -> Result<History, TextError> {
         let transactions = &mut self.history.transactions;
         if self.without_instants.len() < transactions.len() {
@@ -221,18 +220,18 @@ impl Reading {
     }
 }
 
-/// When a transaction began and ended: `BEGIN..END` or `BEGIN..`.
+/// The start and end of a transaction: `BEGIN..END` or `BEGIN..`.
 fn between(cursor: &mut Cursor<'_>, id: u64) -> Result<(u64, u64), TextError> {
     let begin = cursor.number("an instant")?;
     cursor.pass("..")?;
     let end = if cursor.at_number() { cursor.number("an instant")? } else { u64::MAX };
     if end < begin {
-        return Err(cursor.error(format!("T{id} ends at {end}, before it begins at {begin}")));
+        return Err(cursor.error(format!("T{id} ends at {end}, before it starts at {begin}")));
     }
     Ok((begin, end))
 }
 
-/// The error of a word that stands before the colon, by what may still stand there.
+/// The error for a wrong word before the colon, listing the words that are still possible.
 fn expected_word(cursor: &Cursor<'_>, client: bool, instants: bool, outcome: bool) -> TextError {
     let mut possible = Vec::new();
     for (given, word) in

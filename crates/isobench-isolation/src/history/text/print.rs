@@ -1,4 +1,4 @@
-//! Writing the text form.
+//! Prints the text format.
 
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
@@ -9,20 +9,20 @@ use super::is_bare;
 /// Writes a history as text.
 ///
 /// # Errors
-/// The output can't be written.
+/// If the output can't be written.
 pub fn write(history: &History, mut output: impl Write) -> io::Result<()> {
     let names = Names::of(history);
     if history.dropped() > 0 {
         writeln!(output, "dropped {}", history.dropped())?;
     }
     for (key, initial) in history.initial() {
-        writeln!(output, "initial {}", Stated { names: &names, key: *key, initial })?;
+        writeln!(output, "initial {}", DisplayedInitial { names: &names, key: *key, initial })?;
     }
     for (index, transaction) in history.transactions().iter().enumerate() {
         names.head(*transaction, &mut output)?;
         for (place, operation) in history.operations(index).enumerate() {
             let comma = if place == 0 { "" } else { "," };
-            write!(output, "{comma} {}", Shown { names: &names, operation })?;
+            write!(output, "{comma} {}", DisplayedOperation { names: &names, operation })?;
         }
         writeln!(output)?;
     }
@@ -32,17 +32,17 @@ pub fn write(history: &History, mut output: impl Write) -> io::Result<()> {
 /// A history as text.
 pub fn print(history: &History) -> String {
     let mut text = Vec::new();
-    // Nothing is in the way of writing to memory, and it was text that was written.
+    // Writing to memory can't fail, and only text was written.
     let _ = write(history, &mut text);
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// How the tables are called in this text.
+/// The names of the tables in a text.
 struct Names {
-    /// The name, in quotes if need be, and whether only row 0 of the table occurs, so that the key
-    /// can be left out.
+    /// The name, in quotes if necessary, and whether only row 0 of the table is used, so that the
+    /// key can be omitted.
     tables: Vec<(String, bool)>,
-    /// Whether a transaction has instants.
+    /// True if any transaction has instants.
     instants: bool,
 }
 
@@ -85,7 +85,7 @@ impl Names {
         match self.tables.get(usize::from(table)) {
             Some((name, true)) => f.write_str(name),
             Some((name, false)) => write!(f, "{name} {id}"),
-            // No table of this number: nobody but a caller's mistake gets here.
+            // There is no table of this number, which is an error of the caller.
             None => write!(f, "\"table {table}\" {id}"),
         }
     }
@@ -108,13 +108,13 @@ fn quoted(name: &str) -> String {
     quoted
 }
 
-/// An operation as it stands in the text.
-struct Shown<'a> {
+/// An operation as written in the text.
+struct DisplayedOperation<'a> {
     names: &'a Names,
     operation: Operation<'a>,
 }
 
-impl Display for Shown<'_> {
+impl Display for DisplayedOperation<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut kind = |letter: &str, key| {
             write!(f, "{letter} ")?;
@@ -123,11 +123,11 @@ impl Display for Shown<'_> {
         match self.operation {
             Operation::Read { key, version } => {
                 kind("r", key)?;
-                write!(f, " = {}", Text(version))
+                write!(f, " = {}", DisplayedVersion(version))
             }
             Operation::Write { key, version } => {
                 kind("w", key)?;
-                write!(f, " = {}", Text(version))
+                write!(f, " = {}", DisplayedVersion(version))
             }
             Operation::Insert { key, group } => {
                 kind("i", key)?;
@@ -149,18 +149,18 @@ impl Display for Shown<'_> {
     }
 }
 
-/// What a row held before all transactions, as it stands in the text.
-struct Stated<'a> {
+/// The initial contents of a row as written in the text.
+struct DisplayedInitial<'a> {
     names: &'a Names,
     key: Key,
     initial: &'a Initial,
 }
 
-impl Display for Stated<'_> {
+impl Display for DisplayedInitial<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.names.row(self.key, f)?;
         match self.initial {
-            Initial::Version(version) => write!(f, " = {}", Text(*version)),
+            Initial::Version(version) => write!(f, " = {}", DisplayedVersion(*version)),
             Initial::List(elements) => list(elements, f),
         }
     }
@@ -175,9 +175,9 @@ fn list(numbers: &[i64], f: &mut Formatter<'_>) -> fmt::Result {
     f.write_str("]")
 }
 
-struct Text(Version);
+struct DisplayedVersion(Version);
 
-impl Display for Text {
+impl Display for DisplayedVersion {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match (self.0.counter, self.0.value) {
             (Some(counter), Some(value)) => write!(f, "v{counter}/{value}"),

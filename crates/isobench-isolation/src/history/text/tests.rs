@@ -1,4 +1,4 @@
-//! What is printed reads back, and errors say what was expected where.
+//! Printed histories are parsed back, and errors name the expected element and the position.
 
 use proptest::prelude::*;
 
@@ -6,14 +6,14 @@ use super::super::samples;
 use super::{parse, print};
 
 proptest! {
-    // Whole histories take long to make up, more so in a debug build.
+    // Generating whole histories takes a long time, especially in a debug build.
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
     fn what_is_printed_is_read(history in samples::histories()) {
         let text = print(&history);
         let read = parse(&text).expect(&text);
-        // A table that nothing is done to isn't mentioned, and numbers follow the order of mention.
+        // Unused tables aren't mentioned, and tables are numbered in the order of mention.
         prop_assert_eq!(print(&read), text);
         prop_assert_eq!(read.transactions(), history.transactions());
         prop_assert_eq!(read.dropped(), history.dropped());
@@ -25,9 +25,13 @@ proptest! {
         let _ = parse(&text);
     }
 
-    /// Changed texts get further into the parser than random ones.
+    /// Modified texts get further into the parser than random ones.
     #[test]
-    fn a_changed_text_makes_no_panic(history in samples::histories(), at in any::<prop::sample::Index>(), with in any::<char>()) {
+    fn a_changed_text_makes_no_panic(
+        history in samples::histories(),
+        at in any::<prop::sample::Index>(),
+        with in any::<char>(),
+    ) {
         let mut letters: Vec<char> = print(&history).chars().collect();
         if !letters.is_empty() {
             let at = at.index(letters.len());
@@ -38,7 +42,8 @@ proptest! {
 }
 
 const EXAMPLE: &str = r#"# comment
-T1 client=0 10..20 committed: r registers 5 = v3/17, w registers 5 = v4/1, a lists 1 += 7, l lists 1 = [7 8], i mytab 9 in 3, g mytab 3 = [9]
+T1 client=0 10..20 committed: r registers 5 = v3/17, w registers 5 = v4/1, i mytab 9 in 3, g mytab 3 = [9]
+T4: a lists 1 += 7, l lists 1 = [7 8]
 
    T2 unknown 7..  client=4:w registers 5=v4,r registers -6=init,r "a \"b\"\u{e4}\n\\"=-9 # also a comment
 dropped 3
@@ -51,9 +56,10 @@ fn the_grammar() {
     assert_eq!(
         printed,
         r#"dropped 3
-T1 client=0 10..20: r registers 5 = v3/17, w registers 5 = v4/1, a lists 1 += 7, l lists 1 = [7 8], i mytab 9 in 3, g mytab 3 = [9]
+T1 client=0 10..20: r registers 5 = v3/17, w registers 5 = v4/1, i mytab 9 in 3, g mytab 3 = [9]
+T4 client=5 0..: a lists 1 += 7, l lists 1 = [7 8]
 T2 client=4 7.. unknown: w registers 5 = v4, r registers -6 = init, r "a \"b\"ä\n\\" = -9
-T3 client=5 0..:
+T3 client=6 0..:
 "#
     );
 }
@@ -76,7 +82,7 @@ fn initial_values_are_stated() {
     assert_eq!(print(&parse(text).expect("parses")), text);
 }
 
-/// Looked for one by one, as many names take minutes.
+/// A linear search among this many names would take minutes.
 #[test]
 fn many_tables_are_found_by_name() {
     let lines: Vec<String> = (0..65_537).map(|number| format!("T{number}: w t{number} = 1")).collect();
@@ -95,12 +101,14 @@ fn errors_name_the_place_and_what_was_expected() {
     for (text, message) in [
         (
             "hello",
-            "line 1, column 1: expected a transaction (T1: …), \"initial ROW = …\", \"dropped N\" or a comment, found \"hello\"",
+            "line 1, column 1: expected a transaction (T1: …), \"initial ROW = …\", \"dropped N\" \
+             or a comment, found \"hello\"",
         ),
         ("\n\nT", "line 3, column 2: expected the transaction's number, found the end of the line"),
         (
             "T1",
-            "line 1, column 3: expected one of client=N, BEGIN..END, committed, aborted, unknown, \":\", found the end of the line",
+            "line 1, column 3: expected one of client=N, BEGIN..END, committed, aborted, unknown, \
+             \":\", found the end of the line",
         ),
         ("T1 1..2 aborted lost:", "line 1, column 17: expected one of client=N, \":\", found \"lost:\""),
         ("T1 3:", "line 1, column 5: expected \"..\", found \":\""),
@@ -128,9 +136,9 @@ fn errors_name_the_place_and_what_was_expected() {
         ("dropped some", "line 1, column 9: expected a number of transactions, found \"some\""),
         ("T1: # fine\ndropped 1 2", "line 2, column 11: expected the end of the line, found \"2\""),
         ("T1 client=4294967295:\nT2:", "there are too many clients"),
-        ("T1 10..5:", "line 1, column 9: T1 ends at 5, before it begins at 10"),
-        ("T1:\n\nT1: w x = 1", "line 3, column 3: T1 stands in line 1 already"),
-        ("initial x = 1, x 0 = 2", "line 1, column 23: what this row held initially was stated before"),
+        ("T1 10..5:", "line 1, column 9: T1 ends at 5, before it starts at 10"),
+        ("T1:\n\nT1: w x = 1", "line 3, column 3: T1 is already defined in line 1"),
+        ("initial x = 1, x 0 = 2", "line 1, column 23: the row's initial value was already stated"),
         ("initial x", "line 1, column 10: expected \"=\", found the end of the line"),
     ] {
         let error = parse(text).expect_err(text).to_string();
@@ -140,6 +148,6 @@ fn errors_name_the_place_and_what_was_expected() {
         super::read(&b"T1:\n\xff\n"[..])
             .expect_err("no text")
             .to_string()
-            .contains("line 2: this is no UTF-8")
+            .contains("line 2: this isn't UTF-8")
     );
 }

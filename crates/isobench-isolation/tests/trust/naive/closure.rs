@@ -1,5 +1,5 @@
-//! Decides every guarantee by reachability alone: for histories that are too large to look at each
-//! cycle.
+//! Decides every guarantee by reachability alone, for histories that are too large for enumerating
+//! cycles.
 
 use std::collections::BTreeSet;
 
@@ -11,16 +11,16 @@ use super::Case;
 use super::explain::{Edge, Explained};
 use super::judge::{flag_contradicts, guarantees};
 
-/// What the definitions say of a history whose version orders are known.
-pub enum Known {
-    /// The guarantees that it contradicts.
+/// The result for a history whose version orders are known.
+pub enum Decision {
+    /// The guarantees that the history contradicts.
     Contradicted(Vec<Guarantee>),
     /// The version orders aren't known.
     Undecided,
 }
 
 impl Case<'_> {
-    /// The guarantees that a choice of what counts and of the version orders contradicts.
+    /// The guarantees contradicted by a choice of committed transactions and version orders.
     pub fn contradicted(&self, counts: &[bool], explained: &Explained) -> Vec<Guarantee> {
         let of_flags = |it: &Guarantee| explained.flags.iter().any(|flag| flag_contradicts(*flag, it.model));
         let mut contradicted: Vec<_> = guarantees().filter(of_flags).collect();
@@ -71,7 +71,7 @@ fn has_proscribed_cycle(model: Model, edges: &[Edge], nodes: usize) -> bool {
     }
 }
 
-/// For each node those that at least one step leads to.
+/// For each node, those reachable by at least one step.
 fn reachability(edges: &[Edge], nodes: usize) -> Vec<BTreeSet<usize>> {
     let mut next = vec![BTreeSet::new(); nodes];
     for edge in edges {
@@ -93,14 +93,14 @@ fn is_cyclic(edges: &[Edge], nodes: usize) -> bool {
 }
 
 impl Case<'_> {
-    /// Decides a history, if its version orders are known. What is unknown and was read either
-    /// committed, or its readers read what an aborted transaction wrote: a guarantee is
-    /// contradicted if it is so either way.
-    pub fn decide(&self) -> Known {
+    /// Decides a history, if its version orders are known. A transaction of unknown outcome that
+    /// was read either committed, or its readers made aborted reads: a guarantee is contradicted if
+    /// both cases contradict it.
+    pub fn decide(&self) -> Decision {
         let proved = self.proved();
         if self.known_orders(&proved).values().any(|order| order.rest.len() > 1) || !self.is_gapless(&proved)
         {
-            return Known::Undecided;
+            return Decision::Undecided;
         }
         let committed: Vec<_> =
             (0..self.len()).map(|index| self.outcome(index) == Outcome::Committed).collect();
@@ -115,6 +115,6 @@ impl Case<'_> {
             let other: Vec<_> = contradicted(&committed);
             both.retain(|guarantee| other.contains(guarantee));
         }
-        Known::Contradicted(both)
+        Decision::Contradicted(both)
     }
 }

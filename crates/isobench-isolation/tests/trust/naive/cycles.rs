@@ -1,4 +1,4 @@
-//! All simple cycles of a small graph, and which models each of them contradicts.
+//! All simple cycles of a small graph, and the models that each of them contradicts.
 
 use isobench_isolation::check::Dependency;
 use isobench_isolation::{Anomaly, Model};
@@ -12,7 +12,7 @@ fn is_anti(dependency: Dependency) -> bool {
     matches!(dependency, Dependency::ReadWrite | Dependency::PredicateReadWrite)
 }
 
-/// Calls back with each simple cycle, once for each choice of dependencies.
+/// Calls `found` with each simple cycle, once for each choice of dependencies.
 pub fn each_cycle(edges: &[Edge], nodes: usize, found: &mut dyn FnMut(&Cycle)) {
     for start in 0..nodes {
         extend(edges, start, start, &mut Vec::new(), found);
@@ -33,18 +33,19 @@ fn extend(edges: &[Edge], start: usize, at: usize, path: &mut Cycle, found: &mut
     }
 }
 
-/// How many anti-dependencies a cycle has.
+/// The number of anti-dependencies in a cycle.
 fn anti_dependencies(cycle: &[Edge]) -> usize {
     cycle.iter().filter(|edge| is_anti(edge.2)).count()
 }
 
-/// True if two anti-dependencies follow each other.
+/// True if two anti-dependencies are adjacent.
 fn adjacent(cycle: &[Edge]) -> bool {
     let next = |place: usize| cycle[(place + 1) % cycle.len()].2;
     cycle.len() > 1 && (0..cycle.len()).any(|place| is_anti(cycle[place].2) && is_anti(next(place)))
 }
 
-/// True if a model proscribes this cycle; by the definitions, not by the table of anomalies.
+/// True if a model proscribes this cycle, according to the definitions rather than the table of
+/// anomalies.
 pub fn proscribed(model: Model, cycle: &[Edge]) -> bool {
     let has = |dependency| cycle.iter().any(|edge| edge.2 == dependency);
     match model {
@@ -57,7 +58,7 @@ pub fn proscribed(model: Model, cycle: &[Edge]) -> bool {
     }
 }
 
-/// The name of a cycle.
+/// The anomaly of a cycle.
 pub fn class(cycle: &[Edge]) -> Anomaly {
     let has = |dependency| cycle.iter().any(|edge| edge.2 == dependency);
     let predicate = has(Dependency::PredicateReadWrite);

@@ -1,5 +1,5 @@
-//! What each read refers to, and the dependencies that follow from a choice of what counts and of
-//! version orders.
+//! The version that each read refers to, and the dependencies that follow from a choice of
+//! committed transactions and version orders.
 
 use std::collections::BTreeSet;
 
@@ -12,25 +12,25 @@ use super::{Case, VersionOrders};
 /// A dependency between two transactions.
 pub type Edge = (usize, usize, Dependency);
 
-/// What follows from the data, orders of sessions and of time apart.
+/// The conclusions from the data, without the orders of sessions and time.
 #[derive(Debug, Default)]
 pub struct Explained {
-    /// What is wrong beside cycles.
+    /// The anomalies that aren't cycles.
     pub flags: BTreeSet<Anomaly>,
     /// The dependencies.
     pub edges: BTreeSet<Edge>,
 }
 
-/// Which version a read refers to.
+/// The version that a read refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// The one before all writes.
+    /// The initial version.
     Initial,
-    /// What a transaction that counts wrote last, or (false) not last.
+    /// A committed transaction's last write, or (false) an earlier one.
     Writer(usize, bool),
-    /// What a transaction wrote that doesn't count.
+    /// A write of another transaction.
     Aborted(usize),
-    /// Nobody's.
+    /// None.
     Nobody,
 }
 
@@ -43,11 +43,12 @@ impl Case<'_> {
                 _ => false,
             })
         };
-        // The initial version is nobody's.
+        // The initial version has no writer.
         (0..self.len()).filter(|index| read != Version::INITIAL && wrote(index)).collect()
     }
 
-    /// Which version a read of a row by `reader` refers to, if it had not written the row before.
+    /// The version that a read of a row by `reader` refers to, if the reader had not written the
+    /// row before.
     pub fn source(&self, counts: &[bool], reader: usize, key: Key, read: Version) -> Source {
         if read == Version::INITIAL {
             return Source::Initial;
@@ -82,7 +83,7 @@ impl Case<'_> {
         Source::Nobody
     }
 
-    /// True if the value that was read was written with another counter.
+    /// True if the value read was written with another counter.
     pub fn is_of_another_counter(&self, key: Key, read: Version) -> bool {
         let other = |operation: &Operation<'_>| match *operation {
             Operation::Write { key: row, version } => {
@@ -96,7 +97,7 @@ impl Case<'_> {
         read.counter.is_some() && self.operations.iter().flatten().any(other)
     }
 
-    /// Everything that follows.
+    /// Derives all conclusions.
     pub fn explain(&self, counts: &[bool], orders: &VersionOrders) -> Explained {
         let mut explained = Explained::default();
         for (&key, order) in orders {
@@ -124,7 +125,7 @@ impl Case<'_> {
         explained
     }
 
-    /// Versions written twice, versions upon aborted ones, lists that don't agree.
+    /// Examines versions written twice, updates of aborted versions, and inconsistent lists.
     fn explain_writes(&self, counts: &[bool], key: Key, order: &[usize], explained: &mut Explained) {
         let committed = self.counters(key, |index| counts[index]);
         let aborted = self.counters(key, |index| !counts[index]);
@@ -177,8 +178,8 @@ impl Case<'_> {
         }
     }
 
-    /// True if a transaction wrote a row again after another had written upon what it wrote first:
-    /// what the other wrote upon was an intermediate version.
+    /// True if a transaction wrote a row again after another transaction had updated its first
+    /// write, which was thus an intermediate version.
     pub fn interleaved(&self, counts: &[bool], key: Key) -> bool {
         let mut written: Vec<(u64, usize)> = Vec::new();
         for writer in (0..self.len()).filter(|&index| counts[index]) {
@@ -192,7 +193,7 @@ impl Case<'_> {
             written.extend(writer.map(|writer| (0, writer)));
         }
         let mut writers: Vec<_> = written.into_iter().map(|(_, writer)| writer).collect();
-        // What nobody read comes later, that of the last one first.
+        // Unread writes come later, starting with that of the last one.
         let last = writers.last().copied();
         let longest = self.longest_list(counts, key);
         let unread = |operation: &Operation<'_>| match *operation {
@@ -240,15 +241,15 @@ impl Case<'_> {
         let order = orders.get(&key).map_or(&[][..], Vec::as_slice);
         let source = self.source(counts, reader, key, version);
         if source == Source::Nobody && self.writers_of(key, version).contains(&reader) {
-            // It read what it was to write later only.
+            // It read its own later write.
             explained.flags.insert(Anomaly::Internal);
             return;
         }
         Case::depend(source, order, reader, explained);
     }
 
-    /// The dependencies of a read of a row: from the version's writer, and to the one of the next
-    /// version.
+    /// Adds the dependencies of a read of a row: from the version's writer, and to the writer of
+    /// the next version.
     fn depend(source: Source, order: &[usize], reader: usize, explained: &mut Explained) {
         let next = match source {
             Source::Nobody => {
@@ -325,8 +326,8 @@ impl Case<'_> {
         Case::depend(last, order, reader, explained);
     }
 
-    /// A list without the elements of transactions that don't count; notes what reading them, or
-    /// appending to them, means.
+    /// A list without the elements of transactions that aren't committed; records the anomalies of
+    /// reading them, or appending to them.
     fn noting_aborted(
         &self,
         counts: &[bool],
@@ -346,8 +347,7 @@ impl Case<'_> {
         self.without_aborted(counts, key, elements)
     }
 
-    /// True if nobody inserted a row, and everybody who read the group saw it: it was there from
-    /// the beginning.
+    /// True if a row has no insert, and every read of the group found it: it existed initially.
     pub fn is_initial_member(&self, counts: &[bool], (table, group): (u16, i64), id: i64) -> bool {
         let inserts =
             |it: &Operation<'_>| matches!(*it, Operation::Insert { key, .. } if key == Key { table, id });

@@ -1,5 +1,5 @@
-//! Which guarantees a history allows: some choice of what is unknown has none of the phenomena that
-//! the guarantee proscribes.
+//! The guarantees that a history permits: some choice of the unknowns has none of the phenomena
+//! that the guarantee proscribes.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use super::cycles::{each_cycle, proscribed};
 use super::explain::{Edge, Explained};
 use super::{Case, VersionOrders};
 
-/// What the definitions say of a history.
+/// The conclusions about a history.
 #[derive(Debug)]
 pub struct Judgement {
-    /// The guarantees that the history allows.
+    /// The guarantees that the history permits.
     pub allowed: Vec<Guarantee>,
-    /// True if what is known leaves one version order for each row, so that nothing had to be
-    /// tried.
+    /// True if there is only one possible version order for each row, so that nothing had to be
+    /// enumerated.
     pub decided: bool,
-    /// True if it depends on the reading of Adya's text whether PL-1 allows the history:
-    /// transactions wrote a row in turns, uncommitted, or somebody read what a transaction of
-    /// unknown outcome wrote, which proves nothing at PL-1.
+    /// True if the definition of PL-1 leaves open whether it permits the history: uncommitted
+    /// transactions wrote a row in turns, or a write of unknown outcome was read, which proves
+    /// nothing at PL-1.
     pub open_at_pl1: bool,
 }
 
@@ -33,7 +33,7 @@ pub fn guarantees() -> impl Iterator<Item = Guarantee> {
 }
 
 impl Case<'_> {
-    /// Tries everything.
+    /// Enumerates everything.
     pub fn judge(&self) -> Judgement {
         let mut allowed: Vec<Guarantee> = Vec::new();
         for counts in self.choices() {
@@ -56,8 +56,8 @@ impl Case<'_> {
         Judgement { allowed, decided, open_at_pl1: interleaved || read }
     }
 
-    /// True if no counter is missing or double among those that count, none is one of two
-    /// transactions' of unknown outcome, and no read is of one that is missing before the first.
+    /// True if no counter is missing or duplicated among the committed ones, none belongs to two
+    /// transactions of unknown outcome, and no read is of one that is missing before the first.
     pub fn is_gapless(&self, counts: &[bool]) -> bool {
         let written = self.possible_orders(counts).keys().all(|&key| {
             let mut counters = self.counters(key, |index| counts[index]);
@@ -79,7 +79,7 @@ impl Case<'_> {
         written && !open && !self.operations.iter().flatten().any(too_low)
     }
 
-    /// Every dependency, those of an order of sessions or of time included.
+    /// All dependencies, including those of the order of sessions or time.
     pub fn edges(&self, counts: &[bool], explained: &Explained, order: Order) -> Vec<Edge> {
         let mut edges: Vec<_> = explained.edges.iter().copied().collect();
         for first in (0..self.len()).filter(|&index| counts[index]) {
@@ -92,7 +92,7 @@ impl Case<'_> {
         edges
     }
 
-    /// True if looking at each cycle says the same as reachability, whatever is chosen.
+    /// True if enumerating cycles and reachability agree for every choice.
     pub fn is_consistent(&self) -> bool {
         self.choices().iter().all(|counts| {
             all_orders(&self.possible_orders(counts)).iter().all(|orders| {
@@ -122,7 +122,7 @@ impl Case<'_> {
     }
 }
 
-/// What is no cycle: which models it contradicts.
+/// True if an anomaly that isn't a cycle contradicts a model.
 pub fn flag_contradicts(flag: Anomaly, model: Model) -> bool {
     match flag {
         Anomaly::GarbageRead | Anomaly::Internal | Anomaly::IncompatibleOrder | Anomaly::DuplicateWrite => {
@@ -151,7 +151,7 @@ fn all_orders(possible: &BTreeMap<Key, Vec<Vec<usize>>>) -> Vec<VersionOrders> {
     all
 }
 
-/// True if an edge needs an order beside the data's.
+/// The order that an edge needs in addition to the data.
 pub fn needs(dependency: Dependency) -> Order {
     match dependency {
         Dependency::Session => Order::Session,

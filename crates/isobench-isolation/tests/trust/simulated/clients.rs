@@ -9,20 +9,20 @@ use isobench_isolation::history::{Key, Outcome, Transaction};
 use super::database::{Answer, Database, Level, Shown, Statement};
 use super::defect::Defect;
 
-/// What transactions do.
+/// The operations of transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workload {
     /// Registers with counters and values.
     Counters,
-    /// Registers of which the counters are known only.
+    /// Registers of which only the counters are known.
     CountersOnly,
-    /// Registers of which the values are known only.
+    /// Registers of which only the values are known.
     Values,
     /// Lists.
     Lists,
     /// Inserts and reads of groups.
     Groups,
-    /// All of it.
+    /// All of these.
     Mixed,
 }
 
@@ -37,32 +37,32 @@ impl Workload {
     ];
 }
 
-/// What is simulated.
+/// The parameters of a simulation.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct SimulationSettings {
     pub level: Level,
     pub workload: Workload,
     pub defect: Option<Defect>,
     pub seed: u64,
 }
 
-/// What came of it.
+/// The result of a simulation.
 pub struct Run {
     pub history: History,
     pub database: Database,
-    /// For each of the database's transactions its place in the history.
+    /// For each of the database's transactions, its index in the history.
     pub places: Vec<Option<usize>>,
 }
 
-/// What a client is doing.
-enum Doing {
+/// The state of a client.
+enum ClientState {
     Nothing,
     Running {
         tx: usize,
         begin: u64,
         next: usize,
     },
-    /// The answer is on its way.
+    /// The answer has been sent.
     Answered {
         tx: usize,
         begin: u64,
@@ -71,7 +71,7 @@ enum Doing {
 }
 
 struct Client {
-    doing: Doing,
+    state: ClientState,
     program: Vec<Statement>,
     left: u32,
 }
@@ -79,9 +79,9 @@ struct Client {
 struct Simulation {
     random: fastrand::Rng,
     workload: Workload,
-    /// How many rows of each kind there are.
+    /// The number of rows of each kind.
     rows: i64,
-    /// Of 100 commits, how many are rolled back instead, and how many get lost.
+    /// The percentage of commits that are rolled back instead, and the percentage that get lost.
     rollbacks: u8,
     losses: u8,
     clock: u64,
@@ -89,14 +89,14 @@ struct Simulation {
     database: Database,
     history: History,
     places: Vec<Option<usize>>,
-    /// For whose end each transaction waits.
+    /// The transactions for which each transaction waits.
     waits: Vec<BTreeSet<usize>>,
-    /// Transactions whose clients have lost them, and which are not decided yet.
+    /// Undecided transactions that their clients have lost.
     orphans: Vec<usize>,
 }
 
-/// Simulates.
-pub fn run(settings: Settings) -> Run {
+/// Runs a simulation.
+pub fn run(settings: SimulationSettings) -> Run {
     let mut random = fastrand::Rng::with_seed(settings.seed);
     let clients = random.usize(2..=5);
     let each = random.u32(2..=6);
@@ -105,7 +105,7 @@ pub fn run(settings: Settings) -> Run {
         Workload::Values => Shown { counters: false, values: true },
         _ => Shown { counters: true, values: true },
     };
-    let nothing = || Client { doing: Doing::Nothing, program: Vec::new(), left: each };
+    let nothing = || Client { state: ClientState::Nothing, program: Vec::new(), left: each };
     let mut simulation = Simulation {
         workload: settings.workload,
         rows: random.i64(1..=4),
@@ -125,10 +125,10 @@ pub fn run(settings: Settings) -> Run {
     Run { history, database, places }
 }
 
-/// True if no outcome may be unknown: without values nobody could tell whether a lost transaction's
-/// version was read, or the next one's; and at read uncommitted a read doesn't prove that it
+/// True if outcomes must not be unknown: without values, a read could be of a lost transaction's
+/// version or the next one's, and at read uncommitted a read doesn't prove that the writer
 /// committed.
-fn lossless(settings: &Settings, shown: Shown) -> bool {
+fn lossless(settings: &SimulationSettings, shown: Shown) -> bool {
     settings.defect.is_some() || !shown.values || settings.level == Level::ReadUncommitted
 }
 
@@ -140,7 +140,9 @@ impl Simulation {
     fn run(&mut self) {
         loop {
             let busy: Vec<_> = (0..self.clients.len())
-                .filter(|&it| self.clients[it].left > 0 || !matches!(self.clients[it].doing, Doing::Nothing))
+                .filter(|&it| {
+                    self.clients[it].left > 0 || !matches!(self.clients[it].state, ClientState::Nothing)
+                })
                 .collect();
             let Some(client) = self.random.choice(busy) else { break };
             self.clock += self.random.u64(1..=3);
@@ -168,55 +170,55 @@ impl Simulation {
     }
 
     fn step(&mut self, client: usize) {
-        let doing = std::mem::replace(&mut self.clients[client].doing, Doing::Nothing);
-        self.clients[client].doing = match doing {
-            Doing::Nothing => {
+        let state = std::mem::replace(&mut self.clients[client].state, ClientState::Nothing);
+        self.clients[client].state = match state {
+            ClientState::Nothing => {
                 if self.clients[client].program.is_empty() {
                     self.clients[client].program = self.program();
                 }
                 self.clients[client].left -= 1;
                 self.places.push(None);
                 self.waits.push(BTreeSet::new());
-                Doing::Running { tx: self.database.begin(), begin: self.clock, next: 0 }
+                ClientState::Running { tx: self.database.begin(), begin: self.clock, next: 0 }
             }
-            Doing::Running { tx, begin, next } => self.statement(client, tx, begin, next),
-            Doing::Answered { tx, begin, outcome } => {
+            ClientState::Running { tx, begin, next } => self.statement(client, tx, begin, next),
+            ClientState::Answered { tx, begin, outcome } => {
                 let unseen = outcome == Outcome::Unknown && self.random.bool();
                 let end = if unseen { u64::MAX } else { self.clock };
                 let transaction =
                     Transaction { id: tx as u64 + 1, client: client_number(client), begin, end, outcome };
                 self.places[tx] = Some(self.history.transactions().len());
                 self.history.push(transaction, &self.database.txs[tx].draft);
-                // Mostly a transaction that failed is tried again.
+                // A failed transaction is usually retried.
                 if outcome == Outcome::Committed || self.random.u8(0..4) == 0 {
                     self.clients[client].program.clear();
                 }
-                Doing::Nothing
+                ClientState::Nothing
             }
         };
     }
 
-    fn statement(&mut self, client: usize, tx: usize, begin: u64, next: usize) -> Doing {
+    fn statement(&mut self, client: usize, tx: usize, begin: u64, next: usize) -> ClientState {
         let Some(&statement) = self.clients[client].program.get(next) else {
             let outcome = self.end(tx);
-            return Doing::Answered { tx, begin, outcome };
+            return ClientState::Answered { tx, begin, outcome };
         };
         match self.database.execute(tx, statement) {
             Answer::Done => {
                 self.waits[tx].clear();
-                Doing::Running { tx, begin, next: next + 1 }
+                ClientState::Running { tx, begin, next: next + 1 }
             }
             Answer::Wait(holders) => {
                 self.waits[tx] = holders;
                 if self.is_deadlocked(tx) {
                     self.fail(tx);
-                    return Doing::Answered { tx, begin, outcome: Outcome::Aborted };
+                    return ClientState::Answered { tx, begin, outcome: Outcome::Aborted };
                 }
-                Doing::Running { tx, begin, next }
+                ClientState::Running { tx, begin, next }
             }
             Answer::Failed => {
                 self.fail(tx);
-                Doing::Answered { tx, begin, outcome: Outcome::Aborted }
+                ClientState::Answered { tx, begin, outcome: Outcome::Aborted }
             }
         }
     }
@@ -240,7 +242,7 @@ impl Simulation {
         false
     }
 
-    /// The end of a transaction, as its client sees it.
+    /// Ends a transaction; returns the outcome known to its client.
     fn end(&mut self, tx: usize) -> Outcome {
         if self.chance(self.rollbacks) {
             self.database.abort(tx);

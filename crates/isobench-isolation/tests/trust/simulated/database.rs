@@ -1,8 +1,7 @@
-//! A multi-version database in a few hundred lines: it implements each level correctly, except for
+//! A multi-version database in a few hundred lines. It implements each level correctly, except for
 //! one planted defect.
 //!
-//! Knows no client and no time but that of its commits. What it does wrong on purpose stands in its
-//! log.
+//! It doesn't know clients, nor time except that of its commits. It logs the effects of the defect.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,16 +9,16 @@ use isobench_isolation::history::{Draft, Key, Operation, Version};
 
 use super::defect::Defect;
 
-/// How transactions are kept apart.
+/// The isolation level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// Reads see what isn't committed; rows are locked for writing until the end.
+    /// Reads see uncommitted versions; rows are locked for writing until the end.
     ReadUncommitted,
-    /// Each statement sees what was committed when it began; rows are locked for writing.
+    /// Each statement sees what was committed when it started; rows are locked for writing.
     ReadCommitted,
     /// All statements see one snapshot; the first committer wins.
     Snapshot,
-    /// Snapshots, and a commit fails if it closed a cycle of dependencies.
+    /// Snapshots, and a commit fails if it would close a cycle of dependencies.
     Certified,
     /// Strict two-phase locking of rows and groups.
     Locked,
@@ -30,7 +29,7 @@ impl Level {
         [Level::ReadUncommitted, Level::ReadCommitted, Level::Snapshot, Level::Certified, Level::Locked];
 }
 
-/// What a client asks for.
+/// A client's request.
 #[derive(Debug, Clone, Copy)]
 pub enum Statement {
     Read(Key),
@@ -41,17 +40,17 @@ pub enum Statement {
     ReadGroup { table: u16, group: i64 },
 }
 
-/// How a statement went.
+/// The result of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     Done,
-    /// It waits for the ends of these transactions.
+    /// It waits for these transactions to end.
     Wait(BTreeSet<usize>),
     /// The transaction has failed.
     Failed,
 }
 
-/// What the clients learn of registers: counters, values, or both.
+/// The parts of register versions that clients see: counters, values, or both.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown {
     pub counters: bool,
@@ -69,7 +68,7 @@ pub enum Content {
 #[derive(Debug, Clone)]
 pub struct Stored {
     pub writer: usize,
-    /// The commit that made it visible; none yet if that is still to come.
+    /// The commit that made it visible, if any.
     pub published: Option<u64>,
     pub content: Content,
 }
@@ -77,28 +76,28 @@ pub struct Stored {
 /// A transaction.
 #[derive(Debug, Clone, Default)]
 pub struct Tx {
-    /// What it did and saw, as its client knows it.
+    /// Its operations, as known to its client.
     pub draft: Draft,
-    /// Which writer's version of which row it read; its own apart.
+    /// The writer of each row version that it read, except for its own.
     pub reads: Vec<(Key, Option<usize>)>,
-    /// Which rows of which groups it read.
+    /// The rows of each group that it read.
     pub group_reads: Vec<(u16, i64, BTreeSet<i64>)>,
     pub written: BTreeSet<Key>,
     pub committed: bool,
     snapshot: Option<u64>,
-    /// Transactions that its snapshot lacks although they committed before it was taken.
+    /// Transactions missing from its snapshot although they committed before it was taken.
     hidden: BTreeSet<usize>,
 }
 
-/// Something that the planted defect did.
+/// An effect of the planted defect.
 #[derive(Debug, Clone, Copy)]
-pub enum Misdeed {
-    /// The reader saw what the writer had not committed.
+pub enum Effect {
+    /// The reader saw the writer's uncommitted version.
     DirtyRead { reader: usize, writer: usize },
-    /// The transaction wrote over the version of another that its snapshot lacks. True if that can
-    /// be seen.
+    /// The transaction overwrote another's version that is missing from its snapshot. `visible` is
+    /// true if the history shows it.
     LostUpdate { writer: usize, lost: usize, visible: bool },
-    /// The transaction didn't see its own write, or saw what nobody wrote.
+    /// The transaction didn't see its own write, or saw an unwritten version.
     Nonsense { reader: usize },
     /// An element was appended twice.
     Twice { key: Key, element: i64 },
@@ -114,17 +113,17 @@ pub struct Database {
     pub level: Level,
     pub defect: Option<Defect>,
     pub shown: Shown,
-    /// The counter of rows that were there from the beginning; none if they weren't.
+    /// The counter of initial rows; `None` if there are none.
     pub first: Option<u64>,
     /// The versions of each row, the oldest first.
     pub rows: BTreeMap<Key, Vec<Stored>>,
     pub txs: Vec<Tx>,
-    pub misdeeds: Vec<Misdeed>,
+    pub effects: Vec<Effect>,
     random: fastrand::Rng,
     commits: u64,
     fresh: i64,
     locks: BTreeMap<Lock, (Option<usize>, BTreeSet<usize>)>,
-    /// Commits of which a part is still to become visible.
+    /// Commits that are only partly visible.
     torn: Vec<usize>,
 }
 
@@ -139,7 +138,7 @@ impl Database {
             first,
             rows: BTreeMap::new(),
             txs: Vec::new(),
-            misdeeds: Vec::new(),
+            effects: Vec::new(),
             random,
             commits: 0,
             fresh: 0,
@@ -153,12 +152,12 @@ impl Database {
         self.txs.len() - 1
     }
 
-    /// True now and then, if this is the defect.
+    /// True at random, if this is the planted defect.
     pub fn errs(&mut self, defect: Defect) -> bool {
         self.defect == Some(defect) && self.random.u8(0..100) < defect.frequency()
     }
 
-    /// Carries out a statement, or says why not yet.
+    /// Executes a statement, or returns what it has to wait for.
     pub fn execute(&mut self, tx: usize, statement: Statement) -> Answer {
         if self.txs[tx].snapshot.is_none() {
             self.take_snapshot(tx);
@@ -196,7 +195,7 @@ impl Database {
         self.txs[tx].snapshot = Some(snapshot);
     }
 
-    /// Leaves a transaction out of a snapshot, and all that saw it or overwrote it.
+    /// Removes a transaction from a snapshot, with everything that saw it or overwrote it.
     fn hide(&mut self, tx: usize, left_out: usize) {
         let mut hidden = BTreeSet::from([left_out]);
         loop {
@@ -224,7 +223,7 @@ impl Database {
         self.txs[tx].hidden = hidden;
     }
 
-    /// Takes the locks that the level asks for; the answer if it can't.
+    /// Takes the locks that the level requires; returns an answer if it can't.
     fn lock(&mut self, tx: usize, statement: Statement) -> Option<Answer> {
         if self.level != Level::Locked {
             return None;
@@ -267,8 +266,7 @@ impl Database {
         }
     }
 
-    /// The version that a transaction reads; its own writes are left out if they are to be
-    /// overlooked.
+    /// The version that a transaction reads; its own writes are ignored if the defect says so.
     fn look(&mut self, tx: usize, key: Key) -> Option<Stored> {
         let versions = self.rows.get(&key).cloned().unwrap_or_default();
         let last = versions.last().cloned();
@@ -277,17 +275,17 @@ impl Database {
             && last.writer != tx
             && self.errs(Defect::DirtyRead)
         {
-            self.misdeeds.push(Misdeed::DirtyRead { reader: tx, writer: last.writer });
+            self.effects.push(Effect::DirtyRead { reader: tx, writer: last.writer });
             return Some(last.clone());
         }
         let overlooked = last.is_some_and(|it| it.writer == tx) && self.errs(Defect::OwnWriteOverlooked);
         if overlooked {
-            self.misdeeds.push(Misdeed::Nonsense { reader: tx });
+            self.effects.push(Effect::Nonsense { reader: tx });
         }
         versions.into_iter().rfind(|it| self.sees(tx, it) && !(overlooked && it.writer == tx))
     }
 
-    /// Notes what a read refers to.
+    /// Records the version that a read refers to.
     fn note(&mut self, tx: usize, key: Key, seen: Option<&Stored>) {
         let writer = seen.map(|it| it.writer);
         if writer != Some(tx) {
@@ -315,7 +313,7 @@ impl Database {
         if seen.is_none_or(|it| it.writer != tx) && self.shown.values && self.errs(Defect::Garbage) {
             version.value = Some(-7);
             version.counter = version.counter.map(|it| it + 1000);
-            self.misdeeds.push(Misdeed::Nonsense { reader: tx });
+            self.effects.push(Effect::Nonsense { reader: tx });
         }
         self.txs[tx].draft.push(Operation::Read { key, version });
     }
@@ -362,7 +360,7 @@ impl Database {
                     base = versions.into_iter().rfind(|it| self.sees(tx, it)).map(|it| it.content);
                 }
                 let visible = forgets && self.shown.counters || read_before;
-                self.misdeeds.push(Misdeed::LostUpdate { writer: tx, lost: last.writer, visible });
+                self.effects.push(Effect::LostUpdate { writer: tx, lost: last.writer, visible });
             }
         }
         let (content, operation) = self.make(tx, key, statement, base);
@@ -371,7 +369,7 @@ impl Database {
         Answer::Done
     }
 
-    /// The new version, and what the client knows of it.
+    /// The new version, and the parts known to the client.
     fn make(
         &mut self,
         tx: usize,
@@ -389,7 +387,7 @@ impl Database {
             elements.push(element);
             if self.errs(Defect::AppendedTwice) {
                 elements.push(element);
-                self.misdeeds.push(Misdeed::Twice { key, element });
+                self.effects.push(Effect::Twice { key, element });
             }
             return (Content::List(elements), Operation::Append { key, element });
         }
@@ -409,7 +407,7 @@ impl Database {
         self.txs[tx].written.insert(key);
     }
 
-    /// Commits; false if the transaction failed instead.
+    /// Commits; returns false if the transaction failed instead.
     pub fn commit(&mut self, tx: usize) -> bool {
         self.txs[tx].committed = true;
         if self.level == Level::Certified && self.closes_cycle(tx) {

@@ -1,5 +1,5 @@
 //! Defects that can be planted in the simulated database, whether they took effect, and what the
-//! checker has to say then.
+//! checker must report.
 
 use std::collections::BTreeSet;
 
@@ -8,23 +8,23 @@ use isobench_isolation::history::{Key, Operation, Outcome, Transaction};
 use isobench_isolation::{Anomaly, Guarantee, Model, Order};
 
 use super::clients::{Run, Workload};
-use super::database::{Content, Level, Misdeed};
+use super::database::{Content, Effect, Level};
 
 use Anomaly as A;
 use Workload::{Counters, CountersOnly, Groups, Lists, Mixed, Values};
 
-/// Something that the database does wrong, now and then.
+/// A random defect of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Defect {
-    /// A read at read committed sees what isn't committed.
+    /// A read at read committed sees an uncommitted version.
     DirtyRead,
     /// A write doesn't wait for the row's lock.
     DirtyWrite,
-    /// A write under snapshot isolation overwrites what its snapshot lacks.
+    /// A write under snapshot isolation overwrites a version missing from its snapshot.
     LostUpdate,
     /// A snapshot is older than the transaction.
     StaleSnapshot,
-    /// A snapshot lacks a transaction (and what follows from it), but has later ones.
+    /// A snapshot lacks a transaction (and its consequences), but has later ones.
     LongFork,
     /// The certifier forgets some dependencies.
     MissingEdge,
@@ -40,22 +40,22 @@ pub enum Defect {
     OwnWriteOverlooked,
     /// An element is appended twice.
     AppendedTwice,
-    /// A read returns what nobody wrote.
+    /// A read returns an unwritten version.
     Garbage,
 }
 
-/// A defect, where it is planted, and what has to be found.
+/// A defect, where it is planted, and what must be found.
 pub struct Planted {
     pub defect: Defect,
     pub level: Level,
     pub workloads: &'static [Workload],
-    /// One of these has to be found.
+    /// One of these must be found.
     pub expected: &'static [Anomaly],
-    /// What the report must contradict.
+    /// The guarantee that the report must contradict.
     pub contradicted: Guarantee,
-    /// What the database still guarantees.
+    /// The guarantee that the database still provides.
     pub kept: Option<Guarantee>,
-    /// How many seeds of each workload show it often enough.
+    /// The number of seeds of each workload that show it often enough.
     pub seeds: u64,
 }
 
@@ -63,7 +63,7 @@ const fn guarantee(model: Model, order: Order) -> Guarantee {
     Guarantee { model, order }
 }
 
-/// All of them.
+/// All defects.
 pub const CASES: [Planted; 14] = [
     Planted {
         defect: Defect::DirtyRead,
@@ -211,7 +211,7 @@ pub const CASES: [Planted; 14] = [
 ];
 
 impl Defect {
-    /// How often, of 100 opportunities.
+    /// The percentage of opportunities at which it occurs.
     pub fn frequency(self) -> u8 {
         match self {
             Defect::DirtyRead | Defect::DirtyWrite | Defect::LostUpdate => 60,
@@ -234,7 +234,7 @@ impl Run {
         self.places[tx].map(|place| &self.history.transactions()[place])
     }
 
-    /// True if the client was told that the transaction committed.
+    /// True if the server reported to the client that the transaction committed.
     fn committed(&self, tx: usize) -> bool {
         self.transaction(tx).is_some_and(|it| it.outcome == Outcome::Committed)
     }
@@ -243,7 +243,7 @@ impl Run {
         (0..self.places.len()).filter(|&tx| self.committed(tx)).collect()
     }
 
-    /// True if the one had ended before the other began.
+    /// True if one transaction had ended before the other started.
     fn precedes(&self, one: usize, other: usize) -> bool {
         match (self.transaction(one), self.transaction(other)) {
             (Some(one), Some(other)) => one.end < other.begin,
@@ -264,7 +264,7 @@ impl Run {
         rows.chain(members).filter(|&writer| writer != reader).collect()
     }
 
-    /// The transactions of which a transaction read a row in the state before them.
+    /// The transactions before which a transaction read a row.
     fn missed(&self, reader: usize) -> BTreeSet<usize> {
         let tx = &self.database.txs[reader];
         let mut missed: BTreeSet<usize> =
@@ -281,19 +281,19 @@ impl Run {
         missed
     }
 
-    /// True if what the defect did can be seen in the history.
+    /// True if the effect of the defect is visible in the history.
     pub fn shows(&self, defect: Defect) -> bool {
         let counts = |tx: usize| self.committed(tx);
         let committed = self.all_committed();
-        let any = |shows: &dyn Fn(&Misdeed) -> bool| self.database.misdeeds.iter().any(shows);
+        let any = |shows: &dyn Fn(&Effect) -> bool| self.database.effects.iter().any(shows);
         match defect {
-            Defect::DirtyRead => any(&|misdeed| match *misdeed {
-                Misdeed::DirtyRead { reader, writer } => counts(reader) && !counts(writer),
+            Defect::DirtyRead => any(&|effect| match *effect {
+                Effect::DirtyRead { reader, writer } => counts(reader) && !counts(writer),
                 _ => false,
             }),
             Defect::DirtyWrite => self.database.has_write_cycle(&counts),
-            Defect::LostUpdate => any(&|misdeed| match *misdeed {
-                Misdeed::LostUpdate { writer, lost, visible } => visible && counts(writer) && counts(lost),
+            Defect::LostUpdate => any(&|effect| match *effect {
+                Effect::LostUpdate { writer, lost, visible } => visible && counts(writer) && counts(lost),
                 _ => false,
             }),
             Defect::StaleSnapshot => committed.iter().any(|&reader| {
@@ -308,12 +308,12 @@ impl Run {
                 committed.iter().any(|&reader| self.saw(reader).into_iter().any(|writer| !counts(writer)))
             }
             Defect::CommittedThatFailed => self.vanished(),
-            Defect::OwnWriteOverlooked | Defect::Garbage => any(&|misdeed| match *misdeed {
-                Misdeed::Nonsense { reader } => counts(reader),
+            Defect::OwnWriteOverlooked | Defect::Garbage => any(&|effect| match *effect {
+                Effect::Nonsense { reader } => counts(reader),
                 _ => false,
             }),
-            Defect::AppendedTwice => any(&|misdeed| match *misdeed {
-                Misdeed::Twice { key, element } => committed.iter().any(|&reader| {
+            Defect::AppendedTwice => any(&|effect| match *effect {
+                Effect::Twice { key, element } => committed.iter().any(|&reader| {
                     let operations: Vec<_> = self.places[reader]
                         .map(|place| self.history.operations(place).collect())
                         .unwrap_or_default();
@@ -342,8 +342,8 @@ impl Run {
         })
     }
 
-    /// True if somebody read, after the end of a transaction that the client takes for committed,
-    /// the state without it.
+    /// True if a transaction reported as committed was missing from a read that started after its
+    /// end.
     fn vanished(&self) -> bool {
         let gone = |tx: &usize| !self.database.txs[*tx].committed;
         let all = self.all_committed();

@@ -1,7 +1,7 @@
-//! The database's own dependency graph: for the certifier, and to know whether a defect took
+//! The database's own dependency graph, for the certifier, and to decide whether a defect took
 //! effect.
 //!
-//! Made from what was stored and read, not from a history.
+//! It is made from what was stored and read, not from a history.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use isobench_isolation::history::Key;
 use super::database::{Content, Database};
 use super::defect::Defect;
 
-/// A dependency, and whether it is an anti-dependency of a predicate.
+/// A dependency, and whether it is an anti-dependency on a predicate.
 type Edge = (usize, usize, bool);
 
 impl Database {
@@ -45,7 +45,7 @@ impl Database {
         edges
     }
 
-    /// Who wrote a row after this version of it.
+    /// The transactions that wrote a row after this version of it.
     pub fn overwriters(&self, key: Key, writer: Option<usize>) -> Vec<usize> {
         let versions = self.rows.get(&key).map_or(&[][..], Vec::as_slice);
         let start = writer.map_or(0, |writer| {
@@ -54,8 +54,7 @@ impl Database {
         versions[start..].iter().map(|it| it.writer).collect()
     }
 
-    /// True if a transaction that is about to commit lies on a cycle, as far as the certifier
-    /// looks.
+    /// True if a transaction that is about to commit is on a cycle known to the certifier.
     pub fn closes_cycle(&self, tx: usize) -> bool {
         let mut edges = self.dependencies(&|index| self.txs[index].committed);
         edges.retain(|&(from, to, predicate)| match self.defect {
@@ -72,7 +71,7 @@ impl Database {
         edges.iter().any(|edge| reaches(&edges, edge.1, edge.0))
     }
 
-    /// True if transactions wrote in a circle, of their last versions of each row.
+    /// True if there is a cycle of writes, considering each transaction's last version of each row.
     pub fn has_write_cycle(&self, counts: &dyn Fn(usize) -> bool) -> bool {
         let mut edges = BTreeSet::new();
         for versions in self.rows.values() {
@@ -87,7 +86,7 @@ impl Database {
     }
 }
 
-/// True if at least one step leads from the one to the other.
+/// True if one node is reachable from another by at least one step.
 fn reaches(edges: &BTreeSet<Edge>, from: usize, to: usize) -> bool {
     let mut reached = vec![from];
     let mut next = 0;

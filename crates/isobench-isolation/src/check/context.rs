@@ -1,46 +1,46 @@
-//! What the examination of every row needs, and the words for transactions, rows and versions.
+//! The context for examining rows, and descriptions of transactions, rows and versions in messages.
 //!
-//! Not here: the words of a whole report (`words.rs`).
+//! `render.rs` renders whole reports.
 
 use std::cell::OnceCell;
 use std::fmt::Write as _;
 
 use rustc_hash::FxHashSet;
 
-use super::dependencies::{Label, Node, Place};
-use super::standing::Standing;
+use super::dependencies::{Label, Node, OperationRef};
+use super::status::CommitStatus;
 use super::{Dependency, WitnessStep};
 use crate::history::{History, Key, Operation, Outcome, Version};
 
-/// A history with the standing of its transactions.
+/// A history with the commit status of its transactions.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scene<'h> {
+pub(super) struct Context<'h> {
     pub(super) history: &'h History,
-    pub(super) standing: &'h [Standing],
-    /// True if every transaction that was carried out is there, so that what nobody wrote is
-    /// remarkable.
+    pub(super) status: &'h [CommitStatus],
+    /// True if the history has all executed transactions, so that a read of an unwritten version is
+    /// significant.
     pub(super) complete: bool,
-    /// True if besides somebody vouches for what they did, so that what nobody wrote doesn't exist.
+    /// True if the history is also vouched for, so that unwritten versions don't exist.
     pub(super) whole: bool,
-    /// True if unwritten values that were read first are taken for initial ones, in a history that
-    /// nobody vouches for.
+    /// True to take unwritten values that were read first for initial ones, in a history that isn't
+    /// vouched for.
     pub(super) assume: bool,
     pub(super) inserts: &'h OnceCell<Inserted>,
 }
 
-/// The rows that were inserted into any group, by table and key.
+/// The rows inserted into any group, by table and key.
 pub(super) type Inserted = FxHashSet<(u16, i64)>;
 
-impl<'h> Scene<'h> {
-    pub(super) fn operation(&self, place: Place) -> Operation<'h> {
+impl<'h> Context<'h> {
+    pub(super) fn operation(&self, place: OperationRef) -> Operation<'h> {
         self.history.operation(place.record as usize)
     }
 
-    /// The rows that any transaction inserted; asked for by histories that are wrong, or have rows
-    /// from the start.
+    /// The rows inserted by any transaction; computed only for histories that are wrong or have
+    /// initial rows.
     pub(super) fn inserted(&self) -> &'h Inserted {
         self.inserts.get_or_init(|| {
-            let all = (0..self.standing.len()).flat_map(|transaction| self.history.operations(transaction));
+            let all = (0..self.status.len()).flat_map(|transaction| self.history.operations(transaction));
             let inserts = all.filter_map(|operation| match operation {
                 Operation::Insert { key, .. } => Some((key.table, key.id)),
                 _ => None,
@@ -49,21 +49,21 @@ impl<'h> Scene<'h> {
         })
     }
 
-    pub(super) fn standing(&self, transaction: Node) -> Standing {
-        self.standing[transaction as usize]
+    pub(super) fn status(&self, transaction: Node) -> CommitStatus {
+        self.status[transaction as usize]
     }
 
     pub(super) fn counts(&self, transaction: Node) -> bool {
-        self.standing(transaction) == Standing::Committed
+        self.status(transaction) == CommitStatus::Committed
     }
 
-    /// True if the server said that the transaction was committed.
+    /// True if the server reported that the transaction was committed.
     pub(super) fn acknowledged(&self, transaction: Node) -> bool {
         self.history.transactions()[transaction as usize].outcome == Outcome::Committed
     }
 
-    /// The step of a cycle that two operations prove.
-    pub(super) fn step(&self, from: Place, to: Place, label: Label) -> WitnessStep {
+    /// The step of a cycle, proved by two operations.
+    pub(super) fn step(&self, from: OperationRef, to: OperationRef, label: Label) -> WitnessStep {
         let why = self.why(from, to, label);
         WitnessStep {
             from: from.transaction as usize,
@@ -73,7 +73,7 @@ impl<'h> Scene<'h> {
         }
     }
 
-    fn why(&self, from: Place, to: Place, label: Label) -> String {
+    fn why(&self, from: OperationRef, to: OperationRef, label: Label) -> String {
         let (a, b) =
             (name(self.history, from.transaction as usize), name(self.history, to.transaction as usize));
         let (first, second) = (self.operation(from), self.operation(to));
@@ -112,13 +112,13 @@ impl<'h> Scene<'h> {
         name(self.history, transaction as usize)
     }
 
-    /// What an operation did, in words.
-    pub(super) fn deed(&self, place: Place) -> String {
+    /// A description of an operation.
+    pub(super) fn deed(&self, place: OperationRef) -> String {
         deed(self.history, &self.operation(place))
     }
 }
 
-/// A fact that is no edge of a cycle.
+/// A fact that isn't an edge of a cycle.
 pub(super) fn fact(from: Node, to: Node, why: String) -> WitnessStep {
     WitnessStep { from: from as usize, to: to as usize, dependency: None, why }
 }
@@ -129,7 +129,7 @@ pub(super) fn name(history: &History, transaction: usize) -> String {
     format!("T{} (client {})", transaction.id, transaction.client)
 }
 
-/// The row of an operation, unless it is a predicate's.
+/// The row of an operation; `None` for a predicate read.
 pub(super) fn row_key(operation: &Operation<'_>) -> Option<Key> {
     match *operation {
         Operation::Read { key, .. }
@@ -150,7 +150,7 @@ fn row_name(history: &History, key: Key) -> String {
     format!("{} {}", table_name(history, key.table), key.id)
 }
 
-/// A version's name: its counter and what identifies its writer.
+/// A version's name: its counter and the value that identifies its writer.
 pub(super) fn version_name(version: Version) -> String {
     match (version.counter, version.value) {
         (None, None) => "the initial version".to_owned(),
@@ -182,7 +182,7 @@ fn deed(history: &History, operation: &Operation<'_>) -> String {
     }
 }
 
-/// A list in brackets; of a long one the first and the last elements.
+/// A list in brackets; long ones are reduced to the first and the last elements.
 pub(super) fn list(numbers: &[i64]) -> String {
     const ENDS: usize = 6;
     let mut text = String::from("[");

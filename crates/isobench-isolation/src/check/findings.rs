@@ -1,28 +1,29 @@
-//! What was found so far: of each anomaly a count and a proof.
+//! Findings so far: a count and a proof for each anomaly.
 
-use super::dependencies::Place;
+use super::context::{Context, fact};
+use super::dependencies::OperationRef;
 use super::doubt::Doubts;
-use super::scene::{Scene, fact};
 use super::{Count, Finding, Witness, WitnessStep};
 use crate::anomaly::Anomaly;
 use crate::model::{Guarantee, Order};
 
 /// The findings so far, by anomaly.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    findings: [Option<Finding>; Anomaly::ALL.len()],
-    /// What makes the history doubtful.
+pub(super) struct Findings {
+    by_anomaly: [Option<Finding>; Anomaly::ALL.len()],
+    /// Doubts about the history.
     pub(super) doubts: Doubts,
-    /// What makes an accusation doubtful.
+    /// Doubts about a negative verdict.
     pub(super) suspicions: Doubts,
-    /// In how many rows an unwritten value was taken for the initial one, and the first such row.
+    /// The number of rows in which an unwritten value was taken for the initial one, and the first
+    /// of them.
     pub(super) assumed: Option<(u64, String)>,
 }
 
-impl Found {
-    /// Counts an anomaly that the data alone show; the first one is the witness.
+impl Findings {
+    /// Counts an anomaly that the data alone shows; the first one is the witness.
     pub(super) fn note(&mut self, anomaly: Anomaly, steps: impl FnOnce() -> Vec<WitnessStep>) {
-        match &mut self.findings[anomaly as usize] {
+        match &mut self.by_anomaly[anomaly as usize] {
             Some(finding) => finding.count.found += 1,
             empty => {
                 *empty = Some(Finding {
@@ -35,16 +36,16 @@ impl Found {
         }
     }
 
-    /// Counts a read of what an aborted transaction wrote.
-    pub(super) fn aborted_read(&mut self, scene: Scene<'_>, aborted: Place, place: Place) {
+    /// Counts a read from an aborted transaction.
+    pub(super) fn aborted_read(&mut self, context: Context<'_>, aborted: OperationRef, place: OperationRef) {
         self.note(Anomaly::G1a, || {
             let (writer, reader) = (aborted.transaction, place.transaction);
             let why = format!(
                 "{} {} and was rolled back, but {} {}",
-                scene.name(writer),
-                scene.deed(aborted),
-                scene.name(reader),
-                scene.deed(place)
+                context.name(writer),
+                context.deed(aborted),
+                context.name(reader),
+                context.deed(place)
             );
             vec![fact(writer, reader, why)]
         });
@@ -52,10 +53,10 @@ impl Found {
 
     /// Adds a finding, unless the anomaly was found with fewer orders.
     pub(super) fn add(&mut self, finding: Finding) {
-        self.findings[finding.anomaly as usize].get_or_insert(finding);
+        self.by_anomaly[finding.anomaly as usize].get_or_insert(finding);
     }
 
-    /// Takes an unwritten value of a row for the initial one.
+    /// Records that an unwritten value of a row was taken for the initial one.
     pub(super) fn assume(&mut self, example: impl FnOnce() -> String) {
         match &mut self.assumed {
             Some((rows, _)) => *rows += 1,
@@ -63,13 +64,13 @@ impl Found {
         }
     }
 
-    /// What was found so far.
+    /// The findings so far.
     pub(super) fn findings(&self) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().flatten()
+        self.by_anomaly.iter().flatten()
     }
 
     pub(super) fn has(&self, anomaly: Anomaly) -> bool {
-        self.findings[anomaly as usize].is_some()
+        self.by_anomaly[anomaly as usize].is_some()
     }
 
     pub(super) fn contradicts(&self, guarantee: Guarantee) -> bool {
@@ -77,6 +78,6 @@ impl Found {
     }
 
     pub(super) fn into_findings(self) -> Vec<Finding> {
-        self.findings.into_iter().flatten().collect()
+        self.by_anomaly.into_iter().flatten().collect()
     }
 }

@@ -1,4 +1,4 @@
-//! How rows and versions of a history are called in Elle's.
+//! Representation of a history's rows and versions in Elle's formats.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,30 +11,30 @@ pub(super) enum Name {
     Text(String),
 }
 
-/// What stands for the keys and versions of a history.
-pub(super) struct Shown<'h> {
+/// The mapping of a history's keys and versions to Elle's.
+pub(super) struct Representation<'h> {
     history: &'h History,
-    /// Of each table, whether operations are on another row than 0.
+    /// For each table, true if operations use rows other than 0.
     many_rows: Vec<bool>,
     /// True if only one table is used.
     one_table: bool,
-    /// The lowest counter that was written to each row; 0 if one was written without.
+    /// The lowest counter written to each row; 0 if one was written without.
     lowest: HashMap<Key, u64>,
     written: Written,
 }
 
-/// What is known of the versions that were written.
+/// The known parts of the versions that were written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Written {
-    /// All values.
+    /// All have values.
     Values,
-    /// All counters, and no two versions of a row have the same.
+    /// All have counters, and the versions of a row have different ones.
     Counters,
     Neither,
 }
 
-impl<'h> Shown<'h> {
-    pub fn of(history: &'h History) -> Shown<'h> {
+impl<'h> Representation<'h> {
+    pub fn of(history: &'h History) -> Representation<'h> {
         let mut many_rows = vec![false; history.tables.len()];
         let mut used = vec![false; history.tables.len()];
         let mut lowest: HashMap<Key, u64> = HashMap::new();
@@ -70,11 +70,11 @@ impl<'h> Shown<'h> {
             _ => Written::Neither,
         };
         let one_table = used.iter().filter(|used| **used).count() == 1;
-        Shown { history, many_rows, one_table, lowest, written }
+        Representation { history, many_rows, one_table, lowest, written }
     }
 
-    /// The key of a row: its number, if there is one table only; the name of the table, if it has
-    /// one row only; otherwise both.
+    /// The key of a row: its number, if there is only one table; the table's name, if it has only
+    /// one row; otherwise both.
     pub fn key(&self, key: Key) -> Name {
         let table = usize::from(key.table);
         let name = self.history.tables[table].as_str();
@@ -88,7 +88,7 @@ impl<'h> Shown<'h> {
         }
     }
 
-    /// What stands for a version that was read; nothing for the one before all writes.
+    /// The value for a version that was read; `None` for the initial version.
     pub fn read(&self, key: Key, version: Version) -> Result<Option<i64>, &'static str> {
         if self.stated(key) && self.written == Written::Values {
             return Ok(version.value);
@@ -98,25 +98,25 @@ impl<'h> Shown<'h> {
         if initial { Ok(None) } else { self.written(version).map(Some) }
     }
 
-    /// True if the history states which value the row held before all transactions.
+    /// True if the history states the initial value of the row.
     fn stated(&self, key: Key) -> bool {
         let initial = self.history.initial().get(&key);
         matches!(initial, Some(Initial::Version(Version { value: Some(_), .. })))
     }
 
-    /// True if versions are shown by their values, initial ones among them.
+    /// True if versions are represented by their values, including initial ones.
     pub fn by_value(&self) -> bool {
         self.written == Written::Values
     }
 
-    /// What stands for a version that was written.
+    /// The value for a version that was written.
     pub fn written(&self, version: Version) -> Result<i64, &'static str> {
         let number = match self.written {
             Written::Values => version.value,
             Written::Counters => version.counter.and_then(|counter| i64::try_from(counter).ok()),
             Written::Neither => None,
         };
-        number.ok_or("a version whose value isn't known, and whose counter doesn't tell it from all others")
+        number.ok_or("a version with an unknown value and an ambiguous counter")
     }
 }
 
@@ -129,12 +129,12 @@ fn counters_differ(history: &History) -> bool {
     })
 }
 
-/// A name as it stands in a file.
+/// A name as it is written to a file.
 pub(super) fn spell(name: &Name, notation: Notation) -> String {
     match name {
         Name::Number(number) => number.to_string(),
         Name::Text(text) if notation == Notation::Edn && is_keyword(text) => format!(":{text}"),
-        // The strings of JSON are strings of EDN.
+        // A JSON string is also an EDN string.
         Name::Text(text) => serde_json::Value::from(text.as_str()).to_string(),
     }
 }

@@ -1,9 +1,9 @@
-//! Which transactions count: the committed ones, and those of unknown outcome that the history
-//! proves to be committed.
+//! The commit status of transactions: which ones are committed, including those of unknown outcome
+//! that the history proves to be.
 //!
-//! A transaction of unknown outcome is committed if a committed one read what it wrote, or if the
-//! version order needs what it wrote: a committed transaction made the next version of the row, and
-//! nobody else can have made the one before.
+//! A transaction of unknown outcome was committed if a committed transaction read its write, or if
+//! the version order requires it: a committed transaction wrote the next version of the row, and no
+//! other one can have written the version before.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -11,52 +11,58 @@ use super::dependencies::Node;
 use super::rows::Rows;
 use crate::history::{History, Operation, Outcome};
 
-/// Whether a transaction counts.
+/// The commit status of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// Acknowledged, or proved.
+pub(super) enum CommitStatus {
+    /// Acknowledged, or proved by the history.
     Committed,
-    /// What it wrote must not be seen.
+    /// Aborted; its writes must not be seen.
     Aborted,
-    /// Nobody knows; left out.
+    /// Unknown; left out.
     Unsure,
 }
 
-/// What is known of the transactions.
+/// The commit status of all transactions.
 #[derive(Debug)]
-pub(super) struct Standings {
-    /// Of each.
-    pub(super) standing: Vec<Standing>,
-    /// How many of unknown outcome are proved to be committed.
+pub(super) struct CommitStatuses {
+    /// The status of each transaction.
+    pub(super) status: Vec<CommitStatus>,
+    /// The number of transactions of unknown outcome that are proved to be committed.
     pub(super) proved: u64,
-    /// Those of them of which the only proof is that somebody read what they wrote: none at read
+    /// Those of them proved only by a read of their writes, which isn't a proof at read
     /// uncommitted.
     pub(super) only_read: FxHashSet<Node>,
 }
 
-/// Tells the standing of the first so many transactions; `whole` if none is missing, and nothing of
-/// what they did.
-pub(super) fn standings(history: &History, rows: &Rows, transactions: u32, whole: bool) -> Standings {
-    let standing: Vec<Standing> = history.transactions()[..transactions as usize]
+/// Determines the status of the first `transactions`; `whole` is true if the history has all
+/// transactions and all their operations.
+pub(super) fn commit_statuses(
+    history: &History,
+    rows: &Rows,
+    transactions: u32,
+    whole: bool,
+) -> CommitStatuses {
+    let status: Vec<CommitStatus> = history.transactions()[..transactions as usize]
         .iter()
         .map(|transaction| match transaction.outcome {
-            Outcome::Committed => Standing::Committed,
-            Outcome::Aborted => Standing::Aborted,
-            Outcome::Unknown => Standing::Unsure,
+            Outcome::Committed => CommitStatus::Committed,
+            Outcome::Aborted => CommitStatus::Aborted,
+            Outcome::Unknown => CommitStatus::Unsure,
         })
         .collect();
-    let unsure: Vec<Node> = (0..transactions).filter(|t| standing[*t as usize] == Standing::Unsure).collect();
+    let unsure: Vec<Node> =
+        (0..transactions).filter(|t| status[*t as usize] == CommitStatus::Unsure).collect();
     if unsure.is_empty() {
-        return Standings { standing, proved: 0, only_read: FxHashSet::default() };
+        return CommitStatuses { status, proved: 0, only_read: FxHashSet::default() };
     }
-    let mut proof = Proof::new(history, rows, standing, &unsure);
+    let mut proof = Proof::new(history, rows, status, &unsure);
     proof.whole = whole;
     proof.examine_all();
-    let Proof { standing, firm, .. } = proof;
+    let Proof { status, firm, .. } = proof;
     let proved: Vec<Node> =
-        unsure.into_iter().filter(|node| standing[*node as usize] == Standing::Committed).collect();
+        unsure.into_iter().filter(|node| status[*node as usize] == CommitStatus::Committed).collect();
     let only_read = proved.iter().copied().filter(|node| !firm.contains(node)).collect();
-    Standings { standing, proved: proved.len() as u64, only_read }
+    CommitStatuses { status, proved: proved.len() as u64, only_read }
 }
 
 struct Candidate {
@@ -65,37 +71,37 @@ struct Candidate {
     transaction: Node,
 }
 
-/// The versions of a row with counters that transactions of unknown outcome wrote.
+/// The versions with counters written to a row by transactions of unknown outcome.
 #[derive(Default)]
 struct Counted {
     /// By counter.
     candidates: Vec<Candidate>,
-    /// By counter: the committed transaction that wrote it, `None` if there are several.
+    /// By counter, the committed transaction that wrote it; `None` if there are several.
     settled: FxHashMap<u64, Option<Node>>,
 }
 
 struct Proof<'a> {
     history: &'a History,
     rows: &'a Rows,
-    /// True if no transaction is missing, which could have made a version.
+    /// True if no transaction is missing that could have written a version.
     whole: bool,
-    standing: Vec<Standing>,
-    /// By row and value, element or key: who wrote it, and the version's counter, if it has one.
+    status: Vec<CommitStatus>,
+    /// By row and value, element or key: the writer, and the version's counter if it has one.
     named: FxHashMap<(u32, i64), (Node, Option<u64>)>,
     counted: FxHashMap<u32, Counted>,
-    /// Rows that transactions of unknown outcome wrote.
+    /// Rows written by transactions of unknown outcome.
     touched: Vec<u32>,
-    /// To be examined.
+    /// The transactions to be examined.
     proved: Vec<Node>,
-    /// Proved by more than reads.
+    /// Transactions proved by more than reads.
     firm: FxHashSet<Node>,
 }
 
 impl<'a> Proof<'a> {
-    fn new(history: &'a History, rows: &'a Rows, standing: Vec<Standing>, unsure: &[Node]) -> Proof<'a> {
+    fn new(history: &'a History, rows: &'a Rows, status: Vec<CommitStatus>, unsure: &[Node]) -> Proof<'a> {
         let (named, counted) = (FxHashMap::default(), FxHashMap::default());
         let (touched, proved, firm) = (Vec::new(), Vec::new(), FxHashSet::default());
-        let mut proof = Proof { history, rows, whole: true, standing, named, counted, touched, proved, firm };
+        let mut proof = Proof { history, rows, whole: true, status, named, counted, touched, proved, firm };
         for &transaction in unsure {
             for operation in history.operations(transaction as usize) {
                 proof.suspect(transaction, &operation);
@@ -109,7 +115,7 @@ impl<'a> Proof<'a> {
         proof
     }
 
-    /// Takes down what a transaction of unknown outcome wrote.
+    /// Records the writes of a transaction of unknown outcome.
     fn suspect(&mut self, transaction: Node, operation: &Operation<'_>) {
         let Some(row) = self.rows.number(operation) else { return };
         let mut known = None;
@@ -163,7 +169,7 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// A committed transaction's write has its counter for itself.
+    /// Records that the counter of a committed transaction's write is taken.
     fn settle(&mut self, row: u32, transaction: Node, operation: &Operation<'_>) {
         if let Operation::Write { version, .. } = operation
             && let (Some(counter), Some(counted)) = (version.counter, self.counted.get_mut(&row))
@@ -175,7 +181,7 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// Looks for what a committed transaction's operation proves.
+    /// Determines what a committed transaction's operation proves.
     fn examine(&mut self, row: u32, operation: &Operation<'_>, firm: bool) {
         match *operation {
             Operation::Read { version, .. } => {
@@ -205,10 +211,10 @@ impl<'a> Proof<'a> {
     }
 
     fn prove(&mut self, transaction: Node, firm: bool) {
-        let standing = &mut self.standing[transaction as usize];
-        let proved = *standing == Standing::Unsure;
+        let status = &mut self.status[transaction as usize];
+        let proved = *status == CommitStatus::Unsure;
         if proved {
-            *standing = Standing::Committed;
+            *status = CommitStatus::Committed;
         }
         if firm && self.firm.insert(transaction) || proved {
             self.proved.push(transaction);
@@ -223,7 +229,7 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// A version with this counter was committed.
+    /// Records that a version with this counter was committed.
     fn at(&mut self, row: u32, counter: u64, value: Option<i64>, firm: bool) {
         let Some(counted) = self.counted.get(&row) else { return };
         let first = counted.candidates.partition_point(|candidate| candidate.counter < counter);
@@ -237,7 +243,7 @@ impl<'a> Proof<'a> {
     }
 }
 
-/// The transaction, if it is one alone.
+/// The transaction, if there is only one.
 fn only(mut transactions: impl Iterator<Item = Node>) -> Option<Node> {
     let first = transactions.next()?;
     transactions.all(|other| other == first).then_some(first)

@@ -1,8 +1,8 @@
-//! A report in words, for people: the verdict first, then what was found with a proof of each, then
-//! what was not seen.
+//! Renders a report as text: the verdict first, then the findings with a proof of each, then the
+//! limits of the check.
 //!
-//! Not here: the words of single dependencies (`scene.rs`, `explain.rs`), and pictures
-//! (`graph.rs`).
+//! Descriptions of single dependencies (`context.rs`, `explain.rs`) and drawings (`graph.rs`) are
+//! elsewhere.
 
 use std::fmt::{self, Write as _};
 
@@ -35,7 +35,7 @@ pub fn render(report: &Report) -> String {
     text
 }
 
-/// The report in a line, for tables: "snapshot isolation; write skew 12".
+/// The report in one line, for tables: "snapshot isolation; write skew 12".
 pub fn summary(report: &Report) -> String {
     let models: Vec<Model> =
         report.verdict.not_contradicted.iter().map(|guarantee| guarantee.model).collect();
@@ -58,10 +58,10 @@ pub fn summary(report: &Report) -> String {
     if found.is_empty() { format!("{strongest}; nothing found") } else { format!("{strongest}; {found}") }
 }
 
-/// The first lines: what was promised, whether it was kept, and what is not contradicted.
+/// The first lines: the promise, whether it was kept, and the guarantees that aren't contradicted.
 fn verdict(report: &Report) -> Vec<String> {
     let looked = format!(
-        "in {} committed transactions with {} dependencies; this is no proof",
+        "in {} committed transactions with {} dependencies; this isn't a proof",
         grouped(report.examined.committed + report.examined.proved_committed),
         grouped(report.examined.dependencies())
     );
@@ -75,7 +75,7 @@ fn verdict(report: &Report) -> Vec<String> {
             format!("PROMISE BROKEN: {promised} was promised, but the history shows {}.", broken.join(", "))
         }
         Some(promised) if report.verdict.kept.is_none() => {
-            format!("Whether {promised} was kept is not known: its order was not looked at.")
+            format!("Whether {promised} was kept is unknown: its order was not checked.")
         }
         Some(promised) => format!("Nothing contradicts {promised} {looked}."),
         None if report.findings.is_empty() => format!("Nothing was found {looked}."),
@@ -88,26 +88,28 @@ fn verdict(report: &Report) -> Vec<String> {
     let second = if left.is_empty() {
         "It contradicts every model, read uncommitted included.".to_owned()
     } else {
-        format!("The strongest that it does not contradict: {}.", left.join("; "))
+        format!("The strongest guarantees that it does not contradict: {}.", left.join("; "))
     };
     vec![first, second]
 }
 
-/// The first lines, if there is no verdict: why, and what is made of what was found.
+/// The first lines of a withheld verdict: the reasons, and the status of the findings.
 fn withheld(report: &Report) -> Vec<String> {
     let what = match report.verdict.promised {
-        Some(promised) => format!("VERDICT WITHHELD: whether {promised} was kept is not known."),
+        Some(promised) => format!("VERDICT WITHHELD: whether {promised} was kept is unknown."),
         None => "VERDICT WITHHELD: nothing follows from this history.".to_owned(),
     };
     let mut lines = vec![what];
     lines.extend(report.verdict.withheld.iter().map(|doubt| format!("- {doubt}.")));
     if !report.findings.is_empty() {
-        lines.push("What it shows if it is taken at its word, which accuses nobody:".to_owned());
+        lines.push(
+            "Anomalies if the history is taken literally (they prove nothing about the server):".to_owned(),
+        );
     }
     lines
 }
 
-/// The name that people use, and the one of the literature.
+/// The common name, and the name in the literature.
 fn title(finding: &Finding) -> String {
     let facts = finding.anomaly.facts();
     if facts.known_as == facts.name {
@@ -116,7 +118,7 @@ fn title(finding: &Finding) -> String {
     format!("{} ({}){}", facts.known_as, facts.name, with(finding.order))
 }
 
-/// Which orders were needed, if any.
+/// The orders needed, if any.
 fn with(order: Order) -> &'static str {
     match order {
         Order::Data => "",
@@ -168,14 +170,14 @@ fn per_million(found: u64, committed: u64) -> String {
     if share >= 100.0 { format!("{share:.0}") } else { format!("{share:.2}") }
 }
 
-/// Of longer witnesses only the first steps are shown.
+/// The number of steps shown of a long witness.
 const SHOWN: usize = 32;
 
 fn proof(finding: &Finding) -> String {
     let cycle = finding.witness.steps.iter().any(|step| step.dependency.is_some());
     let kind = match (cycle, finding.witness.smallest) {
         (true, true) => "the smallest cycle",
-        (true, false) => "one such cycle, maybe not the smallest",
+        (true, false) => "one such cycle, possibly not the smallest",
         (false, _) => "the first one",
     };
     let mut text =
@@ -215,7 +217,7 @@ fn examined(report: &Report) -> String {
 }
 
 impl fmt::Display for Blind {
-    /// A sentence without its full stop.
+    /// Writes a sentence without a full stop.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Blind::NoPredicates => {
@@ -223,37 +225,37 @@ impl fmt::Display for Blind {
             }
             Blind::UnknownOutcomes(count) => write!(
                 f,
-                "Nobody knows whether {} transactions were committed, and nothing proves it: they were left out",
+                "The outcome of {} transactions is unknown and nothing proves their commit, so they were left out",
                 grouped(*count)
             ),
             Blind::Dropped(count) => write!(
                 f,
-                "{} transactions were carried out and are not in the history; what they did could not be followed",
+                "{} executed transactions are missing from the history, so their effects could not be followed",
                 grouped(*count)
             ),
             Blind::UndecidedOrder(count) => {
-                write!(f, "Nothing tells the order of {} pairs of versions of a row", grouped(*count))
+                write!(f, "The order of {} pairs of versions of the same row is unknown", grouped(*count))
             }
             Blind::AssumedInitial { rows, example } => write!(
                 f,
-                "In {} rows a value that nobody wrote was read before anybody wrote the row, and taken for the initial one \
-                 ({example}); a history can state its initial values",
+                "In {} rows an unwritten value was read before the first write, and taken for the initial one \
+                 ({example}); a history can state initial values",
                 grouped(*rows)
             ),
-            Blind::NoInstants => f.write_str("There are no instants, so real time was not looked at"),
+            Blind::NoInstants => f.write_str("The history has no instants, so real time was not checked"),
             Blind::NothingShared => {
-                f.write_str("No transaction read or overwrote what another wrote, so that nothing could show")
+                f.write_str("No transaction read or overwrote what another wrote, so no anomaly could show")
             }
             Blind::Windows(count) => write!(
                 f,
-                "The history was checked in {} windows; dependencies from one to another were not looked at",
+                "The history was checked in {} windows; dependencies between windows were not checked",
                 grouped(*count)
             ),
         }
     }
 }
 
-/// A number with separated thousands.
+/// A number with thousands separators.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -303,7 +305,7 @@ mod tests {
         };
         let without = report("T1: w x = v1\nT2: r x = v1");
         assert_eq!(without.verdict.kept, None);
-        assert!(render(&without).starts_with("Whether strict serializable was kept is not known"));
+        assert!(render(&without).starts_with("Whether strict serializable was kept is unknown"));
         assert_eq!(report("T1 1..2: w x = v1\nT2 3..4: r x = v1").verdict.kept, Some(true));
         assert_eq!(report("T1 1..2: w x = v1\nT2 3..4: r x = v0").verdict.kept, Some(false));
     }
