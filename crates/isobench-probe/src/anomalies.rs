@@ -1,52 +1,52 @@
-//! The anomalies that are probed, as a table: an interleaving each, and what shows that the level
-//! permits it.
+//! The anomalies that are probed, as a table: an interleaving for each, and the evidence that the
+//! level permits it.
 //!
-//! The interleavings are `anomalies/*.spec`. They keep a rule: a step that a server may make wait
-//! is the last one of its session until the transaction that it may wait for has ended. So no
-//! server gets stuck in them. Sources: Adya 1999; Berenson et al. 1995; Bailis et al. 2013 (OTV,
-//! PMP, P4 as Kleppmann's Hermitage has them); Cerone and Gotsman 2018 (long fork); Fekete, O'Neil
-//! and O'Neil 2004 (read-only anomaly).
+//! The interleavings are `anomalies/*.spec`. They follow a rule: a step that may have to wait is
+//! the last one of its session until the transaction that it may wait for has ended. So they can't
+//! get stuck on any server. Sources: Adya 1999; Berenson et al. 1995; Bailis et al. 2013 (OTV, PMP,
+//! and P4 as in Kleppmann's Hermitage); Cerone and Gotsman 2018 (long fork); Fekete, O'Neil and
+//! O'Neil 2004 (read-only anomaly).
 
 use isobench_isolation::{Anomaly, Level};
 
-/// One anomaly with its interleaving.
+/// An anomaly and its interleaving.
 #[derive(Debug)]
 pub struct Probe {
     /// The name in the literature.
     pub name: &'static str,
-    /// What people call it.
+    /// The common name.
     pub known_as: &'static str,
-    /// Which dependencies it shows, and so which models exclude it.
+    /// The dependencies that it shows, which determine the models that exclude it.
     pub anomaly: Anomaly,
-    /// As what the SQL standard would count it.
+    /// The phenomenon of the SQL standard that it is an instance of.
     pub phenomenon: Phenomenon,
     /// The file's name, for messages.
     pub file: &'static str,
     /// The interleaving.
     pub spec: &'static str,
-    /// What shows that it is permitted: any of these.
+    /// The evidence that it is permitted; any of these suffices.
     pub permitted: &'static [Evidence],
-    /// Whether it needs the step `many` repeated, and is probed at [`Level::Serializable`] only:
-    /// elsewhere it shows nothing that plain write skew doesn't.
+    /// True if the step `many` is repeated, and the anomaly is probed only at
+    /// [`Level::Serializable`]: at other levels it shows nothing more than plain write skew.
     pub repeats: bool,
 }
 
-/// What a run has to show, all of it.
+/// Evidence, all of which a run has to show.
 #[derive(Debug)]
 pub struct Evidence {
-    /// Steps and what their queries return: values separated by blanks, rows by `; `, queries by
+    /// Steps and the results of their queries: values separated by blanks, rows by `; `, queries by
     /// ` / `.
     pub read: &'static [(&'static str, &'static str)],
-    /// Steps and the tags that they answer with.
+    /// Steps and their command tags.
     pub tags: &'static [(&'static str, &'static str)],
     /// Steps that commit.
     pub committed: &'static [&'static str],
-    /// What that means, in words.
+    /// The meaning, in words.
     pub says: &'static str,
 }
 
-/// The standard's phenomena in their broad reading (Berenson et al. 1995, §3), and what it says
-/// otherwise.
+/// The standard's phenomena in their broad interpretation (Berenson et al. 1995, §3), and its other
+/// requirements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phenomenon {
     /// "No updates will be lost", at any level.
@@ -57,7 +57,7 @@ pub enum Phenomenon {
     NonrepeatableRead,
     /// P3.
     Phantom,
-    /// None of them; but serializable is defined without them, too.
+    /// None of them, but the definition of serializable excludes it too.
     Unnamed,
 }
 
@@ -73,7 +73,7 @@ impl Phenomenon {
         }
     }
 
-    /// Whether the standard excludes it at a level. Source: SQL:2016 part 2, §4.41.4, table 9.
+    /// True if the standard excludes it at a level. Source: SQL:2016 part 2, §4.41.4, table 9.
     pub fn excluded_at(self, level: Level) -> bool {
         level
             >= match self {
@@ -85,11 +85,11 @@ impl Phenomenon {
     }
 }
 
-/// Declares the rows: the file's name gives the interleaving.
+/// Declares the rows; the file's name selects the interleaving.
 macro_rules! probes {
     ($($file:literal $name:literal, $known_as:literal, $anomaly:ident, $phenomenon:ident, $repeats:literal;
         $({read $read:expr; tags $tags:expr; committed $committed:expr; $says:literal})+)*) => {
-        /// All, the gravest first.
+        /// All probes, the most severe anomaly first.
         pub static PROBES: &[Probe] = &[$(Probe {
             name: $name,
             known_as: $known_as,
@@ -111,7 +111,7 @@ probes! {
          "row 1 ended with T1's value, row 2 with T2's"}
     "aborted-read" "G1a", "aborted read", G1a, DirtyRead, false;
         {read [("r2", "101")]; tags []; committed ["c2"];
-         "T2 read 101, which T1 took back"}
+         "T2 read 101, which T1 rolled back"}
     "intermediate-read" "G1b", "intermediate read", G1b, DirtyRead, false;
         {read [("r2", "101")]; tags []; committed ["c1", "c2"];
          "T2 read 101, which T1 overwrote before it committed"}
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
     use crate::spec::Spec;
 
-    /// Each interleaving is one, and the evidence names steps of it.
+    /// Each file has one interleaving, and the evidence names its steps.
     #[test]
     fn all_interleavings_are_read() {
         for probe in PROBES {

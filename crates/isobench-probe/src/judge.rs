@@ -1,5 +1,5 @@
-//! What follows from the runs: what each level permits, next to what was promised, and which model
-//! that leaves.
+//! Evaluates the runs: the anomalies that each level permits, compared with its promise, and the
+//! models that remain.
 
 use std::fmt::Write as _;
 
@@ -9,16 +9,16 @@ use isobench_pgwire::{ServerError, SqlState};
 use serde::Serialize;
 
 use crate::anomalies::{Evidence, Probe};
-use crate::limitations::{self, Known};
+use crate::limitations::{self, KnownLimitation};
 use crate::record::{Record, StepRecord};
 
 /// The version of [`Matrix`] as a document.
 pub const VERSION: u32 = 2;
 
-/// What was probed, and what came out.
+/// The document with the results of probing.
 #[derive(Debug, Clone, Serialize)]
 pub struct Matrix {
-    /// The version of this document; it rises when a field changes its meaning.
+    /// The version of this document, which is incremented when the meaning of a field changes.
     pub probe_version: u32,
     /// The server's product.
     pub product: String,
@@ -26,118 +26,119 @@ pub struct Matrix {
     pub version: String,
     /// The levels.
     pub levels: Vec<LevelRow>,
-    /// False if it ended before all was probed.
+    /// False if probing ended early.
     pub complete: bool,
-    /// Why it ended early.
+    /// The reason for ending early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incomplete_reason: Option<String>,
 }
 
-/// One level.
+/// The results at one level.
 #[derive(Debug, Clone, Serialize)]
 pub struct LevelRow {
-    /// The level that was asked for.
+    /// The requested level.
     pub requested: String,
-    /// The level that the server says it runs.
+    /// The level that the server reports as running.
     pub effective: String,
-    /// What the product's manual promises at the level that runs; `None` if the server doesn't say
-    /// which one that is.
+    /// The promise of the product's manual at the level that runs; `None` if the server doesn't
+    /// report that level.
     pub promised: Option<String>,
     /// The anomalies.
     pub cells: Vec<Cell>,
-    /// The strongest models that no permitted anomaly contradicts, none of which implies another;
-    /// those that show only after many transactions are left out.
+    /// The strongest models that no permitted anomaly contradicts, none of which implies another.
+    /// Anomalies that need many transactions are left out.
     pub not_contradicted: Vec<String>,
-    /// The line for people.
+    /// A summary for users.
     pub sentence: String,
 }
 
-/// One anomaly at one level.
+/// The result for one anomaly at one level.
 #[derive(Debug, Clone, Serialize)]
 pub struct Cell {
     /// The anomaly's name in the literature.
     pub name: String,
-    /// What people call it.
+    /// The common name.
     pub known_as: String,
-    /// As what the SQL standard would count it.
+    /// The phenomenon of the SQL standard that it is an instance of.
     pub phenomenon: String,
-    /// Whether the standard excludes it at this level.
+    /// True if the standard excludes it at this level.
     pub standard_excludes: bool,
-    /// Whether what the manual promises excludes it; `None` if it isn't known what is promised.
+    /// True if the manual's promise excludes it; `None` if the promise is unknown.
     pub manual_excludes: Option<bool>,
-    /// What happened.
+    /// The outcome.
     #[serde(flatten)]
-    pub outcome: Outcome,
-    /// Next to the promise.
-    pub standing: Standing,
-    /// How many transactions committed in between, if the anomaly needs that.
+    pub outcome: CellOutcome,
+    /// The comparison with the promise.
+    pub standing: PromiseComparison,
+    /// The number of transactions that committed in between, if the anomaly needs that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_transactions: Option<u64>,
-    /// What is known of it, if it is permitted against the promise and known of the product.
+    /// The known limitation of the product, if it explains why the anomaly is permitted against the
+    /// promise.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub known_limitation: Option<Known>,
+    pub known_limitation: Option<KnownLimitation>,
 }
 
-/// What happened, and how that shows.
+/// An outcome, with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", content = "how", rename_all = "snake_case")]
-pub enum Outcome {
-    /// The anomaly shows: by which values.
+pub enum CellOutcome {
+    /// The anomaly shows; the values that show it.
     Permitted(String),
-    /// It doesn't: a step waited, failed by a conflict, or read something else.
+    /// It doesn't: a step waited, failed because of a conflict, or read something else.
     Prevented(String),
-    /// The interleaving can't be run on this product: why.
+    /// The interleaving can't be run on this product; the reason.
     NotApplicable(String),
-    /// Neither shows, or a step was ended for another reason than a conflict: why.
+    /// Neither shows, or a step was aborted for a reason other than a conflict; the reason.
     Undecided(String),
 }
 
-/// What happened next to what the manual promises.
+/// The comparison of an outcome with the promise of the manual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
-    /// Permitted, although it is promised that it isn't.
+pub enum PromiseComparison {
+    /// Permitted against the promise.
     Weaker,
-    /// The same, but known of this product.
+    /// The same, but a known limitation of this product.
     KnownLimitation,
     /// As promised.
     AsPromised,
-    /// Prevented, although nothing promises that.
+    /// Prevented without a promise.
     Stronger,
-    /// There is nothing to compare.
+    /// Nothing to compare.
     Open,
 }
 
-/// The level that is probed.
+/// The level being probed.
 #[derive(Debug)]
-pub struct Asked {
+pub struct ProbedLevel {
     /// The product.
     pub product: &'static Product,
-    /// The level that was asked for.
+    /// The requested level.
     pub level: Level,
-    /// The level that the server says it runs.
+    /// The level that the server reports as running.
     pub effective: EffectiveLevel,
 }
 
-impl Asked {
-    /// What everything is judged by.
+impl ProbedLevel {
+    /// The promise with which outcomes are compared.
     fn promised(&self) -> Option<Guarantee> {
         self.product.promises_effective(&self.effective)
     }
 }
 
-/// What one run says.
-pub fn outcome(product: &Product, probe: &Probe, record: &Record) -> Outcome {
+/// Determines the outcome of a run.
+pub fn outcome(product: &Product, probe: &Probe, record: &Record) -> CellOutcome {
     if let Some(evidence) = probe.permitted.iter().find(|evidence| shows(evidence, record)) {
-        return Outcome::Permitted(evidence.says.to_owned());
+        return CellOutcome::Permitted(evidence.says.to_owned());
     }
-    // Failures that only follow from others are no reasons.
+    // Failures that only follow from other failures aren't reasons.
     let errors = || {
         let failed = record.steps.iter().filter_map(|step| Some((step, step.error.as_ref()?)));
         failed.filter(|(_, error)| error.code != SqlState::IN_FAILED_SQL_TRANSACTION)
     };
     if let Some((step, error)) = errors().find(|(_, error)| is_missing(error.code)) {
-        return Outcome::NotApplicable(format!(
+        return CellOutcome::NotApplicable(format!(
             "{} at step {}: {}",
             error.code,
             step.name,
@@ -148,27 +149,27 @@ pub fn outcome(product: &Product, probe: &Probe, record: &Record) -> Outcome {
         return failed(product, step, error);
     }
     if let Some(step) = record.steps.iter().find(|step| step.waited) {
-        return Outcome::Prevented(format!("blocked at step {}", step.name));
+        return CellOutcome::Prevented(format!("blocked at step {}", step.name));
     }
     if let Some(step) = record.steps.iter().find(|step| named(probe, &step.name) && rolled_back(step)) {
-        return Outcome::Prevented(format!("step {} answered ROLLBACK", step.name));
+        return CellOutcome::Prevented(format!("step {} answered ROLLBACK", step.name));
     }
     match probe.permitted.iter().find_map(|evidence| differs(evidence, record)) {
-        Some(text) => Outcome::Prevented(text),
-        None => Outcome::Undecided("the steps neither show it nor say why not".to_owned()),
+        Some(text) => CellOutcome::Prevented(text),
+        None => CellOutcome::Undecided("the steps show neither the anomaly nor what prevents it".to_owned()),
     }
 }
 
-/// What a failed step says: only a conflict prevents anything. A time limit, ours or the server's,
-/// says nothing of the level.
-fn failed(product: &Product, step: &StepRecord, error: &ServerError) -> Outcome {
+/// The outcome of a failed step. Only a conflict prevents an anomaly; a time limit, whether
+/// isobench's or the server's, isn't related to the level.
+fn failed(product: &Product, step: &StepRecord, error: &ServerError) -> CellOutcome {
     let at = format!("{} at step {}", error.code, step.name);
     if product.conflict(error).is_some() {
         let waited = if step.waited { ", after it had waited" } else { "" };
-        return Outcome::Prevented(format!("{at}{waited}"));
+        return CellOutcome::Prevented(format!("{at}{waited}"));
     }
     let why = if step.cancelled { "cancelled because it took too long" } else { first_line(&error.message) };
-    Outcome::Undecided(format!("{at}: {why}"))
+    CellOutcome::Undecided(format!("{at}: {why}"))
 }
 
 fn shows(evidence: &Evidence, record: &Record) -> bool {
@@ -184,7 +185,7 @@ fn shows(evidence: &Evidence, record: &Record) -> bool {
         })
 }
 
-/// What a step read instead.
+/// The difference between the evidence and what a step read.
 fn differs(evidence: &Evidence, record: &Record) -> Option<String> {
     let read = evidence.read.iter().find_map(|(name, rows)| {
         let found = record.step(name)?.rows()?;
@@ -204,12 +205,12 @@ fn named(probe: &Probe, step: &str) -> bool {
     probe.permitted.iter().any(|evidence| evidence.committed.contains(&step))
 }
 
-/// A COMMIT that didn't: some products answer so instead of with an error.
+/// True for a COMMIT that rolled back, which some products report by the tag instead of an error.
 fn rolled_back(step: &StepRecord) -> bool {
     step.tags.last().is_some_and(|tag| tag.eq_ignore_ascii_case("rollback"))
 }
 
-/// Syntax, unknown names, missing features: the product lacks something.
+/// True for syntax errors, unknown names and missing features: the product lacks something.
 fn is_missing(code: SqlState) -> bool {
     matches!(code.class(), "42" | "0A")
 }
@@ -218,26 +219,28 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or("")
 }
 
-/// A cell from what happened.
-pub fn cell(probe: &Probe, asked: &Asked, outcome: Outcome, after: Option<u64>) -> Cell {
-    let manual_excludes = asked.promised().map(|promised| probe.anomaly.contradicts(promised.model));
-    let known = || limitations::known(asked.product.name, probe.name, after.unwrap_or_default());
+/// The cell for an outcome.
+pub fn cell(probe: &Probe, probed: &ProbedLevel, outcome: CellOutcome, after: Option<u64>) -> Cell {
+    let manual_excludes = probed.promised().map(|promised| probe.anomaly.contradicts(promised.model));
+    let known = || limitations::known(probed.product.name, probe.name, after.unwrap_or_default());
     let (standing, known_limitation) = match (&outcome, manual_excludes) {
-        (Outcome::Permitted(_), Some(true)) => match known() {
-            Some(known) => (Standing::KnownLimitation, Some(known)),
-            None => (Standing::Weaker, None),
+        (CellOutcome::Permitted(_), Some(true)) => match known() {
+            Some(known) => (PromiseComparison::KnownLimitation, Some(known)),
+            None => (PromiseComparison::Weaker, None),
         },
-        (Outcome::Prevented(_), Some(false)) => (Standing::Stronger, None),
-        (Outcome::Permitted(_), Some(false)) | (Outcome::Prevented(_), Some(true)) => {
-            (Standing::AsPromised, None)
+        (CellOutcome::Prevented(_), Some(false)) => (PromiseComparison::Stronger, None),
+        (CellOutcome::Permitted(_), Some(false)) | (CellOutcome::Prevented(_), Some(true)) => {
+            (PromiseComparison::AsPromised, None)
         }
-        (Outcome::NotApplicable(_) | Outcome::Undecided(_), _) | (_, None) => (Standing::Open, None),
+        (CellOutcome::NotApplicable(_) | CellOutcome::Undecided(_), _) | (_, None) => {
+            (PromiseComparison::Open, None)
+        }
     };
     Cell {
         name: probe.name.to_owned(),
         known_as: probe.known_as.to_owned(),
         phenomenon: probe.phenomenon.name().to_owned(),
-        standard_excludes: probe.phenomenon.excluded_at(asked.level),
+        standard_excludes: probe.phenomenon.excluded_at(probed.level),
         manual_excludes,
         outcome,
         standing,
@@ -246,7 +249,7 @@ pub fn cell(probe: &Probe, asked: &Asked, outcome: Outcome, after: Option<u64>) 
     }
 }
 
-/// The row of a level that the server refuses.
+/// The row for a level that the server refuses.
 pub fn refused(level: Level, why: &str) -> LevelRow {
     LevelRow {
         requested: level.name().to_owned(),
@@ -254,56 +257,59 @@ pub fn refused(level: Level, why: &str) -> LevelRow {
         promised: None,
         cells: Vec::new(),
         not_contradicted: Vec::new(),
-        sentence: format!("{level} asked: the server refuses it: {}", first_line(why)),
+        sentence: format!("{level} requested: the server refuses it: {}", first_line(why)),
     }
 }
 
-/// The row of a level from its cells, fewer than `planned` if the probe ended early.
-pub fn row(asked: &Asked, planned: usize, cells: Vec<(&'static Probe, Cell)>) -> LevelRow {
+/// The row for a level; there are fewer cells than `planned` if probing ended early.
+pub fn row(probed: &ProbedLevel, planned: usize, cells: Vec<(&'static Probe, Cell)>) -> LevelRow {
     let left: Vec<Model> = Model::ALL
         .into_iter()
         .filter(|model| !permitted(&cells, false).any(|(probe, _)| probe.anomaly.contradicts(*model)))
         .collect();
     let strongest = Model::strongest(&left);
     LevelRow {
-        requested: asked.level.name().to_owned(),
-        effective: asked.effective.to_string(),
-        promised: asked.promised().map(|promised| promised.to_string()),
+        requested: probed.level.name().to_owned(),
+        effective: probed.effective.to_string(),
+        promised: probed.promised().map(|promised| promised.to_string()),
         not_contradicted: strongest.iter().map(|model| model.name().to_owned()).collect(),
-        sentence: sentence(asked.level, planned, &cells, &strongest),
+        sentence: sentence(probed.level, planned, &cells, &strongest),
         cells: cells.into_iter().map(|(_, cell)| cell).collect(),
     }
 }
 
-/// What is permitted, of the anomalies that do or don't show only after many transactions.
+/// The permitted anomalies, either those that need many transactions or the others.
 fn permitted<'a>(
     cells: &'a [(&'static Probe, Cell)],
     repeats: bool,
 ) -> impl Iterator<Item = &'a (&'static Probe, Cell)> {
     let of_kind = cells.iter().filter(move |(probe, _)| probe.repeats == repeats);
-    of_kind.filter(|(_, cell)| matches!(cell.outcome, Outcome::Permitted(_)))
+    of_kind.filter(|(_, cell)| matches!(cell.outcome, CellOutcome::Permitted(_)))
 }
 
-/// The line for people.
+/// The summary for users.
 fn sentence(level: Level, planned: usize, cells: &[(&'static Probe, Cell)], strongest: &[Model]) -> String {
     let decided = cells
         .iter()
-        .filter(|(_, cell)| matches!(cell.outcome, Outcome::Permitted(_) | Outcome::Prevented(_)))
+        .filter(|(_, cell)| matches!(cell.outcome, CellOutcome::Permitted(_) | CellOutcome::Prevented(_)))
         .count();
     let names = permitted(cells, false).map(|(probe, _)| probe.known_as).collect::<Vec<_>>().join(", ");
     let late = permitted(cells, true).next().map(|(probe, cell)| {
         let count = cell.after_transactions.unwrap_or_default();
-        format!("{} permitted, once {count} others have committed beside an open one", probe.known_as)
+        format!(
+            "{} permitted after {count} other transactions have committed during an open one",
+            probe.known_as
+        )
     });
     let models = joined(strongest);
     let mut sentence = match (decided, names.as_str(), late) {
-        (0, ..) => format!("{level} asked: nothing could be probed"),
-        (_, "", None) => format!("{level} asked: none of {decided} anomalies permitted"),
-        (_, "", Some(late)) => format!("{level} asked, runs {models} only for a while: {late}"),
+        (0, ..) => format!("{level} requested: nothing could be probed"),
+        (_, "", None) => format!("{level} requested: none of {decided} anomalies permitted"),
+        (_, "", Some(late)) => format!("{level} requested, runs {models} only for a while: {late}"),
         (_, names, late) => {
             let models = if strongest.is_empty() { "no level at all" } else { &models };
             let late = late.map_or_else(String::new, |late| format!("; {late}"));
-            format!("{level} asked, runs {models}: {names} permitted{late}")
+            format!("{level} requested, runs {models}: {names} permitted{late}")
         }
     };
     // Writing to a String can't fail.
@@ -320,22 +326,22 @@ fn joined(models: &[Model]) -> String {
 }
 
 impl Matrix {
-    /// The document as indented JSON, with an end of line.
+    /// The document as indented JSON, ending with a line break.
     pub fn to_json(&self) -> String {
-        // Texts, numbers and lists of them can't fail to be written.
+        // Strings, numbers and lists of them can always be serialized.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text
     }
 
-    /// The cells in which the server is weaker than its manual promises, without those of which
-    /// that is known.
+    /// The cells in which the server is weaker than its manual promises, except for known
+    /// limitations.
     pub fn broken(&self) -> impl Iterator<Item = (&LevelRow, &Cell)> {
-        self.cells().filter(|(_, cell)| cell.standing == Standing::Weaker)
+        self.cells().filter(|(_, cell)| cell.standing == PromiseComparison::Weaker)
     }
 
-    /// The cells in which the server shows a limitation that is known of its product.
-    pub fn limited(&self) -> impl Iterator<Item = (&LevelRow, &Cell, &Known)> {
+    /// The cells in which the server shows a known limitation of its product.
+    pub fn limited(&self) -> impl Iterator<Item = (&LevelRow, &Cell, &KnownLimitation)> {
         self.cells().filter_map(|(row, cell)| Some((row, cell, cell.known_limitation.as_ref()?)))
     }
 
@@ -356,8 +362,8 @@ mod tests {
         PROBES.iter().find(|probe| probe.name == name).unwrap()
     }
 
-    /// Steps with what they answer: `wait` lets them wait, `!` and a code fail, capitals are a tag,
-    /// all else a value.
+    /// Steps and their results: `wait` makes the step wait, `!` and a code make it fail, upper case
+    /// is a tag, anything else a value.
     fn record(steps: &[(&str, &str)]) -> Record {
         let mut record = Record::default();
         for (name, answers) in steps {
@@ -389,10 +395,10 @@ mod tests {
 
     fn judged(name: &str, steps: &[(&str, &str)]) -> String {
         match outcome(&POSTGRESQL, probe(name), &record(steps)) {
-            Outcome::Permitted(how) => format!("permitted: {how}"),
-            Outcome::Prevented(how) => format!("prevented: {how}"),
-            Outcome::NotApplicable(how) => format!("not applicable: {how}"),
-            Outcome::Undecided(how) => format!("undecided: {how}"),
+            CellOutcome::Permitted(how) => format!("permitted: {how}"),
+            CellOutcome::Prevented(how) => format!("prevented: {how}"),
+            CellOutcome::NotApplicable(how) => format!("not applicable: {how}"),
+            CellOutcome::Undecided(how) => format!("undecided: {how}"),
         }
     }
 
@@ -414,7 +420,7 @@ mod tests {
         assert_eq!(judged("G1a", &[("r2", "wait 10"), ("c2", "COMMIT")]), "prevented: blocked at step r2");
     }
 
-    /// A step that was ended says nothing of the level, whoever ended it.
+    /// An aborted step proves nothing about the level, whoever aborted it.
     #[test]
     fn only_conflicts_prevent() {
         let judged = |answer: &str| judged("P4", &[("r1", "10"), ("r2", "10"), ("w2", answer)]);
@@ -427,74 +433,79 @@ mod tests {
         cancelled.take(&Event::Completed { name: "w2".to_owned() });
         cancelled.take(&Event::Error(ServerError::new(SqlState::QUERY_CANCELED, "user request")));
         let why = "57014 at step w2: cancelled because it took too long".to_owned();
-        assert_eq!(outcome(&POSTGRESQL, probe("P4"), &cancelled), Outcome::Undecided(why));
+        assert_eq!(outcome(&POSTGRESQL, probe("P4"), &cancelled), CellOutcome::Undecided(why));
     }
 
-    fn asked(product: &'static Product, level: Level, effective: &str) -> Asked {
-        Asked { product, level, effective: EffectiveLevel::from_setting(effective) }
+    fn probed(product: &'static Product, level: Level, effective: &str) -> ProbedLevel {
+        ProbedLevel { product, level, effective: EffectiveLevel::from_setting(effective) }
     }
 
-    /// Which level runs decides what is promised, not which one was asked for.
+    /// The promise is that of the level that runs, not of the requested one.
     #[test]
     fn the_level_that_runs_is_judged() {
-        let standing = |asked: &Asked, outcome| cell(probe("G2-item"), asked, outcome, None).standing;
-        let permitted = || Outcome::Permitted(String::new());
-        let prevented = || Outcome::Prevented(String::new());
-        let raised = asked(&COCKROACHDB, Level::ReadCommitted, "serializable");
-        assert_eq!(standing(&raised, permitted()), Standing::Weaker);
-        assert_eq!(standing(&raised, prevented()), Standing::AsPromised);
-        let plain = asked(&COCKROACHDB, Level::ReadCommitted, "read committed");
-        assert_eq!(standing(&plain, permitted()), Standing::AsPromised);
-        assert_eq!(standing(&plain, prevented()), Standing::Stronger);
+        let standing = |probed: &ProbedLevel, outcome| cell(probe("G2-item"), probed, outcome, None).standing;
+        let permitted = || CellOutcome::Permitted(String::new());
+        let prevented = || CellOutcome::Prevented(String::new());
+        let raised = probed(&COCKROACHDB, Level::ReadCommitted, "serializable");
+        assert_eq!(standing(&raised, permitted()), PromiseComparison::Weaker);
+        assert_eq!(standing(&raised, prevented()), PromiseComparison::AsPromised);
+        let plain = probed(&COCKROACHDB, Level::ReadCommitted, "read committed");
+        assert_eq!(standing(&plain, permitted()), PromiseComparison::AsPromised);
+        assert_eq!(standing(&plain, prevented()), PromiseComparison::Stronger);
         for effective in ["", "mixed (serializable, read committed)"] {
-            let unknown = asked(&COCKROACHDB, Level::Serializable, effective);
-            assert_eq!(standing(&unknown, permitted()), Standing::Open);
-            assert_eq!(standing(&unknown, prevented()), Standing::Open);
+            let unknown = probed(&COCKROACHDB, Level::Serializable, effective);
+            assert_eq!(standing(&unknown, permitted()), PromiseComparison::Open);
+            assert_eq!(standing(&unknown, prevented()), PromiseComparison::Open);
         }
     }
 
     #[test]
     fn what_is_known_of_a_product_is_a_class_of_its_own() {
         let summarised = |product| {
-            let asked = asked(product, Level::Serializable, "serializable");
-            cell(probe("G2-item, summarised"), &asked, Outcome::Permitted(String::new()), Some(610))
+            let probed = probed(product, Level::Serializable, "serializable");
+            cell(probe("G2-item, summarised"), &probed, CellOutcome::Permitted(String::new()), Some(610))
         };
         let known = summarised(&POSTGRESQL);
-        assert_eq!(known.standing, Standing::KnownLimitation);
+        assert_eq!(known.standing, PromiseComparison::KnownLimitation);
         let limitation = known.known_limitation.expect("what is known");
         assert_eq!(limitation.seen_in, ["15.18", "15.20", "18.4"]);
         assert!(limitation.reproduction.contains("1..610 "), "{}", limitation.reproduction);
         let elsewhere = summarised(&COCKROACHDB);
-        assert_eq!((elsewhere.standing, elsewhere.known_limitation), (Standing::Weaker, None));
+        assert_eq!((elsewhere.standing, elsewhere.known_limitation), (PromiseComparison::Weaker, None));
     }
 
-    /// Anomalies that are permitted, the level's sentence and how many of them break the promise of
-    /// serializability.
+    /// Permitted anomalies, the level's summary, and the number of them that break the promise of
+    /// serializable.
     #[test]
     fn a_level_is_what_it_permits() {
         let judge = |permitted: &[&str]| {
-            let asked = asked(&POSTGRESQL, Level::Serializable, "serializable");
+            let probed = probed(&POSTGRESQL, Level::Serializable, "serializable");
             let cells = PROBES.iter().map(|probe| {
                 let outcome = if permitted.contains(&probe.name) {
-                    Outcome::Permitted(String::new())
+                    CellOutcome::Permitted(String::new())
                 } else {
-                    Outcome::Prevented(String::new())
+                    CellOutcome::Prevented(String::new())
                 };
-                (probe, cell(probe, &asked, outcome, probe.repeats.then_some(7)))
+                (probe, cell(probe, &probed, outcome, probe.repeats.then_some(7)))
             });
-            let row = row(&asked, PROBES.len(), cells.collect());
-            let weaker = |cell: &&Cell| matches!(cell.standing, Standing::Weaker | Standing::KnownLimitation);
+            let row = row(&probed, PROBES.len(), cells.collect());
+            let weaker = |cell: &&Cell| {
+                matches!(cell.standing, PromiseComparison::Weaker | PromiseComparison::KnownLimitation)
+            };
             let broken = row.cells.iter().filter(weaker).count();
             (row.sentence, broken)
         };
         #[rustfmt::skip]
         let table: [(&[&str], &str); 6] = [
-            (&[], "serializable asked: none of 16 anomalies permitted"),
-            (&["G2-item"], "serializable asked, runs snapshot isolation: write skew permitted"),
-            (&["G2"], "serializable asked, runs snapshot isolation and repeatable read (PL-2.99): write skew on a predicate permitted"),
-            (&["G0"], "serializable asked, runs no level at all: dirty write permitted"),
-            (&["G1a", "P4"], "serializable asked, runs read uncommitted: aborted read, lost update permitted"),
-            (&["G2-item, summarised"], "serializable asked, runs serializable only for a while: write skew after summarisation permitted, once 7 others have committed beside an open one"),
+            (&[], "serializable requested: none of 16 anomalies permitted"),
+            (&["G2-item"], "serializable requested, runs snapshot isolation: write skew permitted"),
+            (&["G2"], "serializable requested, runs snapshot isolation and repeatable read \
+                       (PL-2.99): write skew on a predicate permitted"),
+            (&["G0"], "serializable requested, runs no level at all: dirty write permitted"),
+            (&["G1a", "P4"], "serializable requested, runs read uncommitted: aborted read, lost update permitted"),
+            (&["G2-item, summarised"], "serializable requested, runs serializable only for a while: \
+                                        write skew after summarisation permitted after 7 other \
+                                        transactions have committed during an open one"),
         ];
         for (permitted, sentence) in table {
             assert_eq!(judge(permitted), (sentence.to_owned(), permitted.len()));
@@ -503,10 +514,11 @@ mod tests {
 
     #[test]
     fn a_level_that_was_not_finished_says_so() {
-        let asked = asked(&POSTGRESQL, Level::ReadCommitted, "read committed");
-        let found = cell(probe("G0"), &asked, Outcome::Prevented(String::new()), None);
-        let row = row(&asked, 15, vec![(probe("G0"), found)]);
-        let expected = "read committed asked: none of 1 anomalies permitted (ended early: 1 of 15 anomalies were probed)";
+        let probed = probed(&POSTGRESQL, Level::ReadCommitted, "read committed");
+        let found = cell(probe("G0"), &probed, CellOutcome::Prevented(String::new()), None);
+        let row = row(&probed, 15, vec![(probe("G0"), found)]);
+        let expected = "read committed requested: none of 1 anomalies permitted (ended early: 1 of \
+                        15 anomalies were probed)";
         assert_eq!(row.sentence, expected);
     }
 }

@@ -1,20 +1,21 @@
-//! Deterministic interleavings of sessions, and which anomalies they show at each isolation level.
+//! Deterministic interleavings of sessions, and the anomalies that they show at each isolation
+//! level.
 //!
-//! From the inside out: the language of PostgreSQL's isolation tester, a tester that runs it
-//! against any server, its output, and on top of that the anomalies with the question which levels
-//! permit them. It must not know options, files of the user, or the exit status.
+//! The layers are: the language of PostgreSQL's isolation tester, a tester that runs it against any
+//! server, its output, and on top of these the anomalies and the levels that permit them. The crate
+//! doesn't depend on command-line options, users' files, or exit statuses.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `spec`, `spec/…` | a test specification and how it is read |
+//! | `spec`, `spec/…` | a test specification and its parser |
 //! | `tester`, `tester/…` | runs permutations: sessions, steps, waiting, time limits |
-//! | `event`, `output`, `output/…` | what happens in a run, and the isolation tester's words for it |
-//! | `record` | what each step of a run did |
+//! | `event`, `output`, `output/…` | the events of a run, and their text in the isolation tester's words |
+//! | `record` | the results of each step of a run |
 //! | `anomalies`, `anomalies/*.spec` | the anomalies as a table, with an interleaving each |
-//! | `probe`, `judge` | runs them at every level, and says what follows |
-//! | `limitations`, `limitations/*.sql` | what is known of a product, with a reproduction for psql |
-//! | `summarisation` | how many transactions it takes until PostgreSQL forgets the details of the old ones |
-//! | `text` | the matrix for people |
+//! | `probe`, `judge` | runs them at every level, and evaluates the results |
+//! | `limitations`, `limitations/*.sql` | known limitations of products, with a reproduction for psql |
+//! | `summarisation` | the number of transactions until PostgreSQL summarises old ones |
+//! | `text` | the matrix as text |
 //!
 //! ```
 //! use isobench_probe::Spec;
@@ -38,10 +39,13 @@ mod tester;
 mod text;
 
 pub use event::{Event, Table};
-pub use judge::{Cell, LevelRow, Matrix, Outcome, Standing};
-pub use limitations::{Known, LIMITATIONS, Limitation};
+pub use judge::{Cell, CellOutcome, LevelRow, Matrix, PromiseComparison};
+pub use limitations::{KnownLimitation, LIMITATIONS, Limitation};
 pub use probe::{ProbeError, Progress, probe};
 pub use record::{Record, StepRecord};
-pub use spec::{Launch, Marker, Permutation, Place, SessionSpec, Spec, SpecError, SpecProblem, Step, StepId};
-pub use tester::{Opener, Options, RunError, Tester, WhoWaits};
+pub use spec::{
+    Marker, Permutation, PermutationStep, Position, SessionSpec, Spec, SpecError, SpecProblem, StepId,
+    StepSpec,
+};
+pub use tester::{Opener, Options, RunError, Tester, WaitDetection};
 pub use text::render;

@@ -1,55 +1,56 @@
-//! Known limitations: what a product permits although its manual excludes it, and which is known of
-//! it.
+//! Known limitations: anomalies that a product is known to permit although its manual excludes
+//! them.
 //!
-//! They are a class of their own, so that a probe that finds nothing else is a success.
+//! They are reported separately, so that a probe that finds nothing else succeeds.
 
 use serde::Serialize;
 
-/// What is known of one product and one anomaly.
+/// A known limitation of a product.
 #[derive(Debug)]
 pub struct Limitation {
     /// The product's name.
     pub product: &'static str,
     /// The anomaly's [`name`](crate::anomalies::Probe::name).
     pub anomaly: &'static str,
-    /// Versions in which it was seen. Others aren't known to be without it.
+    /// The versions in which it was observed. Other versions may have it too.
     pub seen_in: &'static [&'static str],
-    /// Why, in a sentence.
+    /// The reason, as a sentence.
     pub why: &'static str,
-    /// SQL for two psql sessions, with `{transactions}` for the number of transactions in between.
+    /// SQL for two psql sessions; `{transactions}` is the number of transactions in between.
     text: &'static str,
 }
 
-/// All.
+/// All known limitations.
 pub static LIMITATIONS: &[Limitation] = &[Limitation {
     product: "PostgreSQL",
     anomaly: "G2-item, summarised",
     seen_in: &["15.18", "15.20", "18.4"],
-    why: "PostgreSQL summarises old transactions once more have committed beside an open one than it can keep in detail, and a \
-          summary doesn't say with whom a transaction conflicted",
+    why: "PostgreSQL summarises old transactions if more commit during an open one than it can \
+          track individually, and a \
+          summary doesn't record which transactions conflicted",
     text: include_str!("limitations/summarisation.sql"),
 }];
 
-/// A known limitation as it was found.
+/// A known limitation found by a probe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Known {
-    /// The product of which it is known.
+pub struct KnownLimitation {
+    /// The product.
     pub product: &'static str,
-    /// Versions in which it was seen.
+    /// The versions in which it was observed.
     pub seen_in: &'static [&'static str],
-    /// Why, in a sentence.
+    /// The reason, as a sentence.
     pub why: &'static str,
     /// SQL to paste into two psql sessions.
     pub reproduction: String,
 }
 
-/// What is known of this product and this anomaly, for a server that needs so many transactions in
-/// between.
-pub fn known(product: &str, anomaly: &str, transactions: u64) -> Option<Known> {
+/// The known limitation of a product for an anomaly, for a server that needs this many transactions
+/// in between.
+pub fn known(product: &str, anomaly: &str, transactions: u64) -> Option<KnownLimitation> {
     let found = LIMITATIONS
         .iter()
         .find(|limitation| limitation.product == product && limitation.anomaly == anomaly)?;
-    Some(Known {
+    Some(KnownLimitation {
         product: found.product,
         seen_in: found.seen_in,
         why: found.why,
@@ -58,7 +59,7 @@ pub fn known(product: &str, anomaly: &str, transactions: u64) -> Option<Known> {
 }
 
 impl Limitation {
-    /// SQL to paste into two psql sessions, with so many transactions in between.
+    /// SQL to paste into two psql sessions, with this many transactions in between.
     pub fn reproduction(&self, transactions: u64) -> String {
         self.text.replace("{transactions}", &transactions.to_string())
     }

@@ -1,7 +1,8 @@
-//! The isolation tester's own words for what happens, so that its expected files can be compared
-//! with.
+//! The isolation tester's own words for events, so that output can be compared with its expected
+//! files.
 //!
-//! Found by running PostgreSQL's `isolationtester` (15); `tests/differential.rs` compares.
+//! Determined by running PostgreSQL's `isolationtester` (15), with which `tests/differential.rs`
+//! compares.
 
 mod table;
 
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use crate::event::Event;
 
-/// The text that an event adds to the output; nothing for events that aren't part of it.
+/// The text that an event adds to the output; empty for events that aren't part of it.
 pub fn text(event: &Event) -> String {
     let mut out = String::new();
     // Writing to a String can't fail.
@@ -39,7 +40,7 @@ pub fn text(event: &Event) -> String {
     out
 }
 
-/// Whole seconds as the isolation tester has them, fractions as it can't.
+/// A limit in seconds: whole ones as in the isolation tester, or with decimals.
 pub(crate) fn seconds(limit: Duration) -> String {
     limit.as_secs_f64().to_string()
 }

@@ -7,70 +7,71 @@ use isobench_isolation::{EffectiveLevel, Level};
 
 use crate::anomalies::{PROBES, Probe};
 use crate::event::Event;
-use crate::judge::{self, Asked, Cell, LevelRow, Matrix, Outcome, VERSION};
+use crate::judge::{self, Cell, CellOutcome, LevelRow, Matrix, ProbedLevel, VERSION};
 use crate::record::Record;
 use crate::spec::{Spec, SpecError};
 use crate::summarisation;
-use crate::tester::{Opener, Options, RunError, Tester, WhoWaits};
+use crate::tester::{Opener, Options, RunError, Tester, WaitDetection};
 
-/// What is told meanwhile.
+/// An event of probing.
 #[derive(Debug)]
 pub enum Progress<'a> {
-    /// An interleaving begins, in which so many transactions commit beside its own, if it needs
+    /// An interleaving starts; the number of transactions that commit besides its own, if it needs
     /// that.
     Begin(Level, &'static Probe, Option<u64>),
-    /// Something happens in it.
+    /// An event within the interleaving.
     Event(&'a Event),
-    /// It has ended.
+    /// The interleaving has ended.
     End(Level, &'a Cell),
 }
 
-/// Why probing can't go on.
+/// The reason that probing can't continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// The level can't be set or read, because the server was lost, or somebody stopped it.
+    /// The level can't be set or read, because the server was lost or the run was stopped.
     #[error("{level}: {source}")]
     Level {
-        /// This level.
+        /// The level.
         level: Level,
-        /// What happened.
+        /// The cause.
         source: RunError,
     },
-    /// The server was lost, or somebody stopped it.
+    /// The server was lost, or the run was stopped.
     #[error("{level}, {known_as}: {source}")]
     Run {
-        /// At this level.
+        /// The level.
         level: Level,
-        /// In this anomaly's interleaving.
+        /// The anomaly.
         known_as: &'static str,
-        /// What happened.
+        /// The cause.
         source: RunError,
     },
-    /// An interleaving of our own is none.
+    /// A built-in interleaving is invalid.
     #[error("{0}")]
     Spec(#[from] SpecError),
 }
 
 impl ProbeError {
-    /// True if somebody stopped it.
+    /// True if the run was stopped.
     pub fn is_stopped(&self) -> bool {
         matches!(self, ProbeError::Level { source, .. } | ProbeError::Run { source, .. }
             if matches!(source, RunError::Stopped))
     }
 }
 
-/// Runs everything. What was found until an error stands in the matrix, which then isn't complete.
+/// Runs all interleavings. After an error, the matrix has the results so far and is marked as
+/// incomplete.
 ///
 /// # Errors
-/// The server is lost, or `stopped` says so. An interleaving that can't be run is a cell, not an
-/// error.
+/// If the server is lost, or `stopped` returns true. An interleaving that can't be run is a cell,
+/// not an error.
 pub fn probe(
     open: &Opener,
     database: &Database,
     levels: &[Level],
     options: Options,
     stopped: &dyn Fn() -> bool,
-    tell: &mut dyn FnMut(Progress<'_>),
+    emit: &mut dyn FnMut(Progress<'_>),
 ) -> (Matrix, Result<(), ProbeError>) {
     let mut matrix = Matrix {
         probe_version: VERSION,
@@ -89,12 +90,12 @@ pub fn probe(
         product: database.product,
         level: None,
         options,
-        who_waits: WhoWaits::View,
+        wait_detection: WaitDetection::View,
         stopped,
     };
     for &level in levels {
         tester.level = Some(level);
-        let (row, outcome) = probe_level(&mut tester, &interleavings, level, tell);
+        let (row, outcome) = probe_level(&mut tester, &interleavings, level, emit);
         matrix.levels.extend(row);
         if let Err(error) = outcome {
             matrix.incomplete_reason = Some(error.to_string());
@@ -109,7 +110,7 @@ fn probe_level(
     tester: &mut Tester<'_>,
     interleavings: &[Interleaving],
     level: Level,
-    tell: &mut dyn FnMut(Progress<'_>),
+    emit: &mut dyn FnMut(Progress<'_>),
 ) -> (Option<LevelRow>, Result<(), ProbeError>) {
     let (effective, transactions) = match ask(tester, level) {
         Ok(answers) => answers,
@@ -118,7 +119,7 @@ fn probe_level(
         }
         Err(source) => return (None, Err(ProbeError::Level { level, source })),
     };
-    let asked = Asked { product: tester.product, level, effective };
+    let probed = ProbedLevel { product: tester.product, level, effective };
     let planned = || {
         let wanted = |probe: &Probe| !probe.repeats || level == Level::Serializable;
         interleavings.iter().filter(move |interleaving| wanted(interleaving.probe))
@@ -128,11 +129,11 @@ fn probe_level(
     for interleaving in planned() {
         let probe = interleaving.probe;
         let after = probe.repeats.then_some(transactions);
-        tell(Progress::Begin(level, probe, after));
-        match run(tester, level, interleaving, transactions, tell) {
+        emit(Progress::Begin(level, probe, after));
+        match run(tester, level, interleaving, transactions, emit) {
             Ok(outcome) => {
-                let cell = judge::cell(probe, &asked, outcome, after);
-                tell(Progress::End(level, &cell));
+                let cell = judge::cell(probe, &probed, outcome, after);
+                emit(Progress::End(level, &cell));
                 cells.push((probe, cell));
             }
             Err(error) => {
@@ -141,46 +142,46 @@ fn probe_level(
             }
         }
     }
-    (Some(judge::row(&asked, planned().count(), cells)), outcome)
+    (Some(judge::row(&probed, planned().count(), cells)), outcome)
 }
 
-/// The effective level, and how many transactions summarisation takes.
+/// The effective level, and the number of transactions for summarisation.
 fn ask(tester: &Tester<'_>, level: Level) -> Result<(EffectiveLevel, u64), RunError> {
     let product = tester.product;
     let (answers, connection) = tester.with_session("questions", move |connection| {
         connection.execute(&product.set_level(level))?;
         let effective = product.read_effective(connection)?;
-        Ok((effective, summarisation::enough(connection)))
+        Ok((effective, summarisation::required(connection)))
     })?;
     connection.close();
     Ok(answers)
 }
 
-/// Runs one interleaving and judges it. If a step took too long that waits for nobody by the
-/// product's view, that view isn't believed any more, and the interleaving is run again by time: a
-/// proxy may hide who waits.
+/// Runs an interleaving and determines its outcome. If a step took too long although the product's
+/// view doesn't show it waiting, the view isn't trusted any more, for example because a proxy hides
+/// the sessions, and the interleaving is run again with detection by time.
 fn run(
     tester: &mut Tester<'_>,
     level: Level,
     interleaving: &Interleaving,
     transactions: u64,
-    tell: &mut dyn FnMut(Progress<'_>),
-) -> Result<Outcome, ProbeError> {
-    let ran = run_once(tester, level, interleaving, transactions, tell)?;
-    if !ran.took_too_long || tester.who_waits == WhoWaits::Time {
+    emit: &mut dyn FnMut(Progress<'_>),
+) -> Result<CellOutcome, ProbeError> {
+    let ran = run_once(tester, level, interleaving, transactions, emit)?;
+    if !ran.took_too_long || tester.wait_detection == WaitDetection::Time {
         return Ok(ran.outcome);
     }
-    tester.who_waits = WhoWaits::Time;
-    Ok(run_once(tester, level, interleaving, transactions, tell)?.outcome)
+    tester.wait_detection = WaitDetection::Time;
+    Ok(run_once(tester, level, interleaving, transactions, emit)?.outcome)
 }
 
-/// An anomaly and its interleaving, in the words of a server.
+/// An anomaly and its interleaving, in the SQL of a server.
 struct Interleaving {
     probe: &'static Probe,
     spec: Spec,
 }
 
-/// All interleavings; where tables lie in a schema of our own, their SQL names it.
+/// All interleavings, with tables qualified if they are in isobench's own schema.
 fn interleavings(database: &Database) -> Result<Vec<Interleaving>, SpecError> {
     let interleaving = |probe: &'static Probe| {
         let spec = Spec::parse(probe.file, probe.spec)?;
@@ -191,30 +192,30 @@ fn interleavings(database: &Database) -> Result<Vec<Interleaving>, SpecError> {
     PROBES.iter().map(interleaving).collect()
 }
 
-/// What one run of an interleaving says.
-struct Ran {
-    outcome: Outcome,
+/// The result of running an interleaving once.
+struct InterleavingRun {
+    outcome: CellOutcome,
     /// A step was cancelled.
     took_too_long: bool,
 }
 
-/// Runs one interleaving and judges it.
+/// Runs an interleaving once and determines its outcome.
 fn run_once(
     tester: &Tester<'_>,
     level: Level,
     interleaving: &Interleaving,
     transactions: u64,
-    tell: &mut dyn FnMut(Progress<'_>),
-) -> Result<Ran, ProbeError> {
+    emit: &mut dyn FnMut(Progress<'_>),
+) -> Result<InterleavingRun, ProbeError> {
     let Interleaving { probe, spec: text } = interleaving;
     let spec = if probe.repeats { repeated(text, transactions) } else { Cow::Borrowed(text) };
     let mut record = Record::default();
     let ran = tester.run(&spec, &mut |event| {
         record.take(&event);
-        // The many transactions are one step of the interleaving, and are shown as they stand
-        // there.
+        // The many transactions are one step of the interleaving, and are shown in their written
+        // form.
         let event = if probe.repeats { with_written_sql(event, text) } else { event };
-        tell(Progress::Event(&event));
+        emit(Progress::Event(&event));
     });
     let outcome = match ran {
         Ok(()) if record.steps.iter().any(|step| step.lost) => {
@@ -223,20 +224,20 @@ fn run_once(
         }
         Ok(()) => Ok(judge::outcome(tester.product, probe, &record)),
         Err(error @ (RunError::Setup(_) | RunError::SessionSetup { .. })) => {
-            // What follows in further lines are details.
-            Ok(Outcome::NotApplicable(error.to_string().lines().next().unwrap_or_default().to_owned()))
+            // The following lines are details.
+            Ok(CellOutcome::NotApplicable(error.to_string().lines().next().unwrap_or_default().to_owned()))
         }
         Err(error @ (RunError::Timeout { .. } | RunError::MutuallyBlocking)) => {
-            Ok(Outcome::Undecided(error.to_string().replace('\n', "; ")))
+            Ok(CellOutcome::Undecided(error.to_string().replace('\n', "; ")))
         }
         Err(error) => Err(error),
     };
     let took_too_long = record.steps.iter().any(|step| step.cancelled);
     let failed = |source| ProbeError::Run { level, known_as: probe.known_as, source };
-    Ok(Ran { outcome: outcome.map_err(failed)?, took_too_long })
+    Ok(InterleavingRun { outcome: outcome.map_err(failed)?, took_too_long })
 }
 
-/// The same with step `many` so many times in a row, as one query: each time a transaction of its
+/// The same with the step `many` repeated in one query; each repetition is a transaction of its
 /// own.
 fn repeated(spec: &Spec, times: u64) -> Cow<'_, Spec> {
     let mut spec = spec.clone();
@@ -249,7 +250,7 @@ fn repeated(spec: &Spec, times: u64) -> Cow<'_, Spec> {
     Cow::Owned(spec)
 }
 
-/// The step that is repeated.
+/// The name of the step that is repeated.
 const MANY: &str = "many";
 
 fn with_written_sql(event: Event, written: &Spec) -> Event {

@@ -1,42 +1,42 @@
-//! What each step of a run did, collected from its events: what the judgement rests on.
+//! The results of each step of a run, collected from its events, as the basis of the evaluation.
 
 use isobench_pgwire::{ServerError, cut};
 
 use crate::event::{Event, Table};
 
-/// What one launch of a step did.
+/// The result of one launch of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct StepRecord {
     /// The step's name.
     pub name: String,
-    /// It waited.
+    /// True if it waited.
     pub waited: bool,
-    /// It was cancelled because it took too long.
+    /// True if it was cancelled because it took too long.
     pub cancelled: bool,
-    /// It has completed.
+    /// True if it has completed.
     pub completed: bool,
-    /// What its statements returned.
+    /// The rows returned by its statements.
     pub tables: Vec<Table>,
     /// The tags of its statements that returned no rows.
     pub tags: Vec<String>,
     /// Its first error.
     pub error: Option<ServerError>,
-    /// Its connection was lost.
+    /// True if its connection was lost.
     pub lost: bool,
 }
 
-/// What the steps did, in the order of their launches.
+/// The results of the steps, in launch order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record {
     /// The launches.
     pub steps: Vec<StepRecord>,
-    /// The step whose answers come now.
+    /// The step to which the next results belong.
     current: Option<usize>,
 }
 
 impl Record {
-    /// Takes the next event of one permutation.
+    /// Processes the next event of a permutation.
     pub fn take(&mut self, event: &Event) {
         match event {
             Event::Waiting { name, .. } => {
@@ -62,12 +62,12 @@ impl Record {
         }
     }
 
-    /// The first launch of the step of this name.
+    /// The first launch of the step with this name.
     pub fn step(&self, name: &str) -> Option<&StepRecord> {
         self.steps.iter().find(|step| step.name == name)
     }
 
-    /// The launch of this name that hasn't completed, which may be told for the first time.
+    /// The incomplete launch of this name, added if this is its first event.
     fn under_way(&mut self, name: &str) -> usize {
         let known = self.steps.iter().position(|step| step.name == name && !step.completed);
         known.unwrap_or_else(|| {
@@ -104,8 +104,8 @@ impl StepRecord {
         }
     }
 
-    /// What its queries returned, in one line: values separated by blanks, rows by `; `, queries by
-    /// ` / `; NULL is `null`. `None`: it returned nothing, or failed.
+    /// The results of its queries in one line: values separated by blanks, rows by `; `, queries by
+    /// ` / `, and NULL as `null`. `None` if it returned nothing, or failed.
     pub fn rows(&self) -> Option<String> {
         if self.error.is_some() || self.tables.is_empty() {
             return None;
@@ -116,13 +116,13 @@ impl StepRecord {
         Some(self.tables.iter().map(table).collect::<Vec<_>>().join(" / "))
     }
 
-    /// True if it did what it was to do: it has completed, without an error.
+    /// True if it completed without an error.
     pub fn succeeded(&self) -> bool {
         self.completed && self.error.is_none() && !self.lost && !self.cancelled
     }
 
-    /// True if it committed: a COMMIT that fails may answer with the tag `ROLLBACK` instead of an
-    /// error. Other tags differ between products.
+    /// True if it committed. A failed COMMIT may return the tag `ROLLBACK` instead of an error;
+    /// other tags differ between products.
     pub fn committed(&self) -> bool {
         self.succeeded() && self.tags.last().is_some_and(|tag| !tag.eq_ignore_ascii_case("rollback"))
     }

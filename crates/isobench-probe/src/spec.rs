@@ -1,31 +1,29 @@
-//! A test specification in the language of PostgreSQL's isolation tester: what it is once it has
-//! been read.
+//! A test specification in the language of PostgreSQL's isolation tester.
 //!
-//! Not here: how it is read (`spec/lexer.rs`, `spec/parse.rs`) and what is done with it
-//! (`tester.rs`). Source: PostgreSQL's `src/test/isolation/README`, and the real program's answers.
+//! Parsing is in `spec/lexer.rs` and `spec/parse.rs`, running in `tester.rs`. Source: PostgreSQL's
+//! `src/test/isolation/README`, and the behaviour of the real program.
 
 mod error;
 mod lexer;
 mod parse;
 
-pub use self::error::{Place, SpecError, SpecProblem};
+pub use self::error::{Position, SpecError, SpecProblem};
 
 /// A test specification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
-    /// SQL that is sent before each permutation, one block after the other, over the control
-    /// connection.
+    /// SQL that is sent over the control connection before each permutation, block by block.
     pub setup: Vec<String>,
-    /// SQL that is sent after each permutation over the control connection.
+    /// SQL that is sent over the control connection after each permutation.
     pub teardown: Option<String>,
     /// The sessions, in the order of the text.
     pub sessions: Vec<SessionSpec>,
-    /// What to run. Where the text names no permutations, all interleavings: see
+    /// The permutations in the text; if there are none, all interleavings: see
     /// [`Spec::permutations`].
     pub given: Option<Vec<Permutation>>,
 }
 
-/// A session: the steps that are run over one connection.
+/// A session: steps that run over one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionSpec {
     /// Its name.
@@ -35,19 +33,19 @@ pub struct SessionSpec {
     /// SQL that is sent over its connection after the steps.
     pub teardown: Option<String>,
     /// Its steps.
-    pub steps: Vec<Step>,
+    pub steps: Vec<StepSpec>,
 }
 
-/// SQL under a name that is unique in the specification.
+/// SQL with a name that is unique in the specification.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct StepSpec {
     /// The name.
     pub name: String,
-    /// The SQL as it was written between the braces, without blanks at both ends.
+    /// The SQL between the braces, without leading and trailing blanks.
     pub sql: String,
 }
 
-/// Where a step stands: the session's index, and the step's within it.
+/// The position of a step: the indices of its session, and of the step in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StepId {
     /// Index into [`Spec::sessions`].
@@ -57,30 +55,30 @@ pub struct StepId {
 }
 
 /// An order in which steps are launched.
-pub type Permutation = Vec<Launch>;
+pub type Permutation = Vec<PermutationStep>;
 
-/// One launch of a step.
+/// A step in a permutation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Launch {
-    /// Which step.
+pub struct PermutationStep {
+    /// The step.
     pub step: StepId,
-    /// What has to come before its completion is reported.
+    /// The conditions for reporting its completion.
     pub markers: Vec<Marker>,
 }
 
-/// A condition under which the completion of a step is held back.
+/// A condition that delays reporting the completion of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marker {
-    /// `*`: it is reported as waiting once, whatever it does.
+    /// `*`: it is reported as waiting once, even if it completes immediately.
     Waiting,
-    /// Another step that is under way has to complete first.
+    /// Another active step has to complete first.
     Step(StepId),
-    /// Another step's session has to send so many notices first, counted from the launch.
+    /// Another step's session has to send this many notices first, counted from the launch.
     Notices(StepId, u32),
 }
 
 impl Spec {
-    /// The same with other SQL: set-up, teardown and steps are what `change` makes of them.
+    /// The same specification with set-up, teardown and steps replaced by the result of `change`.
     #[must_use]
     pub fn with_sql(mut self, change: impl Fn(&str) -> String) -> Spec {
         let sessions = self.sessions.iter_mut();
@@ -94,20 +92,20 @@ impl Spec {
         self
     }
 
-    /// Reads a specification; `file` is the name for messages.
+    /// Parses a specification; `file` is the name in messages.
     ///
     /// # Errors
-    /// The text is none; says where and why.
+    /// The position and the reason of a syntax error.
     pub fn parse(file: &str, text: &str) -> Result<Spec, SpecError> {
         parse::parse(file, text)
     }
 
-    /// The step at a place.
-    pub fn step(&self, id: StepId) -> &Step {
+    /// The step with this id.
+    pub fn step(&self, id: StepId) -> &StepSpec {
         &self.sessions[id.session].steps[id.step]
     }
 
-    /// The place of the step with this name.
+    /// The id of the step with this name.
     pub fn find(&self, name: &str) -> Option<StepId> {
         self.sessions.iter().enumerate().find_map(|(session, candidate)| {
             let step = candidate.steps.iter().position(|step| step.name == name)?;
@@ -115,9 +113,9 @@ impl Spec {
         })
     }
 
-    /// What to run: the given permutations, or all interleavings that keep each session's order,
-    /// the first session's steps first. Their number grows beyond all bounds with the steps, so
-    /// they are made one by one.
+    /// The permutations to run: the given ones, or all interleavings that keep each session's
+    /// order, the first session's steps first. Their number grows exponentially, so they are
+    /// generated one by one.
     pub fn permutations(&self) -> Box<dyn Iterator<Item = Permutation> + '_> {
         match &self.given {
             Some(given) => Box::new(given.iter().cloned()),
@@ -134,7 +132,7 @@ impl Spec {
         }
     }
 
-    /// Names of steps that no permutation launches, in their order.
+    /// The names of steps that no permutation launches, in order.
     pub fn unused(&self) -> Vec<&str> {
         let Some(given) = &self.given else { return Vec::new() };
         let launched = |id| given.iter().flatten().any(|launch| launch.step == id);
@@ -151,7 +149,7 @@ impl Spec {
     }
 }
 
-/// All interleavings in lexical order of the sessions' numbers.
+/// All interleavings, in lexicographic order of the sessions' numbers.
 struct Interleavings {
     counts: Vec<usize>,
     /// The sessions of the next interleaving's steps.
@@ -167,7 +165,7 @@ impl Iterator for Interleavings {
         let launches = sessions.iter().map(|&session| {
             let step = taken[session];
             taken[session] += 1;
-            Launch { step: StepId { session, step }, markers: Vec::new() }
+            PermutationStep { step: StepId { session, step }, markers: Vec::new() }
         });
         let permutation = launches.collect();
         self.next = following(sessions);
@@ -175,7 +173,7 @@ impl Iterator for Interleavings {
     }
 }
 
-/// The next arrangement of the same numbers in lexical order.
+/// The next permutation of the numbers in lexicographic order.
 fn following(mut numbers: Vec<usize>) -> Option<Vec<usize>> {
     let rise = numbers.windows(2).rposition(|pair| pair[0] < pair[1])?;
     let partner = numbers.iter().rposition(|&number| number > numbers[rise])?;

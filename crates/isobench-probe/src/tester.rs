@@ -1,7 +1,7 @@
-//! Runs a specification: each permutation of its steps, over a connection for each session.
+//! Runs a specification: each permutation of its steps, with a connection for each session.
 //!
-//! Not here: one session's stream (`tester/session.rs`), the order of events within a permutation
-//! (`tester/permutation.rs`), how waiting is recognised (`tester/waiting.rs`).
+//! `tester/session.rs` handles a session's messages, `tester/permutation.rs` the order of events
+//! within a permutation, and `tester/waiting.rs` the detection of waiting steps.
 
 mod bounded;
 mod error;
@@ -10,47 +10,59 @@ mod session;
 mod waiting;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use isobench_database::{Error, Product};
 use isobench_isolation::Level;
 use isobench_pgwire::Connection;
 
-use self::bounded::{GivenUp, OPENING, bounded};
+use self::bounded::{BoundedError, OPENING, bounded};
 pub use self::error::RunError;
 use self::permutation::Run;
-use self::session::Session;
+use self::session::TestSession;
 use self::waiting::Waits;
 use crate::event::Event;
 use crate::spec::Spec;
 
-/// How long things may take, and what ends them.
+/// Time limits.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// How long a step may take; then it is cancelled, and after the same time again its session is
-    /// ended. The isolation tester's is 360 s.
+    /// The time limit for a step. Then it is cancelled, and after the same time again its session
+    /// is closed. The isolation tester's limit is 360 s.
     pub step_timeout: Duration,
-    /// Where no view tells who waits: how long a step goes without an answer until it counts as
-    /// waiting.
+    /// The time without a reply after which a step is taken to be waiting, if there is no view of
+    /// waiting sessions.
     pub waits_after: Duration,
+    /// The clock by which steps are timed: [`Instant::now`], except in tests.
+    pub now: fn() -> Instant,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { step_timeout: Duration::from_secs(30), waits_after: Duration::from_millis(300) }
+        Options {
+            step_timeout: Duration::from_secs(30),
+            waits_after: Duration::from_millis(300),
+            now: Instant::now,
+        }
     }
 }
 
-/// Opens a session in the place where tables may be made. It may block: that is done in a thread of
-/// its own.
+impl Options {
+    fn elapsed(&self, since: Instant) -> Duration {
+        (self.now)().duration_since(since)
+    }
+}
+
+/// Opens a session in which tables can be created. It may block, so it is called in a thread of its
+/// own.
 pub type Opener = Arc<dyn Fn() -> Result<Connection, Error> + Send + Sync>;
 
-/// How it is found out whether a session waits for another one.
+/// The method of detecting whether a session waits for another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhoWaits {
-    /// By the product's view of who waits, if it has one.
+pub enum WaitDetection {
+    /// The product's view of waiting sessions, if it has one.
     View,
-    /// By time alone: see [`Options::waits_after`].
+    /// Time alone: see [`Options::waits_after`].
     Time,
 }
 
@@ -58,48 +70,48 @@ pub enum WhoWaits {
 pub struct Tester<'a> {
     /// Opens a session.
     pub open: Opener,
-    /// What the server is.
+    /// The product of the server.
     pub product: &'static Product,
-    /// The level of the sessions; `None`: whatever the server gives.
+    /// The isolation level of the sessions; `None` for the server's default.
     pub level: Option<Level>,
-    /// The limits.
+    /// The time limits.
     pub options: Options,
-    /// How waiting is recognised.
-    pub who_waits: WhoWaits,
-    /// Asked again and again whether to stop.
+    /// The method of detecting waiting steps.
+    pub wait_detection: WaitDetection,
+    /// Called repeatedly; if it returns true, the run is stopped.
     pub stopped: &'a dyn Fn() -> bool,
 }
 
-/// The control connection's name, as the server is told it.
+/// The control connection's name, as reported to the server.
 const CONTROL: &str = "control connection";
 
 impl Tester<'_> {
-    /// Runs all permutations and tells what happens.
+    /// Runs all permutations and reports events.
     ///
     /// # Errors
-    /// A session can't be opened, the setup fails, a step never ends, steps wait for each other's
-    /// reports, a session is lost before a step of it is launched, or somebody stopped it. What was
-    /// told before stands.
-    pub fn run(&self, spec: &Spec, tell: &mut dyn FnMut(Event)) -> Result<(), RunError> {
+    /// If a session can't be opened, the setup fails, a step never ends, markers make steps wait
+    /// for each other, a session is lost before one of its steps is launched, or the run is
+    /// stopped. Events are reported until then.
+    pub fn run(&self, spec: &Spec, emit: &mut dyn FnMut(Event)) -> Result<(), RunError> {
         for step in spec.unused() {
-            tell(Event::Warning(format!("unused step name: {step}")));
+            emit(Event::Warning(format!("unused step name: {step}")));
         }
-        tell(Event::Begin(spec.sessions.len()));
+        emit(Event::Begin(spec.sessions.len()));
         let mut control = self.session(CONTROL, None)?;
         let mut sessions = Vec::new();
         for session in &spec.sessions {
             sessions.push(self.session(&session.name, self.level)?);
         }
-        let waits = match self.who_waits {
-            WhoWaits::View => Waits::find(self, &mut control, &sessions)?,
-            WhoWaits::Time => Waits::Timed(self.options.waits_after),
+        let waits = match self.wait_detection {
+            WaitDetection::View => Waits::find(self, &mut control, &sessions)?,
+            WaitDetection::Time => Waits::Timed(self.options.waits_after),
         };
-        let mut run = Run::new(spec, self, control, sessions, waits, tell);
+        let mut run = Run::new(spec, self, control, sessions, waits, emit);
         spec.permutations().try_for_each(|permutation| run.permutation(&permutation))
     }
 
-    /// Opens one session and sets it up.
-    fn session(&self, name: &str, level: Option<Level>) -> Result<Session, RunError> {
+    /// Opens a session and sets it up.
+    fn session(&self, name: &str, level: Option<Level>) -> Result<TestSession, RunError> {
         let (product, marked) = (self.product, name.to_owned());
         let (id, connection) = self.with_session(name, move |connection| {
             if let Some(level) = level {
@@ -108,13 +120,13 @@ impl Tester<'_> {
             mark(connection, &marked)?;
             Ok(waiting::own_name(product, connection))
         })?;
-        Ok(Session::new(name, id, connection.into_established()))
+        Ok(TestSession::new(name, id, connection.into_established()))
     }
 
-    /// Opens a session and does something in it, unless somebody stops the run.
+    /// Opens a session and does some work in it, unless the run is stopped.
     ///
     /// # Errors
-    /// It can't be opened, or what is done there fails; it takes too long; the run is stopped.
+    /// If it can't be opened, the work fails or takes too long, or the run is stopped.
     pub(crate) fn with_session<T: Send + 'static>(
         &self,
         name: &str,
@@ -130,15 +142,15 @@ impl Tester<'_> {
         let failed = |source| RunError::Connection { session: name.to_owned(), source };
         match done {
             Ok(done) => done.map_err(failed),
-            Err(GivenUp::Stopped) => Err(RunError::Stopped),
-            Err(GivenUp::TooLong) => Err(failed(isobench_pgwire::Error::Timeout(OPENING).into())),
-            Err(GivenUp::NoThread(why)) => Err(RunError::NoThread(why)),
+            Err(BoundedError::Stopped) => Err(RunError::Stopped),
+            Err(BoundedError::TooLong) => Err(failed(isobench_pgwire::Error::Timeout(OPENING).into())),
+            Err(BoundedError::NoThread(why)) => Err(RunError::NoThread(why)),
         }
     }
 }
 
-/// Marks a session as the isolation tester marks its own. Other products may lack the function;
-/// nothing depends on it.
+/// Sets the session's application name as the isolation tester does. Other products may lack the
+/// function, and nothing depends on it.
 fn mark(connection: &mut Connection, name: &str) -> Result<(), Error> {
     let quoted = name.replace('\'', "''");
     let sql = format!(

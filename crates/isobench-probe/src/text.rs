@@ -1,8 +1,8 @@
-//! The matrix for people: an overview, the details of each level, and a line for each level.
+//! The matrix as text: an overview, the details of each level, and a summary of each level.
 
 use std::fmt::Write as _;
 
-use crate::judge::{Cell, LevelRow, Matrix, Outcome, Standing};
+use crate::judge::{Cell, CellOutcome, LevelRow, Matrix, PromiseComparison};
 
 /// Renders the matrix.
 pub fn render(matrix: &Matrix) -> String {
@@ -33,7 +33,7 @@ pub fn render(matrix: &Matrix) -> String {
     out
 }
 
-/// What is permitted against which promise.
+/// An anomaly that is permitted, and the promise against it.
 fn against(row: &LevelRow, cell: &Cell) -> String {
     let level = if row.effective == row.requested {
         row.requested.clone()
@@ -44,7 +44,7 @@ fn against(row: &LevelRow, cell: &Cell) -> String {
     format!("{level} promises {promised}, but {} ({}) is permitted", cell.known_as, cell.name)
 }
 
-/// One line for each anomaly, one column for each level.
+/// The overview: one line for each anomaly, one column for each level.
 fn overview(out: &mut String, matrix: &Matrix) {
     let all = matrix.levels.iter().max_by_key(|row| row.cells.len());
     let Some(all) = all else { return };
@@ -70,20 +70,20 @@ fn label(cell: &Cell) -> String {
 
 fn mark(cell: &Cell) -> &'static str {
     match (&cell.outcome, cell.standing) {
-        (Outcome::Permitted(_), Standing::Weaker) => "BROKEN",
-        (Outcome::Permitted(_), Standing::KnownLimitation) => "limitation",
-        (Outcome::Permitted(_), _) => "permitted",
-        (Outcome::Prevented(_), _) => "-",
-        (Outcome::NotApplicable(_), _) => "n/a",
-        (Outcome::Undecided(_), _) => "?",
+        (CellOutcome::Permitted(_), PromiseComparison::Weaker) => "BROKEN",
+        (CellOutcome::Permitted(_), PromiseComparison::KnownLimitation) => "limitation",
+        (CellOutcome::Permitted(_), _) => "permitted",
+        (CellOutcome::Prevented(_), _) => "-",
+        (CellOutcome::NotApplicable(_), _) => "n/a",
+        (CellOutcome::Undecided(_), _) => "?",
     }
 }
 
-/// What happened at one level, anomaly by anomaly.
+/// The outcomes at one level, one line for each anomaly.
 fn details(out: &mut String, row: &LevelRow) {
     let promised = match &row.promised {
         Some(promised) => format!("its manual promises {promised}"),
-        None => "so it isn't known what is promised, and nothing is judged".to_owned(),
+        None => "so its promise is unknown, and nothing is compared".to_owned(),
     };
     let _ = write!(out, "\n{}: the server says {}, {promised}\n", row.requested, row.effective);
     let columns: Vec<[String; 4]> = row
@@ -113,16 +113,16 @@ fn what(cell: &Cell) -> String {
         .after_transactions
         .map_or_else(String::new, |count| format!(", with {count} transactions committed in between"));
     let (word, how) = match &cell.outcome {
-        Outcome::Permitted(how) => ("permitted", how),
-        Outcome::Prevented(how) => ("prevented", how),
-        Outcome::NotApplicable(how) => ("not applicable", how),
-        Outcome::Undecided(how) => ("undecided", how),
+        CellOutcome::Permitted(how) => ("permitted", how),
+        CellOutcome::Prevented(how) => ("prevented", how),
+        CellOutcome::NotApplicable(how) => ("not applicable", how),
+        CellOutcome::Undecided(how) => ("undecided", how),
     };
     let mark = match cell.standing {
-        Standing::Weaker => " (WEAKER than promised)",
-        Standing::KnownLimitation => " (weaker than promised: a known limitation)",
-        Standing::Stronger => " (stronger than promised)",
-        Standing::AsPromised | Standing::Open => "",
+        PromiseComparison::Weaker => " (WEAKER than promised)",
+        PromiseComparison::KnownLimitation => " (weaker than promised: a known limitation)",
+        PromiseComparison::Stronger => " (stronger than promised)",
+        PromiseComparison::AsPromised | PromiseComparison::Open => "",
     };
     format!("{word}: {how}{after}{mark}")
 }
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
     use crate::anomalies::PROBES;
-    use crate::judge::{Asked, VERSION, cell, refused, row};
+    use crate::judge::{ProbedLevel, VERSION, cell, refused, row};
 
     fn matrix(levels: Vec<LevelRow>) -> Matrix {
         Matrix {
@@ -148,23 +148,23 @@ mod tests {
         }
     }
 
-    fn asked(product: &'static Product, level: Level, effective: &str) -> Asked {
-        Asked { product, level, effective: EffectiveLevel::from_setting(effective) }
+    fn probed(product: &'static Product, level: Level, effective: &str) -> ProbedLevel {
+        ProbedLevel { product, level, effective: EffectiveLevel::from_setting(effective) }
     }
 
     #[test]
     fn each_kind_of_cell_has_its_mark_and_its_words() {
         let outcomes = [
-            Outcome::Prevented("blocked at step w2".to_owned()),
-            Outcome::Permitted("T2 read 101".to_owned()),
-            Outcome::NotApplicable("42601 at step r2".to_owned()),
-            Outcome::Undecided("it took too long".to_owned()),
+            CellOutcome::Prevented("blocked at step w2".to_owned()),
+            CellOutcome::Permitted("T2 read 101".to_owned()),
+            CellOutcome::NotApplicable("42601 at step r2".to_owned()),
+            CellOutcome::Undecided("it took too long".to_owned()),
         ];
-        let asked = asked(&POSTGRESQL, Level::ReadCommitted, "read committed");
+        let probed = probed(&POSTGRESQL, Level::ReadCommitted, "read committed");
         let cells = PROBES.iter().zip(outcomes);
-        let cells = cells.map(|(probe, outcome)| (probe, cell(probe, &asked, outcome, None))).collect();
+        let cells = cells.map(|(probe, outcome)| (probe, cell(probe, &probed, outcome, None))).collect();
         let matrix =
-            matrix(vec![row(&asked, 4, cells), refused(Level::Serializable, "no such level\nindeed")]);
+            matrix(vec![row(&probed, 4, cells), refused(Level::Serializable, "no such level\nindeed")]);
         let expected = "\
 Sample 1: which anomalies each level permits
 
@@ -181,32 +181,33 @@ read committed: the server says read committed, its manual promises read committ
   G1b, intermediate read          excluded  excluded  not applicable: 42601 at step r2
   G1c, circular information flow  excluded  excluded  undecided: it took too long
 
-read committed asked, runs read uncommitted: aborted read permitted (2 of 4 anomalies could be probed)
-serializable asked: the server refuses it: no such level
+read committed requested, runs read uncommitted: aborted read permitted (2 of 4 anomalies could be probed)
+serializable requested: the server refuses it: no such level
 BROKEN: read committed promises read committed, but aborted read (G1a) is permitted
 ";
         assert_eq!(render(&matrix), expected);
     }
 
-    /// The end of what is printed of one anomaly that is permitted.
-    fn permitted(asked: &Asked, name: &str) -> String {
+    /// The end of the text about a permitted anomaly.
+    fn permitted(probed: &ProbedLevel, name: &str) -> String {
         let probe = PROBES.iter().find(|probe| probe.name == name).expect("the probe");
         let cell =
-            cell(probe, asked, Outcome::Permitted("it shows".to_owned()), probe.repeats.then_some(610));
-        let text = render(&matrix(vec![row(asked, 1, vec![(probe, cell)])]));
+            cell(probe, probed, CellOutcome::Permitted("it shows".to_owned()), probe.repeats.then_some(610));
+        let text = render(&matrix(vec![row(probed, 1, vec![(probe, cell)])]));
         text.split_once("\n\n").map_or(String::new(), |(_, text)| text.to_owned())
     }
 
     #[test]
     fn a_broken_promise_is_that_of_the_level_that_runs() {
-        let raised = permitted(&asked(&COCKROACHDB, Level::ReadCommitted, "serializable"), "G2-item");
-        let expected = "BROKEN: read committed, which runs as serializable, promises serializable, but write skew (G2-item) \
+        let raised = permitted(&probed(&COCKROACHDB, Level::ReadCommitted, "serializable"), "G2-item");
+        let expected = "BROKEN: read committed, which runs as serializable, promises serializable, \
+                        but write skew (G2-item) \
                         is permitted\n";
         assert!(raised.ends_with(expected), "{raised}");
-        let unknown = permitted(&asked(&COCKROACHDB, Level::Serializable, ""), "G2-item");
+        let unknown = permitted(&probed(&COCKROACHDB, Level::Serializable, ""), "G2-item");
         assert!(
             unknown.contains(
-                "serializable: the server says unknown, so it isn't known what is promised, and nothing is judged\n"
+                "serializable: the server says unknown, so its promise is unknown, and nothing is compared\n"
             ),
             "{unknown}"
         );
@@ -215,9 +216,10 @@ BROKEN: read committed promises read committed, but aborted read (G1a) is permit
 
     #[test]
     fn a_known_limitation_comes_with_its_reproduction() {
-        let asked = asked(&POSTGRESQL, Level::Serializable, "serializable");
-        let text = permitted(&asked, "G2-item, summarised");
-        let expected = "KNOWN LIMITATION of PostgreSQL (seen in 15.18, 15.20, 18.4): serializable promises serializable, but write \
+        let probed = probed(&POSTGRESQL, Level::Serializable, "serializable");
+        let text = permitted(&probed, "G2-item, summarised");
+        let expected = "KNOWN LIMITATION of PostgreSQL (seen in 15.18, 15.20, 18.4): serializable \
+                        promises serializable, but write \
                         skew after summarisation (G2-item, summarised) is permitted, because PostgreSQL summarises ";
         assert!(text.contains(expected), "{text}");
         assert!(text.contains("\nTo see it in two psql sessions:\n\n-- psql 1\nCREATE TABLE "), "{text}");

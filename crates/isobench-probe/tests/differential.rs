@@ -1,7 +1,8 @@
-//! The tester against PostgreSQL's own `isolationtester`: the same specifications on the same
-//! server, the same output.
+//! Compares the tester with PostgreSQL's own `isolationtester`: the same specifications on the same
+//! server must print the same output.
 //!
-//! Debian's package `postgresql-client-15` has it; `ISOBENCH_ISOLATIONTESTER` can name one.
+//! Debian's package `postgresql-client-15` has the program; `ISOBENCH_ISOLATIONTESTER` can name
+//! another one.
 
 use std::fs;
 use std::io::Write;
@@ -15,13 +16,19 @@ use isobench_database::products::POSTGRESQL;
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_probe::anomalies::PROBES;
-use isobench_probe::{Event, Opener, Options, RunError, Spec, Tester, WhoWaits, output};
+use isobench_probe::{Event, Opener, Options, RunError, Spec, Tester, WaitDetection, output};
 use isobench_testkit::installed::{isolation_tester, postgresql_programs, skip};
 
-/// A step's limit for both.
-const LIMIT: Duration = Duration::from_secs(1);
+/// Specifications whose steps exceed the time limit, which the real tester can only wait for.
+const EXCEEDING: [&str; 2] = ["mutual.spec", "timeouts.spec"];
 
-/// What a tester printed: the output, and what it said beside it.
+/// The time limit of steps in both testers.
+fn limit(name: &str) -> Duration {
+    let exceeding = EXCEEDING.iter().any(|file| name.ends_with(file));
+    if exceeding { Duration::from_secs(3) } else { Duration::from_mins(3) }
+}
+
+/// The output of a tester, and its messages on standard error.
 #[derive(Debug, PartialEq, Eq)]
 struct Printed {
     output: String,
@@ -29,14 +36,14 @@ struct Printed {
     success: bool,
 }
 
-struct Stage {
+struct Fixture {
     server: Server,
     real: PathBuf,
 }
 
-impl Stage {
-    /// Starts the server; `None` after saying what is missing.
-    fn set(test: &str) -> Option<Stage> {
+impl Fixture {
+    /// Starts the server; `None` after reporting what is missing.
+    fn set(test: &str) -> Option<Fixture> {
         let (real, bin) = match (isolation_tester(), postgresql_programs()) {
             (Ok(real), Some(bin)) => (real, bin),
             (Err(why), _) => return none(test, &why),
@@ -45,7 +52,7 @@ impl Stage {
         let settings = vec![("fsync".to_owned(), "off".to_owned())];
         let options = ServerOptions { bin: Some(bin), settings, ..ServerOptions::default() };
         let server = Server::start(&options, &mut |_| {}).expect("a server");
-        Some(Stage { server, real })
+        Some(Fixture { server, real })
     }
 
     fn opener(&self, database: &str) -> Opener {
@@ -54,7 +61,7 @@ impl Stage {
         Arc::new(move || Ok(Connection::open(&options)?))
     }
 
-    /// A new database: its name.
+    /// Creates a database and returns its name.
     fn database(&self) -> String {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -63,7 +70,7 @@ impl Stage {
         name
     }
 
-    fn run_real(&self, text: &str) -> Printed {
+    fn run_real(&self, text: &str, limit: Duration) -> Printed {
         let database = self.database();
         let conninfo = format!(
             "host={} port={} user={} dbname={database}",
@@ -73,7 +80,7 @@ impl Stage {
         );
         let mut child = Command::new(&self.real)
             .arg(conninfo)
-            .env("PGISOLATIONTIMEOUT", LIMIT.as_secs().to_string())
+            .env("PGISOLATIONTIMEOUT", limit.as_secs().to_string())
             .env_remove("PGAPPNAME")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -90,7 +97,7 @@ impl Stage {
         }
     }
 
-    /// Standard output and standard error in one, as `pg_isolation_regress` has them.
+    /// Standard output and standard error combined, as in `pg_isolation_regress`.
     fn run_real_in_one(&self, text: &str) -> String {
         let conninfo = format!(
             "host={} port={} user={} dbname={}",
@@ -111,21 +118,21 @@ impl Stage {
         String::from_utf8_lossy(&child.wait_with_output().expect("its output").stdout).into_owned()
     }
 
-    fn tester(&self, database: &str) -> Tester<'static> {
+    fn tester(&self, database: &str, limit: Duration) -> Tester<'static> {
         Tester {
             open: self.opener(database),
             product: &POSTGRESQL,
             level: None,
-            options: Options { step_timeout: LIMIT, ..Options::default() },
-            who_waits: WhoWaits::View,
+            options: Options { step_timeout: limit, ..Options::default() },
+            wait_detection: WaitDetection::View,
             stopped: &|| false,
         }
     }
 
-    fn run_ours(&self, text: &str) -> Printed {
+    fn run_ours(&self, text: &str, limit: Duration) -> Printed {
         let database = self.database();
         let spec = Spec::parse("spec", text).unwrap_or_else(|error| panic!("{error}"));
-        let tester = self.tester(&database);
+        let tester = self.tester(&database, limit);
         let (mut printed, mut beside) = (String::new(), String::new());
         let outcome = tester.run(&spec, &mut |event| {
             if let Event::Warning(warning) = &event {
@@ -134,7 +141,7 @@ impl Stage {
             }
             printed.push_str(&output::text(&event));
         });
-        // This one belongs to the output.
+        // This error is part of the output.
         if let Err(error) = &outcome
             && !matches!(error, RunError::Send { .. })
         {
@@ -149,7 +156,7 @@ impl Stage {
 
     /// Fails unless both print the same.
     fn compare(&self, name: &str, text: &str) {
-        let (real, ours) = (self.run_real(text), self.run_ours(text));
+        let (real, ours) = (self.run_real(text, limit(name)), self.run_ours(text, limit(name)));
         for (ours, real) in ours.output.lines().zip(real.output.lines()) {
             assert_eq!(ours, real, "{name}");
         }
@@ -157,14 +164,14 @@ impl Stage {
     }
 }
 
-fn none(test: &str, why: &str) -> Option<Stage> {
+fn none(test: &str, why: &str) -> Option<Fixture> {
     skip(test, why);
     None
 }
 
 #[test]
 fn specifications_print_what_the_real_tester_prints() {
-    let Some(stage) = Stage::set("specifications_print_what_the_real_tester_prints") else { return };
+    let Some(fixture) = Fixture::set("specifications_print_what_the_real_tester_prints") else { return };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential");
     let mut files: Vec<PathBuf> =
         fs::read_dir(folder).expect("the folder").flatten().map(|entry| entry.path()).collect();
@@ -172,31 +179,35 @@ fn specifications_print_what_the_real_tester_prints() {
     assert!(files.len() > 10, "the specifications are there");
     for file in files {
         let text = fs::read_to_string(&file).expect("a file");
-        stage.compare(&file.display().to_string(), &text);
+        fixture.compare(&file.display().to_string(), &text);
     }
 }
 
 #[test]
 fn our_own_interleavings_print_what_the_real_tester_prints() {
-    let Some(stage) = Stage::set("our_own_interleavings_print_what_the_real_tester_prints") else { return };
+    let Some(fixture) = Fixture::set("our_own_interleavings_print_what_the_real_tester_prints") else {
+        return;
+    };
     for probe in PROBES {
-        stage.compare(probe.file, probe.spec);
+        fixture.compare(probe.file, probe.spec);
     }
 }
 
-/// Steps that no permutation launches come before everything else, as in PostgreSQL's expected
-/// files, in the order of their names.
+/// Unused steps are reported before everything else, in the order of their names, as in
+/// PostgreSQL's expected files.
 #[test]
 fn unused_steps_are_named_where_the_real_tester_names_them() {
-    let Some(stage) = Stage::set("unused_steps_are_named_where_the_real_tester_names_them") else { return };
+    let Some(fixture) = Fixture::set("unused_steps_are_named_where_the_real_tester_names_them") else {
+        return;
+    };
     let text = "session s step d { SELECT 1; } step b { SELECT 2; } session t step a { SELECT 3; } \
                 step c { SELECT 4; } permutation b";
-    let real = stage.run_real_in_one(text);
+    let real = fixture.run_real_in_one(text);
     assert!(real.starts_with("unused step name: a\n"), "{real}");
     let mut ours = String::new();
-    let database = stage.database();
+    let database = fixture.database();
     let spec = Spec::parse("spec", text).expect("a specification");
-    let tester = stage.tester(&database);
+    let tester = fixture.tester(&database, limit(""));
     tester
         .run(&spec, &mut |event| match event {
             Event::Warning(warning) => {

@@ -1,5 +1,5 @@
-//! What specifications are read as, and what is said of texts that are none: `golden/specs.txt`,
-//! blocks of text and outcome.
+//! The parsed form of specifications, and the errors of invalid ones: `golden/specs.txt` has blocks
+//! of text and result.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::Path;
 use isobench_probe::{Marker, Spec};
 use isobench_testkit::golden;
 
-/// Of all interleavings only so many are shown.
+/// The number of interleavings shown.
 const SHOWN: usize = 6;
 
 #[test]

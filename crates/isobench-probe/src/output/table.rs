@@ -1,11 +1,11 @@
-//! A result as libpq's `PQprint` lays it out: columns of numbers to the right, others to the left,
-//! widths in bytes.
+//! Lays out a result as libpq's `PQprint` does: columns of numbers right-aligned, others
+//! left-aligned, widths in bytes.
 
 use std::fmt::Write as _;
 
 use crate::event::Table;
 
-/// The table with its line of the number of rows; nothing if there are no columns.
+/// The table with its row count; empty if there are no columns.
 pub fn render(table: &Table) -> String {
     let mut out = String::new();
     if table.columns.is_empty() {
@@ -27,7 +27,7 @@ pub fn render(table: &Table) -> String {
     out
 }
 
-/// A column's width in bytes, and whether it goes to the right.
+/// A column's width in bytes, and whether it is right-aligned.
 fn layout(table: &Table, index: usize, name: &str) -> (usize, bool) {
     let values =
         || table.rows.iter().filter_map(|row| row.get(index)?.as_deref()).filter(|text| !text.is_empty());
@@ -35,7 +35,7 @@ fn layout(table: &Table, index: usize, name: &str) -> (usize, bool) {
     (width, values().all(is_number))
 }
 
-/// What `PQprint` takes for a number: not much of it is looked at.
+/// True if `PQprint` takes the text for a number, by a superficial check.
 fn is_number(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'E' | b'e' | b' ' | b'-'))

@@ -1,11 +1,11 @@
-//! Words of a test specification: names, SQL blocks, numbers, punctuation.
+//! Tokens of a test specification: names, SQL blocks, numbers, punctuation.
 
-use super::error::{Place, SpecProblem};
+use super::error::{Position, SpecProblem};
 
-/// A word that means something by itself. As a name it has to be quoted.
+/// The reserved words, which must be quoted when used as names.
 pub const KEYWORDS: [&str; 6] = ["notices", "permutation", "session", "setup", "step", "teardown"];
 
-/// One word.
+/// A token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Token {
     /// One of [`KEYWORDS`].
@@ -23,7 +23,7 @@ pub enum Token {
 }
 
 impl Token {
-    /// The word as it is shown in messages.
+    /// The token as shown in messages.
     pub fn describe(&self) -> String {
         match self {
             Token::Keyword(word) => format!("\"{word}\""),
@@ -36,19 +36,19 @@ impl Token {
     }
 }
 
-/// Splits a text into words, each with its place; the last one is [`Token::End`].
+/// Splits a text into tokens with their positions; the last one is [`Token::End`].
 ///
 /// # Errors
-/// What is no word, and its place.
-pub fn tokens(text: &str) -> Result<Vec<(Place, Token)>, (Place, SpecProblem)> {
-    let mut lexer = Lexer { rest: text, place: Place { line: 1, column: 1 } };
+/// The invalid text, and its position.
+pub fn tokens(text: &str) -> Result<Vec<(Position, Token)>, (Position, SpecProblem)> {
+    let mut lexer = Lexer { rest: text, position: Position { line: 1, column: 1 } };
     let mut found = Vec::new();
     loop {
         lexer.skip_blanks();
-        let place = lexer.place;
-        let token = lexer.token().map_err(|problem| (place, problem))?;
+        let position = lexer.position;
+        let token = lexer.token().map_err(|problem| (position, problem))?;
         let done = token == Token::End;
-        found.push((place, token));
+        found.push((position, token));
         if done {
             return Ok(found);
         }
@@ -57,19 +57,19 @@ pub fn tokens(text: &str) -> Result<Vec<(Place, Token)>, (Place, SpecProblem)> {
 
 struct Lexer<'a> {
     rest: &'a str,
-    place: Place,
+    position: Position,
 }
 
 impl<'a> Lexer<'a> {
-    /// Takes `length` bytes, which end at a character's end.
+    /// Consumes `length` bytes, which end on a character boundary.
     fn take(&mut self, length: usize) -> &'a str {
         let (taken, rest) = self.rest.split_at(length);
         self.rest = rest;
         for character in taken.chars() {
             if character == '\n' {
-                self.place = Place { line: self.place.line.saturating_add(1), column: 1 };
+                self.position = Position { line: self.position.line.saturating_add(1), column: 1 };
             } else {
-                self.place.column = self.place.column.saturating_add(1);
+                self.position.column = self.position.column.saturating_add(1);
             }
         }
         taken
@@ -109,7 +109,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The text between braces. Blanks next to the braces don't belong to it, ends of lines do.
+    /// The text between braces, without the blanks next to the braces but with line breaks.
     fn sql(&mut self) -> Result<Token, SpecProblem> {
         let length = self.rest.find('}').ok_or(SpecProblem::UnterminatedSql)?;
         let block = self.take(length + 1);
@@ -118,7 +118,7 @@ impl<'a> Lexer<'a> {
         Ok(Token::Sql(inner.trim_matches(blank).to_owned()))
     }
 
-    /// A name in double quotes, in which two of them stand for one.
+    /// A name in double quotes; a doubled quote represents one.
     fn quoted(&mut self) -> Result<Token, SpecProblem> {
         let mut name = String::new();
         let mut at = 1;
@@ -140,7 +140,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Letters outside of ASCII belong to names, as in SQL.
+/// Non-ASCII letters can be part of names, as in SQL.
 fn begins_name(character: char) -> bool {
     character.is_ascii_alphabetic() || character == '_' || !character.is_ascii()
 }
@@ -169,8 +169,8 @@ mod tests {
 
     #[test]
     fn places_are_counted_in_characters() {
-        let (place, problem) = tokens("é {\n }  ;").unwrap_err();
-        assert_eq!((place.to_string().as_str(), problem), ("2:5", SpecProblem::Character(';')));
+        let (position, problem) = tokens("é {\n }  ;").unwrap_err();
+        assert_eq!((position.to_string().as_str(), problem), ("2:5", SpecProblem::Character(';')));
     }
 
     proptest::proptest! {

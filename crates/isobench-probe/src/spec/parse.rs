@@ -1,36 +1,37 @@
-//! The grammar of test specifications, and the names in it.
+//! The parser of test specifications, including the resolution of names.
 
-use super::error::{Place, SpecError, SpecProblem};
+use super::error::{Position, SpecError, SpecProblem};
 use super::lexer::{Token, tokens};
-use super::{Launch, Marker, Permutation, SessionSpec, Spec, Step, StepId};
+use super::{Marker, Permutation, PermutationStep, SessionSpec, Spec, StepId, StepSpec};
 
-/// The most notices that a marker may wait for: a bound against slips, not of the tester.
+/// The maximum number of notices in a marker. The tester has no such limit; it catches typing
+/// errors.
 const MOST_NOTICES: u32 = 1_000_000;
 
-type Result<T> = std::result::Result<T, (Place, SpecProblem)>;
+type Result<T> = std::result::Result<T, (Position, SpecProblem)>;
 
-/// Reads a specification.
+/// Parses a specification.
 pub fn parse(file: &str, text: &str) -> std::result::Result<Spec, SpecError> {
     let read = || Parser { tokens: tokens(text)?, at: 0 }.spec();
-    read().map_err(|(place, problem)| SpecError { file: file.to_owned(), place, problem })
+    read().map_err(|(position, problem)| SpecError { file: file.to_owned(), position, problem })
 }
 
 struct Parser {
-    tokens: Vec<(Place, Token)>,
+    tokens: Vec<(Position, Token)>,
     at: usize,
 }
 
 impl Parser {
     fn peek(&self) -> &Token {
-        // The last word is the end, which is never passed.
+        // The last token is the end, which is never consumed.
         &self.tokens[self.at].1
     }
 
-    fn place(&self) -> Place {
+    fn position(&self) -> Position {
         self.tokens[self.at].0
     }
 
-    fn next(&mut self) -> (Place, Token) {
+    fn next(&mut self) -> (Position, Token) {
         let token = self.tokens[self.at].clone();
         if token.1 != Token::End {
             self.at += 1;
@@ -39,10 +40,10 @@ impl Parser {
     }
 
     fn unexpected<T>(&self, expected: &'static str) -> Result<T> {
-        Err((self.place(), SpecProblem::Unexpected { expected, found: self.peek().describe() }))
+        Err((self.position(), SpecProblem::Unexpected { expected, found: self.peek().describe() }))
     }
 
-    /// Takes this keyword if it is next.
+    /// Consumes this keyword if it is next.
     fn keyword(&mut self, word: &str) -> bool {
         let found = matches!(self.peek(), Token::Keyword(found) if *found == word);
         self.at += usize::from(found);
@@ -55,10 +56,10 @@ impl Parser {
         found
     }
 
-    fn name(&mut self, expected: &'static str) -> Result<(Place, String)> {
+    fn name(&mut self, expected: &'static str) -> Result<(Position, String)> {
         match self.peek() {
             Token::Name(_) => match self.next() {
-                (place, Token::Name(name)) => Ok((place, name)),
+                (position, Token::Name(name)) => Ok((position, name)),
                 _ => self.unexpected(expected),
             },
             _ => self.unexpected(expected),
@@ -75,7 +76,7 @@ impl Parser {
         }
     }
 
-    /// A keyword and its SQL, if it is next.
+    /// A keyword and its SQL, if the keyword is next.
     fn block(&mut self, word: &str) -> Result<Option<String>> {
         if self.keyword(word) { self.sql().map(Some) } else { Ok(None) }
     }
@@ -115,11 +116,11 @@ impl Parser {
         let mut session =
             SessionSpec { name, setup: self.block("setup")?, teardown: None, steps: Vec::new() };
         while self.keyword("step") {
-            let (place, name) = self.name("the name of a step")?;
+            let (position, name) = self.name("the name of a step")?;
             if before.find(&name).is_some() || session.steps.iter().any(|step| step.name == name) {
-                return Err((place, SpecProblem::DuplicateStep(name)));
+                return Err((position, SpecProblem::DuplicateStep(name)));
             }
-            session.steps.push(Step { name, sql: self.sql()? });
+            session.steps.push(StepSpec { name, sql: self.sql()? });
         }
         if session.steps.is_empty() {
             return self.unexpected("step");
@@ -130,18 +131,18 @@ impl Parser {
 
     fn permutation(&mut self, spec: &Spec) -> Result<Permutation> {
         let mut launches: Permutation = Vec::new();
-        // Where each marker stands that names a step, and the one whose marker it is.
+        // The position of each marker that names a step, and the step that has the marker.
         let mut named = Vec::new();
         while launches.is_empty() || matches!(self.peek(), Token::Name(_)) {
-            let (place, name) = self.name("the name of a step")?;
-            let step = spec.find(&name).ok_or((place, SpecProblem::UnknownStep(name)))?;
+            let (position, name) = self.name("the name of a step")?;
+            let step = spec.find(&name).ok_or((position, SpecProblem::UnknownStep(name)))?;
             let mut markers = Vec::new();
             if self.sign('(') {
                 loop {
-                    let place = self.place();
+                    let position = self.position();
                     let marker = self.marker(spec, step)?;
                     if let Marker::Step(blocker) | Marker::Notices(blocker, _) = marker {
-                        named.push((place, blocker, step));
+                        named.push((position, blocker, step));
                     }
                     markers.push(marker);
                     if !self.sign(',') {
@@ -152,13 +153,13 @@ impl Parser {
                     return self.unexpected("\",\" or \")\"");
                 }
             }
-            launches.push(Launch { step, markers });
+            launches.push(PermutationStep { step, markers });
         }
         let absent =
             named.iter().find(|(_, blocker, _)| launches.iter().all(|launch| launch.step != *blocker));
-        if let Some(&(place, blocker, step)) = absent {
+        if let Some(&(position, blocker, step)) = absent {
             let name = |id| spec.step(id).name.clone();
-            return Err((place, SpecProblem::AbsentBlocker { blocker: name(blocker), step: name(step) }));
+            return Err((position, SpecProblem::AbsentBlocker { blocker: name(blocker), step: name(step) }));
         }
         Ok(launches)
     }
@@ -167,25 +168,25 @@ impl Parser {
         if self.sign('*') {
             return Ok(Marker::Waiting);
         }
-        let (place, blocker) = self.name("\"*\" or the name of a step")?;
+        let (position, blocker) = self.name("\"*\" or the name of a step")?;
         let step = || spec.step(of).name.clone();
         let Some(id) = spec.find(&blocker) else {
-            return Err((place, SpecProblem::UnknownBlocker { blocker, step: step() }));
+            return Err((position, SpecProblem::UnknownBlocker { blocker, step: step() }));
         };
         if id.session == of.session {
-            return Err((place, SpecProblem::OwnSession { blocker, step: step() }));
+            return Err((position, SpecProblem::OwnSession { blocker, step: step() }));
         }
         if !self.keyword("notices") {
             return Ok(Marker::Step(id));
         }
         match self.next() {
-            (place, Token::Number(digits)) => match digits.parse() {
+            (position, Token::Number(digits)) => match digits.parse() {
                 Ok(count @ 1..=MOST_NOTICES) => Ok(Marker::Notices(id, count)),
-                _ => Err((place, SpecProblem::Number(digits))),
+                _ => Err((position, SpecProblem::Number(digits))),
             },
-            (place, other) => {
+            (position, other) => {
                 let expected = "a number of notices";
-                Err((place, SpecProblem::Unexpected { expected, found: other.describe() }))
+                Err((position, SpecProblem::Unexpected { expected, found: other.describe() }))
             }
         }
     }
@@ -203,7 +204,7 @@ mod tests {
         let given = spec.given.as_deref().unwrap();
         let (b1, b2) = (StepId { session: 1, step: 0 }, StepId { session: 1, step: 1 });
         assert_eq!(given[0][0].markers, [Marker::Waiting, Marker::Step(b1), Marker::Notices(b2, 3)]);
-        assert_eq!(given[1], [Launch { step: b2, markers: Vec::new() }]);
+        assert_eq!(given[1], [PermutationStep { step: b2, markers: Vec::new() }]);
     }
 
     proptest::proptest! {

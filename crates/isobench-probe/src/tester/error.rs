@@ -1,4 +1,4 @@
-//! Why a run can't go on.
+//! Errors that end a run.
 
 use std::time::Duration;
 
@@ -7,15 +7,16 @@ use isobench_database::Error;
 use super::session::Stopped;
 use crate::output::seconds;
 
-/// Why a run can't go on. Where the isolation tester ends in the same way, the words are its own.
+/// An error that ends a run. Where the isolation tester ends in the same way, the message is its
+/// own.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A session can't be opened.
     #[error("could not open session \"{session}\": {source}")]
     Connection {
-        /// Which one.
+        /// The session.
         session: String,
-        /// Why.
+        /// The cause.
         source: Error,
     },
     /// A setup block fails.
@@ -24,39 +25,39 @@ pub enum RunError {
     /// A session's setup fails.
     #[error("setup of session {session} failed: {why}")]
     SessionSetup {
-        /// Which session.
+        /// The session.
         session: String,
         /// The server's error.
         why: String,
     },
-    /// A session was lost before a step of it.
+    /// A session was lost before one of its steps.
     #[error("failed to send query for step {step}: {why}")]
     Send {
-        /// Which step.
+        /// The step.
         step: String,
-        /// What happened to the session.
+        /// The reason that the session was lost.
         why: String,
     },
-    /// A step goes on although it was cancelled, or its report is held back for ever.
+    /// A step continues after being cancelled, or reporting its completion is delayed for ever.
     #[error("step {step} timed out after {} seconds\nactive steps are: {}", seconds(*after), active.join(" "))]
     Timeout {
-        /// Which step.
+        /// The step.
         step: String,
-        /// After how long.
+        /// The time limit.
         after: Duration,
-        /// All steps under way.
+        /// All active steps.
         active: Vec<String>,
     },
-    /// Markers hold back steps for each other.
+    /// Markers make steps wait for each other.
     #[error("failed to complete permutation due to mutually-blocking steps")]
     MutuallyBlocking,
-    /// The server can't be asked any more who waits.
+    /// The query for waiting sessions failed.
     #[error("lock wait query failed: {0}")]
     Waits(String),
-    /// The operating system has no thread for opening a session.
+    /// A thread for opening a session couldn't be started.
     #[error("could not start a thread: {0}")]
     NoThread(String),
-    /// Somebody stopped the run.
+    /// The run was stopped.
     #[error("interrupted")]
     Stopped,
 }

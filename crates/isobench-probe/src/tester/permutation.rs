@@ -1,50 +1,50 @@
-//! One permutation: launches its steps in order, and tells when each completes or waits.
+//! Runs a permutation: launches its steps in order, and reports when each completes or waits.
 //!
-//! A step is launched as soon as the earlier step of its session has completed and the step before
-//! it in the permutation has completed or waits. After each launch all steps that wait are looked
-//! at again. Source: PostgreSQL's `src/test/isolation/README`, "Support for blocking commands" and
+//! A step is launched as soon as the previous step of its session has completed and the previous
+//! step of the permutation has completed or waits. After each launch all waiting steps are checked
+//! again. Source: PostgreSQL's `src/test/isolation/README`, "Support for blocking commands" and
 //! "Dealing with race conditions".
 
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::error::RunError;
-use super::session::{Patience, Reply, Session, Stopped};
+use super::session::{Patience, Reply, Stopped, TestSession};
 use super::waiting::Waits;
 use super::{Options, Tester};
 use crate::event::Event;
-use crate::spec::{Launch, Marker, Spec, StepId};
+use crate::spec::{Marker, PermutationStep, Spec, StepId};
 
-/// How long setup and teardown may take, as a multiple of a step's limit: specifications load
-/// tables there.
+/// The time limit for setup and teardown, as a multiple of a step's limit, because specifications
+/// load tables there.
 const SETUP_PATIENCE: u32 = 10;
 
-/// A step under way.
+/// A launched step that has not completed.
 #[derive(Debug, Clone)]
 struct Active {
     step: StepId,
     markers: Vec<Hold>,
 }
 
-/// What holds back the report of a step's completion.
+/// A condition that delays reporting the completion of a step.
 #[derive(Debug, Clone, Copy)]
 enum Hold {
-    /// Nothing, but it is told to be waiting once.
+    /// None, but it is reported as waiting once.
     Once,
-    /// Another step, as long as it is under way.
+    /// Another step, as long as it is active.
     Step(StepId),
-    /// Another session, until it has been sent so many notices in all.
+    /// Another session, until it has sent this many notices in all.
     Notices { session: usize, target: u64 },
 }
 
-/// How a step is looked at.
+/// The kind of check of an active step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
-    /// It was launched just now, and may wait.
+enum Check {
+    /// It was just launched, and may wait.
     First,
-    /// It was told to be waiting, and may still do so.
+    /// It was reported as waiting, and may still wait.
     Again,
-    /// It was told to be waiting, and has to complete now.
+    /// It was reported as waiting, and has to complete now.
     Last,
 }
 
@@ -53,48 +53,48 @@ pub struct Run<'a> {
     spec: &'a Spec,
     options: Options,
     stopped: &'a dyn Fn() -> bool,
-    control: Session,
-    sessions: Vec<Session>,
+    control: TestSession,
+    sessions: Vec<TestSession>,
     waits: Waits,
-    /// For each session the step that is under way.
+    /// For each session, its active step.
     active: Vec<Option<Active>>,
-    /// The sessions whose step was told to be waiting, in the order of their launches.
+    /// The sessions whose step was reported as waiting, in launch order.
     waiting: Vec<usize>,
-    tell: &'a mut dyn FnMut(Event),
+    emit: &'a mut dyn FnMut(Event),
 }
 
 impl<'a> Run<'a> {
     pub fn new(
         spec: &'a Spec,
         tester: &'a Tester<'_>,
-        control: Session,
-        sessions: Vec<Session>,
+        control: TestSession,
+        sessions: Vec<TestSession>,
         waits: Waits,
-        tell: &'a mut dyn FnMut(Event),
+        emit: &'a mut dyn FnMut(Event),
     ) -> Run<'a> {
         let active = sessions.iter().map(|_| None).collect();
         let (options, stopped) = (tester.options, tester.stopped);
-        Run { spec, options, stopped, control, sessions, waits, active, waiting: Vec::new(), tell }
+        Run { spec, options, stopped, control, sessions, waits, active, waiting: Vec::new(), emit }
     }
 
-    /// Runs one permutation from setup to teardown.
+    /// Runs a permutation from setup to teardown.
     ///
     /// # Errors
-    /// It can't go on, nor can the run.
-    pub fn permutation(&mut self, launches: &[Launch]) -> Result<(), RunError> {
-        // There may be more of them than anybody lives to see.
+    /// If the permutation can't be completed, which ends the run.
+    pub fn permutation(&mut self, launches: &[PermutationStep]) -> Result<(), RunError> {
+        // The number of permutations can be astronomical.
         if (self.stopped)() {
             return Err(RunError::Stopped);
         }
-        let name = |launch: &Launch| self.spec.step(launch.step).name.clone();
-        (self.tell)(Event::Permutation(launches.iter().map(name).collect()));
+        let name = |launch: &PermutationStep| self.spec.step(launch.step).name.clone();
+        (self.emit)(Event::Permutation(launches.iter().map(name).collect()));
         self.set_up()?;
         let outcome = self.steps(launches);
         if matches!(outcome, Err(RunError::Timeout { .. } | RunError::Stopped)) {
             self.end_active();
         }
         outcome?;
-        (self.tell)(Event::End);
+        (self.emit)(Event::End);
         self.tear_down()?;
         Ok(())
     }
@@ -103,7 +103,7 @@ impl<'a> Run<'a> {
         let spec = self.spec;
         for sql in &spec.setup {
             let replies = self.control.execute(sql, self.setup_patience(), &mut |_| {})?;
-            show_last(sql, replies, self.tell).map_err(RunError::Setup)?;
+            show_last(sql, replies, self.emit).map_err(RunError::Setup)?;
         }
         for (index, session) in spec.sessions.iter().enumerate() {
             let Some(sql) = &session.setup else { continue };
@@ -113,74 +113,77 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// What fails here is told and changes nothing.
+    /// Failures are reported, but have no other effect.
     fn tear_down(&mut self) -> Result<(), Stopped> {
         let spec = self.spec;
         for (index, session) in spec.sessions.iter().enumerate() {
             let Some(sql) = &session.teardown else { continue };
             if let Err(why) = self.execute_in(index, sql)? {
-                (self.tell)(Event::Warning(format!("teardown of session {} failed: {why}", session.name)));
+                (self.emit)(Event::Warning(format!("teardown of session {} failed: {why}", session.name)));
             }
         }
         if let Some(sql) = &spec.teardown {
             let replies = self.control.execute(sql, self.setup_patience(), &mut |_| {})?;
-            if let Err(why) = show_last(sql, replies, self.tell) {
-                (self.tell)(Event::Warning(format!("teardown failed: {why}")));
+            if let Err(why) = show_last(sql, replies, self.emit) {
+                (self.emit)(Event::Warning(format!("teardown failed: {why}")));
             }
         }
         Ok(())
     }
 
     fn setup_patience(&self) -> Patience<'a> {
-        Patience { limit: self.options.step_timeout * SETUP_PATIENCE, stopped: self.stopped }
+        Patience {
+            limit: self.options.step_timeout * SETUP_PATIENCE,
+            stopped: self.stopped,
+            now: self.options.now,
+        }
     }
 
-    /// A session's setup or teardown.
+    /// Runs a session's setup or teardown.
     fn execute_in(&mut self, index: usize, sql: &str) -> Result<Result<(), String>, Stopped> {
         let patience = self.setup_patience();
-        let (session, tell) = (&mut self.sessions[index], &mut *self.tell);
+        let (session, emit) = (&mut self.sessions[index], &mut *self.emit);
         let name = session.name().to_owned();
         let replies = session.execute(sql, patience, &mut |notice| {
-            tell(Event::Notice { session: name.clone(), notice });
+            emit(Event::Notice { session: name.clone(), notice });
         })?;
-        Ok(show_last(sql, replies, tell))
+        Ok(show_last(sql, replies, emit))
     }
 
-    fn steps(&mut self, launches: &[Launch]) -> Result<(), RunError> {
+    fn steps(&mut self, launches: &[PermutationStep]) -> Result<(), RunError> {
         self.waiting.clear();
         for launch in launches {
             let session = launch.step.session;
-            self.complete_earlier(session)?;
+            self.complete_previous(session)?;
             self.launch(launch)?;
-            let waits = self.look(session, Look::First)?;
-            self.look_at_waiting(Look::Again)?;
+            let waits = self.check(session, Check::First)?;
+            self.check_waiting(Check::Again)?;
             if waits {
                 self.waiting.push(session);
             }
         }
-        self.look_at_waiting(Look::Last)?;
+        self.check_waiting(Check::Last)?;
         if self.waiting.is_empty() { Ok(()) } else { Err(RunError::MutuallyBlocking) }
     }
 
-    /// Waits until the session's earlier step has completed, which another one may have to release
-    /// first.
-    fn complete_earlier(&mut self, session: usize) -> Result<(), RunError> {
-        let began = Instant::now();
+    /// Waits until the session's previous step has completed, which may depend on other steps.
+    fn complete_previous(&mut self, session: usize) -> Result<(), RunError> {
+        let began = (self.options.now)();
         while self.active[session].is_some() {
             let others = self.waiting.len();
-            if !self.look(session, Look::Last)? {
+            if !self.check(session, Check::Last)? {
                 self.waiting.retain(|waiting| *waiting != session);
             }
-            self.look_at_waiting(Look::Again)?;
+            self.check_waiting(Check::Again)?;
             if let Some(active) = &self.active[session] {
                 if (self.stopped)() {
                     return Err(RunError::Stopped);
                 }
-                if began.elapsed() > self.options.step_timeout * 2 {
+                if self.options.elapsed(began) > self.options.step_timeout * 2 {
                     return Err(self.timeout(active.step));
                 }
                 if self.waiting.len() == others {
-                    // Only a marker holds it: there is nothing to read.
+                    // Only a marker delays it, so there is nothing to read.
                     sleep(Duration::from_millis(1));
                 }
             }
@@ -188,7 +191,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn launch(&mut self, launch: &Launch) -> Result<(), RunError> {
+    fn launch(&mut self, launch: &PermutationStep) -> Result<(), RunError> {
         let markers = launch.markers.iter().map(|marker| match *marker {
             Marker::Waiting => Hold::Once,
             Marker::Step(step) => Hold::Step(step),
@@ -199,32 +202,33 @@ impl<'a> Run<'a> {
         let markers = markers.collect();
         let step = self.spec.step(launch.step);
         let session = &mut self.sessions[launch.step.session];
-        let patience = Patience { limit: self.options.step_timeout, stopped: self.stopped };
+        let patience =
+            Patience { limit: self.options.step_timeout, stopped: self.stopped, now: self.options.now };
         if let Err(why) = session.send(&step.sql, patience) {
             if (self.stopped)() {
                 return Err(RunError::Stopped);
             }
             let error = RunError::Send { step: step.name.clone(), why };
-            (self.tell)(Event::Lost(error.to_string()));
+            (self.emit)(Event::Lost(error.to_string()));
             return Err(error);
         }
         self.active[launch.step.session] = Some(Active { step: launch.step, markers });
         Ok(())
     }
 
-    /// Looks at all waiting steps in order. If some complete and others are held back by markers,
-    /// looks at those again, because a marker may have been lifted.
-    fn look_at_waiting(&mut self, how: Look) -> Result<(), RunError> {
+    /// Checks all waiting steps in order. If some complete while others are delayed by markers,
+    /// checks again, because a marker's condition may now be satisfied.
+    fn check_waiting(&mut self, how: Check) -> Result<(), RunError> {
         loop {
             let before = self.waiting.clone();
             let mut held = false;
             self.waiting.clear();
             for (place, &session) in before.iter().enumerate() {
-                // A step may have completed on the way, as the earlier step of a session.
+                // A step may have completed meanwhile, as the previous step of a session.
                 if self.active[session].is_none() {
                     continue;
                 }
-                match self.look(session, how) {
+                match self.check(session, how) {
                     Ok(true) => {
                         held |= self.active[session].as_ref().is_some_and(|step| !step.markers.is_empty());
                         self.waiting.push(session);
@@ -242,22 +246,22 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Looks at a session's step until it completes or waits; tells which, and returns whether it
+    /// Checks a session's step until it completes or waits, and reports that. Returns true if it
     /// waits.
-    fn look(&mut self, session: usize, how: Look) -> Result<bool, RunError> {
+    fn check(&mut self, session: usize, how: Check) -> Result<bool, RunError> {
         let Some(active) = self.active[session].clone() else { return Ok(false) };
-        if how == Look::First && active.markers.iter().any(|hold| matches!(hold, Hold::Once)) {
-            self.tell_waiting(active.step);
+        if how == Check::First && active.markers.iter().any(|hold| matches!(hold, Hold::Once)) {
+            self.emit_waiting(active.step);
             return Ok(true);
         }
-        if self.await_answer(session, active.step, how != Look::Last)? || self.is_held(&active) {
-            if how == Look::First {
-                self.tell_waiting(active.step);
+        if self.await_answer(session, active.step, how != Check::Last)? || self.is_held(&active) {
+            if how == Check::First {
+                self.emit_waiting(active.step);
             }
             return Ok(true);
         }
         let step = self.spec.step(active.step);
-        (self.tell)(if how == Look::First {
+        (self.emit)(if how == Check::First {
             Event::Step { name: step.name.clone(), sql: step.sql.clone() }
         } else {
             Event::Completed { name: step.name.clone() }
@@ -267,25 +271,26 @@ impl<'a> Run<'a> {
         Ok(false)
     }
 
-    /// Waits for the answer to the next statement of a step; true if the session waits for another
-    /// one, and may.
+    /// Waits for the reply to the next statement of a step. Returns true if `may_wait` is true and
+    /// the session waits for another one.
     fn await_answer(&mut self, session: usize, step: StepId, may_wait: bool) -> Result<bool, RunError> {
-        let (began, limit) = (Instant::now(), self.options.step_timeout);
+        let (began, limit) = ((self.options.now)(), self.options.step_timeout);
         let mut cancelled = false;
         while self.is_busy(session) {
             let arrived = self.sessions[session].wait();
             if (self.stopped)() {
                 return Err(RunError::Stopped);
             }
-            if !arrived && may_wait && self.waits.waits(&mut self.control, session, began, self.stopped)? {
+            let elapsed = self.options.elapsed(began);
+            if !arrived && may_wait && self.waits.waits(&mut self.control, session, elapsed, self.stopped)? {
                 return Ok(true);
             }
-            if !cancelled && began.elapsed() > limit {
-                (self.tell)(Event::Cancelling { name: self.spec.step(step).name.clone(), limit });
+            if !cancelled && elapsed > limit {
+                (self.emit)(Event::Cancelling { name: self.spec.step(step).name.clone(), limit });
                 self.sessions[session].cancel();
                 cancelled = true;
             }
-            if began.elapsed() > limit * 2 {
+            if elapsed > limit * 2 {
                 return Err(self.timeout(step));
             }
         }
@@ -293,9 +298,9 @@ impl<'a> Run<'a> {
     }
 
     fn is_busy(&mut self, session: usize) -> bool {
-        let (session, tell) = (&mut self.sessions[session], &mut *self.tell);
+        let (session, emit) = (&mut self.sessions[session], &mut *self.emit);
         let name = session.name().to_owned();
-        session.busy(&mut |notice| tell(Event::Notice { session: name.clone(), notice }))
+        session.busy(&mut |notice| emit(Event::Notice { session: name.clone(), notice }))
     }
 
     fn is_held(&self, active: &Active) -> bool {
@@ -306,30 +311,30 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Tells the answers to all statements of a step, and the notifications.
+    /// Reports the replies to all statements of a step, and the notifications.
     fn report(&mut self, session: usize, step: StepId) -> Result<(), RunError> {
         loop {
             self.await_answer(session, step, false)?;
             let Some(reply) = self.sessions[session].reply() else { break };
-            (self.tell)(event(reply));
+            (self.emit)(event(reply));
         }
-        let (sessions, tell) = (&mut self.sessions, &mut *self.tell);
+        let (sessions, emit) = (&mut self.sessions, &mut *self.emit);
         let name = sessions[session].name().to_owned();
         let arrived = sessions[session]
-            .notifications(&mut |notice| tell(Event::Notice { session: name.clone(), notice }));
+            .notifications(&mut |notice| emit(Event::Notice { session: name.clone(), notice }));
         for notification in arrived {
             let sender = sessions.iter().find(|other| other.pid() == notification.pid);
             let from =
                 sender.map_or_else(|| format!("PID {}", notification.pid), |sender| sender.name().to_owned());
             let (channel, payload) = (notification.channel, notification.payload);
-            tell(Event::Notification { session: name.clone(), channel, payload, from });
+            emit(Event::Notification { session: name.clone(), channel, payload, from });
         }
         Ok(())
     }
 
-    fn tell_waiting(&mut self, step: StepId) {
+    fn emit_waiting(&mut self, step: StepId) {
         let step = self.spec.step(step);
-        (self.tell)(Event::Waiting { name: step.name.clone(), sql: step.sql.clone() });
+        (self.emit)(Event::Waiting { name: step.name.clone(), sql: step.sql.clone() });
     }
 
     fn timeout(&self, step: StepId) -> RunError {
@@ -341,11 +346,11 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Leaves no statement behind that somebody else would have to wait for.
+    /// Cancels active steps, so that other sessions don't have to wait for them.
     fn end_active(&mut self) {
         for (session, _) in self.sessions.iter().zip(&self.active).filter(|(_, active)| active.is_some()) {
             if !session.cancel() {
-                // A server that doesn't answer one request won't answer the next.
+                // If the server doesn't respond to one request, it won't respond to the next one.
                 return;
             }
         }
@@ -362,13 +367,13 @@ fn event(reply: Reply) -> Event {
     }
 }
 
-/// Of setup and teardown only the last answer is told.
-fn show_last(sql: &str, replies: Vec<Reply>, tell: &mut dyn FnMut(Event)) -> Result<(), String> {
+/// Reports only the last reply of a setup or teardown.
+fn show_last(sql: &str, replies: Vec<Reply>, emit: &mut dyn FnMut(Event)) -> Result<(), String> {
     match replies.into_iter().next_back() {
         Some(Reply::Error(error)) => Err(error.report(Some(sql))),
         Some(Reply::Lost(why)) => Err(why),
         Some(reply) => {
-            tell(event(reply));
+            emit(event(reply));
             Ok(())
         }
         None => Ok(()),

@@ -1,8 +1,8 @@
-//! One session's connection, read without waiting: replies are handed out as libpq would.
+//! A session's connection, read without blocking. Replies are returned in the same way as by libpq.
 //!
-//! As in libpq, a query counts as busy until its first statement has an answer, and what comes
-//! after that is read when that answer is taken. The order of notices and results in the isolation
-//! tester's output hangs on it.
+//! As in libpq, a query is busy until the reply to its first statement arrives, and the rest is
+//! read when that reply is taken. The order of notices and results in the isolation tester's output
+//! depends on this.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,18 +14,18 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::event::Table;
 
-/// The answer to one statement.
+/// The reply to a statement.
 #[derive(Debug)]
 pub enum Reply {
     /// It returned rows.
     Rows(Table),
-    /// It didn't; the server's tag, empty for an empty statement.
+    /// It returned no rows; the command tag, empty for an empty statement.
     Command(String),
     /// It failed.
     Error(Box<ServerError>),
     /// The connection was lost.
     Lost(String),
-    /// It is a COPY: libpq's name of that state.
+    /// It is a COPY; libpq's name of that state.
     Copy(&'static str),
 }
 
@@ -45,54 +45,63 @@ enum Item {
     Reply(Reply),
     Notice(Box<ServerError>),
     Notification(Notification),
-    /// Where the columns of an answer began: a notice after them comes later than one before.
+    /// The start of the rows of a reply: notices after it are later than those before.
     Columns,
     Ready,
 }
 
-/// libpq's words for a connection that ended without any.
-const CLOSED: &str = "server closed the connection unexpectedly\n\tThis probably means the server terminated abnormally\n\tbefore \
+/// libpq's message for a connection that was closed without one.
+const CLOSED: &str = "server closed the connection unexpectedly\n\tThis probably means the server \
+                      terminated abnormally\n\tbefore \
                       or while processing the request.";
 
-/// How long something may take, and what ends it before.
+/// A time limit, and a way to stop earlier.
 #[derive(Clone, Copy)]
 pub struct Patience<'a> {
     /// The limit.
     pub limit: Duration,
-    /// Asked again and again whether to stop.
+    /// Called repeatedly; if it returns true, the run is stopped.
     pub stopped: &'a dyn Fn() -> bool,
+    /// The clock by which the limit is measured.
+    pub now: fn() -> Instant,
 }
 
-/// Somebody stopped the run.
+impl Patience<'_> {
+    fn elapsed(&self, since: Instant) -> Duration {
+        (self.now)().duration_since(since)
+    }
+}
+
+/// The run was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped;
 
 /// One session.
-pub struct Session {
+pub struct TestSession {
     name: String,
     id: String,
     socket: Socket,
     frames: FrameBuffer,
     cancel: CancelToken,
-    /// What has arrived and wasn't dealt with, in its order.
+    /// Items that have arrived and haven't been processed, in order.
     items: VecDeque<Item>,
-    /// The rows of a statement that is under way.
+    /// The rows of the statement whose reply is arriving.
     table: Option<Table>,
     notifications: Vec<Notification>,
     notices: u64,
-    /// Bytes since the last query.
+    /// The bytes received since the last query.
     received: usize,
-    /// Why the connection is of no further use.
+    /// The reason that the connection can't be used any more.
     lost: Option<String>,
 }
 
-impl Session {
-    /// Takes over a connection that waits for queries; `id` is its name in the product's view of
-    /// who waits.
-    pub fn new(name: &str, id: String, established: Established) -> Session {
+impl TestSession {
+    /// Takes over a connection that is ready for queries; `id` is its name in the product's view of
+    /// waiting sessions.
+    pub fn new(name: &str, id: String, established: Established) -> TestSession {
         let mut frames = FrameBuffer::new();
         drop(frames.feed(&established.pending));
-        Session {
+        TestSession {
             name: name.to_owned(),
             id,
             socket: established.socket,
@@ -112,23 +121,23 @@ impl Session {
         &self.name
     }
 
-    /// What the product calls it where it tells who waits.
+    /// The name in the product's view of waiting sessions.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The server's process, 0 if it didn't say.
+    /// The process id of the server, 0 if unknown.
     pub fn pid(&self) -> i32 {
         self.cancel.pid()
     }
 
-    /// How many notices were dealt with.
+    /// The number of notices processed.
     pub fn notices(&self) -> u64 {
         self.notices
     }
 
-    /// Asks the server to cancel, and returns whether it has taken notice. If not, it shows in the
-    /// session, which goes on.
+    /// Asks the server to cancel, and returns whether it received the request. The effect shows in
+    /// the session's replies.
     pub fn cancel(&self) -> bool {
         self.cancel.cancel().is_ok()
     }
@@ -136,7 +145,7 @@ impl Session {
     /// Sends a query.
     ///
     /// # Errors
-    /// The connection is lost, or the server takes nothing until the patience ends.
+    /// If the connection is lost, or the server doesn't accept data within the limit.
     pub fn send(&mut self, sql: &str, patience: Patience<'_>) -> Result<(), String> {
         if self.lost.is_some() {
             return Err("no connection to the server".to_owned());
@@ -144,19 +153,20 @@ impl Session {
         self.received = 0;
         let mut out = Vec::new();
         frontend::query(&mut out, sql.as_bytes());
-        let began = Instant::now();
+        let began = (patience.now)();
         let mut rest = &out[..];
         while !rest.is_empty() {
             match self.socket.send_now(rest) {
                 Ok(count) => rest = &rest[count..],
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if began.elapsed() > patience.limit || (patience.stopped)() {
-                        return Err(format!("the server has taken nothing for {:?}", began.elapsed()));
+                    let elapsed = patience.elapsed(began);
+                    if elapsed > patience.limit || (patience.stopped)() {
+                        return Err(format!("the server has not accepted data for {elapsed:?}"));
                     }
                     self.poll(PollFlags::OUT, TICK);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // The reason may be waiting in a message of the server.
+                // The reason may be in a message of the server that hasn't been read yet.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
                 Err(error) => return Err(error.to_string()),
             }
@@ -164,50 +174,49 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the query that was sent has no answer to its next statement yet; tells the notices
-    /// before it.
-    pub fn busy(&mut self, tell: &mut dyn FnMut(ServerError)) -> bool {
+    /// True if the reply to the next statement hasn't arrived yet. Reports the notices before it.
+    pub fn busy(&mut self, emit: &mut dyn FnMut(ServerError)) -> bool {
         self.receive();
         loop {
             match self.items.front() {
                 None => return true,
                 Some(Item::Reply(_)) => {
-                    // Notices right behind it are dealt with at once, as in libpq.
+                    // As in libpq, notices directly after it are processed immediately.
                     while let Some(Item::Notice(_) | Item::Notification(_)) = self.items.get(1) {
                         let item = self.items.remove(1);
-                        self.take_aside(item, tell);
+                        self.process_aside(item, emit);
                     }
                     return false;
                 }
                 Some(Item::Ready) => return false,
                 Some(Item::Columns | Item::Notice(_) | Item::Notification(_)) => {
                     let item = self.items.pop_front();
-                    self.take_aside(item, tell);
+                    self.process_aside(item, emit);
                 }
             }
         }
     }
 
-    /// Deals with what isn't an answer.
-    fn take_aside(&mut self, item: Option<Item>, tell: &mut dyn FnMut(ServerError)) {
+    /// Processes an item that isn't part of a reply.
+    fn process_aside(&mut self, item: Option<Item>, emit: &mut dyn FnMut(ServerError)) {
         match item {
             Some(Item::Notice(notice)) => {
                 self.notices += 1;
-                tell(*notice);
+                emit(*notice);
             }
             Some(Item::Notification(notification)) => self.notifications.push(notification),
             _ => {}
         }
     }
 
-    /// Takes the next answer, once the session isn't busy; `None`: there are no more, and it waits
-    /// for the next query.
+    /// Takes the next reply once the session isn't busy; `None` if there are no more, and the
+    /// session is ready for the next query.
     pub fn reply(&mut self) -> Option<Reply> {
         let Some(Item::Reply(reply)) = self.items.pop_front() else { return None };
         if matches!(reply, Reply::Copy("PGRES_COPY_IN")) {
             let mut out = Vec::new();
             frontend::copy_fail(&mut out, "a step has no COPY data");
-            // So few bytes always fit, unless the connection is lost, which shows when its answer
+            // These few bytes always fit, unless the connection is lost, which shows when the reply
             // is read.
             let _ = self.socket.send_now(&out);
         }
@@ -215,27 +224,27 @@ impl Session {
     }
 
     /// The notifications so far, including those that have just arrived.
-    pub fn notifications(&mut self, tell: &mut dyn FnMut(ServerError)) -> Vec<Notification> {
-        self.busy(tell);
+    pub fn notifications(&mut self, emit: &mut dyn FnMut(ServerError)) -> Vec<Notification> {
+        self.busy(emit);
         std::mem::take(&mut self.notifications)
     }
 
-    /// Waits a moment for something to arrive; true if it did.
+    /// Waits briefly for data to arrive; returns true if it did.
     pub fn wait(&self) -> bool {
         self.poll(PollFlags::IN, TICK)
     }
 
-    /// Sends a query and collects the answers to all its statements.
+    /// Sends a query and collects the replies to all its statements.
     ///
     /// # Errors
-    /// Somebody stopped the run. What the server does is an answer.
+    /// If the run is stopped. Errors of the server are replies.
     pub fn execute(
         &mut self,
         sql: &str,
         patience: Patience<'_>,
-        tell: &mut dyn FnMut(ServerError),
+        emit: &mut dyn FnMut(ServerError),
     ) -> Result<Vec<Reply>, Stopped> {
-        let began = Instant::now();
+        let began = (patience.now)();
         let limit = patience.limit;
         let mut cancelled = false;
         if let Err(why) = self.send(sql, patience) {
@@ -243,19 +252,20 @@ impl Session {
         }
         let mut replies = Vec::new();
         loop {
-            while self.busy(tell) {
+            while self.busy(emit) {
                 self.wait();
                 if (patience.stopped)() {
                     self.cancel();
                     return Err(Stopped);
                 }
-                if !cancelled && began.elapsed() > limit {
+                let elapsed = patience.elapsed(began);
+                if !cancelled && elapsed > limit {
                     self.cancel();
                     cancelled = true;
                 }
-                if began.elapsed() > limit * 2 {
-                    self.lose(format!(
-                        "the server has not answered within {:?}, nor to being cancelled",
+                if elapsed > limit * 2 {
+                    self.mark_lost(format!(
+                        "the server has not answered within {:?}, not even to the request to cancel",
                         limit * 2
                     ));
                 }
@@ -271,7 +281,8 @@ impl Session {
         matches!(poll(&mut [PollFd::new(&self.socket, flags)], Some(&limit)), Ok(1..))
     }
 
-    /// Reads what has arrived, but not for ever: somebody has to look at the clock.
+    /// Reads the data that has arrived, but only a limited amount, so that the caller can check the
+    /// time.
     fn receive(&mut self) {
         let mut buffer = [0; 8192];
         for _ in 0..READS {
@@ -279,30 +290,34 @@ impl Session {
                 return;
             }
             match self.socket.receive_now(&mut buffer) {
-                Ok(0) => self.lose(CLOSED.to_owned()),
+                Ok(0) => self.mark_lost(CLOSED.to_owned()),
                 Ok(count) => {
-                    self.understand(&buffer[..count]);
+                    self.parse(&buffer[..count]);
                     self.received = self.received.saturating_add(count);
                     if self.received > MOST_RECEIVED {
-                        self.lose(format!("the server has answered with more than {MOST_RECEIVED} bytes"));
+                        self.mark_lost(format!(
+                            "the server has answered with more than {MOST_RECEIVED} bytes"
+                        ));
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => self.lose(CLOSED.to_owned()),
-                Err(error) => self.lose(error.to_string()),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                    self.mark_lost(CLOSED.to_owned());
+                }
+                Err(error) => self.mark_lost(error.to_string()),
             }
         }
     }
 
-    /// The connection is of no further use: that is the last answer.
-    fn lose(&mut self, why: String) {
+    /// Marks the connection as lost, which is its last reply.
+    fn mark_lost(&mut self, why: String) {
         self.items.push_back(Item::Reply(Reply::Lost(why.clone())));
         self.items.push_back(Item::Ready);
         self.lost = Some(why);
     }
 
-    fn understand(&mut self, bytes: &[u8]) {
+    fn parse(&mut self, bytes: &[u8]) {
         let (items, table) = (&mut self.items, &mut self.table);
         let mut frames = self.frames.feed(bytes);
         let problem = loop {
@@ -312,27 +327,26 @@ impl Session {
                 Err(error) => break error,
             };
             match message {
-                Ok(message) => take(message, items, table),
+                Ok(message) => process(message, items, table),
                 Err(error) => break error,
             }
         };
         drop(frames);
-        self.lose(format!("lost synchronization with the server: {problem}"));
+        self.mark_lost(format!("lost synchronization with the server: {problem}"));
     }
 }
 
-/// How often a socket is read in a row.
+/// The number of consecutive reads from a socket.
 const READS: u32 = 64;
 
-/// The most that is kept of the answer to one query, in bytes: a step that returns more is lost.
+/// The maximum size of the replies to one query, in bytes; beyond that the connection is given up.
 const MOST_RECEIVED: usize = 64 << 20;
 
-/// How long a look at a socket takes.
+/// The time to wait for a socket.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 
-/// Deals with one message. Those that don't belong into the answer to a query say nothing to
-/// anybody here.
-fn take(message: Message<'_>, items: &mut VecDeque<Item>, table: &mut Option<Table>) {
+/// Processes a message. Messages that don't belong to the reply to a query are ignored.
+fn process(message: Message<'_>, items: &mut VecDeque<Item>, table: &mut Option<Table>) {
     let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
     match message {
         Message::RowDescription(description) => {

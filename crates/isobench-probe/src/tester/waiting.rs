@@ -1,25 +1,25 @@
-//! Whether a session waits for another one of the test.
+//! Detects whether a session waits for another one of the test.
 
 use std::time::{Duration, Instant};
 
 use isobench_database::{Product, WaitView};
 use isobench_pgwire::Connection;
 
-use super::session::{Patience, Reply, Session, Stopped};
+use super::session::{Patience, Reply, Stopped, TestSession};
 use super::{RunError, Tester};
 
-/// The longest time the server may take to say who waits.
+/// The time limit for the query for waiting sessions.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How it is found out.
+/// The method of detection.
 pub enum Waits {
-    /// By a question: one for each session, in their order.
+    /// By a query, one for each session, in order.
     Asked(Vec<String>),
-    /// By the time since a step was looked at.
+    /// By the time since the step was first checked.
     Timed(Duration),
 }
 
-/// What the session is called where one can ask who waits; empty if the server doesn't say.
+/// The session's name in the product's view of waiting sessions; empty if it has none.
 pub fn own_name(product: &Product, connection: &mut Connection) -> String {
     match product.waits {
         WaitView::Query { own_name, .. } => connection.value(own_name).ok().flatten().unwrap_or_default(),
@@ -28,14 +28,18 @@ pub fn own_name(product: &Product, connection: &mut Connection) -> String {
 }
 
 impl Waits {
-    /// Finds the first question that this server understands.
+    /// Finds the first query that this server supports.
     ///
     /// # Errors
-    /// Somebody stopped the run.
-    pub fn find(tester: &Tester<'_>, control: &mut Session, sessions: &[Session]) -> Result<Waits, RunError> {
+    /// If the run is stopped.
+    pub fn find(
+        tester: &Tester<'_>,
+        control: &mut TestSession,
+        sessions: &[TestSession],
+    ) -> Result<Waits, RunError> {
         let timed = Waits::Timed(tester.options.waits_after);
         let WaitView::Query { waits, .. } = tester.product.waits else { return Ok(timed) };
-        let names: Vec<&str> = sessions.iter().map(Session::id).collect();
+        let names: Vec<&str> = sessions.iter().map(TestSession::id).collect();
         if names.iter().any(|name| name.is_empty()) {
             return Ok(timed);
         }
@@ -49,36 +53,37 @@ impl Waits {
         Ok(timed)
     }
 
-    /// Whether this session waits, having been looked at since then.
+    /// True if this session waits, `elapsed` after the start of the check.
     ///
     /// # Errors
-    /// The server's answer is none, or somebody stopped the run.
+    /// If the query fails, or the run is stopped.
     pub fn waits(
         &self,
-        control: &mut Session,
+        control: &mut TestSession,
         session: usize,
-        since: Instant,
+        elapsed: Duration,
         stopped: &dyn Fn() -> bool,
     ) -> Result<bool, RunError> {
         match self {
             Waits::Asked(questions) => {
                 answer(control, &questions[session], stopped)?.map_err(RunError::Waits)
             }
-            Waits::Timed(limit) => Ok(since.elapsed() >= *limit),
+            Waits::Timed(limit) => Ok(elapsed >= *limit),
         }
     }
 }
 
 fn answer(
-    control: &mut Session,
+    control: &mut TestSession,
     question: &str,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Result<bool, String>, Stopped> {
-    let replies = control.execute(question, Patience { limit: PATIENCE, stopped }, &mut |_| {})?;
+    let replies =
+        control.execute(question, Patience { limit: PATIENCE, stopped, now: Instant::now }, &mut |_| {})?;
     Ok(match replies.into_iter().next_back() {
         Some(Reply::Rows(table)) => match table.rows.first().and_then(|row| row.first()) {
             Some(Some(value)) => Ok(matches!(value.to_ascii_lowercase().as_str(), "t" | "true" | "1")),
-            // No row: the session is gone, so it doesn't wait.
+            // Without a row the session is gone, so it doesn't wait.
             _ => Ok(false),
         },
         Some(Reply::Error(error)) => Err(error.report(None)),

@@ -1,4 +1,4 @@
-//! The reproductions of known limitations, pasted into two sessions of psql.
+//! The reproductions of known limitations, pasted into two psql sessions.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -7,9 +7,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use isobench_probe::LIMITATIONS;
 use isobench_testkit::installed::postgresql_programs;
 
-use crate::support::{Place, installed};
+use crate::support::{TestServer, installed};
 
-/// A session of psql into which text is pasted. Its errors are part of what it says.
+/// A psql session into which text is pasted. Its errors are part of its output.
 struct Psql {
     child: Child,
     input: ChildStdin,
@@ -17,7 +17,7 @@ struct Psql {
 }
 
 impl Psql {
-    fn start(place: &Place) -> Psql {
+    fn start(place: &TestServer) -> Psql {
         let program = postgresql_programs().expect("the programs of the server that runs").join("psql");
         let server = &place.server;
         let script = format!("exec {} -X -q -A -t 2>&1", program.display());
@@ -35,7 +35,7 @@ impl Psql {
         Psql { child, input, output: BufReader::new(output) }
     }
 
-    /// Pastes a text, and what comes out.
+    /// Pastes a text, and returns the output.
     fn paste(&mut self, text: &str) -> String {
         writeln!(self.input, "{text}\n\\echo pasted").expect("psql reads");
         let mut said = String::new();
@@ -57,8 +57,8 @@ impl Drop for Psql {
     }
 }
 
-/// Pastes each part into the session that its first line names; what all of them said.
-fn pasted(place: &Place, text: &str) -> Vec<String> {
+/// Pastes each part into the session named by its first line, and returns all output.
+fn pasted(place: &TestServer, text: &str) -> Vec<String> {
     let mut sessions = [Psql::start(place), Psql::start(place)];
     let parts = text.split("-- psql ").skip(1);
     parts
@@ -72,7 +72,7 @@ fn pasted(place: &Place, text: &str) -> Vec<String> {
 #[test]
 fn a_reproduction_shows_the_limitation() {
     let Some(place) = installed("a_reproduction_shows_the_limitation") else { return };
-    // The server is for 20 connections.
+    // The server allows 20 connections.
     let enough = LIMITATIONS[0].reproduction(1000);
     assert_eq!(pasted(&place, &enough), ["10\n", "20\n", ""]);
     let few = LIMITATIONS[0].reproduction(1);
@@ -83,7 +83,7 @@ fn a_reproduction_shows_the_limitation() {
     );
 }
 
-/// What stands in the manual is what is printed, with the number of the server that is shown there.
+/// The manual shows the printed reproduction, with the number of transactions for its server.
 #[test]
 fn the_manual_has_the_reproduction() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/probe.md");

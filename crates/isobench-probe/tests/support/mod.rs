@@ -1,4 +1,6 @@
-//! Servers for tests.
+//! Servers for tests, and a simulated clock.
+
+pub mod clock;
 
 use std::sync::Arc;
 
@@ -8,21 +10,21 @@ use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_probe::Opener;
 use isobench_testkit::installed::{postgresql_programs, skip};
 
-/// A server and how to reach it.
-pub struct Place {
+/// A server and the options for connecting to it.
+pub struct TestServer {
     pub server: Server,
     pub database: Database,
 }
 
-impl Place {
+impl TestServer {
     /// Starts a server with the programs in a folder.
-    pub fn start(bin: std::path::PathBuf) -> Place {
+    pub fn start(bin: std::path::PathBuf) -> TestServer {
         let settings = vec![("max_connections".to_owned(), "20".to_owned())];
         let options = ServerOptions { bin: Some(bin), settings, ..ServerOptions::default() };
         let server = Server::start(&options, &mut |_| {}).expect("a server");
         let database = detect(&mut Connection::open(&connect_options(&server)).expect("a connection"))
             .expect("a product");
-        Place { server, database }
+        TestServer { server, database }
     }
 
     pub fn opener(&self) -> Opener {
@@ -44,11 +46,11 @@ fn connect_options(server: &Server) -> ConnectOptions {
     ConnectOptions::new(host, server.user(), server.database())
 }
 
-/// The installed PostgreSQL; `None` after saying that there is none.
-pub fn installed(test: &str) -> Option<Place> {
+/// The installed PostgreSQL; `None` after reporting that there is none.
+pub fn installed(test: &str) -> Option<TestServer> {
     let found = postgresql_programs().filter(|bin| bin.join("initdb").is_file());
     if found.is_none() {
         skip(test, "no PostgreSQL is installed");
     }
-    found.map(Place::start)
+    found.map(TestServer::start)
 }

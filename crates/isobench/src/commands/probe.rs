@@ -10,8 +10,8 @@ use isobench_isolation::Level;
 use isobench_plan::Setting;
 use isobench_probe::output::text;
 use isobench_probe::{
-    Event, Matrix, Opener, Options, ProbeError, Progress, RunError, Spec, Tester, WhoWaits, probe as run,
-    render,
+    Event, Matrix, Opener, Options, ProbeError, Progress, RunError, Spec, Tester, WaitDetection,
+    probe as run, render,
 };
 use isobench_runner::{Control, Urgency};
 
@@ -103,6 +103,7 @@ fn limits(options: &ProbeOptions) -> Options {
     Options {
         step_timeout: Duration::from_secs_f64(options.step_timeout),
         waits_after: Duration::from_millis(options.wait_after),
+        ..Options::default()
     }
 }
 
@@ -202,7 +203,7 @@ fn specifications(options: &ProbeOptions, specs: &[Spec], target: &Target, contr
             product: target.database.product,
             level,
             options: limits(options),
-            who_waits: WhoWaits::View,
+            wait_detection: WaitDetection::View,
             stopped: &|| control.urgency() > Urgency::None,
         };
         for (spec, path) in specs.iter().zip(&options.spec) {

@@ -51,7 +51,11 @@ fn run_on(scene: &Scene, arguments: &[&str], input: &str) -> Finished {
 fn the_promise_decides_the_status() {
     let scene = scene();
     let finished = scene.run(&["check", "lost.txt"]).expect(0);
-    finished.prints(&["P4, lost update", "The strongest guarantees that it does not contradict: ", "T1 (client 0)"]);
+    finished.prints(&[
+        "P4, lost update",
+        "The strongest guarantees that it does not contradict: ",
+        "T1 (client 0)",
+    ]);
     for (promised, status) in [
         ("read committed", 0),
         ("strong-read-committed", 0),

@@ -46,9 +46,9 @@ fn the_embedded_server_is_probed_at_every_level() {
     let finished = finished.expect(0).prints(&[
         "G0, dirty write",
         "permitted: T1 and T2 both read 10, and both wrote",
-        "read committed asked, runs read committed: ",
-        "repeatable read asked, runs snapshot isolation: write skew, read-only anomaly, write skew on a predicate permitted",
-        "serializable asked, runs serializable only for a while: write skew after summarisation permitted, once ",
+        "read committed requested, runs read committed: ",
+        "repeatable read requested, runs snapshot isolation: write skew, read-only anomaly, write skew on a predicate permitted",
+        "serializable requested, runs serializable only for a while: write skew after summarisation permitted after ",
         "(weaker than promised: a known limitation)",
         "KNOWN LIMITATION of PostgreSQL (seen in 15.18, 15.20, 18.4): serializable promises serializable, but write skew ",
         "\n-- psql 1\nCREATE TABLE probe_items ",
@@ -94,7 +94,7 @@ fn a_named_server_is_left_as_it_was() {
     finished.prints(&[
         "== repeatable read: G0, dirty write\nParsed test spec with 3 sessions\n",
         "ERROR:  could not serialize access due to concurrent update",
-        "repeatable read asked, runs snapshot isolation",
+        "repeatable read requested, runs snapshot isolation",
     ]);
     assert_eq!(database.inventory(), before);
 }
@@ -192,7 +192,8 @@ fn a_probe_that_is_asked_to_end_reports_what_it_has() {
         running.wait_for_stdout("== read committed: G1a, aborted read");
         running.signal(signal);
         let finished = running.finish().expect(2);
-        let finished = finished.prints(&["  G0, dirty write", "read committed asked: ", "(ended early: "]);
+        let finished =
+            finished.prints(&["  G0, dirty write", "read committed requested: ", "(ended early: "]);
         finished.says(&["the probe is incomplete: ", ": interrupted"]);
         let document: Value = serde_json::from_str(&scene.read("probe.json")).expect("a document");
         assert_eq!(document["complete"], false);
