@@ -1,5 +1,4 @@
-//! Starts a server, says how long it took, and stops it when a line (or the end) comes from
-//! standard input.
+//! Starts a server, prints how long it took, and stops it at a line or the end of standard input.
 //!
 //! `cargo run -p isobench-pgserver --example serve [VERSION | FOLDER] [NAME=VALUE …]`
 

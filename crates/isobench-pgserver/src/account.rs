@@ -1,11 +1,10 @@
-//! Who runs the server: the caller, or an unprivileged user when the caller is root.
+//! The user who runs the server: the caller, or an unprivileged user if the caller is root.
 //!
-//! PostgreSQL refuses to run as root. The change of user is std's `CommandExt::uid` and `gid`,
-//! which also drops root's supplementary groups, so neither `su` nor `setpriv` is needed.
+//! PostgreSQL refuses to run as root. The user is changed by std's `CommandExt::uid` and `gid`,
+//! which also drop root's supplementary groups, so neither `su` nor `setpriv` is needed.
 //!
-//! A folder that was given to that user may hold whatever the user likes, and may change at any
-//! moment. So root does nothing in it but by a process of that user: `initdb`, `cp`, `rm` and the
-//! server itself.
+//! A folder owned by that user can contain anything, and can change at any moment. So root works in
+//! it only by processes of that user: `initdb`, `cp`, `rm` and the server itself.
 
 use std::fs::{self, DirBuilder, Metadata, Permissions};
 use std::io;
@@ -16,13 +15,13 @@ use std::process::{Command, Stdio};
 
 use crate::{ServerError, log};
 
-/// Users who may run the server for root, best first.
+/// The users who can run the server for root, in order of preference.
 const UNPRIVILEGED: [&str; 2] = ["postgres", "nobody"];
 
 /// The user who runs the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Account {
-    /// Set if we are root and run the server as somebody else.
+    /// Set if the caller is root and another user runs the server.
     other: Option<Other>,
 }
 
@@ -34,7 +33,7 @@ struct Other {
 }
 
 impl Account {
-    /// Picks the user: ourselves, or for root the first of [`UNPRIVILEGED`] that exists.
+    /// Chooses the user: the caller, or for root the first of [`UNPRIVILEGED`] that exists.
     pub(crate) fn for_server() -> Result<Self, ServerError> {
         if !rustix::process::geteuid().is_root() {
             return Ok(Self { other: None });
@@ -48,29 +47,29 @@ impl Account {
         Ok(Self { other: Some(other) })
     }
 
-    /// Whether the server runs as another user than ourselves.
+    /// True if the server is run by a user other than the caller.
     pub(crate) fn is_other(&self) -> bool {
         self.other.is_some()
     }
 
-    /// Name of the other user, if there is one.
+    /// The name of the other user, if any.
     pub(crate) fn other_name(&self) -> Option<&str> {
         self.other.as_ref().map(|other| other.name.as_str())
     }
 
-    /// The owner of a file or folder: ourselves, or another user whose rights suffice for work in
-    /// it.
+    /// The owner of a file or folder: the caller, or another user whose privileges suffice for
+    /// working in it.
     pub(crate) fn owner(meta: &Metadata) -> Self {
         let (uid, gid) = (meta.uid(), meta.gid());
         let is_other = uid != rustix::process::geteuid().as_raw();
         Self { other: is_other.then(|| Other { name: format!("number {uid}"), uid, gid }) }
     }
 
-    /// Prepares a command that runs as this user, away from our terminal's signals, with nothing
-    /// of the environment that PostgreSQL would read and with messages in English.
+    /// Prepares a command that runs as this user, isolated from the terminal's signals, without the
+    /// environment variables that PostgreSQL reads, and with messages in English.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
-        // A process group of its own: Ctrl-C in the terminal reaches us alone.
+        // A process group of its own, so that Ctrl-C in the terminal doesn't reach it.
         command.process_group(0).current_dir("/").stdin(Stdio::null());
         for (name, _) in std::env::vars_os() {
             if name.as_encoded_bytes().starts_with(b"PG") {
@@ -84,25 +83,25 @@ impl Account {
         command
     }
 
-    /// Makes an empty folder of mode 0700 that is this user's, in one of ours.
+    /// Creates an empty folder of mode 0700 owned by this user, in a folder of the caller.
     pub(crate) fn make_folder(&self, path: &Path) -> io::Result<()> {
         DirBuilder::new().mode(0o700).create(path)?;
         let Some(other) = &self.other else { return Ok(()) };
         lchown(path, Some(other.uid), Some(other.gid))
     }
 
-    /// Lets this user pass through a folder of ours, but not look around or write in it.
+    /// Lets this user pass through a folder of the caller, but not list it or write in it.
     pub(crate) fn admit(&self, path: &Path) -> io::Result<()> {
         let Some(other) = &self.other else { return Ok(()) };
         lchown(path, None, Some(other.gid))?;
         fs::set_permissions(path, Permissions::from_mode(0o710))
     }
 
-    /// Runs a command to its end and returns what it says if it fails.
+    /// Runs a command and waits for it to end. Returns its messages if it fails.
     ///
     /// # Errors
-    /// [`ServerError::Io`] if it doesn't start, [`ServerError::NoSpace`] if it says so, else what
-    /// `failed` makes of its words. `folder` is where it writes.
+    /// [`ServerError::Io`] if it can't be started, [`ServerError::NoSpace`] if it reports that, or
+    /// the result of `failed` for its messages. `folder` is where it writes.
     pub(crate) fn run(
         command: &mut Command,
         folder: &Path,
@@ -122,11 +121,11 @@ impl Account {
         Err(failed(if message.is_empty() { output.status.to_string() } else { message }))
     }
 
-    /// Checks that this user can get to a path.
+    /// Checks that this user can access a path.
     ///
     /// # Errors
-    /// [`ServerError::Unreachable`] names the first closed folder. Ourselves are never refused
-    /// here: the system's own error is clear enough.
+    /// [`ServerError::Unreachable`] with the first inaccessible folder. The caller is never refused
+    /// here, because the system's own error is clear enough.
     pub(crate) fn check_reach(&self, path: &Path) -> Result<(), ServerError> {
         let Some(other) = &self.other else { return Ok(()) };
         let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -139,7 +138,7 @@ impl Account {
     }
 }
 
-/// Finds the first folder on the way to (and including) `path` that `user` may not enter.
+/// Finds the first folder on the path to `path` (inclusive) that `user` can't enter.
 fn closed_folder(path: &Path, user: &Other) -> Option<PathBuf> {
     let mut folders: Vec<&Path> = path.ancestors().collect();
     folders.reverse();
@@ -160,7 +159,7 @@ fn closed_folder(path: &Path, user: &Other) -> Option<PathBuf> {
         .map(Path::to_owned)
 }
 
-/// Finds the user to run the server as in the text of `/etc/passwd`.
+/// Finds the user to run the server in the text of `/etc/passwd`.
 fn find_unprivileged(passwd: &str) -> Option<Other> {
     UNPRIVILEGED.iter().find_map(|name| {
         passwd.lines().find_map(|line| {

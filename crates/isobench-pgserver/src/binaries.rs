@@ -1,4 +1,4 @@
-//! Finds the server's programs: those given, installed, or fetched.
+//! Finds the server's programs: given, installed, or fetched.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -14,11 +14,12 @@ use crate::fetch::fetch;
 use crate::version::Version;
 use crate::{MajorVersion, ServerError, ServerOptions};
 
-/// The oldest major version that writes "ready" into `postmaster.pid`.
+/// The oldest major version that writes "ready" to `postmaster.pid`.
 const OLDEST_MAJOR: u32 = 10;
-/// Programs that a folder must hold.
+/// The programs that a folder must have.
 const PROGRAMS: [&str; 2] = ["postgres", "initdb"];
-/// Folders of well-known packages; a star stands for any name: Debian, Red Hat, Homebrew, source.
+/// Folders of well-known packages, where a star matches any name: Debian, Red Hat, Homebrew,
+/// source.
 const KNOWN_FOLDERS: [&str; 9] = [
     "/usr/lib/postgresql/*/bin",
     "/usr/lib/postgresql*/bin",
@@ -34,25 +35,25 @@ const KNOWN_FOLDERS: [&str; 9] = [
 /// A server's programs.
 #[derive(Clone, Debug)]
 pub(crate) struct Binaries {
-    /// The folder they are in.
+    /// The folder that contains them.
     pub(crate) folder: PathBuf,
     /// Their version.
     pub(crate) version: Version,
-    /// The whole line they state.
+    /// The whole line printed by `--version`.
     pub(crate) version_line: String,
-    /// Where they come from, for people.
+    /// The origin, for messages.
     pub(crate) origin: String,
-    /// Whether they were fetched.
+    /// True if they were fetched.
     pub(crate) fetched: bool,
 }
 
 impl Binaries {
-    /// Path of a program.
+    /// The path of a program.
     pub(crate) fn program(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// Looks into a folder and asks the server for its version.
+    /// Examines a folder and asks the server for its version.
     fn open(folder: &Path, account: &Account, origin: &str) -> Result<Self, ServerError> {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
         account.check_reach(&folder)?;
@@ -79,8 +80,8 @@ impl Binaries {
     }
 }
 
-/// Finds the programs to use: the folder given, else the version to fetch, else the newest
-/// installed of the supported versions, else the newest supported one, fetched.
+/// Finds the programs to use: the given folder, the version to fetch, the newest installed server
+/// of a supported version, or the newest supported one, fetched.
 pub(crate) fn find(
     options: &ServerOptions,
     account: &Account,
@@ -104,19 +105,18 @@ fn fetched(
     cache: &Cache,
     note: &mut dyn FnMut(&str),
 ) -> Result<Binaries, ServerError> {
-    // Before the download, not after it.
+    // Checked before the download rather than after it.
     account.check_reach(&cache.folder)?;
     let folder = fetch(version, cache, note)?;
     Binaries::open(&folder, account, "fetched").map(|binaries| Binaries { fetched: true, ..binaries })
 }
 
-/// Picks the newest server of those that work and whose version is supported; `None` if none is
-/// installed.
+/// Selects the newest server that works and has a supported version; `None` if none is installed.
 ///
 /// # Errors
-/// Why none works, if some are installed: to fetch another one then would hide what is wrong with
-/// them. And at once [`ServerError::CannotBecome`] and [`ServerError::Io`], which no other server
-/// would change.
+/// The reason that none works, if there are some: fetching another one would hide what is wrong
+/// with them. [`ServerError::CannotBecome`] and [`ServerError::Io`] are returned immediately,
+/// because they would affect any other server.
 fn newest(folders: &[PathBuf], account: &Account) -> Result<Option<Binaries>, ServerError> {
     let oldest = u32::from(MajorVersion::OLDEST.get());
     let mut best: Option<Binaries> = None;
@@ -124,7 +124,7 @@ fn newest(folders: &[PathBuf], account: &Account) -> Result<Option<Binaries>, Se
     for folder in folders {
         match Binaries::open(folder, account, &format!("installed at {}", folder.display())) {
             Ok(next) => {
-                // The first of equals: what stands in PATH goes before the rest.
+                // The first one of equal versions, so that PATH takes precedence.
                 let is_newer = best.as_ref().is_none_or(|best| next.version.compare(&best.version).is_gt());
                 if is_newer && next.version.major >= oldest {
                     best = Some(next);
@@ -132,7 +132,7 @@ fn newest(folders: &[PathBuf], account: &Account) -> Result<Option<Binaries>, Se
             }
             Err(error @ (ServerError::CannotBecome { .. } | ServerError::Io { .. })) => return Err(error),
             Err(error @ ServerError::WontRun { .. }) => broken = broken.or(Some(error)),
-            // Not there, not for the user who runs servers, or too old.
+            // It doesn't exist, isn't accessible to the user who runs servers, or is too old.
             Err(_) => (),
         }
     }
@@ -142,10 +142,11 @@ fn newest(folders: &[PathBuf], account: &Account) -> Result<Option<Binaries>, Se
     }
 }
 
-/// Lists the folders in which a server may be installed, each once, without looking closer.
+/// Lists the folders in which a server may be installed, without duplicates and without examining
+/// them.
 ///
 /// # Errors
-/// The system couldn't look there. That something isn't there, or is closed to us, is an answer.
+/// If the system couldn't search them. Missing or inaccessible folders aren't errors.
 fn candidates() -> Result<Vec<PathBuf>, ServerError> {
     let mut folders: Vec<PathBuf> =
         std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
@@ -164,12 +165,12 @@ fn candidates() -> Result<Vec<PathBuf>, ServerError> {
     Ok(real_folders)
 }
 
-/// What was found at a path; `None` if it isn't there, or not for us.
+/// The result for a path; `None` if it doesn't exist or isn't accessible.
 fn found<T>(result: io::Result<T>, path: &Path) -> Result<Option<T>, ServerError> {
     use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound, PermissionDenied};
     match result {
         Ok(found) => Ok(Some(found)),
-        // The system's word for a circle of links has no stable kind.
+        // The system's error for a circle of links has no stable kind.
         Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => Ok(None),
         Err(error) => match error.kind() {
             NotFound | NotADirectory | PermissionDenied | InvalidFilename | InvalidInput => Ok(None),
@@ -178,7 +179,7 @@ fn found<T>(result: io::Result<T>, path: &Path) -> Result<Option<T>, ServerError
     }
 }
 
-/// The folder a server's program lies in, behind links such as those in `/usr/local/bin`.
+/// The folder of a server's programs, with links such as those in `/usr/local/bin` resolved.
 fn real_folder(folder: &Path) -> Result<Option<PathBuf>, ServerError> {
     let program = folder.join("postgres");
     let Some(real) = found(fs::canonicalize(&program), &program)? else { return Ok(None) };
@@ -198,7 +199,7 @@ fn pg_config_folder() -> Result<Option<PathBuf>, ServerError> {
     Ok(folder.map(|folder| folder.trim().into()))
 }
 
-/// Lists the paths that match a pattern, in which a star stands for any letters of one name.
+/// Lists the paths that match a pattern, in which a star matches any letters within a name.
 fn expand(pattern: &str) -> Result<Vec<PathBuf>, ServerError> {
     let mut folders = vec![PathBuf::from("/")];
     for part in pattern.split('/').skip(1) {
@@ -231,10 +232,11 @@ fn matching(folder: &Path, start: &str, end: &str) -> Result<Vec<PathBuf>, Serve
     Ok(matching)
 }
 
-/// Whether a program's ELF header names another machine than ours does. (Asked after a failure: the
-/// system hands a program that it can't execute to the shell, whose message misleads.)
+/// True if a program's ELF header has another machine type than this process. (Checked after a
+/// failure: if the system can't execute a program, it passes it to the shell, whose message is
+/// misleading.)
 fn is_for_another_machine(program: &Path) -> bool {
-    /// Magic number, kind of header, and (from byte 18) machine.
+    /// Magic number, header type, and (from byte 18) machine.
     const HEADER: usize = 20;
     let header = |path: &Path| {
         let mut header = [0; HEADER];
@@ -246,14 +248,14 @@ fn is_for_another_machine(program: &Path) -> bool {
     theirs.starts_with(b"\x7fELF") && (theirs[4..6] != ours[4..6] || theirs[18..] != ours[18..])
 }
 
-/// Makes the error for a program that the system refuses to start, adding what its few words don't
-/// say.
+/// Makes the error for a program that the system can't start, with an explanation if the message
+/// lacks one.
 fn spawn_error(error: io::Error, program: PathBuf, account: &Account) -> ServerError {
     let hint = match (Errno::from_io_error(&error), account.other_name()) {
         (Some(Errno::PERM | Errno::INVAL), Some(user)) => {
             return ServerError::CannotBecome { user: user.to_owned(), source: error };
         }
-        // Nothing is wrong with the program: the system can't start any.
+        // The program isn't at fault: the system can't start any program.
         (Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN), _) => {
             return ServerError::io("run", &program, error);
         }
@@ -270,7 +272,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    /// Makes a folder with programs that state a version.
+    /// Creates a folder with programs that print a version.
     fn fake(top: &Path, name: &str, script: &str) -> PathBuf {
         let folder = top.join(name);
         fs::create_dir_all(&folder).expect("create");

@@ -1,10 +1,10 @@
-//! The builds of PostgreSQL that may be fetched, one for each major version and kind of machine,
-//! and what they are known by.
+//! The builds of PostgreSQL that can be fetched, one for each major version and machine type, with
+//! their checksums.
 //!
 //! They are those of the zonky project on Maven Central,
-//! `io.zonky.test.postgres:embedded-postgres-binaries-OS-ARCH`. A sum that comes from where the
-//! build comes from would prove nothing; these stand in the source. To take a newer build, fetch it
-//! (`mvn dependency:get`), compare it with its `.sha512` there, and put the sum here.
+//! `io.zonky.test.postgres:embedded-postgres-binaries-OS-ARCH`. A checksum from the same source as
+//! the build would prove nothing, so the checksums are part of this file. To use a newer build,
+//! fetch it (`mvn dependency:get`), compare it with its `.sha512` there, and put its checksum here.
 
 use std::fmt::Write as _;
 
@@ -12,20 +12,20 @@ use sha2::{Digest, Sha512};
 
 use crate::MajorVersion;
 
-/// The labels of the repository's host.
+/// The labels of the repository's host name.
 const HOST: [&str; 3] = ["repo1", "maven", "org"];
 
-/// Where the builds are in it: a folder for each kind of machine, in it one for each version.
+/// The folder of the builds in the repository, with a folder for each machine type and version.
 const FOLDER: &str = "maven2/io/zonky/test/postgres";
 
-/// One build.
+/// A build.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Build {
-    /// Its version, as Maven has it.
+    /// The version number in Maven.
     pub(crate) version: &'static str,
-    /// The kind of machine, as Rust calls its processor; the system is Linux.
+    /// The machine type, in Rust's name of the architecture; the system is Linux.
     arch: &'static str,
-    /// The archive's SHA-512 sum.
+    /// The SHA-512 checksum of the archive.
     sha512: &'static str,
 }
 
@@ -35,16 +35,86 @@ const fn row(version: &'static str, arch: &'static str, sha512: &'static str) ->
 
 #[rustfmt::skip]
 const BUILDS: [Build; 10] = [
-    row("14.23.0", "x86_64", "61a4d9c504e71ac8f7bfc6fb8232c9fdc631d6d7c32ed47d7e5f1a6660d5df686d17ff3ca9ceab4bd78e2ee520a92814f881e7ece24e51f6b853abbf75cf96db"),
-    row("15.19.0", "x86_64", "adfb8d9a7e0cc6452de739112b868888b35b667ad66b809bf3d4f8ab95d5d580dc3504e4e4ad15ec2086e668707c20298f916dc3c67acf47005e0371aa90395a"),
-    row("16.15.0", "x86_64", "d2e37c31846268aae01c82d6854be07bafeb1cd606c7aff1132a27d02e6c6282bc4c223b2de724c4ff55f47d9d0a2fdd1ceeb8aaf0722d91b9fac2e52f12e616"),
-    row("17.11.0", "x86_64", "8a6fda3090d62bb8ef6a936f6ec2a5d0f5a6775cc45d89ac70908a42efe2734848f80cd1380bca03d222dd8a7f6ca4194edb84589f927e39a52c139b688956e3"),
-    row("18.4.0", "x86_64", "47270f67010ee26b32776647c6bbcdee890dcced1cc4ac28b84ccce64f2b9f7e7c0af38826b56503014f6b2ce05ee349de8d974ef6aca3afcbb60084f6816f34"),
-    row("14.23.0", "aarch64", "0d81d70390085cbf7e173ebbe70d464c7a7115cfb756de43fc0fa984913a2c229ea76d82573b3e97b6f22e1a4ed2efda60af0d090e1a7cc3c76f2b0c6af88e53"),
-    row("15.19.0", "aarch64", "ef87bf0b1b306995e2d34f5c6a8165e34ceafda25586ae3bc41be2bcb5d2eb9374d0921c6f8810ac31c44339884facee4006a6acc4ce3bcf5f9a13ec1459aa35"),
-    row("16.15.0", "aarch64", "9c179fa1ca1dcf669e7106010aef68fe38a10646ad9a3e90c6bb43843b71fdb249d2c04a5c1ee95517eb50b431dcffa5b1c50b41f26afbc4b8fdb50a88adb959"),
-    row("17.11.0", "aarch64", "27501a8524d082b2b27d19f71aad8414a90fc7dc111c9f38f7ae2c872b93b04107c0e6b24016d0f89e050e4ca9729693fcb0703d89327d7374196be0666acedc"),
-    row("18.4.0", "aarch64", "8dca4f5a4ba21702fd5fa0eea550e4d7011d3adc53ebff204cfdd3506c9f9e289736ac7a8028c473d7fe3228faa495825b9bf0b043d8b5a843468c35f4a80f56"),
+    row(
+        "14.23.0",
+        "x86_64",
+        concat!(
+            "61a4d9c504e71ac8f7bfc6fb8232c9fdc631d6d7c32ed47d7e5f1a6660d5df68",
+            "6d17ff3ca9ceab4bd78e2ee520a92814f881e7ece24e51f6b853abbf75cf96db"
+        ),
+    ),
+    row(
+        "15.19.0",
+        "x86_64",
+        concat!(
+            "adfb8d9a7e0cc6452de739112b868888b35b667ad66b809bf3d4f8ab95d5d580",
+            "dc3504e4e4ad15ec2086e668707c20298f916dc3c67acf47005e0371aa90395a"
+        ),
+    ),
+    row(
+        "16.15.0",
+        "x86_64",
+        concat!(
+            "d2e37c31846268aae01c82d6854be07bafeb1cd606c7aff1132a27d02e6c6282",
+            "bc4c223b2de724c4ff55f47d9d0a2fdd1ceeb8aaf0722d91b9fac2e52f12e616"
+        ),
+    ),
+    row(
+        "17.11.0",
+        "x86_64",
+        concat!(
+            "8a6fda3090d62bb8ef6a936f6ec2a5d0f5a6775cc45d89ac70908a42efe27348",
+            "48f80cd1380bca03d222dd8a7f6ca4194edb84589f927e39a52c139b688956e3"
+        ),
+    ),
+    row(
+        "18.4.0",
+        "x86_64",
+        concat!(
+            "47270f67010ee26b32776647c6bbcdee890dcced1cc4ac28b84ccce64f2b9f7e",
+            "7c0af38826b56503014f6b2ce05ee349de8d974ef6aca3afcbb60084f6816f34"
+        ),
+    ),
+    row(
+        "14.23.0",
+        "aarch64",
+        concat!(
+            "0d81d70390085cbf7e173ebbe70d464c7a7115cfb756de43fc0fa984913a2c22",
+            "9ea76d82573b3e97b6f22e1a4ed2efda60af0d090e1a7cc3c76f2b0c6af88e53"
+        ),
+    ),
+    row(
+        "15.19.0",
+        "aarch64",
+        concat!(
+            "ef87bf0b1b306995e2d34f5c6a8165e34ceafda25586ae3bc41be2bcb5d2eb93",
+            "74d0921c6f8810ac31c44339884facee4006a6acc4ce3bcf5f9a13ec1459aa35"
+        ),
+    ),
+    row(
+        "16.15.0",
+        "aarch64",
+        concat!(
+            "9c179fa1ca1dcf669e7106010aef68fe38a10646ad9a3e90c6bb43843b71fdb2",
+            "49d2c04a5c1ee95517eb50b431dcffa5b1c50b41f26afbc4b8fdb50a88adb959"
+        ),
+    ),
+    row(
+        "17.11.0",
+        "aarch64",
+        concat!(
+            "27501a8524d082b2b27d19f71aad8414a90fc7dc111c9f38f7ae2c872b93b041",
+            "07c0e6b24016d0f89e050e4ca9729693fcb0703d89327d7374196be0666acedc"
+        ),
+    ),
+    row(
+        "18.4.0",
+        "aarch64",
+        concat!(
+            "8dca4f5a4ba21702fd5fa0eea550e4d7011d3adc53ebff204cfdd3506c9f9e28",
+            "9736ac7a8028c473d7fe3228faa495825b9bf0b043d8b5a843468c35f4a80f56"
+        ),
+    ),
 ];
 
 impl Build {
@@ -59,12 +129,12 @@ impl Build {
         BUILDS.iter().filter(is_of).find(|build| os == "linux" && build.arch == arch).copied()
     }
 
-    /// The name of the folder it is kept in. A home may be shared by machines of several kinds.
+    /// The name of its folder in the cache, which machines of several types may share.
     pub(crate) fn folder(&self) -> String {
         format!("{}-linux-{}", self.version, self.arch)
     }
 
-    /// Where it is downloaded from.
+    /// The download address.
     pub(crate) fn url(&self) -> String {
         let version = self.version;
         let arch = match self.arch {
@@ -79,7 +149,7 @@ impl Build {
     /// Checks that an archive is this build.
     ///
     /// # Errors
-    /// It isn't; a sentence.
+    /// A sentence, if it isn't.
     pub(crate) fn verify(&self, archive: &[u8]) -> Result<(), String> {
         let sum = Sha512::digest(archive).iter().fold(String::new(), |mut text, byte| {
             // Writing to a String can't fail.
@@ -89,7 +159,7 @@ impl Build {
         if sum == self.sha512 {
             return Ok(());
         }
-        Err(format!("what came as version {} is another file than the one known to isobench", self.version))
+        Err(format!("the file received for version {} differs from the one known to isobench", self.version))
     }
 }
 
@@ -125,11 +195,14 @@ mod tests {
 
     #[test]
     fn another_archive_is_refused() {
-        // The sum of no bytes: FIPS 180-4's example.
-        let empty = "cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e";
+        // The checksum of an empty input, the example in FIPS 180-4.
+        let empty = concat!(
+            "cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce",
+            "47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e"
+        );
         let build = row("18.4.0", "x86_64", empty);
         assert_eq!(build.verify(b""), Ok(()));
-        let refusal = build.verify(b"x").expect_err("another file");
-        assert!(refusal.contains("18.4.0") && refusal.contains("another file"), "{refusal}");
+        let refusal = build.verify(b"x").expect_err("another archive");
+        assert!(refusal.contains("18.4.0") && refusal.contains("differs from"), "{refusal}");
     }
 }

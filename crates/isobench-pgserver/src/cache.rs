@@ -1,10 +1,10 @@
-//! Where fetched binaries and prepared data folders are kept between runs.
+//! The folder in which fetched binaries and prepared data folders are kept between runs.
 //!
 //! | part | content |
 //! |---|---|
 //! | `fetched/VERSION-ARCH/` | binaries of one version |
-//! | `templates/KEY/` | a data folder fresh from `initdb`, for the binaries of one path |
-//! | `*.lock` | files that two processes at once lock |
+//! | `templates/KEY/` | a fresh data folder made by `initdb`, for the binaries at one path |
+//! | `*.lock` | lock files for concurrent processes |
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -16,23 +16,24 @@ use rustix::fs::{Access, access};
 
 use crate::ServerError;
 use crate::account::Account;
-use crate::trust::{Refused, safe_folder, safe_place};
+use crate::trust::{PlaceError, safe_folder, safe_place};
 
-/// Root's cache: its home is closed to the user who runs the server.
+/// The cache for root, whose home isn't accessible to the user who runs the server.
 const ROOT_CACHE: &str = "/var/cache/isobench";
 
-/// A folder to keep things in.
+/// A cache folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cache {
     /// The folder; it may not exist yet.
     pub(crate) folder: PathBuf,
-    /// Whether it is the last resort in the temporary folder, used only for what must be fetched.
+    /// True if it is the fallback in the temporary folder, which is used only for binaries that
+    /// must be fetched.
     pub(crate) is_temporary: bool,
 }
 
 impl Cache {
-    /// Chooses the folder: `ISOBENCH_CACHE`; else the first that can be written, by nobody else, of
-    /// `XDG_CACHE_HOME`, `~/.cache` (for root instead `/var/cache`), the temporary folder.
+    /// Chooses the folder: `ISOBENCH_CACHE`, or the first one that is writable, but not by other
+    /// users, of `XDG_CACHE_HOME`, `~/.cache` (for root, `/var/cache`), and the temporary folder.
     pub(crate) fn locate(account: &Account) -> Self {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         if let Some(chosen) = variable("ISOBENCH_CACHE") {
@@ -44,37 +45,37 @@ impl Cache {
         lasting.map_or_else(temporary, |folder| Self { folder, is_temporary: false })
     }
 
-    /// Makes a folder of the cache that all users may enter and nobody else may write; returns its
-    /// real path.
+    /// Creates a folder in the cache that all users can enter but only the caller can write;
+    /// returns its real path.
     ///
     /// # Errors
-    /// [`ServerError::UnsafeCache`] if others may write there or in a folder above: programs are
-    /// run from it.
+    /// [`ServerError::UnsafeCache`] if other users can write there or in a parent folder, because
+    /// programs in it are executed.
     pub(crate) fn make(&self, name: &str) -> Result<PathBuf, ServerError> {
         let folder = self.folder.join(name);
         make_safe_folder(&folder).map_err(|refused| match refused {
-            Refused::Unsafe(reason) => ServerError::UnsafeCache { folder, reason },
-            Refused::Io(source) => ServerError::io("create the folder", &folder, source),
+            PlaceError::Unsafe(reason) => ServerError::UnsafeCache { folder, reason },
+            PlaceError::Io(source) => ServerError::io("create the folder", &folder, source),
         })
     }
 
-    /// A path in the cache, its real one, if it is there.
+    /// The real path of a folder in the cache, if it exists.
     ///
     /// # Errors
     /// As [`Cache::make`].
     pub(crate) fn find(&self, name: &str) -> Result<Option<PathBuf>, ServerError> {
         match safe_folder(&self.folder.join(name)) {
             Ok(folder) => Ok(Some(folder)),
-            Err(Refused::Unsafe(reason)) => {
+            Err(PlaceError::Unsafe(reason)) => {
                 Err(ServerError::UnsafeCache { folder: self.folder.clone(), reason })
             }
-            Err(Refused::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(Refused::Io(error)) => Err(ServerError::io("read", &self.folder.join(name), error)),
+            Err(PlaceError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(PlaceError::Io(error)) => Err(ServerError::io("read", &self.folder.join(name), error)),
         }
     }
 }
 
-/// Opens a file to be locked.
+/// Opens a lock file.
 pub(crate) fn lock_file(path: &Path) -> Result<File, ServerError> {
     let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o644).open(path);
     file.map_err(|source| ServerError::io("write the lock file", path, source))
@@ -82,7 +83,7 @@ pub(crate) fn lock_file(path: &Path) -> Result<File, ServerError> {
 
 fn candidates(xdg: Option<OsString>, home: Option<PathBuf>, for_other: bool) -> Vec<PathBuf> {
     let mut folders = Vec::new();
-    // XDG Base Directory Specification: a relative path is to be ignored.
+    // XDG Base Directory Specification: relative paths must be ignored.
     folders
         .extend(xdg.map(PathBuf::from).filter(|path| path.is_absolute()).map(|path| path.join("isobench")));
     if for_other {
@@ -94,7 +95,7 @@ fn candidates(xdg: Option<OsString>, home: Option<PathBuf>, for_other: bool) -> 
     folders
 }
 
-/// Whether the folder is there (or could be made) and can be written and reached by the server's
+/// True if the folder exists or can be created, is writable, and is accessible to the server's
 /// user.
 fn is_usable(folder: &Path, account: &Account) -> bool {
     make_safe_folder(folder).is_ok()
@@ -102,34 +103,34 @@ fn is_usable(folder: &Path, account: &Account) -> bool {
         && account.check_reach(folder).is_ok()
 }
 
-/// The last resort: a folder of this user in the temporary folder.
+/// The fallback: a folder of this user in the temporary folder.
 fn temporary() -> Cache {
     let uid = rustix::process::geteuid().as_raw();
     let folder = std::env::temp_dir().join(format!("isobench-cache-{uid}"));
     Cache { folder, is_temporary: true }
 }
 
-/// Makes a folder and its parents, each that is new with mode 0755 whatever the umask, and returns
-/// its real path.
-fn make_safe_folder(folder: &Path) -> Result<PathBuf, Refused> {
+/// Creates a folder and its parents, with mode 0755 regardless of the umask, and returns its real
+/// path.
+fn make_safe_folder(folder: &Path) -> Result<PathBuf, PlaceError> {
     make_in_safe_place(folder)?;
     safe_folder(folder)
 }
 
-fn make_in_safe_place(folder: &Path) -> Result<PathBuf, Refused> {
+fn make_in_safe_place(folder: &Path) -> Result<PathBuf, PlaceError> {
     match safe_place(folder) {
-        Err(Refused::Io(error)) if error.kind() == io::ErrorKind::NotFound => (),
+        Err(PlaceError::Io(error)) if error.kind() == io::ErrorKind::NotFound => (),
         there => return there,
     }
     let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
-        return Err(Refused::Io(io::ErrorKind::InvalidInput.into()));
+        return Err(PlaceError::Io(io::ErrorKind::InvalidInput.into()));
     };
     let new = make_in_safe_place(parent)?.join(name);
     match fs::create_dir(&new) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
         made => made.and_then(|()| fs::set_permissions(&new, Permissions::from_mode(0o755)))?,
     }
-    // Who was quicker may have put something else there.
+    // Another process may have created something else there first.
     safe_place(&new)
 }
 

@@ -1,8 +1,8 @@
-//! Downloads one file into memory, within limits of time and size, through the proxy that the
-//! environment names.
+//! Downloads a file into memory, within limits of time and size, through the proxy specified by the
+//! environment.
 //!
-//! Servers are trusted as the rest of the system trusts them: `SSL_CERT_FILE` and `SSL_CERT_DIR`,
-//! else the system's certificates. It knows nothing of what the file holds.
+//! Servers are verified as in the rest of the system: by `SSL_CERT_FILE` and `SSL_CERT_DIR`, or the
+//! system's certificates.
 
 use std::sync::Arc;
 use std::thread::sleep;
@@ -13,19 +13,18 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Agent, Body, Error, Proxy, Timeout};
 
-use crate::names::Names;
+use crate::resolver::SystemResolver;
 
-/// What a download may take.
+/// The limits of a download.
 pub(crate) struct Limits {
-    /// How long each step to an answer (name, connection, first bytes) may take, and how long
-    /// attempts go on.
+    /// The time limit for each step to an answer (name, connection, first bytes), and for repeating
+    /// attempts.
     pub(crate) answer: Duration,
-    /// How long all of it may take.
+    /// The time limit for the whole download.
     pub(crate) whole: Duration,
-    /// How large the file may be, in bytes.
+    /// The maximum size of the file, in bytes.
     pub(crate) size: u64,
-    /// How long to wait before each further attempt, when the last one failed for a reason that may
-    /// pass.
+    /// The pauses before further attempts, made if the last failure may be temporary.
     pub(crate) pauses: &'static [Duration],
 }
 
@@ -44,12 +43,13 @@ pub(crate) fn get(url: &str, limits: &Limits, proxy: Option<Proxy>) -> Result<Ve
     })
 }
 
-/// Names the proxy for HTTPS that the environment names: `HTTPS_PROXY`, else `ALL_PROXY`, but for
-/// hosts in `NO_PROXY`; each also in lower case.
+/// The proxy for HTTPS specified by the environment: `HTTPS_PROXY`, or `ALL_PROXY`, except for
+/// hosts in `NO_PROXY`; also in lower case.
 ///
-/// ureq itself would prefer `ALL_PROXY`, and take `HTTP_PROXY` for HTTPS too.
+/// ureq itself would prefer `ALL_PROXY`, and use `HTTP_PROXY` for HTTPS too.
 pub(crate) fn proxy(variable: impl Fn(&str) -> Option<String>) -> Option<Proxy> {
-    let first = |names: [&str; 2]| names.into_iter().find_map(&variable).filter(|value| !value.is_empty());
+    let first =
+        |resolver: [&str; 2]| resolver.into_iter().find_map(&variable).filter(|value| !value.is_empty());
     let named = [["HTTPS_PROXY", "https_proxy"], ["ALL_PROXY", "all_proxy"]];
     let named = named.into_iter().filter_map(first).find_map(|text| Proxy::new(&text).ok())?;
     let mut proxy = Proxy::builder(named.protocol()).host(named.host()).port(named.port());
@@ -62,7 +62,7 @@ pub(crate) fn proxy(variable: impl Fn(&str) -> Option<String>) -> Option<Proxy> 
     let direct = first(["NO_PROXY", "no_proxy"]).unwrap_or_default();
     for host in direct.split(',').map(str::trim).filter(|host| !host.is_empty()) {
         proxy = proxy.no_proxy(host);
-        // As curl has it, a domain stands for the hosts in it, and `.domain` for the domain too.
+        // As in curl, a domain matches the hosts in it, and `.domain` matches the domain too.
         proxy = match host.strip_prefix('.') {
             Some(domain) => proxy.no_proxy(domain),
             None => proxy.no_proxy(&format!(".{host}")),
@@ -87,10 +87,10 @@ fn agent(limits: &Limits, proxy: Option<Proxy>) -> Result<Agent, String> {
         .proxy(proxy)
         .user_agent(concat!("isobench/", env!("CARGO_PKG_VERSION")))
         .timeout_global(Some(limits.whole));
-    Ok(Agent::with_parts(config.build(), DefaultConnector::default(), Names))
+    Ok(Agent::with_parts(config.build(), DefaultConnector::default(), SystemResolver))
 }
 
-/// Asks until there is an answer, or a failure that won't pass.
+/// Repeats the request until there is an answer, or a failure that isn't temporary.
 fn answer(agent: &Agent, url: &str, limits: &Limits) -> Result<Response<Body>, Error> {
     let end = Instant::now() + limits.answer;
     let mut pauses = limits.pauses.iter();
@@ -135,8 +135,8 @@ mod tests {
         pauses: &[Duration::ZERO; 3],
     };
 
-    /// A server that gives these answers, one a connection; returns its address, and the first
-    /// lines of what was asked.
+    /// A server that gives these answers, one per connection; returns its address, and the first
+    /// lines of the requests.
     fn serve(answers: &[&'static str]) -> (String, JoinHandle<Vec<String>>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
@@ -257,7 +257,7 @@ mod tests {
         for kind in ["http", "https", "socks", "socks4", "socks4a", "socks5", "socks5h"] {
             let named = proxy_of(&[("ALL_PROXY", &format!("{kind}://{port}"))]);
             assert!(named.is_some(), "{kind}");
-            // Nobody listens there any more.
+            // The port is closed by now.
             get("https://127.0.0.1/file", &LIMITS, named).expect_err(kind);
         }
         assert!(proxy_of(&[("ALL_PROXY", "gopher://a:1")]).is_none());

@@ -1,114 +1,122 @@
-//! What can go wrong, each as a sentence that says what, where and what to do.
+//! Errors, each as a sentence with the problem, its place and a remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::MajorVersion;
 
-/// Why an embedded PostgreSQL could not be found, started or stopped.
+/// The reason that an embedded PostgreSQL could not be found, started or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// Both a folder of binaries and a version to fetch were given.
     #[error("--server-bin and --server-version exclude each other: give the folder or the version to fetch")]
     BinAndVersion,
-    /// The given folder lacks a program of PostgreSQL's server.
+    /// The given folder lacks one of the server's programs.
     #[error(
-        "there is no {program} in {}: --server-bin takes the folder that holds PostgreSQL's initdb and postgres, such as /usr/lib/postgresql/18/bin",
+        "there is no {program} in {}: --server-bin takes the folder that holds PostgreSQL's initdb \
+         and postgres, such as /usr/lib/postgresql/18/bin",
         folder.display()
     )]
     MissingProgram {
-        /// The folder given.
+        /// The folder.
         folder: PathBuf,
-        /// The program that isn't there.
+        /// The missing program.
         program: &'static str,
     },
-    /// A program is there but can't be executed.
+    /// A program exists but can't be executed.
     #[error(
-        "{} does not run on this machine: {message}; use binaries for this system (install PostgreSQL, or point --server-bin at its folder)",
+        "{} does not run on this machine: {message}; use binaries for this system (install \
+         PostgreSQL, or point --server-bin at its folder)",
         program.display()
     )]
     WontRun {
-        /// The program tried.
+        /// The program.
         program: PathBuf,
-        /// What the system or the program said.
+        /// The message of the system or the program.
         message: String,
     },
-    /// The server is older than this crate can drive.
+    /// The server is too old to be supported.
     #[error("{} is PostgreSQL {version}: versions before 10 are not supported", program.display())]
     TooOld {
         /// The server's program.
         program: PathBuf,
-        /// The version it states.
+        /// Its version.
         version: String,
     },
-    /// The program runs as root, and no other user is there to run PostgreSQL.
+    /// isobench runs as root, and there is no other user to run PostgreSQL.
     #[error(
-        "PostgreSQL refuses to run as root, and /etc/passwd has neither a user \"postgres\" nor \"nobody\" to run it as: run isobench as an ordinary user, or add one of them"
+        "PostgreSQL refuses to run as root, and /etc/passwd has neither a user \"postgres\" nor \
+         \"nobody\" to run it as: run isobench as an ordinary user, or add one of them"
     )]
     NoUnprivilegedUser,
-    /// The program runs as root, but without the right to become somebody else.
+    /// isobench runs as root, but isn't permitted to change the user.
     #[error(
-        "PostgreSQL refuses to run as root, and root may not become the user \"{user}\" here ({source}): run isobench as an ordinary user, or allow it to change its user"
+        "PostgreSQL refuses to run as root, and root is not permitted to become the user \"{user}\" \
+         here ({source}): run isobench as an ordinary user, or allow it to change its user"
     )]
     CannotBecome {
-        /// Whom it tried to become.
+        /// The intended user.
         user: String,
         /// The system's reason.
         source: io::Error,
     },
-    /// The program runs as root, and the unprivileged user can't get to a file it needs.
+    /// isobench runs as root, and the unprivileged user can't access a file it needs.
     #[error(
-        "user \"{user}\", who runs PostgreSQL for root, cannot reach {}: folder {} is closed to it; move the files, or run isobench as an ordinary user",
+        "user \"{user}\", who runs PostgreSQL for root, cannot reach {}: folder {} is closed to it; \
+         move the files, or run isobench as an ordinary user",
         path.display(),
         closed.display()
     )]
     Unreachable {
-        /// The file or folder needed.
+        /// The file or folder.
         path: PathBuf,
-        /// The folder on the way that is closed.
+        /// The inaccessible folder on its path.
         closed: PathBuf,
-        /// Who can't pass.
+        /// The unprivileged user.
         user: String,
     },
     /// No PostgreSQL is installed and none could be fetched.
     #[error(
-        "PostgreSQL {version} could not be fetched: {message}; install PostgreSQL, or point --server-bin at the folder of its programs"
+        "PostgreSQL {version} could not be fetched: {message}; install PostgreSQL, or point \
+         --server-bin at the folder of its programs"
     )]
     Fetch {
-        /// The version wanted.
+        /// The version.
         version: MajorVersion,
-        /// What went wrong.
+        /// The problem.
         message: String,
     },
-    /// No temporary folder can hold the server's data.
+    /// No temporary folder can store the server's data.
     #[error("no temporary folder can be used ({tried}): set TMPDIR to a writable folder with a short path")]
     NoPlace {
-        /// Each folder tried and why it doesn't do.
+        /// The folders tried, with reasons.
         tried: String,
     },
-    /// The cache, from which programs are run, can be changed by other users.
+    /// Other users can modify the cache, from which programs are executed.
     #[error(
-        "cannot use the cache {}: {reason}; take the right to write from others (chmod go-w), or set ISOBENCH_CACHE to another folder",
+        "cannot use the cache {}: {reason}; remove the write permission of others (chmod go-w), or \
+         set ISOBENCH_CACHE to another folder",
         folder.display()
     )]
     UnsafeCache {
         /// The folder.
         folder: PathBuf,
-        /// Who can change it, or where.
+        /// The reason: which users, or which folder.
         reason: String,
     },
     /// The disk is full.
-    #[error("no space left in {}: free some, or set TMPDIR (or ISOBENCH_CACHE) to a folder on another disk", folder.display())]
+    #[error("no space left in {}: free some, or set TMPDIR (or ISOBENCH_CACHE) to a folder on \
+             another disk", folder.display())]
     NoSpace {
-        /// Where the space is missing.
+        /// The folder.
         folder: PathBuf,
     },
     /// An operation on a file failed.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried, such as "create the folder".
+        /// The operation, such as "create the folder".
         action: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
         /// The system's reason.
         source: io::Error,
@@ -116,19 +124,19 @@ pub enum ServerError {
     /// `initdb` failed.
     #[error("{} could not prepare a data folder: {message}", program.display())]
     Initdb {
-        /// The program run.
+        /// The program.
         program: PathBuf,
-        /// Its own words.
+        /// Its messages.
         message: String,
     },
-    /// A setting can't be given.
+    /// A setting isn't allowed.
     #[error("--server-setting {name}={value}: {reason}")]
     Setting {
-        /// Name of the setting.
+        /// The name of the setting.
         name: String,
-        /// Value given.
+        /// The value.
         value: String,
-        /// Why not, and what to do.
+        /// The reason, and a remedy.
         reason: String,
     },
     /// The server ended before it was ready.
@@ -136,7 +144,7 @@ pub enum ServerError {
     Start {
         /// Its version.
         version: String,
-        /// The server's own words from its log.
+        /// The server's messages in its log.
         message: String,
     },
     /// The server wasn't ready in time.
@@ -144,7 +152,7 @@ pub enum ServerError {
     Timeout {
         /// Its version.
         version: String,
-        /// How long it was waited for.
+        /// The time waited, in seconds.
         seconds: u64,
         /// The end of its log.
         message: String,
@@ -158,7 +166,7 @@ pub enum ServerError {
 }
 
 impl ServerError {
-    /// Makes an error of a failed file operation; a full disk gets its own kind.
+    /// Makes the error for a failed file operation; a full disk has its own variant.
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

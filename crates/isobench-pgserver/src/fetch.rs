@@ -1,7 +1,8 @@
 //! Fetches PostgreSQL's binaries, once per version, into the cache.
 //!
-//! Which build, and that it is that one: `builds`. How it comes: `download`, `unpack`. Here: once
-//! at a time (a lock), all or nothing (a rename), and modes that let another user run it.
+//! `builds` selects and verifies the build; `download` and `unpack` get it. This file makes that
+//! happen once at a time (by a lock), completely or not at all (by a rename), and with modes that
+//! let another user run the programs.
 
 use std::error::Error;
 use std::fs;
@@ -16,27 +17,26 @@ use crate::modes::open_tree;
 use crate::unpack::unpack;
 use crate::{MajorVersion, ServerError};
 
-/// What the download, 15 MB or so, may take. Without a network, waiting longer for an answer is in
-/// vain.
+/// The limits of the download of about 15 MB. Without a network, waiting longer would be useless.
 const LIMITS: Limits = Limits {
     answer: Duration::from_secs(45),
     whole: Duration::from_mins(15),
     size: 100 << 20,
     pauses: &[Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)],
 };
-/// How many bytes a build may unpack to; they have some 60 MB.
+/// The maximum unpacked size of a build in bytes; the builds have about 60 MB.
 const UNPACKED_LIMIT: u64 = 1 << 30;
-/// Name of a folder in which a download is unpacked; a leftover of a killed run is removed by the
-/// next.
+/// The name prefix of folders in which downloads are unpacked. The next run removes leftovers of
+/// killed ones.
 const STAGING: &str = ".new-";
 
-/// Returns the folder of a version's programs, fetched now or earlier.
+/// Returns the folder of a version's programs, fetching them if necessary.
 ///
-/// Which build that is stands in the source, so that the same isobench measures the same server
-/// everywhere. Once it was fetched no network is needed.
+/// The build is fixed in the source, so that the same isobench measures the same server everywhere.
+/// After the first time, no network is needed.
 ///
 /// # Errors
-/// [`ServerError::Fetch`] says what to do instead; [`ServerError::UnsafeCache`].
+/// [`ServerError::Fetch`], with alternatives; [`ServerError::UnsafeCache`].
 pub(crate) fn fetch(
     major: MajorVersion,
     cache: &Cache,
@@ -45,7 +45,7 @@ pub(crate) fn fetch(
     let failed = |message: String| ServerError::Fetch { version: major, message };
     let build = Build::find(major).ok_or_else(|| {
         let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
-        failed(format!("isobench knows no build of it for {os} on {arch}"))
+        failed(format!("isobench has no build of it for {os} on {arch}"))
     })?;
     if let Some(bin) = find(&build, cache)? {
         return Ok(bin);
@@ -62,7 +62,7 @@ pub(crate) fn fetch(
     }
     remove_staging(&folder);
     if cache.is_temporary {
-        note(&format!("no cache folder can be written: keeping PostgreSQL in {}", cache.folder.display()));
+        note(&format!("no cache folder is writable: keeping PostgreSQL in {}", cache.folder.display()));
     }
     note(&format!("fetching PostgreSQL {major} (about 15 MB), once …"));
     let proxy = download::proxy(|name| std::env::var(name).ok());
@@ -73,13 +73,13 @@ pub(crate) fn fetch(
     Ok(folder.join(build.folder()).join("bin"))
 }
 
-/// Finds a build among those fetched earlier.
+/// Finds a build that was fetched earlier.
 fn find(build: &Build, cache: &Cache) -> Result<Option<PathBuf>, ServerError> {
     let bin = cache.find(&format!("fetched/{}/bin", build.folder()))?;
     Ok(bin.filter(|bin| bin.join("postgres").is_file()))
 }
 
-/// Unpacks an archive into its folder in `folder`, all or nothing.
+/// Unpacks an archive into its folder in `folder`, completely or not at all.
 fn install(
     build: &Build,
     archive: &[u8],
@@ -104,7 +104,7 @@ fn install(
     fs::rename(&unpacked, &target).map_err(io("create", &target))
 }
 
-/// An error's text followed by those of its causes: tar's own names the file only.
+/// The text of an error and of its causes: tar's own errors contain only the file name.
 fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -163,7 +163,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("folder");
         put(&folder.path().join("fetched"), &build.folder());
         let bin = folder.path().join("fetched").join(build.folder()).join("bin");
-        // The temporary folder has to let others pass, or they couldn't change anything.
+        // The temporary folder must be accessible to other users, or they couldn't change anything.
         for (path, mode) in [(folder.path(), 0o755), (&bin, 0o777)] {
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("chmod");
         }

@@ -1,13 +1,13 @@
-//! The folder of one run: its name, its place, and the lock that tells that its owner lives.
+//! The folder of a run: its name, its location, and the lock that shows that its owner is alive.
 //!
-//! | in it | whose |
+//! | in it | purpose |
 //! |---|---|
-//! | `owner` | the caller's; locked while the caller lives, with the path of the server's program in it |
-//! | `server.log` | the caller's; handed to the server as its standard error |
-//! | `data` | of the user who runs the server: the data folder, with the socket |
+//! | `owner` | the caller's; locked while the caller is alive, and contains the path of the server's program |
+//! | `server.log` | the caller's; passed to the server as its standard error |
+//! | `data` | owned by the user who runs the server: the data folder, with the socket |
 //!
-//! The folder itself is the caller's, in a place where nobody else can replace it. So, for root,
-//! nobody but root decides what those names stand for.
+//! The folder itself is the caller's, in a place where no other user can replace it. So if the
+//! caller is root, other users can't change what these names refer to.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -20,37 +20,38 @@ use crate::ServerError;
 use crate::account::Account;
 use crate::trust::safe_place;
 
-/// How the name of every run's folder begins.
+/// The name prefix of every run's folder.
 pub(crate) const PREFIX: &str = "isobench-pg-";
 /// The data folder, which also holds the socket.
 pub(crate) const DATA: &str = "data";
 /// The server's log.
 pub(crate) const LOG: &str = "server.log";
-/// File that its owner keeps locked while it lives, with the path of the server's program in it.
+/// A file that its owner keeps locked while it is alive; it contains the path of the server's
+/// program.
 pub(crate) const OWNER_FILE: &str = "owner";
-/// Longest path of a Unix socket, in bytes (`sun_path` without its final zero).
+/// The maximum length of a Unix socket's path, in bytes (`sun_path` without the terminating zero).
 const SOCKET_PATH_LIMIT: usize = 107;
-/// The longest name of a socket file, from the folder on.
+/// The longest name of a socket file, relative to the folder.
 const SOCKET_NAME: &str = "/data/.s.PGSQL.65535";
-/// Random letters in the name.
+/// The number of random letters in the name.
 const RANDOM_LETTERS: usize = 8;
 
-/// A folder under the temporary folder, closed to all but the caller (and, to pass through it, the
-/// user who runs the server); dropping it removes it.
+/// A folder in the temporary folder, closed to all users except the caller (and, for passing
+/// through, the user who runs the server). It is removed when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct RunFolder {
     path: PathBuf,
-    /// Whether the data lies in memory.
+    /// True if the data is in memory.
     pub(crate) in_memory: bool,
-    /// Locked; closing it (also by dying) releases the lock.
+    /// The locked file; closing it, also when the process dies, releases the lock.
     _owner: File,
 }
 
 impl RunFolder {
-    /// Makes a folder in the best place there is, for a server of `program`.
+    /// Creates a folder in the best available place, for a server of `program`.
     ///
     /// # Errors
-    /// [`ServerError::NoPlace`] says what is wrong with each place.
+    /// [`ServerError::NoPlace`] with the problem of each place.
     pub(crate) fn create(
         account: &Account,
         program: &Path,
@@ -84,15 +85,15 @@ impl RunFolder {
             let source = io::Error::other(reason.to_owned());
             ServerError::Io { action: "use", path: place.to_owned(), source }
         };
-        // Real paths, because the server's processes are known by theirs.
+        // Real paths, because the server's processes are identified by theirs.
         let place = &safe_place(place).map_err(|refused| ServerError::io("use", place, refused.into()))?;
         let length = place.as_os_str().len() + 1 + PREFIX.len() + RANDOM_LETTERS + SOCKET_NAME.len();
         if length > SOCKET_PATH_LIMIT {
             return Err(unusable("the path is too long for a socket"));
         }
-        // unix_socket_directories is a list in which these separate and quote.
+        // unix_socket_directories is a list, in which these are separators or quotes.
         if place.to_str().is_none_or(|path| path.contains([',', '"', '\n'])) {
-            return Err(unusable("the path has letters that PostgreSQL can't take"));
+            return Err(unusable("the path has characters that PostgreSQL doesn't accept"));
         }
         account.check_reach(place)?;
         loop {
@@ -113,12 +114,12 @@ impl RunFolder {
         }
     }
 
-    /// The folder.
+    /// The path of the folder.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Removes the folder with everything in it.
+    /// Removes the folder with all its contents.
     pub(crate) fn remove(&self) -> Result<(), ServerError> {
         remove(&self.path)
     }
@@ -130,10 +131,10 @@ impl Drop for RunFolder {
     }
 }
 
-/// Removes a folder with everything in it, never following links; it may be gone already.
+/// Removes a folder with all its contents, without following links; it may no longer exist.
 ///
-/// What was given to another user is emptied by a process of that user, who may have moved into it
-/// what only root could remove.
+/// The contents owned by another user are removed by a process of that user, who may have moved
+/// files there that only root could remove.
 pub(crate) fn remove(path: &Path) -> Result<(), ServerError> {
     for path in [&path.join(DATA), path] {
         match remove_with_rights_of_owner(path) {
@@ -151,12 +152,12 @@ fn remove_with_rights_of_owner(path: &Path) -> io::Result<()> {
     if !owner.is_other() {
         return fs::remove_dir_all(path);
     }
-    // That it can't remove the folder itself, which lies in ours, is no failure.
+    // It can't remove the folder itself, which is in the caller's folder; this isn't a failure.
     owner.command(Path::new("rm")).args(["-r", "-f", "--"]).arg(path).stderr(Stdio::null()).status()?;
     fs::remove_dir(path)
 }
 
-/// Writes and locks the owner file. `None` if a sweep took the folder in that very moment.
+/// Writes and locks the owner file. `None` if a sweep just removed the folder.
 fn own(folder: &Path, program: &Path) -> io::Result<Option<File>> {
     let path = folder.join(OWNER_FILE);
     let mut file = File::create_new(&path)?;
@@ -171,10 +172,11 @@ fn own(folder: &Path, program: &Path) -> io::Result<Option<File>> {
     Ok(same.then_some(file))
 }
 
-/// Lists the folders under which runs may live, best first.
+/// Lists the folders for runs, in order of preference.
 ///
-/// `TMPDIR` if it is set. Then `/tmp` and `/var/tmp`; one on a disk comes first, because in memory
-/// (where many systems have `/tmp`) a commit costs no disk write, and a benchmark would flatter.
+/// `TMPDIR` if it is set; then `/tmp` and `/var/tmp`, first the one on a disk, because in memory
+/// (where many systems have `/tmp`) a commit doesn't write to disk, and a benchmark would be too
+/// optimistic.
 pub(crate) fn places() -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = ["/tmp", "/var/tmp"].map(PathBuf::from).into();
     places.sort_by_key(|place| is_in_memory(place));
@@ -232,7 +234,7 @@ mod tests {
         }
         for (place, reason) in [
             (long, "too long"),
-            (comma, "letters"),
+            (comma, "characters"),
             (open, "other users can write in"),
             (top.path().join("missing"), "No such file"),
             (Path::new("/proc").to_owned(), "/proc"),

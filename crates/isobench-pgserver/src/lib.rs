@@ -1,9 +1,9 @@
-//! An embedded PostgreSQL: finds or fetches the binaries, starts, stops, cleans up.
+//! An embedded PostgreSQL: finds or fetches the binaries, starts and stops the server, and cleans
+//! up.
 //!
-//! One [`Server`] is one throw-away PostgreSQL in a folder of its own under the temporary folder.
-//! It is reached over a Unix socket in there (in a folder of mode 0700), it has PostgreSQL's
-//! default settings, and dropping the value stops it and removes the folder, also while a panic
-//! unwinds.
+//! A [`Server`] is a temporary PostgreSQL in its own folder in the temporary folder. Connections
+//! are made over a Unix socket in it (in a folder of mode 0700), it has PostgreSQL's default
+//! settings, and dropping the value stops it and removes the folder, even during a panic.
 //!
 //! ```no_run
 //! use isobench_pgserver::{Server, ServerOptions};
@@ -14,23 +14,24 @@
 //! # Ok::<(), isobench_pgserver::ServerError>(())
 //! ```
 //!
-//! This crate doesn't speak SQL, knows nothing of benchmarks, prints nothing and handles no
-//! signals: the command line turns Ctrl-C into a normal end of the program, which drops the server.
-//! What a killed program leaves behind is removed by the next [`Server::start`]
-//! ([`sweep_leftovers`]).
+//! This crate doesn't use SQL, print messages or handle signals: the command line turns Ctrl-C into
+//! a normal end of the program, which drops the server. The next [`Server::start`] removes the
+//! leftovers of killed programs ([`sweep_leftovers`]).
 //!
-//! What is looked up where:
+//! Locations:
 //!
-//! | what | where |
-//! |---|---|
-//! | binaries | the folder given; else the newest server of version 14 or later in `PATH`, of `pg_config`, in the folders of well-known packages; else fetched |
-//! | fetched binaries, prepared data folders | `ISOBENCH_CACHE`; else `XDG_CACHE_HOME` or `~/.cache` (root: `/var/cache`) `/isobench`; else, for what was fetched, the temporary folder |
-//! | data, socket, log | as far as nobody else can change what is there: `TMPDIR`; else `/tmp` or `/var/tmp`, whichever is on a disk |
-//! | for root: the user who runs the server | `postgres`, else `nobody`, in `/etc/passwd` |
+//! - Binaries: the given folder; else the newest server of version 14 or later in `PATH`, of
+//!   `pg_config`, or in the folders of well-known packages; else fetched.
+//! - Fetched binaries and prepared data folders: `ISOBENCH_CACHE`; else `isobench` in
+//!   `XDG_CACHE_HOME` or `~/.cache` (for root, `/var/cache`); else, for fetched binaries, the
+//!   temporary folder.
+//! - Data, socket and log: `TMPDIR`; else `/tmp` or `/var/tmp`, preferably the one on a disk.
+//!   Places that other users can modify are skipped.
+//! - The user who runs the server for root: `postgres`, else `nobody`, in `/etc/passwd`.
 //!
-//! Limits: the processes of killed runs are found through `/proc`, so on Linux only. PostgreSQL
-//! keeps its default `dynamic_shared_memory_type`, so a container with a tiny `/dev/shm` may refuse
-//! parallel queries; `initdb` needs an entry in `/etc/passwd` for the user who runs it.
+//! Limits: the processes of killed runs are found through `/proc`, so only on Linux. PostgreSQL
+//! keeps its default `dynamic_shared_memory_type`, so in a container with a tiny `/dev/shm` it may
+//! refuse parallel queries. `initdb` needs an entry in `/etc/passwd` for the user who runs it.
 
 mod access;
 mod account;
@@ -43,11 +44,11 @@ mod fetch;
 mod folder;
 mod log;
 mod modes;
-mod names;
 mod options;
 mod pidfile;
 mod postmaster;
 mod process;
+mod resolver;
 mod server;
 mod settings;
 mod sweep;

@@ -1,13 +1,13 @@
-//! Reads what matters out of the server's log.
+//! Extracts the relevant parts of the server's log.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// How much of the log's end is looked at, in bytes.
+/// The size of the examined end of the log, in bytes.
 const TAIL_BYTES: u64 = 4096;
 
-/// Reads the last whole lines of a log, 4 KiB at most; empty if it can't be read.
+/// Reads the last complete lines of a log, at most 4 KiB; empty if it can't be read.
 pub(crate) fn tail(path: &Path) -> String {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|mut file| {
@@ -20,20 +20,20 @@ pub(crate) fn tail(path: &Path) -> String {
     if matches!(read, Ok(true)) { whole_lines(&text) } else { text.trim_end().to_owned() }
 }
 
-/// The last whole lines of a text, 4 KiB at most.
+/// The last complete lines of a text, at most 4 KiB.
 pub(crate) fn last_lines(text: &str) -> String {
     let most = usize::try_from(TAIL_BYTES).unwrap_or(usize::MAX);
     let start = text.ceil_char_boundary(text.len().saturating_sub(most));
     if start == 0 { text.trim().to_owned() } else { whole_lines(&text[start..]) }
 }
 
-/// A text without its first line, which may be cut.
+/// A text without its first line, which may be incomplete.
 fn whole_lines(text: &str) -> String {
     text.split_once('\n').map_or(text, |(_cut, rest)| rest).trim_end().to_owned()
 }
 
-/// Finds what a log gives as the reason for the server's end: its first FATAL or PANIC line with
-/// the DETAIL and HINT lines that follow, without the time and process id that open a line.
+/// Finds the reason for the server's end: the first FATAL or PANIC line with the following DETAIL
+/// and HINT lines, without the time and process id at the start of the line.
 pub(crate) fn reason(log: &str) -> Option<String> {
     let mut lines = log.lines().skip_while(|line| message(line, &["FATAL", "PANIC"]).is_none());
     let first = message(lines.next()?, &["FATAL", "PANIC"])?;
@@ -41,11 +41,11 @@ pub(crate) fn reason(log: &str) -> Option<String> {
     Some(std::iter::once(first).chain(more).collect::<Vec<_>>().join("; "))
 }
 
-/// Returns the part of a line from one of the labels on, if it has one.
+/// The part of a line from one of the labels on, if it has one.
 fn message(line: &str, labels: &[&str]) -> Option<String> {
     labels.iter().find_map(|label| {
         let (start, rest) = line.split_once(&format!("{label}:  "))?;
-        // The label stands behind the prefix "time [pid] ", not within a message.
+        // The label follows the prefix "time [pid] ", and isn't part of a message.
         let is_label = start.is_empty() || start.ends_with("] ") || start.ends_with(": ");
         is_label.then(|| format!("{label}: {}", rest.trim()))
     })
@@ -58,13 +58,15 @@ mod tests {
     #[test]
     fn the_reason_is_found_with_its_hints() {
         let log = "2026-01-02 03:04:05.678 GMT [42] LOG:  starting PostgreSQL\n\
-                   2026-01-02 03:04:05.678 GMT [42] FATAL:  could not map anonymous shared memory: Cannot allocate memory\n\
+                   2026-01-02 03:04:05.678 GMT [42] FATAL:  could not map anonymous shared memory: \
+                   Cannot allocate memory\n\
                    2026-01-02 03:04:05.678 GMT [42] HINT:  This error usually means too little memory.\n\
                    2026-01-02 03:04:05.678 GMT [42] LOG:  database system is shut down\n";
         assert_eq!(
             reason(log).as_deref(),
             Some(
-                "FATAL: could not map anonymous shared memory: Cannot allocate memory; HINT: This error usually means too little memory."
+                "FATAL: could not map anonymous shared memory: Cannot allocate memory; HINT: This \
+                 error usually means too little memory."
             )
         );
     }

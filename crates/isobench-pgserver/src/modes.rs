@@ -1,13 +1,13 @@
-//! Opens a folder that was unpacked to all users: they may read and run what is in it, and only its
-//! owner may write.
+//! Makes an unpacked folder available to all users: they can read and run its contents, but only
+//! its owner can write.
 
 use std::fs::{self, DirEntry, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Makes everything below a folder, and itself, readable (and programs executable) for all users
-/// and writable for none but its owner. Links are left alone.
+/// Makes a folder and its contents readable (and programs executable) for all users, and writable
+/// only for its owner. Links are left unchanged.
 pub(crate) fn open_tree(path: &Path) -> io::Result<()> {
     let meta = fs::symlink_metadata(path)?;
     if meta.is_symlink() {
@@ -19,7 +19,7 @@ pub(crate) fn open_tree(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(wanted))?;
     if meta.is_dir() {
         let mut entries = fs::read_dir(path)?.collect::<io::Result<Vec<DirEntry>>>()?;
-        // In order, so that a failure is the same one each time.
+        // Sorted, so that a failure is always the same one.
         entries.sort_by_key(DirEntry::file_name);
         for entry in entries {
             open_tree(&entry.path())?;

@@ -1,21 +1,22 @@
-//! What the caller may choose: which PostgreSQL, with which settings.
+//! The options of the caller: which PostgreSQL to run, and its settings.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Which PostgreSQL to run, and how.
+/// The PostgreSQL to run, and its settings.
 ///
-/// The default takes the newest installed server, else fetches one, and keeps PostgreSQL's own
-/// settings.
+/// By default, the newest installed server is used, or one is fetched, and PostgreSQL's own
+/// settings are kept.
 #[derive(Clone, Debug, Default)]
 pub struct ServerOptions {
-    /// Folder that holds `initdb` and `postgres` (`--server-bin`).
+    /// The folder that contains `initdb` and `postgres` (`--server-bin`).
     pub bin: Option<PathBuf>,
-    /// Major version to fetch, even if a server is installed (`--server-version`); excludes `bin`.
+    /// The major version to fetch, even if a server is installed (`--server-version`); excludes
+    /// `bin`.
     pub version: Option<MajorVersion>,
-    /// Settings as name and value (`--server-setting`), in the order given; the last of a name
-    /// wins.
+    /// Settings as name and value (`--server-setting`), in the order given; the last one of a name
+    /// is used.
     pub settings: Vec<(String, String)>,
 }
 
@@ -41,7 +42,7 @@ impl fmt::Display for MajorVersion {
     }
 }
 
-/// A text that names no supported major version.
+/// A text that isn't a supported major version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "\"{text}\" is not a PostgreSQL version that can be fetched: give a major version from {} to {}",

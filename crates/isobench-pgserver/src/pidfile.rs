@@ -1,7 +1,8 @@
-//! Reads `postmaster.pid`, in which a server tells its process id and whether it is ready.
+//! Reads `postmaster.pid`, in which a server writes its process id and whether it is ready.
 //!
-//! One item a line: process id, data folder, start time, port, socket folder, listen address,
-//! shared memory, status (PostgreSQL: Database File Layout; `pg_ctl -w` waits for the same status).
+//! It has one item per line: process id, data folder, start time, port, socket folder, listen
+//! address, shared memory, status (PostgreSQL: Database File Layout; `pg_ctl -w` waits for the same
+//! status).
 
 use std::fs;
 use std::io::Read;
@@ -11,21 +12,21 @@ use crate::trust::open_plain;
 
 /// The file's name.
 const NAME: &str = "postmaster.pid";
-/// The most that is read of the file, in bytes.
+/// The maximum size read from the file, in bytes.
 const LONGEST: u64 = 16 * 1024;
-/// Line of the status, from 0.
+/// The line of the status, from 0.
 const STATUS_LINE: usize = 7;
 
-/// What `postmaster.pid` says.
+/// The contents of `postmaster.pid`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PidFile {
     /// The server's main process.
     pub(crate) pid: i32,
-    /// How far it is.
+    /// The server's status.
     pub(crate) status: Status,
 }
 
-/// A server's state as it writes it itself.
+/// A server's status as it reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     /// Not written yet: shared memory isn't set up.
@@ -37,21 +38,21 @@ pub(crate) enum Status {
 }
 
 impl PidFile {
-    /// Reads the file in a data folder; `None` if there is none or it isn't complete yet.
+    /// Reads the file in a data folder; `None` if it doesn't exist or isn't complete yet.
     pub(crate) fn read(data: &Path) -> Option<Self> {
         let mut text = String::new();
         open_plain(&data.join(NAME)).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
         Self::parse(&text)
     }
 
-    /// Whether a data folder has the file: its server runs, or was killed.
+    /// True if a data folder has the file: its server is running, or was killed.
     pub(crate) fn exists(data: &Path) -> bool {
         fs::symlink_metadata(data.join(NAME)).is_ok()
     }
 
     fn parse(text: &str) -> Option<Self> {
         let mut lines = text.lines();
-        // A stand-alone backend writes its number negated.
+        // A stand-alone backend writes its process id negated.
         let pid = lines.next()?.trim().parse::<i32>().ok().filter(|pid| *pid > 0)?;
         let status = match lines.nth(STATUS_LINE - 1).map(str::trim) {
             None | Some("") => Status::Unknown,

@@ -1,4 +1,4 @@
-//! The server's main process: start it, wait until it is ready, end it.
+//! The server's main process: starting it, waiting until it is ready, ending it.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -12,27 +12,27 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use crate::account::Account;
 use crate::folder::{DATA, LOG};
 use crate::pidfile::{PidFile, Status};
-use crate::settings::Settings;
+use crate::settings::ServerSettings;
 use crate::{ServerError, log, process};
 
-/// How long a server may take to get ready. A fresh one takes a tenth of a second.
+/// The time limit for getting ready. A new server takes a tenth of a second.
 const READY_TIMEOUT: Duration = Duration::from_mins(1);
-/// How long a server may take to get to its shared memory.
+/// The time limit for setting up shared memory.
 const SHARED_MEMORY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where one server lives and who runs it.
+/// The files of a server and the user who runs it.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ServerFiles {
     /// The program `postgres`.
     pub(crate) program: PathBuf,
-    /// Who runs it.
+    /// The user who runs it.
     pub(crate) account: Account,
-    /// The run's folder, with the data folder and the log in it.
+    /// The run's folder, which contains the data folder and the log.
     pub(crate) folder: PathBuf,
 }
 
-impl Place {
-    /// The data folder, also the socket's.
+impl ServerFiles {
+    /// The data folder, which also has the socket.
     pub(crate) fn data(&self) -> PathBuf {
         self.folder.join(DATA)
     }
@@ -42,7 +42,7 @@ impl Place {
         self.folder.join(LOG)
     }
 
-    /// Starts the program with output to the log.
+    /// Starts the program with its output going to the log.
     pub(crate) fn spawn(&self, arguments: &[OsString], stdin: Stdio) -> Result<Child, ServerError> {
         let path = self.log();
         let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
@@ -53,7 +53,7 @@ impl Place {
         command.spawn().map_err(|source| ServerError::io("run", &self.program, source))
     }
 
-    fn arguments(&self, settings: &Settings) -> Vec<OsString> {
+    fn arguments(&self, settings: &ServerSettings) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = ["-D".into(), self.data().into()].into();
         arguments.extend(["-k".into(), self.data().into()]);
         arguments.extend(["-p".into(), settings.port().to_string().into()]);
@@ -66,12 +66,12 @@ impl Place {
     }
 }
 
-/// A running main process; dropping it ends the server.
+/// A running main process; the server is ended when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Postmaster {
     child: Child,
-    place: Place,
-    /// Set once the server was ended, so that it is done once.
+    files: ServerFiles,
+    /// True once the server was ended, so that it is done only once.
     ended: bool,
 }
 
@@ -80,37 +80,41 @@ impl Postmaster {
     ///
     /// # Errors
     /// The server's own reason, attributed to a setting if it names one.
-    pub(crate) fn start(place: Place, settings: &Settings, version: &str) -> Result<Self, ServerError> {
-        let child = place.spawn(&place.arguments(settings), Stdio::null())?;
-        let mut postmaster = Self { child, place, ended: false };
+    pub(crate) fn start(
+        files: ServerFiles,
+        settings: &ServerSettings,
+        version: &str,
+    ) -> Result<Self, ServerError> {
+        let child = files.spawn(&files.arguments(settings), Stdio::null())?;
+        let mut postmaster = Self { child, files, ended: false };
         let ready =
             process::poll(READY_TIMEOUT, || postmaster.has_status(Status::Ready) || !postmaster.is_running());
         if postmaster.is_running() && ready {
             return Ok(postmaster);
         }
         let died = !postmaster.is_running();
-        let tail = log::tail(&postmaster.place.log());
-        // Ended before the error is returned, as its folder is about to be removed.
+        let tail = log::tail(&postmaster.files.log());
+        // Ended before returning the error, because its folder is about to be removed.
         let _ = postmaster.end();
         if !died {
             let seconds = READY_TIMEOUT.as_secs();
             return Err(ServerError::Timeout { version: version.to_owned(), seconds, message: tail });
         }
-        Err(start_error(&postmaster.place, settings, version, &tail))
+        Err(start_error(&postmaster.files, settings, version, &tail))
     }
 
-    /// Process id.
+    /// The process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether the process is alive. It stays to be reaped by [`end`](Self::end).
+    /// True if the process is alive. It is reaped by [`end`](Self::end).
     pub(crate) fn is_running(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         !self.ended && matches!(waitid(WaitId::Pid(Pid::from_child(&self.child)), options), Ok(None))
     }
 
-    /// Ends the server at once, and what it holds outside its folder.
+    /// Ends the server immediately, and removes its resources outside its folder.
     ///
     /// # Errors
     /// [`ServerError::Stop`] if a process remains.
@@ -119,13 +123,13 @@ impl Postmaster {
             return Ok(());
         }
         self.ended = true;
-        let gone = process::end_server(&self.place.data(), Some(&mut self.child));
-        release_shared_memory(&self.place);
+        let gone = process::end_server(&self.files.data(), Some(&mut self.child));
+        release_shared_memory(&self.files);
         if gone { Ok(()) } else { Err(ServerError::Stop { pid: self.child.id() }) }
     }
 
     fn has_status(&self, status: Status) -> bool {
-        let file = PidFile::read(&self.place.data());
+        let file = PidFile::read(&self.files.data());
         file.is_some_and(|file| u32::try_from(file.pid) == Ok(self.child.id()) && file.status == status)
     }
 }
@@ -139,15 +143,15 @@ impl Drop for Postmaster {
 /// Removes the shared memory of a server that was killed.
 ///
 /// A killed server can't remove its segments (`/dev/shm/PostgreSQL.*` and a System V one), and its
-/// `postmaster.pid` stays. The next start in the same folder removes them: so start it and stop it
-/// again.
-pub(crate) fn release_shared_memory(place: &Place) {
-    let data = place.data();
+/// `postmaster.pid` remains. The next start in the same folder removes them, so the server is
+/// started and stopped again.
+pub(crate) fn release_shared_memory(files: &ServerFiles) {
+    let data = files.data();
     if !PidFile::exists(&data) {
         return;
     }
-    let arguments = place.arguments(&Settings::default());
-    let Ok(mut child) = place.spawn(&arguments, Stdio::null()) else {
+    let arguments = files.arguments(&ServerSettings::default());
+    let Ok(mut child) = files.spawn(&arguments, Stdio::null()) else {
         return;
     };
     process::poll(SHARED_MEMORY_TIMEOUT, || {
@@ -159,9 +163,9 @@ pub(crate) fn release_shared_memory(place: &Place) {
 }
 
 /// Makes the error for a server that ended before it was ready.
-fn start_error(place: &Place, settings: &Settings, version: &str, log: &str) -> ServerError {
+fn start_error(files: &ServerFiles, settings: &ServerSettings, version: &str, log: &str) -> ServerError {
     if log.contains("No space left on device") && !log.contains("/dev/shm") {
-        return ServerError::NoSpace { folder: place.folder.clone() };
+        return ServerError::NoSpace { folder: files.folder.clone() };
     }
     let message = log::reason(log).unwrap_or_else(|| no_reason(log));
     let named = settings.plain.iter().rev().find(|(name, _)| message.contains(&format!("\"{name}\"")));
@@ -176,5 +180,5 @@ fn start_error(place: &Place, settings: &Settings, version: &str, log: &str) -> 
 }
 
 fn no_reason(log: &str) -> String {
-    if log.is_empty() { "it ended without a word in its log".to_owned() } else { log.to_owned() }
+    if log.is_empty() { "it ended without a message in its log".to_owned() } else { log.to_owned() }
 }

@@ -1,10 +1,10 @@
-//! Ends a server's processes, whoever started them, and nobody else's.
+//! Ends a server's processes, whoever started them, and no others.
 //!
-//! Every process of a PostgreSQL server works in its data folder (`/proc/PID/cwd`) as that folder's
-//! owner, and no two of our servers share one. So a process id read from a file is never trusted:
-//! what works in the folder as its owner belongs to the server, whatever has become of the number.
-//! A signal goes to a process that was looked at through a handle (pidfd), so not to another one
-//! that got its number.
+//! Every process of a PostgreSQL server has its data folder as its working directory
+//! (`/proc/PID/cwd`) and runs as that folder's owner, and two embedded servers never share one. So
+//! a process id from a file is never trusted: a process that works in the folder as its owner
+//! belongs to the server. Signals are sent through a handle (pidfd) of the examined process, so
+//! they can't reach another process that reuses its number.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -18,16 +18,17 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_s
 
 use crate::pidfile::PidFile;
 
-/// How long an immediate shutdown may take. The server itself kills what is left after 5 s.
+/// The time limit for an immediate shutdown. The server itself kills remaining processes after 5 s.
 const STOP_TIMEOUT: Duration = Duration::from_secs(8);
-/// How long processes may take to vanish after SIGKILL (they may hang in the disk).
+/// The time limit for processes to disappear after SIGKILL (they may be blocked by the disk).
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
-/// Pause between two looks.
+/// The pause between two checks.
 const PAUSE: Duration = Duration::from_millis(4);
 
-/// Stops the server that works in `data` by an immediate shutdown, then kills what is left.
+/// Stops the server that works in `data` by an immediate shutdown, then kills what remains.
 ///
-/// `child` is its main process if we started it; it is reaped. Returns whether nothing is left.
+/// `child` is its main process if this process started it; it is reaped. Returns true if nothing
+/// remains.
 pub(crate) fn end_server(data: &Path, child: Option<&mut Child>) -> bool {
     let stopped = if let Some(child) = child {
         stop_child(child)
@@ -38,7 +39,7 @@ pub(crate) fn end_server(data: &Path, child: Option<&mut Child>) -> bool {
     stopped & kill_rest(data)
 }
 
-/// Waits for a process of ours to end; `None` if it doesn't in time.
+/// Waits for a child process to end; `None` if it doesn't in time.
 pub(crate) fn wait_for(child: &mut Child, timeout: Duration) -> Option<ExitStatus> {
     let mut status = None;
     poll(timeout, || {
@@ -48,7 +49,7 @@ pub(crate) fn wait_for(child: &mut Child, timeout: Duration) -> Option<ExitStatu
     status
 }
 
-/// Looks every few milliseconds until `done` or the time is over; returns whether it was done.
+/// Checks every few milliseconds until `done` or the time is over; returns whether it was done.
 pub(crate) fn poll(timeout: Duration, mut done: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + timeout;
     loop {
@@ -64,8 +65,8 @@ pub(crate) fn poll(timeout: Duration, mut done: impl FnMut() -> bool) -> bool {
 
 fn stop_child(child: &mut Child) -> bool {
     if matches!(child.try_wait(), Ok(None)) {
-        // SIGQUIT is PostgreSQL's immediate shutdown: no checkpoint, as the data is thrown away.
-        // A failure means that the process just ended, which the wait sees.
+        // SIGQUIT is PostgreSQL's immediate shutdown, without a checkpoint, since the data is
+        // discarded. It fails if the process has just ended, which the wait below detects.
         let _ = kill_process(Pid::from_child(child), Signal::QUIT);
     }
     if wait_for(child, STOP_TIMEOUT).is_some() {
@@ -77,7 +78,7 @@ fn stop_child(child: &mut Child) -> bool {
 
 fn stop_stranger(data: &Path) {
     let main = PidFile::read(data).and_then(|file| Pid::from_raw(file.pid));
-    if let Some(main) = main.and_then(|main| Worker::find(main, data)) {
+    if let Some(main) = main.and_then(|main| ServerProcess::find(main, data)) {
         main.signal(Signal::QUIT);
         poll(STOP_TIMEOUT, || working_in(data).is_empty());
     }
@@ -93,8 +94,9 @@ fn kill_rest(data: &Path) -> bool {
     })
 }
 
-/// Finds the processes that work in a folder as its owner; those we may not look at are not ours.
-fn working_in(folder: &Path) -> Vec<Worker> {
+/// Finds the processes that work in a folder as its owner; processes that can't be examined aren't
+/// the server's.
+fn working_in(folder: &Path) -> Vec<ServerProcess> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
@@ -102,28 +104,28 @@ fn working_in(folder: &Path) -> Vec<Worker> {
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .filter_map(Pid::from_raw)
-        .filter_map(|pid| Worker::find(pid, folder))
+        .filter_map(|pid| ServerProcess::find(pid, folder))
         .collect()
 }
 
 /// A process that works in a folder as its owner.
-struct Worker {
+struct ServerProcess {
     pid: Pid,
-    /// `None` where the system has no handles for processes.
+    /// `None` if the system has no process handles.
     handle: Option<OwnedFd>,
 }
 
-impl Worker {
+impl ServerProcess {
     fn find(pid: Pid, folder: &Path) -> Option<Self> {
         if !works_in(pid, folder) {
             return None;
         }
         let handle = pidfd_open(pid, PidfdFlags::empty()).ok();
-        // Once more: now the handle holds on to the process that is looked at.
+        // Checked again, because now the handle refers to the examined process.
         works_in(pid, folder).then_some(Self { pid, handle })
     }
 
-    /// Sends a signal. A failure means that the process just ended.
+    /// Sends a signal. It fails if the process has just ended.
     fn signal(&self, signal: Signal) {
         let _ = match &self.handle {
             Some(handle) => pidfd_send_signal(handle, signal),
@@ -155,7 +157,7 @@ mod tests {
         let (ours, theirs) = (top.join("ours"), top.join("theirs"));
         let mut in_ours = sleeper(&ours);
         let mut in_theirs = sleeper(&theirs);
-        // The number in the file is somebody else's by now: it must not be believed.
+        // The process id in the file has been reused by another process, so it must not be trusted.
         fs::write(ours.join("postmaster.pid"), format!("{}\n", in_theirs.id())).expect("write");
         let reaper = std::thread::spawn(move || in_ours.wait());
         assert!(end_server(&ours, None));

@@ -1,4 +1,4 @@
-//! The running server and what a caller may ask it.
+//! The running server and its properties.
 
 use std::path::{Path, PathBuf};
 
@@ -6,22 +6,22 @@ use crate::account::Account;
 use crate::binaries::{self, Binaries};
 use crate::cache::Cache;
 use crate::folder::RunFolder;
-use crate::postmaster::{Place, Postmaster};
-use crate::settings::Settings;
+use crate::postmaster::{Postmaster, ServerFiles};
+use crate::settings::ServerSettings;
 use crate::{ServerError, ServerOptions, access, log, sweep, template};
 
-/// A running throw-away PostgreSQL; dropping it stops it at once and removes its folder.
+/// A running temporary PostgreSQL; dropping it stops it immediately and removes its folder.
 ///
-/// The server runs in a process group of its own, so a Ctrl-C in the terminal reaches the caller
-/// alone, who then drops this value. Its data and its socket lie in a folder of mode 0700 that
-/// belongs to the user who runs it (the caller, or for root `postgres` or `nobody`), which lies in
-/// one of the caller's.
+/// The server runs in a process group of its own, so Ctrl-C in the terminal reaches only the
+/// caller, who then drops this value. Its data and socket are in a folder of mode 0700 owned by the
+/// user who runs it (the caller, or for root `postgres` or `nobody`), which is in a folder of the
+/// caller.
 #[derive(Debug)]
 pub struct Server {
-    // Dropped in this order: first the processes end, then their folder goes.
+    // Dropped in this order: first the processes end, then their folder is removed.
     postmaster: Postmaster,
     folder: RunFolder,
-    place: Place,
+    files: ServerFiles,
     data: PathBuf,
     port: u16,
     version: String,
@@ -29,7 +29,7 @@ pub struct Server {
     tcp: Option<Tcp>,
 }
 
-/// How the server is reached over TCP.
+/// The parameters of TCP connections.
 #[derive(Debug)]
 struct Tcp {
     address: String,
@@ -37,17 +37,17 @@ struct Tcp {
 }
 
 impl Server {
-    /// Starts a server and waits until it accepts connections; takes a quarter of a second, the
-    /// first time with some binaries a second or two, plus the download if there is nothing
+    /// Starts a server and waits until it accepts connections. This takes a quarter of a second;
+    /// the first time with certain binaries, a second or two, plus the download if no server is
     /// installed.
     ///
-    /// `note` is called with lines of progress for people. Leftovers of killed runs are removed
+    /// `note` is called with progress messages for the user. Leftovers of killed runs are removed
     /// first. Must not be called from asynchronous code (it may run a download to its end).
     ///
     /// # Errors
-    /// Every [`ServerError`] but [`ServerError::Stop`]; nothing is left behind.
+    /// Any [`ServerError`] except [`ServerError::Stop`]; nothing is left behind.
     pub fn start(options: &ServerOptions, note: &mut dyn FnMut(&str)) -> Result<Self, ServerError> {
-        let mut settings = Settings::check(&options.settings)?;
+        let mut settings = ServerSettings::check(&options.settings)?;
         let account = Account::for_server()?;
         sweep::sweep_leftovers();
         let cache = Cache::locate(&account);
@@ -56,20 +56,20 @@ impl Server {
         let folder = RunFolder::create(&account, &program, note)?;
         if folder.in_memory {
             note(&format!(
-                "{} lies in memory: a commit costs no disk write; set TMPDIR to a folder on a disk to measure one",
+                "{} is in memory: a commit doesn't write to disk; set TMPDIR to a folder on a disk to measure that",
                 folder.path().display()
             ));
         }
-        let place = Place { program, account, folder: folder.path().to_owned() };
-        template::make_data(&binaries, &place, &cache, note)?;
-        let tcp = open_tcp(&place, &mut settings)?;
+        let files = ServerFiles { program, account, folder: folder.path().to_owned() };
+        template::make_data(&binaries, &files, &cache, note)?;
+        let tcp = open_tcp(&files, &mut settings)?;
         let Binaries { version, origin, .. } = binaries;
-        let postmaster = Postmaster::start(place.clone(), &settings, &version.text)?;
+        let postmaster = Postmaster::start(files.clone(), &settings, &version.text)?;
         Ok(Self {
             postmaster,
             folder,
-            data: place.data(),
-            place,
+            data: files.data(),
+            files,
             port: settings.port(),
             version: version.text,
             origin,
@@ -77,22 +77,23 @@ impl Server {
         })
     }
 
-    /// Folder of the Unix socket, mode 0700.
+    /// The folder of the Unix socket, with mode 0700.
     pub fn socket_dir(&self) -> &Path {
         &self.data
     }
 
-    /// Port; unless the setting `listen_addresses` was given it only names the socket file.
+    /// The port. Without the setting `listen_addresses` it only determines the name of the socket
+    /// file.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Name of the superuser. Over the socket it needs no password.
+    /// The name of the superuser, who needs no password over the socket.
     pub fn user(&self) -> &'static str {
         "postgres"
     }
 
-    /// Name of the database to connect to.
+    /// The name of the database to connect to.
     pub fn database(&self) -> &'static str {
         "postgres"
     }
@@ -102,23 +103,23 @@ impl Server {
         self.tcp.as_ref().map(|tcp| tcp.password.as_str())
     }
 
-    /// Version as the server states it, such as "18.3".
+    /// The version as reported by the server, such as "18.3".
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// Where the binaries come from: "fetched", "installed at FOLDER" or "--server-bin".
+    /// The origin of the binaries: "fetched", "installed at FOLDER" or "--server-bin".
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// Whether the data lies in memory (tmpfs), where a commit costs no disk write.
+    /// True if the data is in memory (tmpfs), where a commit doesn't write to disk.
     pub fn in_memory(&self) -> bool {
         self.folder.in_memory
     }
 
-    /// Shell command that connects psql to the server: over TCP if that was asked for, else by the
-    /// socket.
+    /// A shell command that connects psql to the server: over TCP if that is enabled, otherwise
+    /// over the socket.
     pub fn psql_line(&self) -> String {
         let (port, user, database) = (self.port, self.user(), self.database());
         if let Some(Tcp { address, password }) = &self.tcp {
@@ -129,7 +130,7 @@ impl Server {
         }
     }
 
-    /// Process id of the server's main process (the postmaster).
+    /// The process id of the server's main process (the postmaster).
     pub fn pid(&self) -> u32 {
         self.postmaster.pid()
     }
@@ -139,46 +140,46 @@ impl Server {
         &self.data
     }
 
-    /// The last lines of the server's log, 4 KiB at most.
+    /// The last lines of the server's log, at most 4 KiB.
     pub fn log_tail(&self) -> String {
-        log::tail(&self.place.log())
+        log::tail(&self.files.log())
     }
 
-    /// The server's log; it is gone with the server.
+    /// The path of the server's log, which is removed with the server.
     pub fn log_path(&self) -> PathBuf {
-        self.place.log()
+        self.files.log()
     }
 
-    /// Whether the main process is alive.
+    /// True if the main process is alive.
     pub fn is_running(&self) -> bool {
         self.postmaster.is_running()
     }
 
-    /// Stops the server at once, without a checkpoint, and removes its folder. Dropping does the
-    /// same, but can't tell what went wrong.
+    /// Stops the server immediately, without a checkpoint, and removes its folder. Dropping the
+    /// value does the same, but doesn't report errors.
     ///
     /// # Errors
-    /// [`ServerError::Stop`] or [`ServerError::Io`] if something had to be left behind. That the
-    /// server had ended before is no error.
+    /// [`ServerError::Stop`] or [`ServerError::Io`] if something had to be left behind. It isn't an
+    /// error if the server had already ended.
     pub fn stop(mut self) -> Result<(), ServerError> {
         self.postmaster.end()?;
         self.folder.remove()
     }
 }
 
-/// Prepares what the setting `listen_addresses` asks for, and chooses a port if none was given.
-fn open_tcp(place: &Place, settings: &mut Settings) -> Result<Option<Tcp>, ServerError> {
+/// Prepares TCP connections if `listen_addresses` is set, and chooses a port if none is given.
+fn open_tcp(files: &ServerFiles, settings: &mut ServerSettings) -> Result<Option<Tcp>, ServerError> {
     let Some(address) = settings.listen.first().cloned() else {
         return Ok(None);
     };
     if !settings.port_is_given() {
         settings.set_port(access::free_port(settings)?);
     }
-    let password = access::require_password(place)?;
+    let password = access::require_password(files)?;
     Ok(Some(Tcp { address, password }))
 }
 
-/// Quotes a text for a shell if it has to be.
+/// Quotes a text for a shell if necessary.
 fn quote(text: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "/-_.".contains(letter);
     if text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }

@@ -1,43 +1,43 @@
-//! Checks the settings given and splits off those that concern how the server is reached.
+//! Checks the given settings and separates those that control connections to the server.
 
 use std::net::IpAddr;
 
 use crate::ServerError;
 
-/// Port that names the socket file unless the setting `port` is given.
+/// The port, used in the name of the socket file unless the setting `port` is given.
 const DEFAULT_PORT: u16 = 5432;
 
-/// Settings that would make the server unreachable, visible to others, or leave files behind.
+/// Settings that would make the server unreachable or visible to others, or leave files behind.
 const RESERVED: [(&str, &str); 10] = [
     ("config_file", "the files of an embedded server are its own"),
-    ("data_directory", "an embedded server lives in a folder of its own; set TMPDIR to choose the disk"),
+    ("data_directory", "an embedded server has a folder of its own; set TMPDIR to choose the disk"),
     ("external_pid_file", "it would be left behind"),
     ("hba_file", "the files of an embedded server are its own"),
     ("ident_file", "the files of an embedded server are its own"),
     ("log_destination", "the log of an embedded server goes to a file that isobench reads"),
     ("logging_collector", "the log of an embedded server goes to a file that isobench reads"),
-    ("unix_socket_directories", "the socket of an embedded server lies in a folder of its own"),
-    ("unix_socket_group", "the socket of an embedded server lies in a folder closed to others"),
-    ("unix_socket_permissions", "the socket of an embedded server lies in a folder closed to others"),
+    ("unix_socket_directories", "the socket of an embedded server is in a folder of its own"),
+    ("unix_socket_group", "the socket of an embedded server is in a folder closed to others"),
+    ("unix_socket_permissions", "the socket of an embedded server is in a folder closed to others"),
 ];
 
-/// The settings of one server, checked.
+/// The checked settings of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Settings {
-    /// What is handed to the server, in order.
+pub(crate) struct ServerSettings {
+    /// The settings passed to the server, in order.
     pub(crate) plain: Vec<(String, String)>,
     /// The port, if given.
     port: Option<u16>,
-    /// Loopback addresses to listen on besides the socket, as given; mostly none.
+    /// Loopback addresses to listen on besides the socket, as given; usually none.
     pub(crate) listen: Vec<String>,
 }
 
-impl Settings {
-    /// Checks names and values as far as the server itself wouldn't.
+impl ServerSettings {
+    /// Checks names and values, as far as the server itself wouldn't.
     ///
     /// # Errors
-    /// [`ServerError::Setting`] for a malformed name, a reserved one, or an address others could
-    /// reach.
+    /// [`ServerError::Setting`] for a malformed name, a reserved one, or an address that other
+    /// machines could reach.
     pub(crate) fn check(given: &[(String, String)]) -> Result<Self, ServerError> {
         let mut settings = Self::default();
         for (name, value) in given {
@@ -50,12 +50,12 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The port: the one given, else PostgreSQL's default.
+    /// The given port, or PostgreSQL's default.
     pub(crate) fn port(&self) -> u16 {
         self.port.unwrap_or(DEFAULT_PORT)
     }
 
-    /// Whether the caller chose the port.
+    /// True if the caller chose the port.
     pub(crate) fn port_is_given(&self) -> bool {
         self.port.is_some()
     }
@@ -72,7 +72,7 @@ impl Settings {
         if value.contains('\0') {
             return Err("a value can't contain a zero byte".to_owned());
         }
-        // PostgreSQL's names ignore case, and its command line takes - for _.
+        // PostgreSQL's names are case-insensitive, and its command line accepts - for _.
         let canonical = name.to_ascii_lowercase().replace('-', "_");
         if let Some((_, reason)) = RESERVED.iter().find(|(reserved, _)| *reserved == canonical) {
             return Err(format!("this setting can't be changed: {reason}"));
@@ -99,13 +99,14 @@ fn loopback_addresses(value: &str) -> Result<Vec<String>, String> {
     let addresses = value.split(',').map(str::trim).filter(|address| !address.is_empty());
     addresses
         .map(|address| {
-            let loopback =
-                address == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+            let loopback = address == "localhost"
+                || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
             if loopback {
                 Ok(address.to_owned())
             } else {
                 Err(format!(
-                    "\"{address}\" may be reachable from other machines: an embedded server listens on localhost, 127.0.0.1 or ::1 only"
+                    "\"{address}\" may be reachable from other machines: an embedded server listens \
+                     on localhost, 127.0.0.1 or ::1 only"
                 ))
             }
         })
@@ -116,8 +117,8 @@ fn loopback_addresses(value: &str) -> Result<Vec<String>, String> {
 mod tests {
     use super::*;
 
-    fn check(name: &str, value: &str) -> Result<Settings, String> {
-        Settings::check(&[(name.to_owned(), value.to_owned())]).map_err(|error| error.to_string())
+    fn check(name: &str, value: &str) -> Result<ServerSettings, String> {
+        ServerSettings::check(&[(name.to_owned(), value.to_owned())]).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Removes what killed runs left behind.
+//! Removes the leftovers of killed runs.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,24 +9,25 @@ use std::time::Duration;
 
 use crate::account::Account;
 use crate::folder::{self, DATA, OWNER_FILE, PREFIX};
-use crate::postmaster::{self, Place};
+use crate::postmaster::{self, ServerFiles};
 use crate::process;
 use crate::trust::{is_own_folder, open_plain, safe_place};
 
-/// Age from which a folder without an owner file is a leftover, not one that is just being made.
+/// The age from which a folder without an owner file is a leftover, rather than being created.
 const UNOWNED_AGE: Duration = Duration::from_mins(10);
 
-/// Longest path read from an owner file, in bytes.
+/// The maximum length of the path in an owner file, in bytes.
 const LONGEST_PATH: u64 = 4096;
 
 /// Stops the servers and removes the folders of runs whose program is dead.
 ///
-/// Only the caller's own folders are looked at, in places where nobody else can replace them: who
-/// else makes one of the same name gets nothing run, read or removed. A run is dead if the lock on
-/// its owner file is free: the system frees it when a process dies, however it does, and it works
-/// where process ids don't, as between containers that share `/tmp`. A server is stopped only if
-/// its process works in that folder and belongs to the owner of the data, whose rights also suffice
-/// for the removal of the data. What can't be removed stays for the next time.
+/// Only the caller's own folders are considered, in places where no other user can replace them: a
+/// folder of the same name made by another user doesn't cause anything to be run, read or removed.
+/// A run is dead if the lock on its owner file is free. The system releases the lock however the
+/// process dies, and locks work where process ids don't, for example between containers that share
+/// `/tmp`. A server is stopped only if its process works in that folder and belongs to the owner of
+/// the data, whose privileges also suffice for removing the data. Whatever can't be removed is left
+/// for the next sweep.
 pub fn sweep_leftovers() {
     let mut seen = Vec::new();
     for place in folder::places() {
@@ -44,7 +45,7 @@ fn sweep(place: &Path) {
     let Ok(entries) = fs::read_dir(place) else { return };
     for entry in entries.flatten() {
         let ours = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())
-            // Of the entry itself: a link is never followed.
+            // The metadata of the entry itself: links are never followed.
             && entry.metadata().is_ok_and(|meta| is_own_folder(&meta));
         if ours {
             sweep_folder(&entry.path());
@@ -62,7 +63,7 @@ fn sweep_folder(path: &Path) {
             return;
         }
     };
-    // Kept until the end, so that no other sweep works on the same folder.
+    // Kept until the end, so that concurrent sweeps don't work on the same folder.
     if owner.try_lock().is_err() {
         return;
     }
@@ -74,8 +75,8 @@ fn sweep_folder(path: &Path) {
         if !process::end_server(&data, None) {
             return;
         }
-        let place = Place { program, account: Account::owner(&meta), folder: path.to_owned() };
-        postmaster::release_shared_memory(&place);
+        let files = ServerFiles { program, account: Account::owner(&meta), folder: path.to_owned() };
+        postmaster::release_shared_memory(&files);
     }
     let _ = folder::remove(path);
 }

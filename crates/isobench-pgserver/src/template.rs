@@ -1,10 +1,10 @@
-//! Makes a data folder: a copy of one that `initdb` prepared earlier, which takes a tenth of the
-//! time.
+//! Creates a data folder as a copy of one that `initdb` prepared earlier, which takes a tenth of
+//! the time.
 //!
-//! A template is kept per path of the programs, with a stamp of what they are and how `initdb` was
-//! called; another stamp replaces it. The template's folder and its stamp are the caller's; the
-//! data in it are of the user who runs servers and are copied by a process of that user, so that
-//! root reads nothing which that user could have swapped.
+//! A template is kept for each path of programs, with a stamp of their identity and the arguments
+//! of `initdb`; it is replaced if the stamp differs. The template's folder and its stamp are the
+//! caller's. The data in it belong to the user who runs servers and are copied by a process of that
+//! user, so that root doesn't read anything that user could have replaced.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,12 +17,12 @@ use crate::account::Account;
 use crate::binaries::Binaries;
 use crate::cache::{Cache, lock_file};
 use crate::folder::{self, DATA};
-use crate::postmaster::Place;
+use crate::postmaster::ServerFiles;
 
-/// How data folders are prepared. UTF8 and the locale C exist everywhere and sort the same
-/// everywhere, and the server's messages are in English. Whoever reaches the socket (in a closed
-/// folder) is trusted; over TCP, which is off unless it is asked for, any user of this machine may
-/// come, and needs a password.
+/// The options of `initdb`. UTF8 and the locale C exist everywhere and sort identically, and the
+/// server's messages are in English. Users who can access the socket (in a closed folder) are
+/// trusted. Over TCP, which is off by default, any local user can connect, so a password is
+/// required.
 const INITDB: [&str; 5] = [
     "--username=postgres",
     "--encoding=UTF8",
@@ -31,34 +31,35 @@ const INITDB: [&str; 5] = [
     "--auth-host=scram-sha-256",
 ];
 
-/// Makes the data folder of a place, which doesn't exist yet.
+/// Creates a data folder, which must not exist yet.
 ///
-/// Without a cache that can be used, `initdb` makes it directly: slower by a second, and nothing is
-/// kept.
+/// Without a usable cache, `initdb` creates it directly, which is slower by a second and keeps
+/// nothing.
 pub(crate) fn make_data(
     binaries: &Binaries,
-    place: &Place,
+    files: &ServerFiles,
     cache: &Cache,
     note: &mut dyn FnMut(&str),
 ) -> Result<(), ServerError> {
-    let data = place.data();
-    make_folder(&place.account, &data)?;
-    // The temporary folder keeps nothing but what was fetched: nobody expects more to stay there.
+    let data = files.data();
+    make_folder(&files.account, &data)?;
+    // The temporary folder keeps only fetched binaries, because users don't expect more to remain
+    // there.
     let result = if cache.is_temporary && !binaries.fetched {
         Err(None)
     } else {
-        from_template(binaries, &place.account, cache, &data, note).map_err(Some)
+        from_template(binaries, &files.account, cache, &data, note).map_err(Some)
     };
     match result {
         Ok(()) => Ok(()),
         Err(Some(error @ ServerError::UnsafeCache { .. })) => Err(error),
-        // It would be full again; all other troubles may be the cache's.
+        // The disk would be full again; all other problems may be due to the cache.
         Err(Some(error @ ServerError::NoSpace { .. })) if is_same_disk(&cache.folder, &data) => Err(error),
         Err(_) => {
             folder::remove(&data)?;
-            make_folder(&place.account, &data)?;
+            make_folder(&files.account, &data)?;
             note(&format!("preparing PostgreSQL {} (initdb) …", binaries.version.text));
-            initdb(binaries, &place.account, &data, false)
+            initdb(binaries, &files.account, &data, false)
         }
     }
 }
@@ -89,7 +90,7 @@ fn from_template(
     if !has_stamp(&template, &stamp) {
         lock.unlock().map_err(io)?;
         lock.lock().map_err(io)?;
-        // Somebody else may have made it in between.
+        // Another process may have created it in the meantime.
         if !has_stamp(&template, &stamp) {
             note(&format!("preparing PostgreSQL {} for the first time (initdb) …", binaries.version.text));
             make_template(binaries, account, &folder, &template, &stamp)?;
@@ -107,8 +108,8 @@ fn make_template(
     template: &Path,
     stamp: &str,
 ) -> Result<(), ServerError> {
-    // Leftovers of a run that was killed while it made one. The name of the next is another,
-    // because a killed run's initdb may still be at work.
+    // Leftovers of runs that were killed while creating a template. The next name differs, because
+    // a killed run's initdb may still be running.
     let prefix = format!("{}.new-", template.file_name().unwrap_or_default().to_string_lossy());
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes()) {
@@ -137,7 +138,7 @@ fn make_template(
     made
 }
 
-/// Runs `initdb`. A lasting folder is flushed to disk, one that dies with the run isn't.
+/// Runs `initdb`. A permanent folder is flushed to disk, a temporary one isn't.
 fn initdb(binaries: &Binaries, account: &Account, data: &Path, lasting: bool) -> Result<(), ServerError> {
     let program = binaries.program("initdb");
     let mut arguments: Vec<OsString> = ["-D".into(), data.into()].into();
@@ -157,7 +158,7 @@ fn initdb(binaries: &Binaries, account: &Account, data: &Path, lasting: bool) ->
     })
 }
 
-/// Removes templates whose programs are gone, as after an upgrade.
+/// Removes templates whose programs no longer exist, for example after an upgrade.
 fn remove_orphans(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -174,12 +175,13 @@ fn remove_orphans(folder: &Path) {
     }
 }
 
-/// Whether a template is there and is the one wanted.
+/// True if a template exists and has the wanted stamp.
 fn has_stamp(template: &Path, stamp: &str) -> bool {
     fs::read_to_string(template.join("stamp")).is_ok_and(|found| found == stamp)
 }
 
-/// What a template depends on: the program, its version and build, and how `initdb` is called.
+/// The dependencies of a template: the program, its version and build, and the arguments of
+/// `initdb`.
 fn stamp(binaries: &Binaries) -> String {
     let program = binaries.program("postgres");
     let build = fs::metadata(&program).map(|meta| format!("{} {}", meta.len(), meta.mtime()));
@@ -192,7 +194,7 @@ fn stamp(binaries: &Binaries) -> String {
     )
 }
 
-/// A short name for a path: its FNV-1a hash, which never changes, unlike std's.
+/// A short name for a path: its FNV-1a hash, which unlike std's never changes.
 fn key(path: &Path) -> String {
     let path: PathBuf = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let hash = path.as_os_str().as_encoded_bytes().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

@@ -1,8 +1,8 @@
-//! Which places nobody else can change: only there files are made, and found again, by name.
+//! Safe places, which other users can't change. Files are created, and found by name, only there.
 //!
-//! Someone who may write in a folder can replace what lies in it, also by a link, between any two
-//! steps of ours. A place is safe if that is true of no folder on the way to it, links on the way
-//! included.
+//! A user who can write in a folder can replace its entries, also by links, between any two steps.
+//! A place is safe if that isn't possible in any folder on its path, including those that links
+//! lead through.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -13,85 +13,85 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-/// Bits of a mode that let group and others write.
+/// The bits of a mode that permit group and others to write.
 const WRITABLE: u32 = 0o022;
-/// Bits of a mode that let group and others pass through a folder.
+/// The bits of a mode that permit group and others to pass through a folder.
 const PASSABLE: u32 = 0o011;
-/// Bit of a mode that keeps users from replacing each other's files in a folder that all may write.
+/// The bit of a mode that protects users' files from each other in a folder writable by all.
 const STICKY: u32 = 0o1000;
-/// Links followed before a path is taken for a circle (as Linux does).
+/// The maximum number of links in a path, as in Linux; more are taken for a circle.
 const MOST_LINKS: usize = 40;
 
-/// Why a place isn't used.
+/// The reason that a place isn't used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Refused {
-    /// Others could change what is there; the text says who or where.
+pub(crate) enum PlaceError {
+    /// Other users could change its contents; the text has the users or the folder.
     #[error("{0}")]
     Unsafe(String),
-    /// It can't be looked at; mostly it isn't there.
+    /// It can't be examined; usually it doesn't exist.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-impl From<Refused> for io::Error {
-    fn from(refused: Refused) -> Self {
+impl From<PlaceError> for io::Error {
+    fn from(refused: PlaceError) -> Self {
         match refused {
-            Refused::Unsafe(text) => Self::other(text),
-            Refused::Io(error) => error,
+            PlaceError::Unsafe(text) => Self::other(text),
+            PlaceError::Io(error) => error,
         }
     }
 }
 
-/// Resolves the path of a folder that exists and that nobody else can replace; files in it may be
-/// others' (`/tmp`).
-pub(crate) fn safe_place(path: &Path) -> Result<PathBuf, Refused> {
+/// The real path of an existing folder that other users can't replace; files in it may belong to
+/// others (`/tmp`).
+pub(crate) fn safe_place(path: &Path) -> Result<PathBuf, PlaceError> {
     walk(path).map(|way| way.real)
 }
 
-/// Resolves the path of a folder that exists and whose entries nobody else can make, remove or
-/// replace.
-pub(crate) fn safe_folder(path: &Path) -> Result<PathBuf, Refused> {
+/// The real path of an existing folder whose entries other users can't create, remove or replace.
+pub(crate) fn safe_folder(path: &Path) -> Result<PathBuf, PlaceError> {
     let way = walk(path)?;
     let closed = way.private || is_closed(&fs::symlink_metadata(&way.real)?);
     if closed { Ok(way.real) } else { Err(writable(&way.real)) }
 }
 
-/// A way that was found to be safe.
-struct Way {
-    /// Where it has led so far.
+/// A path that was found to be safe.
+struct CheckedPath {
+    /// The real path so far.
     real: PathBuf,
-    /// Whether a folder on it lets nobody else pass, so that the modes below don't matter.
+    /// True if other users can't pass through one of its folders, so that the modes below are
+    /// irrelevant.
     private: bool,
 }
 
-impl Way {
+impl CheckedPath {
     fn start() -> Self {
         Self { real: PathBuf::from("/"), private: false }
     }
 
-    /// Checks what is at `next`, a folder or link in the folder reached.
-    fn check(&self, next: &Path) -> Result<Metadata, Refused> {
+    /// Checks the entry `next`, a folder or link in the current folder.
+    fn check(&self, next: &Path) -> Result<Metadata, PlaceError> {
         let meta = fs::symlink_metadata(next)?;
         if !is_trusted(meta.uid())? {
             let text = format!("{} belongs to another user (number {})", next.display(), meta.uid());
-            return Err(Refused::Unsafe(text));
+            return Err(PlaceError::Unsafe(text));
         }
         let replaceable = !self.private && meta.is_dir() && !is_closed(&meta) && meta.mode() & STICKY == 0;
         if replaceable { Err(writable(next)) } else { Ok(meta) }
     }
 }
 
-fn walk(path: &Path) -> Result<Way, Refused> {
-    let mut way = Way::start();
+fn walk(path: &Path) -> Result<CheckedPath, PlaceError> {
+    let mut way = CheckedPath::start();
     let mut rest = components(&std::path::absolute(path)?);
     let mut links = 0;
     way.check(Path::new("/"))?;
     while let Some(name) = rest.pop_front() {
-        // From the start again after a link or `..`, since a private folder may be left by it.
+        // Starts again after a link or `..`, which may lead out of a private folder.
         let mut again = |target: &Path| {
-            let mut names = components(target);
-            names.append(&mut rest);
-            (Way::start(), names)
+            let mut resolver = components(target);
+            resolver.append(&mut rest);
+            (CheckedPath::start(), resolver)
         };
         let next = way.real.join(&name);
         if name == ".." {
@@ -102,7 +102,7 @@ fn walk(path: &Path) -> Result<Way, Refused> {
         if meta.is_symlink() {
             links += 1;
             if links > MOST_LINKS {
-                return Err(Refused::Unsafe(format!("{} leads through too many links", path.display())));
+                return Err(PlaceError::Unsafe(format!("{} leads through too many links", path.display())));
             }
             (way, rest) = again(&way.real.join(fs::read_link(&next)?));
             continue;
@@ -113,12 +113,12 @@ fn walk(path: &Path) -> Result<Way, Refused> {
     Ok(way)
 }
 
-/// Whether a folder (not a link to one) is the caller's and nobody else can write in it.
+/// True for a folder (not a link to one) that is the caller's and isn't writable by other users.
 pub(crate) fn is_own_folder(meta: &Metadata) -> bool {
     meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw() && is_closed(meta)
 }
 
-/// The names on an absolute path.
+/// The components of an absolute path.
 fn components(path: &Path) -> VecDeque<OsString> {
     path.components().skip(1).map(|part| part.as_os_str().to_owned()).collect()
 }
@@ -127,18 +127,18 @@ fn is_closed(meta: &Metadata) -> bool {
     meta.mode() & WRITABLE == 0
 }
 
-/// Whether a user can do anything here anyway: the caller, root, and the owner of `/`, who is root
-/// under another number in some containers.
+/// True for users who can do anything here anyway: the caller, root, and the owner of `/`, who in
+/// some containers is root under another number.
 fn is_trusted(uid: u32) -> io::Result<bool> {
     Ok(uid == 0 || uid == rustix::process::geteuid().as_raw() || uid == fs::symlink_metadata("/")?.uid())
 }
 
-fn writable(path: &Path) -> Refused {
-    Refused::Unsafe(format!("other users can write in {}", path.display()))
+fn writable(path: &Path) -> PlaceError {
+    PlaceError::Unsafe(format!("other users can write in {}", path.display()))
 }
 
-/// Opens a file that another user may have put there: only a plain one, without following a link or
-/// waiting for a pipe. The folder that it is in must be a safe place.
+/// Opens a file that may come from another user: only a regular file, without following links or
+/// waiting for a pipe. Its folder must be a safe place.
 pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
@@ -153,7 +153,7 @@ mod tests {
 
     fn top() -> tempfile::TempDir {
         let top = tempfile::tempdir().expect("a folder");
-        // Not closed to others, because what they can't reach is safe.
+        // Accessible to other users, because an inaccessible folder is safe.
         fs::create_dir_all(top.path().join("a/b")).expect("create");
         for folder in ["", "a", "a/b"] {
             mode(&top.path().join(folder), 0o755);
@@ -165,7 +165,7 @@ mod tests {
         fs::set_permissions(path, Permissions::from_mode(mode)).expect("chmod");
     }
 
-    fn refusal(result: Result<PathBuf, Refused>) -> String {
+    fn refusal(result: Result<PathBuf, PlaceError>) -> String {
         result.expect_err("refused").to_string()
     }
 
@@ -181,7 +181,7 @@ mod tests {
                 assert!(refusal(unsafe_).contains("other users can write in"), "{open:o}");
             }
         }
-        // As /tmp: what is ours in it stays ours, but others may put theirs beside it.
+        // Like /tmp: the caller's files are protected, but other users can add theirs.
         mode(&a, 0o1777);
         assert_eq!(safe_folder(&b).expect("safe"), real);
         assert!(safe_place(&a).is_ok());
@@ -198,7 +198,7 @@ mod tests {
         symlink("../c", top.path().join("a/out")).expect("link");
         fs::create_dir(top.path().join("c")).expect("create");
         mode(&top.path().join("c"), 0o777);
-        // The temporary folder of this test is one of those, too.
+        // The temporary folder of this test would be another closed one.
         mode(top.path(), 0o755);
         assert!(refusal(safe_folder(&top.path().join("a/out"))).contains("other users can write in"));
         assert!(refusal(safe_folder(&top.path().join("a/../c"))).contains("other users can write in"));

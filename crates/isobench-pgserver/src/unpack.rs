@@ -1,7 +1,7 @@
-//! Unpacks a build: a zip file with one `.txz` (a compressed tar) in it.
+//! Unpacks a build: a zip file that contains a `.txz` (a compressed tar).
 //!
-//! Nothing is written outside of the folder (tar's rule: neither above it nor through a link that
-//! leads out of it), and no more than a limit.
+//! Nothing is written outside the folder (tar prevents paths above it and links that lead out of
+//! it), and the size is limited.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -10,13 +10,13 @@ use flate2::bufread::DeflateDecoder;
 use lzma_rust2::XzReader;
 use rawzip::{CompressionMethod, ZipArchive};
 
-/// Memory that xz may take, in KiB; its strongest preset takes 65 MB.
+/// The memory limit for xz, in KiB; its strongest preset takes 65 MB.
 const XZ_MEMORY: u32 = 1 << 20;
 
-/// Unpacks into a folder that need not exist, at most so many bytes.
+/// Unpacks at most `limit` bytes into a folder, which need not exist.
 ///
 /// # Errors
-/// The archive is damaged or too large, or a file can't be written.
+/// If the archive is damaged or too large, or a file can't be written.
 pub(crate) fn unpack(archive: &[u8], folder: &Path, limit: u64) -> io::Result<()> {
     let zip = ZipArchive::from_slice(archive).map_err(io::Error::other)?;
     let mut entries = zip.entries();
@@ -37,19 +37,19 @@ pub(crate) fn unpack(archive: &[u8], folder: &Path, limit: u64) -> io::Result<()
 }
 
 fn unpack_txz(txz: impl Read, folder: &Path, limit: u64) -> io::Result<()> {
-    let bounded = Bounded { inner: XzReader::new_mem_limit(txz, true, XZ_MEMORY), left: limit };
+    let bounded = LimitedReader { inner: XzReader::new_mem_limit(txz, true, XZ_MEMORY), left: limit };
     let mut tar = tar::Archive::new(bounded);
     tar.set_preserve_mtime(false);
     tar.unpack(folder)
 }
 
-/// A reader that fails, instead of ending early, when there is more than it may give.
-struct Bounded<R> {
+/// A reader that fails, rather than ending early, if the input exceeds the limit.
+struct LimitedReader<R> {
     inner: R,
     left: u64,
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for LimitedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
         let left = self.left.checked_sub(count as u64);
@@ -79,7 +79,7 @@ mod tests {
         header
     }
 
-    /// Adds a file under exactly this name, which tar's own functions might refuse.
+    /// Adds a file with exactly this name, which tar's own functions might refuse.
     fn add(tar: &mut Tar, name: &str, text: &str) {
         let mut header = header(EntryType::Regular, text.len());
         header.as_gnu_mut().expect("GNU").name[..name.len()].copy_from_slice(name.as_bytes());
@@ -140,7 +140,7 @@ mod tests {
         let outside = top.path().join("outside");
         fs::create_dir(&outside).expect("create");
         let victim = outside.join("absolute");
-        // Whether it is refused or left out doesn't matter.
+        // It doesn't matter whether the entry is refused or left out.
         for (name, led) in
             [("../up", None), (victim.to_str().expect("text"), None), ("out/led", Some("../outside"))]
         {
@@ -155,10 +155,10 @@ mod tests {
             link(tar, EntryType::Link, "hard", "../secret");
         });
         let there = |folder: &Path| {
-            let names = fs::read_dir(folder).expect("read").flatten().map(|entry| entry.file_name());
-            let mut names: Vec<_> = names.collect();
-            names.sort();
-            names
+            let resolver = fs::read_dir(folder).expect("read").flatten().map(|entry| entry.file_name());
+            let mut resolver: Vec<_> = resolver.collect();
+            resolver.sort();
+            resolver
         };
         assert!(there(&outside).is_empty(), "{:?}", there(&outside));
         assert_eq!(there(top.path()), ["new", "outside"]);

@@ -1,21 +1,21 @@
-//! The version a PostgreSQL program states.
+//! Parses the version that a PostgreSQL program reports.
 
 use std::cmp::Ordering;
 
-/// A server's version, compared by number.
+/// A server's version, compared numerically.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
-    /// Major version, such as 15.
+    /// The major version, such as 15.
     pub(crate) major: u32,
-    /// Minor version; 0 for betas and development versions.
+    /// The minor version; 0 for betas and development versions.
     pub(crate) minor: u32,
-    /// As stated, such as "15.18" or "19beta1".
+    /// The version as reported, such as "15.18" or "19beta1".
     pub(crate) text: String,
 }
 
 impl Version {
-    /// Reads the line that `postgres --version` prints, such as
-    /// `postgres (PostgreSQL) 15.18 (Debian …)`.
+    /// Parses the line printed by `postgres --version`, such as `postgres (PostgreSQL) 15.18
+    /// (Debian …)`.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let text = line.split_once("(PostgreSQL)")?.1.split_whitespace().next()?;
         let (major, rest) = leading_number(text)?;
@@ -23,7 +23,7 @@ impl Version {
         Some(Self { major, minor, text: text.to_owned() })
     }
 
-    /// Orders by major, then minor version.
+    /// Compares major, then minor versions.
     pub(crate) fn compare(&self, other: &Self) -> Ordering {
         (self.major, self.minor).cmp(&(other.major, other.minor))
     }

@@ -1,8 +1,8 @@
-//! Starts real servers: what is installed, and a fetched version 18.
+//! Starts real servers: the installed one, and a fetched version 18.
 //!
-//! Each server runs in a child process, which is this test program once more: so it can have
-//! another temporary folder, another user and another environment, and it can be killed. The
-//! child's part is [`child`]; it tells its parent what it has in lines `@name=value`.
+//! Each server runs in a child process, which executes this test program again, so it can have a
+//! different temporary folder, user and environment, and it can be killed. The child runs [`child`]
+//! and reports to its parent in lines `@name=value`.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read};
@@ -18,18 +18,18 @@ use std::time::{Duration, Instant};
 use isobench_pgserver::{Server, ServerError, ServerOptions};
 use rustix::process::{Pid, Signal, getpgid, kill_process};
 
-/// Tells the child what to do.
+/// The task of the child.
 const ROLE: &str = "ISOBENCH_PGSERVER_TEST_ROLE";
 /// The child's options: a version, settings separated by semicolons, or a folder of programs.
 const VERSION: &str = "ISOBENCH_PGSERVER_TEST_VERSION";
 const SETTINGS: &str = "ISOBENCH_PGSERVER_TEST_SETTINGS";
 const BIN: &str = "ISOBENCH_PGSERVER_TEST_BIN";
-/// An ordinary user that every system has, or at least its number.
+/// An ordinary user that exists on every system, or at least its number.
 const ORDINARY_USER: u32 = 65534;
 
 // ---- the child's part
 
-/// Not a test of its own: does what [`ROLE`] says, and nothing without it.
+/// Not a test in itself: executes the task in [`ROLE`], if any.
 #[test]
 fn child() {
     let Ok(role) = std::env::var(ROLE) else { return };
@@ -66,7 +66,7 @@ fn child_options() -> ServerOptions {
     }
 }
 
-/// The folder with everything of one run.
+/// The folder of a run.
 fn run_folder(server: &Server) -> &Path {
     server.data_dir().parent().expect("a folder around it")
 }
@@ -102,7 +102,7 @@ fn check_service(server: &Server) {
     }
 }
 
-/// What is around the data is ours and closed to others; what is in them is the server's.
+/// The data is in folders of the caller that are closed to others, and belongs to the server.
 fn check_owners(server: &Server) {
     let us = rustix::process::geteuid().as_raw();
     let them = fs::metadata(server.data_dir()).expect("the data").uid();
@@ -124,7 +124,7 @@ fn check_owners(server: &Server) {
     }
 }
 
-/// Kills the main process as the system does when memory runs out, and looks at what it leaves.
+/// Kills the main process, as the system does when it is out of memory, and checks what remains.
 fn kill_server(server: &Server) {
     let maps = fs::read_to_string(format!("/proc/{}/maps", server.pid())).expect("the process");
     let shared = maps.split_whitespace().find(|word| word.starts_with("/dev/shm/PostgreSQL."));
@@ -138,7 +138,7 @@ fn kill_server(server: &Server) {
     assert!(!server.is_running(), "a killed server still counts as running");
 }
 
-/// Runs one SQL command through psql, if there is a psql. What it prints on failure is the answer.
+/// Runs a SQL command with psql, if installed. If it fails, its messages are the result.
 fn psql(line: &str, sql: &str) -> Option<String> {
     let found = Command::new("psql").arg("--version").output().is_ok_and(|output| output.status.success());
     let command = format!("{line} -XAtc '{sql}' 2>&1");
@@ -151,13 +151,13 @@ fn psql(line: &str, sql: &str) -> Option<String> {
 // ---- the parent's part
 
 /// A temporary folder for the servers of one test.
-struct Scene {
+struct Fixture {
     temporary: tempfile::TempDir,
 }
 
-impl Scene {
+impl Fixture {
     fn new() -> Self {
-        // Short, because a socket's path must be, and open to all users as /tmp is.
+        // Short, because a socket's path must be, and accessible to all users, like /tmp.
         let temporary = tempfile::Builder::new().prefix("isob").tempdir_in("/tmp").expect("a folder");
         fs::set_permissions(temporary.path(), Permissions::from_mode(0o1777)).expect("chmod");
         Self { temporary }
@@ -172,7 +172,7 @@ impl Scene {
         command
     }
 
-    /// Says what is left in the temporary folder.
+    /// The entries left in the temporary folder.
     fn leftovers(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.temporary.path()).expect("the folder").flatten();
         entries.map(|entry| entry.path()).collect()
@@ -183,7 +183,7 @@ impl Scene {
     }
 }
 
-/// Prints why a test can't run here, and returns true, if the child says so.
+/// Prints the reason and returns true if the child reports that the test can't run.
 fn skips(test: &str, said: &str) -> bool {
     let reason = value(said, "skipped");
     if let Some(reason) = &reason {
@@ -194,7 +194,7 @@ fn skips(test: &str, said: &str) -> bool {
 
 fn value(text: &str, name: &str) -> Option<String> {
     let start = format!("@{name}=");
-    // libtest may print something in front of the child's first line.
+    // libtest may print something before the child's first line.
     text.lines().find_map(|line| line.split_once(&start).map(|(_, value)| value.to_owned()))
 }
 
@@ -203,16 +203,16 @@ fn text(output: &Output) -> String {
     streams.map(|stream| String::from_utf8_lossy(stream).into_owned()).join("\n")
 }
 
-/// Runs a child that is to end well, and returns what it says.
+/// Runs a child that has to succeed, and returns its output.
 fn run(command: &mut Command) -> String {
     let output = command.output().expect("the child starts");
     assert!(output.status.success(), "{}", text(&output));
     text(&output)
 }
 
-/// Starts a child and waits until its server is ready; `None` if it skips.
-fn hold(scene: &Scene, test: &str) -> Option<(Child, String)> {
-    let mut child = scene.command("hold").stdin(Stdio::piped()).spawn().expect("the child starts");
+/// Starts a child and waits until its server is ready; `None` if the test is skipped.
+fn hold(fixture: &Fixture, test: &str) -> Option<(Child, String)> {
+    let mut child = fixture.command("hold").stdin(Stdio::piped()).spawn().expect("the child starts");
     let mut lines = BufReader::new(child.stdout.take().expect("its output"));
     let mut said = String::new();
     while !said.contains("@ready=") {
@@ -222,7 +222,7 @@ fn hold(scene: &Scene, test: &str) -> Option<(Child, String)> {
             return None;
         }
     }
-    // The rest is read in the background, so that the child can't be stuck on a full pipe.
+    // The rest is read in the background, so that the child can't block on a full pipe.
     std::thread::spawn(move || lines.read_to_end(&mut Vec::new()));
     Some((child, said))
 }
@@ -231,7 +231,7 @@ fn pid(said: &str) -> u32 {
     value(said, "pid").expect("a process id").parse().expect("a number")
 }
 
-/// Whether a process exists and is more than an entry to be reaped.
+/// True if a process exists and isn't just waiting to be reaped.
 fn is_alive(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat"))
         .is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z')))
@@ -241,21 +241,21 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-fn serves_and_leaves_nothing(test: &str, scene: &Scene, command: &mut Command) -> Option<String> {
+fn serves_and_leaves_nothing(test: &str, fixture: &Fixture, command: &mut Command) -> Option<String> {
     let said = run(command);
     if skips(test, &said) {
         return None;
     }
     assert_eq!(value(&said, "stopped").as_deref(), Some("yes"), "{said}");
-    scene.assert_clean();
+    fixture.assert_clean();
     Some(said)
 }
 
 #[test]
 fn an_installed_server_serves_and_leaves_nothing() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let test = "an_installed_server_serves_and_leaves_nothing";
-    let Some(said) = serves_and_leaves_nothing(test, &scene, &mut scene.command("serve")) else { return };
+    let Some(said) = serves_and_leaves_nothing(test, &fixture, &mut fixture.command("serve")) else { return };
     assert_eq!(value(&said, "port").as_deref(), Some("5432"));
     if let Some(answer) = value(&said, "answer0") {
         assert_eq!(answer, "on", "fsync is PostgreSQL's default");
@@ -266,20 +266,20 @@ fn an_installed_server_serves_and_leaves_nothing() {
 
 #[test]
 fn a_fetched_server_serves_and_leaves_nothing() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let test = "a_fetched_server_serves_and_leaves_nothing";
-    let mut command = scene.command("serve");
-    let Some(said) = serves_and_leaves_nothing(test, &scene, command.env(VERSION, "18")) else { return };
+    let mut command = fixture.command("serve");
+    let Some(said) = serves_and_leaves_nothing(test, &fixture, command.env(VERSION, "18")) else { return };
     assert_eq!(value(&said, "origin").as_deref(), Some("fetched"));
     assert!(value(&said, "version").is_some_and(|version| version.starts_with("18.")), "{said}");
 }
 
 #[test]
 fn settings_reach_the_server() {
-    let scene = Scene::new();
-    let mut command = scene.command("serve");
+    let fixture = Fixture::new();
+    let mut command = fixture.command("serve");
     command.env(SETTINGS, "work_mem=7MB;port=5999");
-    let Some(said) = serves_and_leaves_nothing("settings_reach_the_server", &scene, &mut command) else {
+    let Some(said) = serves_and_leaves_nothing("settings_reach_the_server", &fixture, &mut command) else {
         return;
     };
     assert_eq!(value(&said, "port").as_deref(), Some("5999"));
@@ -290,28 +290,28 @@ fn settings_reach_the_server() {
 
 #[test]
 fn bad_settings_are_told_in_the_servers_words() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     for (setting, words) in [
         ("no_such=1", "unrecognized configuration parameter \"no_such\""),
         ("work_mem=many", "invalid value for parameter \"work_mem\": \"many\""),
         ("hba_file=/x", "can't be changed"),
     ] {
-        let said = run(scene.command("serve").env(SETTINGS, setting));
+        let said = run(fixture.command("serve").env(SETTINGS, setting));
         if skips("bad_settings_are_told_in_the_servers_words", &said) {
             return;
         }
         let error = value(&said, "error").expect("an error");
         assert!(error.starts_with(&format!("--server-setting {setting}: ")), "{error}");
         assert!(error.contains(words), "{error}");
-        scene.assert_clean();
+        fixture.assert_clean();
     }
 }
 
 #[test]
 fn over_tcp_the_password_is_needed() {
     let test = "over_tcp_the_password_is_needed";
-    let scene = Scene::new();
-    let mut command = scene.command("hold");
+    let fixture = Fixture::new();
+    let mut command = fixture.command("hold");
     command.env(SETTINGS, "listen_addresses=127.0.0.1");
     command.stdin(Stdio::piped());
     let mut child = command.spawn().expect("the child starts");
@@ -335,50 +335,50 @@ fn over_tcp_the_password_is_needed() {
     }
     drop(child.stdin.take());
     assert!(child.wait().expect("wait").success());
-    scene.assert_clean();
+    fixture.assert_clean();
 }
 
 #[test]
 fn a_panic_stops_the_server() {
-    let scene = Scene::new();
-    let output = scene.command("panic").output().expect("the child starts");
+    let fixture = Fixture::new();
+    let output = fixture.command("panic").output().expect("the child starts");
     let said = text(&output);
     if skips("a_panic_stops_the_server", &said) {
         return;
     }
     assert!(!output.status.success() && said.contains("on purpose"), "{said}");
     assert!(!is_alive(pid(&said)));
-    scene.assert_clean();
+    fixture.assert_clean();
 }
 
 #[test]
 fn a_killed_run_is_swept_by_the_next_and_a_living_one_is_not() {
     let test = "a_killed_run_is_swept_by_the_next_and_a_living_one_is_not";
-    let scene = Scene::new();
-    let Some((mut killed, killed_said)) = hold(&scene, test) else { return };
-    let Some((mut living, living_said)) = hold(&scene, test) else { return };
+    let fixture = Fixture::new();
+    let Some((mut killed, killed_said)) = hold(&fixture, test) else { return };
+    let Some((mut living, living_said)) = hold(&fixture, test) else { return };
     assert_ne!(value(&killed_said, "folder"), value(&living_said, "folder"), "two at once share a folder");
     killed.kill().expect("SIGKILL");
     killed.wait().expect("wait");
     assert!(is_alive(pid(&killed_said)), "the server outlives a killed run; else this tests nothing");
-    assert_eq!(scene.leftovers().len(), 2);
+    assert_eq!(fixture.leftovers().len(), 2);
 
-    let said = run(&mut scene.command("serve"));
+    let said = run(&mut fixture.command("serve"));
     assert!(value(&said, "stopped").is_some(), "{said}");
     assert!(!is_alive(pid(&killed_said)), "the killed run's server still runs");
     assert!(is_alive(pid(&living_said)), "a living run's server was stopped");
-    assert_eq!(scene.leftovers(), [PathBuf::from(value(&living_said, "folder").expect("a folder"))]);
+    assert_eq!(fixture.leftovers(), [PathBuf::from(value(&living_said, "folder").expect("a folder"))]);
 
     drop(living.stdin.take());
     assert!(living.wait().expect("wait").success());
     assert!(!is_alive(pid(&living_said)));
-    scene.assert_clean();
+    fixture.assert_clean();
 }
 
 #[test]
 fn a_killed_server_leaves_no_shared_memory() {
-    let scene = Scene::new();
-    let said = run(&mut scene.command("kill-server"));
+    let fixture = Fixture::new();
+    let said = run(&mut fixture.command("kill-server"));
     if skips("a_killed_server_leaves_no_shared_memory", &said) {
         return;
     }
@@ -386,7 +386,7 @@ fn a_killed_server_leaves_no_shared_memory() {
     let shared = value(&said, "shared").expect("a name");
     assert!(!shared.is_empty(), "it had no shared memory; else this tests nothing");
     assert!(!Path::new(&shared).exists(), "{shared} is left behind");
-    scene.assert_clean();
+    fixture.assert_clean();
 }
 
 #[test]
@@ -395,8 +395,8 @@ fn root_runs_the_server_as_somebody_else() {
     if !is_root() {
         return println!("skipped: {test}: not root");
     }
-    let scene = Scene::new();
-    let Some((mut child, said)) = hold(&scene, test) else { return };
+    let fixture = Fixture::new();
+    let Some((mut child, said)) = hold(&fixture, test) else { return };
     let status = fs::read_to_string(format!("/proc/{}/status", pid(&said))).expect("the process");
     let line = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
@@ -407,10 +407,10 @@ fn root_runs_the_server_as_somebody_else() {
     assert_eq!(line("Groups:"), Vec::<String>::new(), "the server keeps root's groups");
     drop(child.stdin.take());
     assert!(child.wait().expect("wait").success());
-    scene.assert_clean();
+    fixture.assert_clean();
 }
 
-/// Writes a program that all may run.
+/// Creates a program that all users can run.
 fn write_program(path: &Path, text: &str) {
     fs::write(path, text).expect("write");
     fs::set_permissions(path, Permissions::from_mode(0o755)).expect("chmod");
@@ -422,8 +422,8 @@ fn a_leftover_that_somebody_else_planted_is_left_alone() {
     if !is_root() {
         return println!("skipped: {test}: not root");
     }
-    let scene = Scene::new();
-    // What root's sweep would run, and the file it would write to.
+    let fixture = Fixture::new();
+    // The targets that root's sweep would run and write to, if it could be tricked.
     let secrets = tempfile::tempdir().expect("a folder");
     let (mark, victim) = (secrets.path().join("mark"), secrets.path().join("victim"));
     let program = secrets.path().join("postgres");
@@ -433,12 +433,12 @@ fn a_leftover_that_somebody_else_planted_is_left_alone() {
     let servers =
         passwd.lines().find_map(|line| line.strip_prefix("postgres:x:")?.split(':').next()?.parse().ok());
     let mut planted = Vec::new();
-    // In one that is root's, others can write; the rest are of the users whom root's servers run
-    // as, and of others.
+    // The first folder is root's, but others can write in it; the others belong to the users who
+    // run root's servers, and to other users.
     for (number, uid) in
         [Some(0), servers, Some(ORDINARY_USER), Some(4_000_000)].into_iter().flatten().enumerate()
     {
-        let folder = scene.temporary.path().join(format!("isobench-pg-planted{number}"));
+        let folder = fixture.temporary.path().join(format!("isobench-pg-planted{number}"));
         fs::create_dir_all(folder.join("data")).expect("create");
         fs::write(folder.join("owner"), program.as_os_str().as_encoded_bytes()).expect("write");
         fs::write(folder.join("data/postmaster.pid"), "1\n").expect("write");
@@ -451,13 +451,13 @@ fn a_leftover_that_somebody_else_planted_is_left_alone() {
         fs::set_permissions(&folder, Permissions::from_mode(0o777)).expect("chmod");
         planted.push(folder);
     }
-    let said = run(&mut scene.command("serve"));
+    let said = run(&mut fixture.command("serve"));
     if skips(test, &said) {
         return;
     }
     assert!(!mark.exists(), "a program that somebody else named was run");
     assert!(!victim.exists(), "root wrote to a file of somebody else's choice");
-    let mut left = scene.leftovers();
+    let mut left = fixture.leftovers();
     left.sort();
     assert_eq!(left, planted);
 }
@@ -471,12 +471,12 @@ fn links_planted_while_a_server_starts_are_not_followed() {
     if !is_root() {
         return println!("skipped: {test}: not root");
     }
-    let scene = Scene::new();
-    let victim = scene.temporary.path().join("victim");
+    let fixture = Fixture::new();
+    let victim = fixture.temporary.path().join("victim");
     fs::write(&victim, "root's own\n").expect("write");
     fs::set_permissions(&victim, Permissions::from_mode(0o600)).expect("chmod");
-    // The user who runs the servers replaces what it can as soon as it can.
-    let programs = scene.temporary.path().join("bin");
+    // The user who runs the servers replaces everything it can, as soon as it can.
+    let programs = fixture.temporary.path().join("bin");
     fs::create_dir(&programs).expect("create");
     let plant = format!(
         "#!/bin/sh\n'{}/initdb' \"$@\" || exit 1\ncd \"$2\" || exit 1\n\
@@ -489,18 +489,18 @@ fn links_planted_while_a_server_starts_are_not_followed() {
         &programs.join("postgres"),
         &format!("#!/bin/sh\nexec '{}/postgres' \"$@\"\n", real.display()),
     );
-    let said = run(scene
+    let said = run(fixture
         .command("serve")
         .env(BIN, &programs)
-        .env("ISOBENCH_CACHE", scene.temporary.path().join("cache"))
+        .env("ISOBENCH_CACHE", fixture.temporary.path().join("cache"))
         .env(SETTINGS, "listen_addresses=127.0.0.1"));
-    // It can't read what its own configuration leads to.
+    // It can't read the files that its own configuration refers to.
     assert!(value(&said, "error").is_some(), "{said}");
     assert_eq!(fs::read_to_string(&victim).expect("read"), "root's own\n", "a link was followed");
     assert_eq!(fs::metadata(&victim).expect("metadata").uid(), 0);
 }
 
-/// The folder with the programs of the installed PostgreSQL.
+/// The folder of the programs of the installed PostgreSQL.
 fn installed_programs() -> Option<PathBuf> {
     let output = Command::new("pg_config").arg("--bindir").output().ok()?;
     Some(PathBuf::from(String::from_utf8(output.stdout).ok()?.trim()))
@@ -512,22 +512,22 @@ fn what_is_removed_is_removed_with_the_rights_of_its_owner() {
     if !is_root() {
         return println!("skipped: {test}: not root");
     }
-    let scene = Scene::new();
-    let Some((mut killed, said)) = hold(&scene, test) else { return };
-    // As if the server's user had moved there what root alone may remove.
+    let fixture = Fixture::new();
+    let Some((mut killed, said)) = hold(&fixture, test) else { return };
+    // As if the server's user had moved files there that only root can remove.
     let data = PathBuf::from(value(&said, "folder").expect("a folder")).join("data");
     let moved = data.join("moved");
     fs::create_dir(&moved).expect("create");
     fs::write(moved.join("file"), "root's own").expect("write");
     killed.kill().expect("SIGKILL");
     killed.wait().expect("wait");
-    run(&mut scene.command("sweep"));
+    run(&mut fixture.command("sweep"));
     assert!(!is_alive(pid(&said)), "the killed run's server still runs");
     assert!(!data.join("base").exists(), "nothing was removed");
     assert_eq!(fs::read_to_string(moved.join("file")).expect("read"), "root's own");
     fs::remove_dir_all(&moved).expect("remove");
-    run(&mut scene.command("sweep"));
-    scene.assert_clean();
+    run(&mut fixture.command("sweep"));
+    fixture.assert_clean();
 }
 
 #[test]
@@ -535,10 +535,10 @@ fn without_free_file_descriptors_nothing_is_fetched() {
     if installed_programs().is_none() {
         return println!("skipped: without_free_file_descriptors_nothing_is_fetched: there is no pg_config");
     }
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let mut failed = 0;
     for limit in 4..=12 {
-        let child = scene.command("serve");
+        let child = fixture.command("serve");
         let mut command = Command::new("sh");
         command.args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\"")]).arg(child.get_program());
         command.args(child.get_args());
@@ -556,8 +556,8 @@ fn without_free_file_descriptors_nothing_is_fetched() {
         failed += usize::from(value(&said, "error").is_some());
     }
     assert!(failed > 0, "the limit was never felt; else this tests nothing");
-    run(&mut scene.command("sweep"));
-    scene.assert_clean();
+    run(&mut fixture.command("sweep"));
+    fixture.assert_clean();
 }
 
 #[test]
@@ -566,8 +566,8 @@ fn an_ordinary_user_needs_no_home() {
     if !is_root() {
         return println!("skipped: {test}: only root can become another user");
     }
-    let scene = Scene::new();
-    // A copy, because the user may not get to where cargo puts programs.
+    let fixture = Fixture::new();
+    // A copy, because the user may not have access to cargo's folder of programs.
     let programs = tempfile::tempdir().expect("a folder");
     fs::set_permissions(programs.path(), Permissions::from_mode(0o755)).expect("chmod");
     let program = programs.path().join("test");
@@ -575,7 +575,7 @@ fn an_ordinary_user_needs_no_home() {
     let home = programs.path().join("home");
     fs::create_dir(&home).expect("create");
     for home in [home.as_path(), Path::new("/nonexistent")] {
-        let template = scene.command("serve");
+        let template = fixture.command("serve");
         let mut command = Command::new(&program);
         command.args(template.get_args());
         for (name, value) in template.get_envs() {
@@ -586,7 +586,7 @@ fn an_ordinary_user_needs_no_home() {
         }
         command.env_remove("XDG_CACHE_HOME").env_remove("ISOBENCH_CACHE").env("HOME", home);
         command.current_dir("/").uid(ORDINARY_USER).gid(ORDINARY_USER);
-        if serves_and_leaves_nothing(test, &scene, &mut command).is_none() {
+        if serves_and_leaves_nothing(test, &fixture, &mut command).is_none() {
             return;
         }
     }

@@ -1,8 +1,8 @@
-//! Looks up host names for a download, within a time limit.
+//! Resolves host names for a download, within a time limit.
 //!
-//! The system's lookup can hang and can't be stopped, so it runs in a thread of its own that is
-//! left behind when time is up. ureq's own resolver does the same, but panics if no thread can be
-//! had.
+//! The system's lookup can hang and can't be stopped, so it runs in a thread of its own, which is
+//! abandoned when the time is up. ureq's own resolver does the same, but panics if a thread can't
+//! be created.
 
 use std::fmt;
 use std::io;
@@ -17,13 +17,13 @@ use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver
 use ureq::unversioned::transport::NextTimeout;
 use ureq::unversioned::transport::time::Duration;
 
-/// Something to run in a thread.
+/// Work for a thread.
 type Work = Box<dyn FnOnce() + Send>;
 
-/// A resolver that asks the system.
-pub(crate) struct Names;
+/// A resolver that uses the system's.
+pub(crate) struct SystemResolver;
 
-impl Resolver for Names {
+impl Resolver for SystemResolver {
     fn resolve(
         &self,
         uri: &Uri,
@@ -31,25 +31,25 @@ impl Resolver for Names {
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, Error> {
         let (uri, config) = (uri.clone(), config.clone());
-        // Without a limit ureq's resolver starts no thread.
+        // Without a time limit, ureq's resolver doesn't start a thread.
         let unlimited = NextTimeout { after: Duration::NotHappening, ..timeout };
         let look_up = move || DefaultResolver::default().resolve(&uri, &config, unlimited);
         within(timeout, spawn, look_up)
     }
 }
 
-impl fmt::Debug for Names {
+impl fmt::Debug for SystemResolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Names")
+        f.write_str("SystemResolver")
     }
 }
 
 fn spawn(work: Work) -> io::Result<()> {
-    thread::Builder::new().name("names".to_owned()).spawn(work).map(drop)
+    thread::Builder::new().name("resolver".to_owned()).spawn(work).map(drop)
 }
 
-/// Runs a lookup in a thread and waits for it as long as allowed; without a thread, here and
-/// without a limit.
+/// Runs a lookup in a thread, and waits for it up to the time limit. If a thread can't be created,
+/// runs it here without a limit.
 fn within<T: Send + 'static>(
     timeout: NextTimeout,
     spawn: fn(Work) -> io::Result<()>,
@@ -58,7 +58,7 @@ fn within<T: Send + 'static>(
     let look_up = Arc::new(look_up);
     let (sender, receiver) = sync_channel(1);
     let in_thread = Arc::clone(&look_up);
-    // If nobody waits for the answer any more it isn't needed.
+    // The receiver may no longer be waiting for the result.
     let work = Box::new(move || drop(sender.send(in_thread())));
     if spawn(work).is_err() {
         return look_up();
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn waiting_for_a_name_has_an_end() {
-        // Held, so that the sender isn't dropped: a thread that never answers.
+        // Kept, so that the sender isn't dropped, like that of a thread that never answers.
         let forget = |work: Work| {
             std::mem::forget(work);
             Ok(())
