@@ -1,10 +1,10 @@
-//! Golden files: texts that are compared with a file, or written there under `ISOBENCH_BLESS=1`.
+//! Golden files: texts that are compared with a file, or written to it if `ISOBENCH_BLESS=1`.
 
 use std::ffi::OsStr;
 use std::path::Path;
 use std::{env, fs, thread};
 
-/// True if golden files are to be written: `ISOBENCH_BLESS` is `1`, and nothing else.
+/// True if golden files are to be written, that is, if `ISOBENCH_BLESS` is `1`.
 pub fn blessing() -> bool {
     means_yes(env::var_os("ISOBENCH_BLESS").as_deref())
 }
@@ -16,7 +16,7 @@ fn means_yes(value: Option<&OsStr>) -> bool {
 /// Compares a text with a golden file, or writes it there when blessing.
 ///
 /// # Panics
-/// The file says something else, is missing, or can't be written.
+/// If the file's contents differ, or it is missing or can't be written.
 #[track_caller]
 pub fn expect(path: impl AsRef<Path>, found: &str) {
     if let Some(difference) = difference(path, found) {
@@ -24,12 +24,13 @@ pub fn expect(path: impl AsRef<Path>, found: &str) {
     }
 }
 
-/// Compares a text with a golden file for a test that reports several at once; says what differs.
+/// Compares a text with a golden file, for a test that reports several differences at once. Returns
+/// the difference.
 ///
-/// When blessing it writes the file, and nothing differs.
+/// When blessing, it writes the file and returns `None`.
 ///
 /// # Panics
-/// The file can't be written.
+/// If the file can't be written.
 pub fn difference(path: impl AsRef<Path>, found: &str) -> Option<String> {
     let path = path.as_ref();
     if !blessing() {
@@ -52,10 +53,10 @@ fn compare(path: &Path, found: &str) -> Option<String> {
         }
         Err(error) => format!("{file} can't be read: {error}"),
     };
-    Some(format!("{what}\nIf the change is meant, write the file anew: {}", command()))
+    Some(format!("{what}\nIf the change is intended, update the file: {}", command()))
 }
 
-/// The number of the first line that differs, and the two lines; ends of lines are shown.
+/// The number of the first line that differs, and both lines, with visible line breaks.
 fn first_difference(expected: &str, found: &str) -> (usize, String, String) {
     let shown = |line: Option<&str>| line.map_or_else(|| "(the end)".to_owned(), |line| format!("{line:?}"));
     let (mut expected, mut found) = (expected.split_inclusive('\n'), found.split_inclusive('\n'));
@@ -69,7 +70,7 @@ fn first_difference(expected: &str, found: &str) -> (usize, String, String) {
     }
 }
 
-/// The command that blesses what the running test compares.
+/// The command that blesses the running test's files.
 fn command() -> String {
     let package =
         env::var("CARGO_PKG_NAME").map_or_else(|_| "--workspace".to_owned(), |it| format!("-p {it}"));
@@ -77,11 +78,10 @@ fn command() -> String {
     format!("ISOBENCH_BLESS=1 cargo test {package}{test}")
 }
 
-/// Replaces what stands between the marks `<!-- begin: NAME -->` and `<!-- end: NAME -->` of a page
-/// by a block of text.
+/// Replaces the text between the marks `<!-- begin: NAME -->` and `<!-- end: NAME -->` of a page.
 ///
 /// # Panics
-/// The page lacks a mark.
+/// If the page lacks a mark.
 #[track_caller]
 pub fn fill(page: &mut String, name: &str, text: &str) {
     let (begin, end) = (format!("<!-- begin: {name} -->\n"), format!("<!-- end: {name} -->"));

@@ -7,11 +7,10 @@ use std::process::{Child, Command, Stdio};
 
 use isobench_pgwire::{ConnectOptions, Host, Secret};
 
-/// A running H2 on a loopback port, with its data in a folder of the caller's; stopped when
-/// dropped.
+/// A running H2 on a loopback port, with its data in the caller's folder; stopped when dropped.
 pub struct H2 {
     process: Child,
-    /// Its port on 127.0.0.1.
+    /// The port on 127.0.0.1.
     pub port: u16,
 }
 
@@ -24,13 +23,13 @@ impl Drop for H2 {
 }
 
 impl H2 {
-    /// Starts it with the jar named by `ISOBENCH_H2_JAR`, or the one in the local Maven repository.
+    /// Starts H2 with the jar named by `ISOBENCH_H2_JAR`, or the one in the local Maven repository.
     ///
     /// # Errors
-    /// Says what is missing.
+    /// The missing program or file.
     ///
     /// # Panics
-    /// It doesn't say that it is running.
+    /// If it doesn't report that it is running.
     pub fn start(folder: &Path) -> Result<H2, String> {
         let jar = jar()
             .ok_or("no H2 jar (ISOBENCH_H2_JAR, or com.h2database:h2:2.4.240 in the Maven repository)")?;
@@ -46,7 +45,7 @@ impl H2 {
             .map_err(|error| format!("no Java ({error})"))?;
         let stdout = process.stdout.take();
         let h2 = H2 { process, port };
-        // It says that it is running, once it listens.
+        // It reports that it is running as soon as it listens.
         let mut line = String::new();
         if let Some(stdout) = stdout {
             BufReader::new(stdout).read_line(&mut line).map_err(|error| error.to_string())?;
@@ -55,7 +54,7 @@ impl H2 {
         Ok(h2)
     }
 
-    /// How to connect to its database `test`.
+    /// The options for connecting to its database `test`.
     pub fn options(&self) -> ConnectOptions {
         let mut options = ConnectOptions::new(Host::tcp("127.0.0.1", self.port), "sa", "test");
         options.password = Some(Secret::new("sa"));

@@ -1,39 +1,40 @@
-//! What is installed here beyond a Rust toolchain, and how a test says that it can't do without.
+//! Finds programs installed beyond a Rust toolchain, and reports tests that are skipped without
+//! them.
 
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Says why a test does nothing, past the test runner, which would keep the words of a passing test
-/// to itself.
+/// Reports why a test is skipped. Writes to standard error directly, because the test runner
+/// captures the output of passing tests.
 pub fn skip(test: &str, why: &str) {
-    // If nobody reads standard error, nobody wants to know.
+    // If standard error can't be written, the message isn't needed.
     let _ = writeln!(std::io::stderr(), "skipped: {test}: {why}");
 }
 
-/// The folder with the programs of the installed PostgreSQL, as `pg_config --bindir` tells it.
+/// The folder with the programs of the installed PostgreSQL, according to `pg_config --bindir`.
 pub fn postgresql_programs() -> Option<PathBuf> {
     let output = Command::new("pg_config").arg("--bindir").output().ok()?;
     Some(PathBuf::from(String::from_utf8(output.stdout).ok()?.trim()))
 }
 
-/// A real pgbench to compare with.
+/// A real pgbench for comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RealPgbench {
     /// The program.
     pub program: PathBuf,
     /// Its major version, 15 to 19.
     pub major: u32,
-    /// The folder with the server's programs of the same installation, if they are there.
+    /// The folder with the server's programs of the same installation, if it exists.
     pub server: Option<PathBuf>,
 }
 
 impl RealPgbench {
-    /// Asks a program for its version.
+    /// Determines the version of a program.
     ///
     /// # Errors
-    /// It can't be run, or isn't a pgbench of version 15 to 19.
+    /// If it can't be run, or isn't a pgbench of version 15 to 19.
     pub fn ask(program: &Path) -> Result<RealPgbench, String> {
         let output = Command::new(program).arg("--version").output().map_err(|error| {
             format!("there is no pgbench to compare with ({}: {error})", program.display())
@@ -54,12 +55,13 @@ fn major(answer: &str) -> Option<u32> {
     version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// All real pgbenches that can be found, the oldest first, one of each major version: those that
-/// the environment variable `ISOBENCH_PGBENCH` names (a list of paths like `PATH`), then the one
-/// beside the installed server's programs, else in the search path.
+/// All real pgbenches that can be found, one for each major version, the oldest first: those in the
+/// environment variable `ISOBENCH_PGBENCH` (a list of paths like `PATH`), then the one next to the
+/// installed server's programs or in the search path.
 ///
 /// # Panics
-/// The variable names something else than a pgbench: whoever sets it wants no test to be skipped.
+/// If the variable contains anything but pgbenches, because setting it means that tests must not be
+/// skipped.
 pub fn pgbenches() -> Vec<RealPgbench> {
     let named = std::env::var_os("ISOBENCH_PGBENCH");
     let mut found = all_named(named.as_deref().unwrap_or_default());
@@ -84,18 +86,18 @@ fn installed() -> Result<RealPgbench, String> {
 /// The real pgbench of a major version.
 ///
 /// # Errors
-/// Says that there is none.
+/// If there is none.
 pub fn pgbench_of(major: u32) -> Result<RealPgbench, String> {
     let found = pgbenches().into_iter().find(|pgbench| pgbench.major == major);
     found
         .ok_or_else(|| format!("there is no pgbench {major} to compare with (ISOBENCH_PGBENCH can name one)"))
 }
 
-/// The installed pgbench and its major version, 15 to 18: beside the installed server's programs,
-/// else in the search path.
+/// The installed pgbench and its major version, 15 to 18: next to the installed server's programs,
+/// or in the search path.
 ///
 /// # Errors
-/// Says why there is none.
+/// The reason that there is none.
 pub fn pgbench() -> Result<(PathBuf, u32), String> {
     let found = installed()?;
     match found.major {
@@ -104,12 +106,12 @@ pub fn pgbench() -> Result<(PathBuf, u32), String> {
     }
 }
 
-/// PostgreSQL's own isolation tester: the one that the environment variable
-/// `ISOBENCH_ISOLATIONTESTER` names, else the one among the files for building extensions, which
-/// `pg_config --pgxs` tells.
+/// PostgreSQL's own isolation tester: the one in the environment variable
+/// `ISOBENCH_ISOLATIONTESTER`, or the one among the files for building extensions, according to
+/// `pg_config --pgxs`.
 ///
 /// # Errors
-/// Says why there is none.
+/// The reason that there is none.
 pub fn isolation_tester() -> Result<PathBuf, String> {
     let named = std::env::var_os("ISOBENCH_ISOLATIONTESTER").map(PathBuf::from);
     let installed = || {
@@ -123,20 +125,19 @@ pub fn isolation_tester() -> Result<PathBuf, String> {
     })
 }
 
-/// A browser and the program that drives it, both of the same version.
+/// A browser and its driver, both of the same version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Browser {
-    /// Chromium or a relative.
+    /// Chromium or a derivative.
     pub chromium: PathBuf,
     /// `ChromeDriver`.
     pub driver: PathBuf,
 }
 
-/// The installed Chromium: in the search path, or the one that the environment variable
-/// `ISOBENCH_CHROMIUM` names.
+/// The installed Chromium: in the search path, or in the environment variable `ISOBENCH_CHROMIUM`.
 ///
 /// # Errors
-/// Says what is missing.
+/// The missing program.
 pub fn chromium() -> Result<Browser, String> {
     let named = std::env::var_os("ISOBENCH_CHROMIUM").map(PathBuf::from);
     let names = ["chromium", "chromium-browser", "google-chrome"];

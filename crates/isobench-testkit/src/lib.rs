@@ -1,5 +1,5 @@
-//! Test equipment: simulated, scripted and played servers, golden files, what is installed here,
-//! and whether a document obeys its schema.
+//! Support for tests: simulated and scripted servers, servers run by closures, golden files,
+//! installed programs, and a schema checker.
 
 pub mod golden;
 pub mod h2;

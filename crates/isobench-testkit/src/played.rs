@@ -1,8 +1,8 @@
-//! A server that plays: what it does with a connection is a closure that speaks the protocol with a
+//! A server whose behaviour on each connection is a closure that speaks the protocol with a
 //! [`Peer`].
 //!
-//! For what a script of queries and answers ([`crate::scripted`]) can't say: odd beginnings and
-//! endings, any number of connections, messages in pieces.
+//! It covers what a script of queries and answers ([`crate::scripted`]) can't express: unusual
+//! starts and ends of connections, any number of connections, fragmented messages.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixListener;
@@ -17,8 +17,8 @@ trait Stream: Read + Write + Send {}
 
 impl<T: Read + Write + Send> Stream for T {}
 
-/// The server's end of one connection. A client that has gone is no failure: there is nothing more
-/// to read then.
+/// The server's end of a connection. A client that has disconnected isn't a failure: there is just
+/// nothing more to read.
 pub struct Peer {
     stream: Box<dyn Stream>,
     frames: FrameBuffer,
@@ -38,18 +38,18 @@ impl Peer {
         self
     }
 
-    /// Sends what the closure appends.
+    /// Sends the bytes that the closure appends.
     pub fn send(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
         let mut out = Vec::new();
         encode(&mut out);
         for piece in out.chunks(self.piece) {
-            // The client may have gone, which is its right.
+            // The client may have disconnected.
             let _ = self.stream.write_all(piece);
         }
     }
 
-    /// The packet that a connection begins with, as `Debug` shows it, after refusing TLS; empty if
-    /// none comes.
+    /// The packet at the start of a connection, in the format of `Debug`, after refusing TLS; empty
+    /// if there is none.
     pub fn beginning(&mut self) -> String {
         let mut bytes = Vec::new();
         let mut byte = [0];
@@ -68,10 +68,10 @@ impl Peer {
         }
     }
 
-    /// The next message, if one comes.
+    /// The next message, if there is one.
     ///
     /// # Panics
-    /// The client sends something else than messages.
+    /// If the client sends anything other than messages.
     pub fn next<T>(&mut self, with: impl Fn(FrontendMessage<'_>) -> T) -> Option<T> {
         let mut buffer = [0; 4096];
         let mut count = 0;
@@ -96,7 +96,7 @@ impl Peer {
         })?
     }
 
-    /// Lets any user in, without a password.
+    /// Accepts any user, without a password.
     pub fn welcome(&mut self) {
         self.beginning();
         self.send(|out| {
@@ -114,16 +114,16 @@ impl Peer {
     }
 }
 
-/// What is done with one connection.
+/// The handler of a connection.
 pub type Play = Box<dyn FnMut(&mut Peer) + Send>;
 
-/// Plays one play for each connection at a socket, one after the other, and ends.
+/// Handles the connections to a socket one after the other, each with the next handler, and ends.
 ///
 /// # Errors
-/// The socket can't be made.
+/// If the socket can't be created.
 ///
 /// # Panics
-/// The thread panics if a connection can't be accepted, or if a play does.
+/// The thread panics if a connection can't be accepted, or if a handler panics.
 pub fn in_turn(socket: &Path, piece: usize, plays: Vec<Play>) -> io::Result<JoinHandle<()>> {
     let listener = UnixListener::bind(socket)?;
     Ok(thread::spawn(move || {
@@ -134,11 +134,11 @@ pub fn in_turn(socket: &Path, piece: usize, plays: Vec<Play>) -> io::Result<Join
     }))
 }
 
-/// Plays for every connection at a socket, side by side, as long as the process lives. The play is
-/// told the connection's number, from 0.
+/// Handles all connections to a socket concurrently, until the process ends. The handler receives
+/// the connection's number, from 0.
 ///
 /// # Errors
-/// The socket can't be made.
+/// If the socket can't be created.
 pub fn side_by_side<P>(socket: &Path, play: P) -> io::Result<()>
 where
     P: FnMut(&mut Peer, usize) + Clone + Send + 'static,

@@ -1,16 +1,15 @@
-//! Checks a JSON document against a JSON Schema, as far as the schema of our results uses the
+//! Validates a JSON document against a JSON Schema, as far as the schema of results uses the
 //! language.
 //!
-//! A keyword that isn't known here is a violation, so nothing in a schema goes unchecked unnoticed.
-//! The meaning of those that are known is JSON Schema 2020-12's (Validation, §6; Core, §10),
-//! `format` being an annotation as it is there.
+//! An unknown keyword is a violation, so every part of a schema is checked. The known ones have the
+//! meaning of JSON Schema 2020-12 (Validation, §6; Core, §10), in which `format` is an annotation.
 
 use serde_json::{Map, Value};
 
-/// Keywords that say nothing about what is valid.
+/// Keywords that don't affect validation.
 const ANNOTATIONS: [&str; 6] = ["$defs", "$schema", "default", "description", "format", "title"];
 
-/// Violations of a schema by a document, each with its place; none means that the document is
+/// The violations of a schema by a document, each with its position; empty if the document is
 /// valid.
 pub fn violations(schema: &Value, document: &Value) -> Vec<String> {
     let mut found = Vec::new();
@@ -19,7 +18,7 @@ pub fn violations(schema: &Value, document: &Value) -> Vec<String> {
 }
 
 struct Check<'a> {
-    /// The whole schema, in which references point.
+    /// The whole schema, which is the base of references.
     root: &'a Value,
     found: &'a mut Vec<String>,
 }
@@ -39,14 +38,14 @@ impl Check<'_> {
         }
     }
 
-    /// Whether a value obeys a schema.
+    /// True if a value conforms to a schema.
     fn obeys(&self, schema: &Value, value: &Value) -> bool {
         let mut found = Vec::new();
         Check { root: self.root, found: &mut found }.apply(schema, value, "");
         found.is_empty()
     }
 
-    /// Applies one keyword; reports a violation, or leaves those of parts of the value in `found`.
+    /// Applies a keyword and reports violations; those of parts of the value are added to `found`.
     fn keyword(
         &mut self,
         all: &Map<String, Value>,
@@ -120,7 +119,7 @@ fn is_of_type(value: &Value, name: &str) -> Result<bool, String> {
         "array" => value.is_array(),
         "object" => value.is_object(),
         "number" => value.is_number(),
-        // 1.0 is an integer in JSON Schema.
+        // In JSON Schema, 1.0 is an integer.
         "integer" => {
             value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
         }
@@ -128,7 +127,7 @@ fn is_of_type(value: &Value, name: &str) -> Result<bool, String> {
     })
 }
 
-/// Whether two values are the same in JSON Schema, where 1 and 1.0 are.
+/// True if two values are equal in JSON Schema, where 1 equals 1.0.
 fn equal(a: &Value, b: &Value) -> bool {
     a == b || a.is_number() && b.is_number() && a.as_f64() == b.as_f64()
 }

@@ -1,8 +1,7 @@
-//! A server that plays a script: it expects queries in order and gives the answers written below
+//! A server that follows a script: it expects queries in order and returns the answers listed below
 //! each.
 //!
-//! For tests of what isobench says to products that aren't at hand, with answers recorded from
-//! them.
+//! It tests what isobench sends to products that aren't available, with answers recorded from them.
 //!
 //! ```text
 //! # a comment
@@ -21,8 +20,8 @@
 //! < close                         closes the connection without another word
 //! ```
 //!
-//! Anything that differs from the script is answered by an error, and [`ScriptedServer::finish`]
-//! panics with both texts.
+//! Any deviation from the script is answered by an error, and [`ScriptedServer::finish`] panics
+//! with both texts.
 
 mod exchange;
 mod script;
@@ -40,11 +39,10 @@ use isobench_pgwire::{ConnectOptions, Host, Socket};
 
 use self::script::ConnectionScript;
 
-/// How long a connection of the server waits for the client before it gives up; no test should get
-/// there.
+/// The time a connection waits for the client before it gives up, which tests shouldn't reach.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A scripted server, listening until it is finished.
+/// A scripted server, which listens until it is finished.
 #[derive(Debug)]
 pub struct ScriptedServer {
     host: Host,
@@ -52,7 +50,7 @@ pub struct ScriptedServer {
     acceptor: JoinHandle<()>,
 }
 
-/// What the threads share.
+/// The state shared by the threads.
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
@@ -65,7 +63,7 @@ impl Shared {
     }
 }
 
-/// Where connections come from.
+/// The source of connections.
 enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener),
@@ -86,17 +84,17 @@ impl ScriptedServer {
     /// Listens on a free TCP port of the loopback address.
     ///
     /// # Panics
-    /// The script has an error, or there is no free port.
+    /// If the script has an error, or there is no free port.
     pub fn start(script: &str) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let port = listener.local_addr().expect("a bound socket has an address").port();
         Self::serve(Listener::Tcp(listener), Host::tcp("127.0.0.1", port), script)
     }
 
-    /// Listens on a Unix socket in a directory, under the name that belongs to port 5432.
+    /// Listens on a Unix socket in a directory, with the name for port 5432.
     ///
     /// # Panics
-    /// The script has an error, or the socket can't be made.
+    /// If the script has an error, or the socket can't be created.
     pub fn start_unix(directory: &Path, script: &str) -> Self {
         let host = Host::unix(directory, 5432);
         let path = host.socket_path().expect("a Unix address has a path");
@@ -112,19 +110,19 @@ impl ScriptedServer {
         ScriptedServer { host, shared, acceptor }
     }
 
-    /// How to connect: user `test`, database `test`, no password.
+    /// The options for connecting: user `test`, database `test`, no password.
     pub fn options(&self) -> ConnectOptions {
         ConnectOptions::new(self.host.clone(), "test", "test")
     }
 
-    /// Waits until all connections have ended and checks that the whole script was played. Close
-    /// them first.
+    /// Waits until all connections have ended and checks that the whole script was executed. Close
+    /// the connections first.
     ///
     /// # Panics
-    /// Something differed from the script, or a part of it wasn't played.
+    /// If anything differed from the script, or a part of it wasn't executed.
     pub fn finish(self) {
         self.shared.stop.store(true, Ordering::SeqCst);
-        // Wakes the acceptor, should it still wait for a connection.
+        // Wakes the acceptor in case it is still waiting for a connection.
         let _ = isobench_pgwire::Connection::open(&self.options());
         assert!(self.acceptor.join().is_ok(), "the scripted server panicked");
         let complaints = self.shared.complaints.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,10 +130,10 @@ impl ScriptedServer {
     }
 }
 
-/// Accepts one connection for each part of the script, plays them side by side, and waits for all
-/// to end.
+/// Accepts a connection for each part of the script, runs them concurrently, and waits for all to
+/// end.
 fn accept_all(listener: &Listener, connections: Vec<ConnectionScript>, shared: &Arc<Shared>) {
-    let mut players = Vec::new();
+    let mut threads = Vec::new();
     for (index, connection) in connections.into_iter().enumerate() {
         let number = index + 1;
         let accepted = listener.accept();
@@ -146,8 +144,8 @@ fn accept_all(listener: &Listener, connections: Vec<ConnectionScript>, shared: &
         match accepted {
             Ok(socket) => {
                 let shared = Arc::clone(shared);
-                players.push(thread::spawn(move || {
-                    if let Err(complaint) = exchange::play(socket, connection) {
+                threads.push(thread::spawn(move || {
+                    if let Err(complaint) = exchange::run(socket, connection) {
                         shared.complain(format!("connection {number}: {complaint}"));
                     }
                 }));
@@ -155,8 +153,8 @@ fn accept_all(listener: &Listener, connections: Vec<ConnectionScript>, shared: &
             Err(error) => shared.complain(format!("connection {number} could not be accepted: {error}")),
         }
     }
-    for player in players {
-        if player.join().is_err() {
+    for thread in threads {
+        if thread.join().is_err() {
             shared.complain("a connection of the scripted server panicked".to_owned());
         }
     }
@@ -191,7 +189,7 @@ mod tests {
         < close
     "#;
 
-    fn play(options: &ConnectOptions) {
+    fn run(options: &ConnectOptions) {
         let mut conn = Connection::open(options).unwrap();
         assert_eq!(conn.value("select  version()").unwrap().as_deref(), Some("Some Server 1.0"));
         conn.execute("begin").unwrap();
@@ -220,7 +218,7 @@ mod tests {
     #[test]
     fn a_followed_script_is_no_complaint() {
         let server = ScriptedServer::start(SCRIPT);
-        play(&server.options());
+        run(&server.options());
         server.finish();
     }
 
@@ -234,7 +232,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "line 2: expected \"select 1\", but the connection ended")]
-    fn an_unplayed_query_is_a_complaint() {
+    fn an_unused_query_is_a_complaint() {
         let server = ScriptedServer::start("== connect\n> select 1\n< tag SELECT 0");
         Connection::open(&server.options()).unwrap().close();
         server.finish();

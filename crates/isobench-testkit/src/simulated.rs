@@ -1,23 +1,23 @@
-//! A simulated PostgreSQL server with its network and its clock, for running the whole runner
-//! without either.
+//! A simulated PostgreSQL server with its network and clock, for running the whole runner without
+//! any of them.
 //!
-//! It works on the protocol's bytes: what the runner sends is decoded, what it receives has been
-//! encoded. Time is simulated and jumps to the next event, so a test of an hour takes milliseconds,
-//! and times can be asserted exactly. Everything is drawn from one seed; the same seed gives the
-//! same run. The server keeps the [`Truth`]: what it really did, against which a runner's account
-//! can be held.
+//! It works on the bytes of the protocol, decoding requests and encoding replies. Time is simulated
+//! and jumps to the next event, so a test of an hour takes milliseconds, and times can be asserted
+//! exactly. All random numbers are drawn from one seed, and the same seed gives the same run. The
+//! server records the [`Truth`], its actual actions, with which a runner's accounts can be
+//! compared.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `settings` | what a test asks for |
-//! | `faults` | what goes wrong, as values |
-//! | `statement` | what the server makes of an SQL text |
-//! | `block` | transaction blocks and the rows in them |
+//! | `settings` | the parameters of a simulation |
+//! | `faults` | faults, as values |
+//! | `statement` | the parsing of SQL texts |
+//! | `block` | transaction blocks and their rows |
 //! | `registers` | a table whose rows have versions |
-//! | `session` | one connection's server side: messages in, messages out |
-//! | `network` | events in time, and what is on its way |
-//! | `truth` | what really happened |
-//! | `dice` | the seeded random numbers |
+//! | `session` | the server side of a connection: messages in, messages out |
+//! | `network` | events in time, and data in transit |
+//! | `truth` | the server's actual actions |
+//! | `rng` | seeded random numbers |
 //!
 //! ```
 //! use isobench_runner::{Clock, Nanos, Received, Reconnect, Transport};
@@ -36,10 +36,10 @@
 //! ```
 
 mod block;
-mod dice;
 mod faults;
 mod network;
 mod registers;
+mod rng;
 mod session;
 mod settings;
 mod statement;
@@ -59,11 +59,10 @@ pub use truth::{End, Executed, Truth};
 
 use network::Network;
 
-/// The server, its network and its clock; clones are handles of the same one.
+/// The server, its network and its clock; clones are handles to the same one.
 ///
-/// It is a [`Transport`] whose connection *n* has a session that is connected and idle from its
-/// first use on, unless that is asked for. A session that is opened in place of another one begins
-/// afresh.
+/// As a [`Transport`], its connection *n* has a connected and idle session from its first use on,
+/// unless one is opened explicitly. A session opened in place of another one has a fresh state.
 #[derive(Clone)]
 pub struct SimulatedServer {
     network: Rc<RefCell<Network>>,
@@ -75,20 +74,20 @@ impl SimulatedServer {
         SimulatedServer { network: Rc::new(RefCell::new(Network::new(settings))) }
     }
 
-    /// Calls `action` at an instant, such as to request the end of the run. It must not use the
+    /// Calls `action` at an instant, for example to request the end of the run. It must not use the
     /// server itself.
     pub fn at(&self, when: Nanos, action: impl FnOnce() + 'static) {
         self.network.borrow_mut().call_at(when, Box::new(action));
     }
 
-    /// Lets the server finish what it has begun, though nobody listens any more: a COMMIT that the
-    /// client doesn't wait for may still commit. To be called after the last run, before the truth
-    /// is asked for.
+    /// Lets the server finish what it has started, although no client is waiting: a COMMIT that the
+    /// client has abandoned may still succeed. Call this after the last run, before reading the
+    /// truth.
     pub fn settle(&self) {
         self.network.borrow_mut().settle();
     }
 
-    /// What the server has really done so far.
+    /// The server's actual actions so far.
     pub fn truth(&self) -> Truth {
         self.network.borrow().truth()
     }
@@ -158,7 +157,7 @@ mod tests {
         assert_eq!(server.send(0, &query).expect("a connection"), query.len());
     }
 
-    /// What happens within this time: the connections that have news.
+    /// The connections with news within this time.
     fn wait(server: &mut SimulatedServer, milliseconds: u64) -> Vec<usize> {
         let mut ready = Vec::new();
         let until = server.now().after(Duration::from_millis(milliseconds));
@@ -175,7 +174,7 @@ mod tests {
             open(&mut server).expect("a session");
             assert_eq!(wait(&mut server, 5), [0; 0], "{fault:?}");
             assert_eq!(server.receive(0, &mut [0; 100]).expect("a connection"), Received::Nothing);
-            // The server has done what it got, all the same.
+            // The server has nevertheless executed what it received.
             let truth = server.truth();
             assert_eq!((truth.committed_rows, truth.sessions), (1, vec![2]));
             send(&mut server, "SELECT 1");
@@ -190,7 +189,7 @@ mod tests {
     fn news_that_nobody_has_waited_for_goes_with_its_session() {
         let mut server = server(Faults::none());
         send(&mut server, "SELECT 1");
-        // While the time of opening passes, the reply arrives at what is still the old session.
+        // While the new session is being opened, the reply arrives at the old session.
         open(&mut server).expect("a session");
         assert_eq!(wait(&mut server, 5), [0; 0]);
     }

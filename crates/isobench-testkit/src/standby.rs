@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 
-/// The longest time to wait for the standby; no test should get there.
+/// The maximum time to wait for the standby, which tests shouldn't reach.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A hot standby; dropping it ends it.
@@ -22,12 +22,13 @@ pub struct Standby {
 }
 
 impl Standby {
-    /// Copies a primary and follows it, with further settings (`name=value`). `programs` is the
-    /// folder of its programs, `folder` the one with its socket: it belongs to the user of the
-    /// server, who also runs the standby, and takes the standby's folder in.
+    /// Copies a primary and starts a standby that follows it, with further settings (`name=value`).
+    /// `programs` is the folder of its programs; `folder` is the one with its socket. It must be
+    /// owned by the server's user, who also runs the standby, and will contain the standby's
+    /// folder.
     ///
     /// # Panics
-    /// The copy fails, or the standby takes no connections.
+    /// If the copy fails, or the standby doesn't accept connections.
     pub fn start(programs: &Path, folder: &Path, port: u16, settings: &[&str]) -> Self {
         let home = folder.join("standby");
         let data = home.join("data");
@@ -57,15 +58,15 @@ impl Standby {
         &self.folder
     }
 
-    /// Where it is.
+    /// The host to connect to.
     pub fn host(&self) -> Host {
         Host::unix(&self.folder, 5432)
     }
 
-    /// A session on it, as the superuser.
+    /// Opens a session as the superuser.
     ///
     /// # Panics
-    /// It takes no connections.
+    /// If the standby doesn't accept connections.
     pub fn connect(&self) -> Connection {
         self.try_connect().expect("a session on the standby")
     }
@@ -74,10 +75,10 @@ impl Standby {
         Connection::open(&ConnectOptions::new(self.host(), "postgres", "postgres"))
     }
 
-    /// Waits until it has replayed what the primary has written so far.
+    /// Waits until it has replayed everything that the primary has written so far.
     ///
     /// # Panics
-    /// One of them is gone, or it takes too long.
+    /// If one of them is gone, or it takes too long.
     pub fn catch_up(&self) {
         let options = ConnectOptions::new(self.primary.clone(), "postgres", "postgres");
         let mut primary = Connection::open(&options).expect("a session on the primary");
@@ -94,7 +95,7 @@ impl Standby {
 
 impl Drop for Standby {
     fn drop(&mut self) {
-        // An end at once, SIGQUIT, is for the whole server; SIGKILL would leave its processes
+        // An immediate shutdown, SIGQUIT, ends the whole server; SIGKILL would leave its processes
         // behind.
         if let Some(pid) = i32::try_from(self.server.id()).ok().and_then(rustix::process::Pid::from_raw) {
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::QUIT);
@@ -103,7 +104,7 @@ impl Drop for Standby {
     }
 }
 
-/// A program run by the user to whom the folder belongs.
+/// A command that is run by the owner of the folder.
 fn as_owner(program: &Path, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder).env_remove("PGOPTIONS");
@@ -115,10 +116,10 @@ fn as_owner(program: &Path, folder: &Path) -> Command {
     command
 }
 
-/// Tries again until it holds.
+/// Repeats a check until it succeeds.
 ///
 /// # Panics
-/// It doesn't hold for too long; with what it said last.
+/// If it doesn't succeed in time, with the check's last error.
 pub fn until(what: &str, mut holds: impl FnMut() -> Result<(), String>) {
     let began = Instant::now();
     while let Err(why) = holds() {

@@ -1,4 +1,4 @@
-//! Plays one connection's part of a script over a socket.
+//! Runs the part of a script for one connection over a socket.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{Read, Write};
@@ -8,13 +8,13 @@ use isobench_pgwire::{FrameBuffer, Socket, TransactionStatus};
 
 use super::script::{Answer, ConnectionScript, Exchange, one_blank};
 
-/// The type `text` of `PostgreSQL`; every column has it.
+/// The type `text` of PostgreSQL, which every column has.
 const TEXT: u32 = 25;
 
-/// Plays the script; the complaint says what differed from it.
-pub(super) fn play(mut socket: Socket, script: ConnectionScript) -> Result<(), String> {
+/// Runs the script; the error describes a deviation from it.
+pub(super) fn run(mut socket: Socket, script: ConnectionScript) -> Result<(), String> {
     let rest = start_up(&mut socket, &script)?;
-    let mut player = Player {
+    let mut connection = ScriptedConnection {
         exchanges: script.exchanges.into(),
         out: Vec::new(),
         status: TransactionStatus::Idle,
@@ -30,12 +30,12 @@ pub(super) fn play(mut socket: Socket, script: ConnectionScript) -> Result<(), S
         let mut arrived = frames.feed(&bytes);
         while let Some(frame) = arrived.next().map_err(|error| error.to_string())? {
             let message = server::parse(frame).map_err(|error| error.to_string())?;
-            let result = player.take(&message);
-            let written = socket.write_all(&player.out);
-            player.out.clear();
+            let result = connection.take(&message);
+            let written = socket.write_all(&connection.out);
+            connection.out.clear();
             result?;
-            if player.closed || message == FrontendMessage::Terminate {
-                return player.finish();
+            if connection.closed || message == FrontendMessage::Terminate {
+                return connection.finish();
             }
             written.map_err(|error| format!("the answer can't be sent: {error}"))?;
         }
@@ -43,12 +43,12 @@ pub(super) fn play(mut socket: Socket, script: ConnectionScript) -> Result<(), S
         bytes.clear();
         match socket.read(&mut buffer) {
             Ok(count) if count > 0 => bytes.extend_from_slice(&buffer[..count]),
-            _ => return player.finish(),
+            _ => return connection.finish(),
         }
     }
 }
 
-/// Takes the start-up packet, lets anybody in, and returns the bytes that followed.
+/// Reads the start-up packet, accepts any user, and returns the bytes that follow.
 fn start_up(socket: &mut Socket, script: &ConnectionScript) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
@@ -91,23 +91,23 @@ fn start_up(socket: &mut Socket, script: &ConnectionScript) -> Result<Vec<u8>, S
     }
 }
 
-/// What the connection waits for.
+/// The state of a connection.
 #[derive(Debug)]
 enum Waiting {
-    /// The next query.
+    /// It waits for the next query.
     Nothing,
-    /// The end of COPY data; then these answers follow, to this query.
+    /// It waits for the end of COPY data; then these answers follow, to this query.
     CopyEnd(String, VecDeque<Answer>),
-    /// A Sync, after an error in the extended protocol.
+    /// It waits for a Sync, after an error in the extended protocol.
     Sync,
 }
 
-/// One connection at work.
-struct Player {
+/// A connection that follows the script.
+struct ScriptedConnection {
     exchanges: VecDeque<Exchange>,
     out: Vec<u8>,
     status: TransactionStatus,
-    /// Prepared statements by name.
+    /// The prepared statements by name.
     statements: HashMap<Vec<u8>, String>,
     /// The statement of the unnamed portal, with its values.
     bound: String,
@@ -115,8 +115,8 @@ struct Player {
     closed: bool,
 }
 
-impl Player {
-    /// Takes one message and appends the answer to `out`.
+impl ScriptedConnection {
+    /// Processes a message and appends the answer to `out`.
     fn take(&mut self, message: &FrontendMessage<'_>) -> Result<(), String> {
         match message {
             FrontendMessage::Sync => {
@@ -157,7 +157,7 @@ impl Player {
         Ok(())
     }
 
-    /// Describes what comes next in the script, as far as that has columns.
+    /// Describes the next result in the script, as far as it has columns.
     fn describe(&mut self, what: Describable<'_>) {
         if matches!(what, Describable::Statement(_)) {
             server::parameter_description(&mut self.out, &[]);
@@ -194,7 +194,7 @@ impl Player {
         Err(complaint)
     }
 
-    /// Appends answers, and `ReadyForQuery` in the simple protocol, unless COPY data have to come
+    /// Appends answers, and `ReadyForQuery` in the simple protocol, unless COPY data has to arrive
     /// first.
     fn answer(&mut self, sql: &str, answers: VecDeque<Answer>, simple: bool) {
         let mut answers = answers;
@@ -245,9 +245,9 @@ impl Player {
         }
     }
 
-    /// Follows the transaction by the tags of its commands. With a savepoint the block goes on,
-    /// whatever the tag says: `CockroachDB` answers COMMIT to RELEASE, and all answer ROLLBACK to
-    /// ROLLBACK TO.
+    /// Tracks the transaction by command tags. With a savepoint the block continues, whatever the
+    /// tag: `CockroachDB` returns COMMIT for RELEASE, and all products return ROLLBACK for ROLLBACK
+    /// TO.
     fn ended(&mut self, sql: &str, tag: &str) {
         let mut words = sql.split([' ', ';']).map(str::to_uppercase);
         let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
@@ -259,7 +259,7 @@ impl Player {
         }
     }
 
-    /// An error aborts the block it happens in; at COMMIT, it ends it.
+    /// An error aborts its block; at COMMIT, it ends the block.
     fn failed(&mut self, sql: &str) {
         let word = sql.split([' ', ';']).next().unwrap_or("").to_uppercase();
         if matches!(word.as_str(), "COMMIT" | "END") {
@@ -269,7 +269,7 @@ impl Player {
         }
     }
 
-    /// Complains about what wasn't asked for.
+    /// Reports queries that weren't sent.
     fn finish(self) -> Result<(), String> {
         match self.exchanges.front() {
             None => Ok(()),
@@ -285,7 +285,7 @@ fn borrowed(fields: &[(u8, String)]) -> Vec<(u8, &str)> {
     fields.iter().map(|(key, value)| (*key, value.as_str())).collect()
 }
 
-/// The names of the columns: as written, else one name for each value of the first row.
+/// The names of the columns: as written, or one name for each value of the first row.
 fn columns(answers: &[Answer]) -> Option<Vec<String>> {
     answers.iter().find_map(|answer| match answer {
         Answer::Columns(names) => Some(names.clone()),

@@ -1,32 +1,32 @@
-//! The text of a script, parsed. Playing it is `exchange`'s part.
+//! Parses the text of a script; `exchange` runs it.
 
-/// What one connection shall do.
+/// The part of a script for one connection.
 #[derive(Debug, Default)]
 pub(super) struct ConnectionScript {
-    /// The line it begins at.
+    /// The line at which it starts.
     pub line: usize,
-    /// Start-up parameters that must have been sent.
+    /// The start-up parameters that must be sent.
     pub parameters: Vec<(String, String)>,
-    /// Parameters that the server reports then.
+    /// The parameters that the server then reports.
     pub reported: Vec<(String, String)>,
-    /// The server sends no key for cancel requests.
+    /// True if the server sends no key for cancel requests.
     pub keyless: bool,
     /// Queries and answers, in order.
     pub exchanges: Vec<Exchange>,
 }
 
-/// A query and what is answered.
+/// A query and its answers.
 #[derive(Debug, Default)]
 pub(super) struct Exchange {
     /// The line of the query.
     pub line: usize,
-    /// The query, blanks made one.
+    /// The query, with blanks collapsed.
     pub query: String,
     /// The answers, in order.
     pub answers: Vec<Answer>,
 }
 
-/// One thing that a server answers.
+/// An answer of the server.
 #[derive(Debug, PartialEq)]
 pub(super) enum Answer {
     Columns(Vec<String>),
@@ -38,12 +38,12 @@ pub(super) enum Answer {
     Close,
 }
 
-/// Makes every run of blanks and line breaks one blank.
+/// Collapses every run of blanks and line breaks to one blank.
 pub(super) fn one_blank(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Understands a script.
+/// Parses a script.
 pub(super) fn parse(text: &str) -> Result<Vec<ConnectionScript>, String> {
     let mut connections: Vec<ConnectionScript> = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -110,7 +110,7 @@ fn parse_answer(text: &str) -> Option<Answer> {
     })
 }
 
-/// `40001 "message" detail "…" hint "…"` as fields of an error.
+/// Parses `40001 "message" detail "…" hint "…"` into the fields of an error.
 fn fields(severity: &str, text: &str) -> Option<Vec<(u8, String)>> {
     let (code, mut rest) = text.split_once(' ')?;
     let mut fields = vec![(b'S', severity.to_owned()), (b'V', severity.to_owned()), (b'C', code.to_owned())];
@@ -130,8 +130,7 @@ fn fields(severity: &str, text: &str) -> Option<Vec<(u8, String)>> {
     rest.is_empty().then_some(fields)
 }
 
-/// The text in quotes at the start (`\"` stands for a quote, `\n` for a line break), and what
-/// follows.
+/// The quoted text at the start (with `\"` for a quote and `\n` for a line break), and the rest.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let inner = text.strip_prefix('"')?;
     let mut value = String::new();

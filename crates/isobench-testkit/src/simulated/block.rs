@@ -1,4 +1,4 @@
-//! The transaction block of one session, and what waits in it for its commit.
+//! The transaction block of a session, and its uncommitted work.
 //!
 //! Source: PostgreSQL: Protocol, Multiple Statements in a Simple Query, and Pipelining.
 
@@ -10,19 +10,19 @@ use super::registers::Written;
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(super) struct Block {
     state: State,
-    work: Work,
-    /// Savepoints with what had been done before them, in order.
-    savepoints: Vec<(String, Work)>,
-    /// What the block has done is committed, and only its end is to come.
+    work: TransactionWork,
+    /// The savepoints with the work done before them, in order.
+    savepoints: Vec<(String, TransactionWork)>,
+    /// True if the block's work is committed, although the block hasn't ended.
     early: bool,
 }
 
-/// What a transaction has done.
+/// The work of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Work {
+pub(super) struct TransactionWork {
     /// Rows inserted.
     pub(super) rows: u64,
-    /// What was written to the registers, in order.
+    /// The writes to the registers, in order.
     pub(super) writes: Vec<Written>,
 }
 
@@ -31,7 +31,7 @@ enum State {
     /// No transaction.
     #[default]
     None,
-    /// A transaction that the end of the query, or Sync, commits.
+    /// A transaction that is committed by the end of the query, or by Sync.
     Implicit,
     /// Between BEGIN and COMMIT.
     Explicit,
@@ -57,14 +57,14 @@ impl Block {
         self.state == State::Failed
     }
 
-    /// BEGIN; true if it opened a block, which takes over an implicit transaction.
+    /// BEGIN; returns true if it opened a block, which includes a preceding implicit transaction.
     pub(super) fn begin(&mut self) -> bool {
         let opens = self.state != State::Explicit;
         self.state = State::Explicit;
         opens
     }
 
-    /// A statement that isn't about transactions, and the rows it inserts.
+    /// A statement other than transaction control, and the number of rows it inserts.
     pub(super) fn work(&mut self, rows: u64) {
         self.work.rows += rows;
         if self.state == State::None {
@@ -72,22 +72,22 @@ impl Block {
         }
     }
 
-    /// A write to the registers, besides [`Block::work`].
+    /// A write to the registers, in addition to [`Block::work`].
     pub(super) fn write(&mut self, written: Written) {
         self.work.writes.push(written);
     }
 
-    /// What was written to the registers so far.
+    /// The writes to the registers so far.
     pub(super) fn writes(&self) -> &[Written] {
         &self.work.writes
     }
 
-    /// COMMIT: what is committed by it.
-    pub(super) fn commit(&mut self) -> Work {
+    /// COMMIT; returns the work that it commits.
+    pub(super) fn commit(&mut self) -> TransactionWork {
         let work = std::mem::take(&mut self.work);
         let failed = self.state == State::Failed;
         *self = Block::default();
-        if failed { Work::default() } else { work }
+        if failed { TransactionWork::default() } else { work }
     }
 
     /// ROLLBACK.
@@ -95,7 +95,7 @@ impl Block {
         *self = Block::default();
     }
 
-    /// SAVEPOINT; false outside of a block.
+    /// SAVEPOINT; returns false outside a block.
     pub(super) fn savepoint(&mut self, name: String) -> bool {
         let open = self.is_open();
         if open {
@@ -104,7 +104,7 @@ impl Block {
         open
     }
 
-    /// ROLLBACK TO: undoes what was done since; false if there is no such savepoint.
+    /// ROLLBACK TO: undoes the work since the savepoint; returns false if it doesn't exist.
     pub(super) fn roll_back_to(&mut self, name: &str) -> bool {
         let Some(place) = self.savepoints.iter().rposition(|(known, _)| known == name) else { return false };
         self.savepoints.truncate(place + 1);
@@ -113,33 +113,33 @@ impl Block {
         true
     }
 
-    /// RELEASE: forgets a savepoint and those after it; false if there is no such savepoint.
+    /// RELEASE: removes a savepoint and those after it; returns false if it doesn't exist.
     pub(super) fn release(&mut self, name: &str) -> bool {
         let place = self.savepoints.iter().rposition(|(known, _)| known == name);
         self.savepoints.truncate(place.unwrap_or(self.savepoints.len()));
         place.is_some()
     }
 
-    /// What has been done so far, which is committed though the block goes on.
-    pub(super) fn commit_early(&mut self) -> Work {
+    /// Commits the work done so far, although the block continues.
+    pub(super) fn commit_early(&mut self) -> TransactionWork {
         self.early = true;
         std::mem::take(&mut self.work)
     }
 
-    /// True if what it has done is committed though it is open.
+    /// True if the work of an open block is committed.
     pub(super) fn is_committed(&self) -> bool {
         self.early
     }
 
-    /// The end of a simple query, or Sync: what an implicit transaction did, which is committed by
-    /// it.
-    pub(super) fn synchronise(&mut self) -> Work {
-        if self.state == State::Implicit { self.commit() } else { Work::default() }
+    /// The end of a simple query, or Sync; returns the work of an implicit transaction, which it
+    /// commits.
+    pub(super) fn synchronise(&mut self) -> TransactionWork {
+        if self.state == State::Implicit { self.commit() } else { TransactionWork::default() }
     }
 
-    /// An error: undoes everything; a block that was opened stays until ROLLBACK.
+    /// An error: undoes everything; an explicit block remains until ROLLBACK.
     pub(super) fn fail(&mut self) {
-        self.work = Work::default();
+        self.work = TransactionWork::default();
         self.state = match self.state {
             State::None | State::Implicit => State::None,
             State::Explicit | State::Failed => State::Failed,
@@ -156,7 +156,7 @@ mod tests {
         let mut block = Block::default();
         block.work(1);
         assert!(block.begin());
-        assert_eq!(block.synchronise(), Work::default());
+        assert_eq!(block.synchronise(), TransactionWork::default());
         block.work(1);
         assert_eq!(block.commit().rows, 2);
         assert_eq!(block, Block::default());
@@ -169,7 +169,7 @@ mod tests {
         block.work(1);
         block.fail();
         assert_eq!(block.status(), TransactionStatus::Failed);
-        assert_eq!(block.commit(), Work::default());
+        assert_eq!(block.commit(), TransactionWork::default());
         assert_eq!(block.status(), TransactionStatus::Idle);
     }
 
@@ -193,6 +193,9 @@ mod tests {
         let mut block = Block::default();
         block.work(1);
         block.fail();
-        assert_eq!((block.status(), block.synchronise()), (TransactionStatus::Idle, Work::default()));
+        assert_eq!(
+            (block.status(), block.synchronise()),
+            (TransactionStatus::Idle, TransactionWork::default())
+        );
     }
 }

@@ -1,28 +1,29 @@
-//! What goes wrong in a simulation, as values: where, how often, and in which way.
+//! The faults of a simulation, as values: where, how often, and of which kind.
 //!
-//! Not here: how the session plays a fault out (`session.rs`).
+//! The session implements them (`session.rs`).
 
 use std::time::Duration;
 
 use isobench_pgwire::SqlState;
 
-use super::dice::Dice;
+use super::rng::Rng;
 use super::statement::Kind;
 
-/// The faults of a simulation: of the rules that apply to an occasion, the first that strikes wins.
+/// The faults of a simulation. Of the rules that apply to an occasion, the first that triggers is
+/// used.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
     rules: Vec<(On, When, Fault)>,
 }
 
-/// The occasion on which a fault may strike.
+/// An occasion for a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {
-    /// Any statement that is executed, but for ROLLBACK and ROLLBACK TO.
+    /// Any executed statement, except ROLLBACK and ROLLBACK TO.
     Statement,
     /// BEGIN or START TRANSACTION.
     Begin,
-    /// COMMIT or END, of an open block.
+    /// COMMIT or END in an open block.
     Commit,
     /// ROLLBACK.
     Rollback,
@@ -39,45 +40,46 @@ pub enum On {
     /// A Parse message of the extended protocol; only [`Fault::Error`] and [`Fault::Lost`] make
     /// sense.
     Parse,
-    /// The opening of a session that is asked for; only [`Fault::Error`] (it is refused),
-    /// [`Fault::Hang`] (nobody answers), [`Fault::LostWhenIdle`] and [`Fault::ParameterStatus`] (a
-    /// part of which arrives with the session) make sense.
+    /// Opening a session explicitly; only [`Fault::Error`] (it is refused), [`Fault::Hang`] (no
+    /// reply), [`Fault::LostWhenIdle`] and [`Fault::ParameterStatus`] (a part of which arrives with
+    /// the session) make sense.
     Connect,
 }
 
-/// Which of the occasions.
+/// The selection of occasions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum When {
-    /// Each with this probability, on any connection.
+    /// Each one with this probability, on any connection.
     Chance(f64),
     /// The one with this number, from 0, on this connection.
     Nth(usize, u64),
-    /// All up to but not including this number, on every connection.
+    /// All before this number, on every connection.
     First(u64),
 }
 
-/// What happens instead of, or besides, the execution.
+/// The effect of a fault, instead of or in addition to executing the statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The statement fails with this code. At COMMIT the work is undone.
+    /// The statement fails with this code. At COMMIT the work is rolled back.
     Error(SqlState),
-    /// COMMIT fails with 40003; `committed` says what has really happened.
+    /// COMMIT fails with 40003, whatever its actual outcome.
     Unknown {
-        /// True if the work was committed all the same.
+        /// True if the work was committed.
         committed: bool,
     },
     /// The statement fails with this code, and the connection closes before `ReadyForQuery`.
     ErrorThenLost(SqlState),
     /// As [`Fault::Unknown`], and the connection closes before `ReadyForQuery`.
     UnknownThenLost {
-        /// True if the work was committed all the same.
+        /// True if the work was committed.
         committed: bool,
     },
-    /// COMMIT undoes the work and says so by its tag only.
+    /// COMMIT rolls back, and reports that only by its tag.
     AnsweredWithRollback,
-    /// A FATAL error of this code instead of the execution, then the connection closes.
+    /// The statement isn't executed; a FATAL error with this code is sent, and the connection
+    /// closes.
     TerminatedBy(SqlState),
-    /// The statement's reply, with FATAL 57P01 and the end of the connection right behind it.
+    /// The statement's reply is directly followed by FATAL 57P01 and the end of the connection.
     TerminatedAfterReply,
     /// The connection is lost, and the statement isn't executed.
     Lost(Loss),
@@ -85,27 +87,28 @@ pub enum Fault {
     LostAfter(Loss),
     /// The connection is lost this long after the reply.
     LostWhenIdle(Duration, Loss),
-    /// The statement never ends by itself; a cancel request ends it with 57014 if it is obeyed.
+    /// The statement never ends by itself; a cancel request ends it with 57014 if the server
+    /// honours it.
     Hang {
-        /// True if the server obeys.
+        /// True if the server honours cancel requests.
         cancellable: bool,
     },
-    /// The statement never ends by itself, and sends notices faster than anybody can read; a cancel
-    /// request ends it with 57014 if it is obeyed.
+    /// The statement never ends by itself, and sends notices faster than they can be read; a cancel
+    /// request ends it with 57014 if the server honours it.
     Flood {
-        /// True if the server obeys.
+        /// True if the server honours cancel requests.
         cancellable: bool,
     },
-    /// A notice comes before the reply.
+    /// A notice precedes the reply.
     Notice,
-    /// A `ParameterStatus` message comes before the reply.
+    /// A `ParameterStatus` message precedes the reply.
     ParameterStatus,
 }
 
-/// How the end of a connection looks to the client.
+/// The end of a connection, as seen by the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// Orderly: the stream ends. What is sent later vanishes.
+    /// Orderly: the stream ends, and data sent later vanishes.
     Closed,
     /// Receiving fails with "connection reset", and sending with "broken pipe".
     Reset,
@@ -117,21 +120,21 @@ impl Faults {
         Faults::default()
     }
 
-    /// The same faults and one more rule.
+    /// Adds a rule.
     #[must_use]
     pub fn and(mut self, on: On, when: When, fault: Fault) -> Faults {
         self.rules.push((on, when, fault));
         self
     }
 
-    /// What strikes one connection on an occasion that `applies` tells; `seen` counts, for each
-    /// rule, the occasions that the connection has had.
+    /// The fault of a connection on an occasion accepted by `applies`; `seen` counts, for each
+    /// rule, the connection's occasions so far.
     pub(super) fn strike(
         &self,
         connection: usize,
         applies: impl Fn(On) -> bool,
         seen: &mut Vec<u64>,
-        dice: &mut Dice,
+        rng: &mut Rng,
     ) -> Option<Fault> {
         seen.resize(self.rules.len(), 0);
         let mut struck = None;
@@ -140,7 +143,7 @@ impl Faults {
                 continue;
             }
             let strikes = match *when {
-                When::Chance(probability) => dice.chance(probability),
+                When::Chance(probability) => rng.chance(probability),
                 When::Nth(at, number) => connection == at && *seen == number,
                 When::First(count) => *seen < count,
             };
@@ -157,7 +160,7 @@ impl Fault {
     /// An administrator ends the session: FATAL 57P01.
     pub const TERMINATED: Fault = Fault::TerminatedBy(SqlState::ADMIN_SHUTDOWN);
 
-    /// True if the statement fails, or never ends, without an end of the connection.
+    /// True if the statement fails, or never ends, while the connection stays open.
     pub(super) fn is_error(&self) -> bool {
         matches!(
             self,
@@ -173,8 +176,8 @@ impl Fault {
 }
 
 impl On {
-    /// True if a statement of this kind is such an occasion; `open` says whether there is a block
-    /// to commit.
+    /// True if a statement of this kind is such an occasion; `open` is true if there is a block to
+    /// commit.
     pub(super) fn is_statement(self, kind: Kind, open: bool) -> bool {
         match self {
             On::Statement => !matches!(kind, Kind::Rollback | Kind::RollbackTo),
@@ -198,12 +201,12 @@ mod tests {
     #[test]
     fn the_nth_occasion_of_one_connection_is_hit_once() {
         let faults = Faults::none().and(On::Insert, When::Nth(1, 2), Fault::Notice);
-        let mut dice = Dice::new(0);
+        let mut rng = Rng::new(0);
         for (connection, hits) in [(0, [false; 4]), (1, [false, false, true, false])] {
             let mut seen = Vec::new();
             for hit in hits {
-                assert_eq!(faults.strike(connection, |on| on == On::Select, &mut seen, &mut dice), None);
-                let struck = faults.strike(connection, |on| on == On::Insert, &mut seen, &mut dice);
+                assert_eq!(faults.strike(connection, |on| on == On::Select, &mut seen, &mut rng), None);
+                let struck = faults.strike(connection, |on| on == On::Insert, &mut seen, &mut rng);
                 assert_eq!(struck.is_some(), hit, "connection {connection}");
             }
         }
@@ -216,8 +219,8 @@ mod tests {
             When::First(2),
             Fault::TERMINATED,
         );
-        let (mut seen, mut dice) = (Vec::new(), Dice::new(0));
-        let struck: Vec<_> = (0..3).map(|_| faults.strike(0, |_| true, &mut seen, &mut dice)).collect();
+        let (mut seen, mut rng) = (Vec::new(), Rng::new(0));
+        let struck: Vec<_> = (0..3).map(|_| faults.strike(0, |_| true, &mut seen, &mut rng)).collect();
         assert_eq!(struck, [Some(Fault::Notice), Some(Fault::TERMINATED), None]);
     }
 }

@@ -1,8 +1,8 @@
-//! Events in time, and what is on its way between clients and the server.
+//! Events in time, and data in transit between clients and the server.
 //!
-//! News are edge-triggered, as epoll tells them: each arrival is told once, however much of it is
-//! read. A connection may have one session after the other, each on a wire of its own: what is on
-//! its way on an old wire never reaches the new one.
+//! News is edge-triggered, as in epoll: each arrival is reported once, however much of it is read.
+//! A connection can have several sessions in succession, each on its own wire, so data in transit
+//! on an old wire never reaches the new one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -12,30 +12,31 @@ use std::time::Duration;
 use isobench_pgwire::server;
 use isobench_runner::{Nanos, Received};
 
-use super::dice::Dice;
 use super::faults::{Fault, Loss, On};
 use super::registers::Registers;
-use super::session::{Order, Scene, Session};
+use super::rng::Rng;
+use super::session::{NetworkAction, SessionContext, SimulatedSession};
 use super::settings::Settings;
 use super::truth::Truth;
 
-/// Between two pieces of a reply, and from a short write until the connection takes more.
+/// The time between two pieces of a reply, and from a short write until the connection accepts
+/// more.
 const HOP: Duration = Duration::from_micros(10);
 
-/// Receiving a part of what comes without end.
+/// The time for receiving a part of an endless reply.
 const FLOOD: Duration = Duration::from_millis(1);
 
-/// A wait takes at least this long, or a loop that never waits for anything would stop the time.
+/// The minimum duration of a wait, because a loop that never waits would stop time.
 const SHORTEST_WAIT: Duration = Duration::from_micros(1);
 
-/// After so many waits in one instant, time passes nevertheless: errors may come in no time, and so
-/// fast for ever.
+/// After this many waits in one instant, time passes nevertheless, because errors that take no time
+/// may recur for ever.
 const TURNS_OF_AN_INSTANT: u32 = 10;
 
-/// So many waits mean that whoever waits makes no headway.
+/// After this many waits, the waiting side is considered stuck.
 const MOST_WAITS: u64 = 2_000_000;
 
-/// Something that happens at an instant, most of it to the wire of this number.
+/// An event at an instant, usually on the wire of this number.
 enum Event {
     Arrive(usize, Vec<u8>),
     End(usize, Loss),
@@ -44,17 +45,17 @@ enum Event {
     Call(Box<dyn FnOnce()>),
 }
 
-/// What one session of a connection travels on.
+/// The transport of one session of a connection.
 struct Wire {
     connection: usize,
-    session: Session,
-    /// What has arrived at the client and wasn't received.
+    session: SimulatedSession,
+    /// The bytes that have arrived at the client and haven't been received.
     arrived: VecDeque<u8>,
-    /// The end has arrived at the client.
+    /// The end of the connection, once it has arrived at the client.
     ended: Option<Loss>,
-    /// The last piece that is on its way arrives then.
+    /// The arrival of the last piece in transit.
     last_arrival: Nanos,
-    /// It took only a part of the last send.
+    /// True if only a part of the last send was accepted.
     full: bool,
     watched: bool,
     closed_by_client: bool,
@@ -64,7 +65,7 @@ impl Wire {
     fn new(connection: usize, session: u64) -> Wire {
         Wire {
             connection,
-            session: Session::new(connection, session),
+            session: SimulatedSession::new(connection, session),
             arrived: VecDeque::new(),
             ended: None,
             last_arrival: Nanos(0),
@@ -78,11 +79,11 @@ impl Wire {
 /// The whole simulation.
 pub(super) struct Network {
     settings: Settings,
-    dice: Dice,
+    rng: Rng,
     now: Nanos,
     truth: Truth,
     registers: Registers,
-    /// By instant, and then in the order in which they were planned.
+    /// The events by instant, and then in the order of scheduling.
     events: BTreeMap<(Nanos, u64), Event>,
     planned: u64,
     wires: Vec<Wire>,
@@ -90,17 +91,17 @@ pub(super) struct Network {
     latest: Vec<Option<usize>>,
     /// For each connection, the occasions of each rule of faults.
     seen: Vec<Vec<u64>>,
-    /// Connections.
+    /// The connections with news.
     news: Vec<usize>,
     waits: u64,
-    /// Waits since time has passed.
+    /// The number of waits since time has passed.
     turns: u32,
 }
 
 impl Network {
     pub(super) fn new(settings: Settings) -> Network {
         Network {
-            dice: Dice::new(settings.seed),
+            rng: Rng::new(settings.seed),
             settings,
             now: Nanos(0),
             truth: Truth::default(),
@@ -128,7 +129,7 @@ impl Network {
         self.plan(when, Event::Call(action));
     }
 
-    /// Lets the server finish what it has begun, when nobody listens any more.
+    /// Lets the server finish what it has started, when no client is waiting.
     pub(super) fn settle(&mut self) {
         while let Some(((at, _), event)) = self.events.pop_first() {
             self.now = self.now.max(at);
@@ -161,9 +162,9 @@ impl Network {
             self.wires[number].full = true;
             self.plan(self.now.after(HOP), Event::Writable(number));
         }
-        self.with_session(number, |session, scene| {
+        self.with_session(number, |session, context| {
             if !session.is_gone() {
-                session.on_bytes(scene, &bytes[..count]);
+                session.on_bytes(context, &bytes[..count]);
             }
         });
         Ok(count)
@@ -193,7 +194,7 @@ impl Network {
         }
     }
 
-    /// Notices without end come as fast as they are read.
+    /// Endless notices arrive as fast as they are read.
     fn flood(&mut self, number: usize, size: usize) -> io::Result<()> {
         let Some(notice) = self.wires[number].session.flood() else { return Ok(()) };
         let arrived = &mut self.wires[number].arrived;
@@ -204,7 +205,7 @@ impl Network {
         self.check_time()
     }
 
-    /// Fails when the time of the simulation is over.
+    /// Fails when the time limit of the simulation is reached.
     fn check_time(&mut self) -> io::Result<()> {
         if self.now > Nanos(0).after(self.settings.time_limit) || self.waits > MOST_WAITS {
             self.truth.ran_out_of_time = true;
@@ -225,10 +226,10 @@ impl Network {
     pub(super) fn cancel(&mut self, connection: usize) {
         self.truth.cancels += 1;
         let number = self.wire(connection);
-        self.with_session(number, Session::on_cancel);
+        self.with_session(number, SimulatedSession::on_cancel);
     }
 
-    /// The client goes; the server still works on what it has got.
+    /// The client disconnects; the server still processes what it has received.
     pub(super) fn close(&mut self, connection: usize) {
         if let Some(number) = self.latest.get(connection).copied().flatten() {
             self.wires[number].closed_by_client = true;
@@ -236,12 +237,13 @@ impl Network {
         }
     }
 
-    /// A new session, after the time that connecting takes. Returns what arrives with it.
+    /// Opens a new session, which takes the time of connecting. Returns the bytes that arrive with
+    /// it.
     pub(super) fn open(&mut self, connection: usize, limit: Option<Duration>) -> Result<Vec<u8>, String> {
         self.pass_to(self.now.after(self.settings.connecting));
         self.know(connection);
         let seen = &mut self.seen[connection];
-        let fault = self.settings.faults.strike(connection, |on| on == On::Connect, seen, &mut self.dice);
+        let fault = self.settings.faults.strike(connection, |on| on == On::Connect, seen, &mut self.rng);
         if let Some(Fault::Error(code)) = fault {
             return Err(format!("the simulated server refuses a session ({code})"));
         }
@@ -279,7 +281,7 @@ impl Network {
         while self.news.is_empty() {
             match self.events.first_key_value() {
                 Some((&(at, _), _)) if at <= until => self.pass_to(at),
-                // Nothing can happen any more: the run hangs, which the limit tells.
+                // No event can happen any more: the run hangs, which the limit reports.
                 _ if until == Nanos::NEVER => self.now = limit.after(SHORTEST_WAIT),
                 _ => self.now = until,
             }
@@ -292,7 +294,7 @@ impl Network {
         Ok(())
     }
 
-    /// Moves the clock to an instant and lets happen everything that is due then.
+    /// Moves the clock to an instant and triggers all events due by then.
     fn pass_to(&mut self, instant: Nanos) {
         self.now = self.now.max(instant);
         while let Some(entry) = self.events.first_entry().filter(|entry| entry.key().0 <= self.now) {
@@ -315,7 +317,7 @@ impl Network {
                 self.tell(number);
             }
             Event::Wake(number, wake) => {
-                self.with_session(number, |session, scene| session.on_wake(scene, wake));
+                self.with_session(number, |session, context| session.on_wake(context, wake));
             }
             Event::Writable(number) => {
                 self.wires[number].full = false;
@@ -327,7 +329,7 @@ impl Network {
         }
     }
 
-    /// There is news of a wire; nobody hears of one that the client has closed.
+    /// Reports news of a wire, unless the client has closed it.
     fn tell(&mut self, number: usize) {
         let wire = &self.wires[number];
         if !wire.closed_by_client {
@@ -335,28 +337,32 @@ impl Network {
         }
     }
 
-    /// Lets a session work and does what it orders.
-    fn with_session(&mut self, number: usize, work: impl FnOnce(&mut Session, &mut Scene<'_>)) {
+    /// Runs a session and performs its actions.
+    fn with_session(
+        &mut self,
+        number: usize,
+        work: impl FnOnce(&mut SimulatedSession, &mut SessionContext<'_>),
+    ) {
         let Wire { session, connection, .. } = &mut self.wires[number];
-        let mut scene = Scene {
+        let mut context = SessionContext {
             now: self.now,
-            dice: &mut self.dice,
+            rng: &mut self.rng,
             settings: &self.settings,
             truth: &mut self.truth,
             registers: &mut self.registers,
             seen: &mut self.seen[*connection],
         };
-        work(session, &mut scene);
+        work(session, &mut context);
         let flood = session.flood();
-        let orders = session.take_orders();
+        let actions = session.take_actions();
         if let Some(notice) = flood {
             self.deliver(number, notice);
         }
-        for order in orders {
+        for order in actions {
             match order {
-                Order::Send(bytes) => self.deliver(number, bytes),
-                Order::Wake(at, wake) => self.plan(at, Event::Wake(number, wake)),
-                Order::Lose(after, loss) => {
+                NetworkAction::Send(bytes) => self.deliver(number, bytes),
+                NetworkAction::Wake(at, wake) => self.plan(at, Event::Wake(number, wake)),
+                NetworkAction::Lose(after, loss) => {
                     let at = self.now.after(after).max(self.wires[number].last_arrival);
                     self.plan(at, Event::End(number, loss));
                 }
@@ -364,7 +370,7 @@ impl Network {
         }
     }
 
-    /// Puts bytes on their way to the client, in pieces if the settings want it.
+    /// Sends bytes to the client, in pieces if the settings require it.
     fn deliver(&mut self, number: usize, mut bytes: Vec<u8>) {
         let mut at = self.now.max(self.wires[number].last_arrival);
         if let Some(longest) = self.settings.pieces {
@@ -387,16 +393,16 @@ impl Network {
     }
 
     fn draw(&mut self, range: &RangeInclusive<u64>) -> usize {
-        usize::try_from(self.dice.between(range)).unwrap_or(usize::MAX)
+        usize::try_from(self.rng.between(range)).unwrap_or(usize::MAX)
     }
 
-    /// The number of the connection's latest wire; a connection that never had one has it made.
+    /// The number of the connection's latest wire, which is created for a new connection.
     fn wire(&mut self, connection: usize) -> usize {
         self.know(connection);
         self.latest[connection].unwrap_or_else(|| self.connect(connection))
     }
 
-    /// Makes room for what is kept of a connection.
+    /// Allocates the state of a connection.
     fn know(&mut self, connection: usize) {
         if self.latest.len() <= connection {
             let count = connection + 1;
@@ -408,7 +414,7 @@ impl Network {
         }
     }
 
-    /// Begins a session on a wire of its own, and returns the wire's number.
+    /// Starts a session on a wire of its own, and returns the wire's number.
     fn connect(&mut self, connection: usize) -> usize {
         let sessions = &mut self.truth.sessions[connection];
         self.wires.push(Wire::new(connection, *sessions));

@@ -1,8 +1,8 @@
-//! A table `registers (id, version, writer)`: what a checked workload reads and writes.
+//! A table `registers (id, version, writer)`, which a checked workload reads and writes.
 //!
-//! Every row from 0 on is there, with version 0 and writer 0 at first. A session sees its own
-//! writes and what is committed, and nothing keeps two sessions from the same version. Two
-//! statements are understood, in words like these:
+//! All rows from 0 on exist, initially with version 0 and writer 0. A session sees its own writes
+//! and committed ones, and two sessions can write the same version. Two forms of statements are
+//! supported:
 //! `SELECT version, writer FROM registers WHERE id = 1`, and
 //! `UPDATE registers SET version = version + 1, writer = 7 WHERE id = 1 RETURNING version`.
 
@@ -15,19 +15,19 @@ use super::statement::Kind;
 pub struct Written {
     /// The row.
     pub id: i64,
-    /// How often the row was written, this time included.
+    /// The number of writes to the row, including this one.
     pub version: u64,
-    /// What the statement said.
+    /// The writer given in the statement.
     pub writer: i64,
 }
 
-/// What is committed.
+/// The committed state.
 #[derive(Debug, Default)]
 pub(super) struct Registers {
     rows: BTreeMap<i64, Written>,
 }
 
-/// What a statement on the table does.
+/// The access of a statement to the table.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Select(i64),
@@ -35,7 +35,7 @@ pub(super) enum Access {
 }
 
 impl Access {
-    /// What a statement does, if it is one on the table.
+    /// The access of a statement, if it is one to the table.
     pub(super) fn of(kind: Kind, sql: &str) -> Option<Access> {
         if !sql.contains(" registers ") {
             return None;
@@ -53,14 +53,14 @@ impl Access {
 }
 
 impl Registers {
-    /// A row as a session sees it that has written this and not yet committed it.
+    /// A row as seen by a session with these uncommitted writes.
     pub(super) fn see(&self, id: i64, own: &[Written]) -> Option<Written> {
         let own = own.iter().rev().find(|written| written.id == id);
         let seen = own.or_else(|| self.rows.get(&id)).copied();
         (id >= 0).then(|| seen.unwrap_or(Written { id, version: 0, writer: 0 }))
     }
 
-    /// Takes over what a session has committed.
+    /// Applies the writes committed by a session.
     pub(super) fn commit(&mut self, writes: &[Written]) {
         self.rows.extend(writes.iter().map(|written| (written.id, *written)));
     }

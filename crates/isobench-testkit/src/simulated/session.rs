@@ -1,7 +1,6 @@
-//! One connection's server side: takes messages in order, executes statements, and answers.
+//! The server side of a connection: receives messages in order, executes statements, and replies.
 //!
-//! Source: PostgreSQL: Protocol, Message Flow. Not here: time passing and bytes travelling
-//! (`network.rs`).
+//! Source: PostgreSQL: Protocol, Message Flow. Time and transport are in `network.rs`.
 
 mod reply;
 mod request;
@@ -13,10 +12,10 @@ use std::time::Duration;
 use isobench_pgwire::{FrameBuffer, SqlState, server};
 use isobench_runner::Nanos;
 
-use super::block::{Block, Work};
-use super::dice::Dice;
+use super::block::{Block, TransactionWork};
 use super::faults::{Fault, Loss, On};
 use super::registers::{Access, Registers, Written};
+use super::rng::Rng;
 use super::settings::Settings;
 use super::statement::{Kind, savepoint, split, with_values};
 use super::truth::{End, Executed, Truth};
@@ -28,97 +27,97 @@ const NO_BLOCK: SqlState = SqlState(*b"25P01");
 const UNKNOWN_SAVEPOINT: SqlState = SqlState(*b"3B001");
 const UNKNOWN_PORTAL: SqlState = SqlState(*b"34000");
 
-/// What a session may use while it works.
-pub(super) struct Scene<'a> {
+/// The parts of the simulation that a session uses.
+pub(super) struct SessionContext<'a> {
     pub(super) now: Nanos,
-    pub(super) dice: &'a mut Dice,
+    pub(super) rng: &'a mut Rng,
     pub(super) settings: &'a Settings,
     pub(super) truth: &'a mut Truth,
     pub(super) registers: &'a mut Registers,
-    /// Occasions of each rule of faults that the connection has had.
+    /// The connection's occasions of each rule of faults.
     pub(super) seen: &'a mut Vec<u64>,
 }
 
-impl Scene<'_> {
-    /// What a transaction has done is committed.
-    fn commit(&mut self, work: Work) {
+impl SessionContext<'_> {
+    /// Records the work of a transaction as committed.
+    fn commit(&mut self, work: TransactionWork) {
         self.truth.committed_rows += work.rows;
         self.registers.commit(&work.writes);
         self.truth.writes.extend(work.writes);
     }
 }
 
-/// What the network is to do for a session.
+/// An action of the network on behalf of a session.
 #[derive(Debug)]
-pub(super) enum Order {
-    /// Bring these bytes to the client.
+pub(super) enum NetworkAction {
+    /// Sends these bytes to the client.
     Send(Vec<u8>),
-    /// Call [`Session::on_wake`] at this instant, with this number.
+    /// Calls [`SimulatedSession::on_wake`] at this instant, with this number.
     Wake(Nanos, u64),
-    /// Cut the connection after this time.
+    /// Closes the connection after this time.
     Lose(Duration, Loss),
 }
 
-/// One connection's server side.
+/// The server side of a connection.
 #[derive(Default)]
-pub(super) struct Session {
-    /// The connection.
+pub(super) struct SimulatedSession {
+    /// The connection's number.
     number: usize,
-    /// Which of the connection's sessions it is.
+    /// The session's number within the connection.
     turn: u64,
     frames: FrameBuffer,
     requests: VecDeque<Request>,
     block: Block,
     prepared: HashMap<String, String>,
-    /// The unnamed portal: its statement with the values in their places.
+    /// The unnamed portal: its statement with the values substituted.
     portal: Option<String>,
-    /// The statements of a simple query that are still to be executed.
+    /// The statements of a simple query that haven't been executed yet.
     query: Option<VecDeque<String>>,
     running: Option<Running>,
-    /// An error has occurred: everything up to Sync is skipped.
+    /// True after an error: everything up to Sync is skipped.
     skipping: bool,
-    /// COPY FROM STDIN waits for data.
+    /// True while COPY FROM STDIN waits for data.
     copying: bool,
-    /// Which wake-up is meant; a cancelled statement leaves a stale one behind.
+    /// The number of the expected wake-up; a cancelled statement leaves a stale one behind.
     wake: u64,
-    /// What is to happen to the connection right after the next reply.
-    farewell: Option<Farewell>,
+    /// The end of the connection after the next reply.
+    pending_end: Option<PendingEnd>,
     out: Vec<u8>,
-    orders: Vec<Order>,
+    actions: Vec<NetworkAction>,
     gone: bool,
 }
 
-/// A statement that is being executed.
+/// A statement being executed.
 struct Running {
     kind: Kind,
     sql: String,
     fault: Option<Fault>,
-    /// Its place in the truth.
+    /// Its index in the truth.
     index: usize,
 }
 
-enum Farewell {
+enum PendingEnd {
     Terminated,
     Lost(Duration, Loss),
 }
 
-impl Session {
-    pub(super) fn new(number: usize, turn: u64) -> Session {
-        Session { number, turn, ..Session::default() }
+impl SimulatedSession {
+    pub(super) fn new(number: usize, turn: u64) -> SimulatedSession {
+        SimulatedSession { number, turn, ..SimulatedSession::default() }
     }
 
-    /// True when the server's side of the connection is closed.
+    /// True if the server's side of the connection is closed.
     pub(super) fn is_gone(&self) -> bool {
         self.gone
     }
 
-    /// Takes the orders that have gathered.
-    pub(super) fn take_orders(&mut self) -> Vec<Order> {
-        mem::take(&mut self.orders)
+    /// Takes the accumulated actions.
+    pub(super) fn take_actions(&mut self) -> Vec<NetworkAction> {
+        mem::take(&mut self.actions)
     }
 
-    /// Bytes have arrived from the client.
-    pub(super) fn on_bytes(&mut self, scene: &mut Scene<'_>, bytes: &[u8]) {
+    /// Processes bytes from the client.
+    pub(super) fn on_bytes(&mut self, context: &mut SessionContext<'_>, bytes: &[u8]) {
         let mut frames = self.frames.feed(bytes);
         loop {
             match frames.next() {
@@ -131,29 +130,29 @@ impl Session {
             }
         }
         drop(frames);
-        self.advance(scene);
+        self.advance(context);
     }
 
-    /// A statement has taken its time.
-    pub(super) fn on_wake(&mut self, scene: &mut Scene<'_>, wake: u64) {
+    /// Ends a statement whose time has passed.
+    pub(super) fn on_wake(&mut self, context: &mut SessionContext<'_>, wake: u64) {
         if wake != self.wake {
             return;
         }
         if let Some(running) = self.running.take() {
-            self.complete(scene, &running);
-            self.advance(scene);
+            self.complete(context, &running);
+            self.advance(context);
         }
     }
 
-    /// A notice, if the statement that is running sends them without end.
+    /// A notice, if the running statement sends endless ones.
     pub(super) fn flood(&self) -> Option<Vec<u8>> {
         let floods =
             self.running.as_ref().is_some_and(|running| matches!(running.fault, Some(Fault::Flood { .. })));
         (floods && !self.gone).then(reply::long_notice)
     }
 
-    /// A cancel request has come.
-    pub(super) fn on_cancel(&mut self, scene: &mut Scene<'_>) {
+    /// Processes a cancel request.
+    pub(super) fn on_cancel(&mut self, context: &mut SessionContext<'_>) {
         let obeys = |running: &mut Running| {
             let deaf = matches!(
                 running.fault,
@@ -163,31 +162,31 @@ impl Session {
         };
         if let Some(running) = self.running.take_if(obeys) {
             self.wake += 1;
-            self.end(scene, &running, End::Failed(SqlState::QUERY_CANCELED));
+            self.end(context, &running, End::Failed(SqlState::QUERY_CANCELED));
             self.fail(running.kind, SqlState::QUERY_CANCELED);
-            self.advance(scene);
+            self.advance(context);
         }
     }
 
-    /// Works until there is nothing to do, or a statement takes time.
-    fn advance(&mut self, scene: &mut Scene<'_>) {
+    /// Continues until there is nothing to do, or a statement takes time.
+    fn advance(&mut self, context: &mut SessionContext<'_>) {
         while !self.gone && self.running.is_none() {
             if let Some(query) = self.query.as_mut().filter(|_| !self.copying) {
                 if let Some(sql) = query.pop_front() {
-                    self.begin(scene, sql);
+                    self.begin(context, sql);
                 } else {
                     self.query = None;
-                    self.synchronise(scene);
+                    self.synchronise(context);
                 }
             } else if let Some(request) = self.requests.pop_front() {
-                self.handle(scene, request);
+                self.handle(context, request);
             } else {
                 return;
             }
         }
     }
 
-    fn handle(&mut self, scene: &mut Scene<'_>, request: Request) {
+    fn handle(&mut self, context: &mut SessionContext<'_>, request: Request) {
         if self.copying {
             return self.copy(&request);
         }
@@ -195,19 +194,19 @@ impl Session {
             Request::Query(sql) => self.query = Some(split(&sql).into()),
             Request::Sync => {
                 self.skipping = false;
-                self.synchronise(scene);
+                self.synchronise(context);
             }
             Request::Terminate => self.vanish(),
             Request::Nonsense => self.terminate(SqlState::PROTOCOL_VIOLATION),
             _ if self.skipping => {}
-            Request::Parse { name, sql } => self.parse(scene, name, &sql),
+            Request::Parse { name, sql } => self.parse(context, name, &sql),
             Request::Bind { name, values } => self.bind(&name, &values),
             Request::DescribePortal => {
                 let sql = self.portal.clone().unwrap_or_default();
-                self.describe(scene.settings, &sql);
+                self.describe(context.settings, &sql);
             }
             Request::Execute => match self.portal.clone() {
-                Some(sql) => self.begin(scene, sql),
+                Some(sql) => self.begin(context, sql),
                 None => self.fail(Kind::Unknown, UNKNOWN_PORTAL),
             },
             Request::Close(name) => {
@@ -219,7 +218,7 @@ impl Session {
         }
     }
 
-    /// A message while COPY waits for data. Sync and Flush are ignored then.
+    /// Processes a message while COPY waits for data. Sync and Flush are ignored then.
     fn copy(&mut self, request: &Request) {
         match request {
             Request::CopyData | Request::Sync | Request::Flush => {}
@@ -239,9 +238,10 @@ impl Session {
         }
     }
 
-    fn parse(&mut self, scene: &mut Scene<'_>, name: String, sql: &str) {
-        scene.truth.parses[self.number] += 1;
-        let fault = scene.settings.faults.strike(self.number, |on| on == On::Parse, scene.seen, scene.dice);
+    fn parse(&mut self, context: &mut SessionContext<'_>, name: String, sql: &str) {
+        context.truth.parses[self.number] += 1;
+        let fault =
+            context.settings.faults.strike(self.number, |on| on == On::Parse, context.seen, context.rng);
         let fault = self.possible(fault);
         let mut statements = split(sql);
         let kind = Kind::of(&statements[0]);
@@ -262,7 +262,7 @@ impl Session {
         server::parse_complete(&mut self.out);
     }
 
-    /// What is committed can't fail any more; the connection can.
+    /// The faults that are possible: committed work can't fail any more, but the connection can.
     fn possible(&self, fault: Option<Fault>) -> Option<Fault> {
         fault.filter(|fault| !(self.block.is_committed() && fault.is_error()))
     }
@@ -276,8 +276,8 @@ impl Session {
         server::bind_complete(&mut self.out);
     }
 
-    /// Begins to execute a statement.
-    fn begin(&mut self, scene: &mut Scene<'_>, sql: String) {
+    /// Starts executing a statement.
+    fn begin(&mut self, context: &mut SessionContext<'_>, sql: String) {
         let kind = Kind::of(&sql);
         if kind == Kind::Empty {
             server::empty_query_response(&mut self.out);
@@ -288,61 +288,61 @@ impl Session {
             None
         } else {
             let applies = |on: On| on.is_statement(kind, open);
-            scene.settings.faults.strike(self.number, applies, scene.seen, scene.dice)
+            context.settings.faults.strike(self.number, applies, context.seen, context.rng)
         };
         let fault = self.possible(fault);
-        let statements = &mut scene.truth.statements[self.number];
+        let statements = &mut context.truth.statements[self.number];
         let index = statements.len();
         statements.push(Executed {
             sql: sql.clone(),
             session: self.turn,
-            began: scene.now,
-            ended: scene.now,
+            began: context.now,
+            ended: context.now,
             end: End::Lost,
         });
         self.wake += 1;
         if !matches!(fault, Some(Fault::Hang { .. } | Fault::Flood { .. })) {
-            let takes = Duration::from_nanos(scene.dice.between(&scene.settings.latency));
-            self.orders.push(Order::Wake(scene.now.after(takes), self.wake));
+            let takes = Duration::from_nanos(context.rng.between(&context.settings.latency));
+            self.actions.push(NetworkAction::Wake(context.now.after(takes), self.wake));
         }
         self.running = Some(Running { kind, sql, fault, index });
     }
 
-    /// Ends the execution of a statement in the way its fault wants.
-    fn complete(&mut self, scene: &mut Scene<'_>, running: &Running) {
+    /// Ends the execution of a statement, according to its fault.
+    fn complete(&mut self, context: &mut SessionContext<'_>, running: &Running) {
         let open = self.block.is_open();
         match running.fault {
-            Some(Fault::Error(code)) => return self.fail_running(scene, running, code),
-            Some(Fault::Unknown { committed }) => return self.fail_unknown(scene, running, committed),
+            Some(Fault::Error(code)) => return self.fail_running(context, running, code),
+            Some(Fault::Unknown { committed }) => return self.fail_unknown(context, running, committed),
             Some(Fault::ErrorThenLost(code)) => {
-                self.fail_running(scene, running, code);
+                self.fail_running(context, running, code);
                 self.flush();
                 return self.lose(Loss::Closed);
             }
             Some(Fault::UnknownThenLost { committed }) => {
-                self.fail_unknown(scene, running, committed);
+                self.fail_unknown(context, running, committed);
                 self.flush();
                 return self.lose(Loss::Closed);
             }
             Some(Fault::AnsweredWithRollback) if running.kind == Kind::Commit && open => {
                 self.block.roll_back();
-                self.end(scene, running, End::Done);
+                self.end(context, running, End::Done);
                 return server::command_complete(&mut self.out, "ROLLBACK");
             }
             Some(Fault::TerminatedBy(code)) => {
-                self.end(scene, running, End::Failed(code));
+                self.end(context, running, End::Failed(code));
                 return self.terminate(code);
             }
             Some(Fault::Lost(loss)) => return self.lose(loss),
             Some(Fault::Notice) => reply::notice(&mut self.out),
             Some(Fault::ParameterStatus) => server::parameter_status(&mut self.out, "application_name", "x"),
-            Some(Fault::TerminatedAfterReply) => self.farewell = Some(Farewell::Terminated),
-            Some(Fault::LostWhenIdle(after, loss)) => self.farewell = Some(Farewell::Lost(after, loss)),
+            Some(Fault::TerminatedAfterReply) => self.pending_end = Some(PendingEnd::Terminated),
+            Some(Fault::LostWhenIdle(after, loss)) => self.pending_end = Some(PendingEnd::Lost(after, loss)),
             _ => {}
         }
-        match self.execute(scene, running) {
-            Ok(()) => self.end(scene, running, End::Done),
-            Err(code) => return self.fail_running(scene, running, code),
+        match self.execute(context, running) {
+            Ok(()) => self.end(context, running, End::Done),
+            Err(code) => return self.fail_running(context, running, code),
         }
         if let Some(Fault::LostAfter(loss)) = running.fault {
             let last = match &self.query {
@@ -350,36 +350,36 @@ impl Session {
                 None => self.requests.front() == Some(&Request::Sync),
             };
             if last {
-                scene.commit(self.block.synchronise());
+                context.commit(self.block.synchronise());
             }
             self.lose(loss);
         }
     }
 
-    /// Does what a statement says, and answers it.
-    fn execute(&mut self, scene: &mut Scene<'_>, running: &Running) -> Result<(), SqlState> {
+    /// Executes a statement and appends its reply.
+    fn execute(&mut self, context: &mut SessionContext<'_>, running: &Running) -> Result<(), SqlState> {
         let kind = running.kind;
         if self.block.is_failed() && !kind.leaves_failed_block() {
             return Err(SqlState::IN_FAILED_SQL_TRANSACTION);
         }
         if matches!(kind, Kind::Savepoint | Kind::RollbackTo | Kind::Release) {
-            return self.savepoint(scene, running);
+            return self.savepoint(context, running);
         }
         if !matches!(kind, Kind::Begin | Kind::Commit | Kind::Rollback) {
             self.block.work(u64::from(kind == Kind::Insert));
         }
         if let Some(access) = Access::of(kind, &running.sql) {
-            self.access(scene, &access);
+            self.access(context, &access);
             return Ok(());
         }
         let tag = match kind {
             Kind::Begin => {
-                scene.truth.blocks += u64::from(self.block.begin());
+                context.truth.blocks += u64::from(self.block.begin());
                 "BEGIN"
             }
             Kind::Commit => {
                 let undone = self.block.is_failed();
-                scene.commit(self.block.commit());
+                context.commit(self.block.commit());
                 if undone { "ROLLBACK" } else { "COMMIT" }
             }
             Kind::Rollback => {
@@ -389,7 +389,12 @@ impl Session {
             Kind::Insert | Kind::Update if running.sql.contains(" RETURNING ") => {
                 let with_columns = self.query.is_some();
                 let tag = if kind == Kind::Insert { "INSERT 0" } else { "UPDATE" };
-                reply::result(&mut self.out, &reply::answer(scene.settings, &running.sql), with_columns, tag);
+                reply::result(
+                    &mut self.out,
+                    &reply::answer(context.settings, &running.sql),
+                    with_columns,
+                    tag,
+                );
                 return Ok(());
             }
             Kind::Insert => "INSERT 0 1",
@@ -397,7 +402,7 @@ impl Session {
             Kind::Set => "SET",
             Kind::Select | Kind::Show => {
                 let with_columns = self.query.is_some();
-                let answer = reply::answer(scene.settings, &running.sql);
+                let answer = reply::answer(context.settings, &running.sql);
                 reply::result(&mut self.out, &answer, with_columns, "SELECT");
                 return Ok(());
             }
@@ -421,16 +426,16 @@ impl Session {
         Ok(())
     }
 
-    /// Sets or releases a savepoint or goes back to it, and answers.
-    fn savepoint(&mut self, scene: &mut Scene<'_>, running: &Running) -> Result<(), SqlState> {
+    /// Sets or releases a savepoint or rolls back to it, and replies.
+    fn savepoint(&mut self, context: &mut SessionContext<'_>, running: &Running) -> Result<(), SqlState> {
         let name = savepoint(&running.sql);
         let tag = match running.kind {
             Kind::Savepoint if self.block.savepoint(name.clone()) => "SAVEPOINT",
             Kind::Savepoint => return Err(NO_BLOCK),
             Kind::RollbackTo if self.block.roll_back_to(&name) => "ROLLBACK",
             Kind::Release if self.block.release(&name) => {
-                if scene.settings.release_commits {
-                    scene.commit(self.block.commit_early());
+                if context.settings.release_commits {
+                    context.commit(self.block.commit_early());
                 }
                 "RELEASE"
             }
@@ -440,10 +445,10 @@ impl Session {
         Ok(())
     }
 
-    /// Reads or writes a register, and answers.
-    fn access(&mut self, scene: &mut Scene<'_>, access: &Access) {
+    /// Reads or writes a register, and replies.
+    fn access(&mut self, context: &mut SessionContext<'_>, access: &Access) {
         let (Access::Select(id) | Access::Update { id, .. }) = *access;
-        let seen = scene.registers.see(id, self.block.writes());
+        let seen = context.registers.see(id, self.block.writes());
         let (columns, values, tag): (&[&str], _, _) = match (access, seen) {
             (Access::Select(_), row) => {
                 let values = row.map(|row| vec![row.version.to_string(), row.writer.to_string()]);
@@ -463,26 +468,26 @@ impl Session {
         reply::row(&mut self.out, columns, values.as_deref(), with_columns, tag);
     }
 
-    fn end(&self, scene: &mut Scene<'_>, running: &Running, end: End) {
-        let record = &mut scene.truth.statements[self.number][running.index];
-        record.ended = scene.now;
+    fn end(&self, context: &mut SessionContext<'_>, running: &Running, end: End) {
+        let record = &mut context.truth.statements[self.number][running.index];
+        record.ended = context.now;
         record.end = end;
     }
 
-    /// Reports that nobody knows whether the statement, if it is COMMIT, has committed.
-    fn fail_unknown(&mut self, scene: &mut Scene<'_>, running: &Running, committed: bool) {
+    /// Reports an unknown outcome if the statement is COMMIT.
+    fn fail_unknown(&mut self, context: &mut SessionContext<'_>, running: &Running, committed: bool) {
         if committed && running.kind == Kind::Commit {
-            scene.commit(self.block.commit());
+            context.commit(self.block.commit());
         }
-        self.fail_running(scene, running, SqlState::STATEMENT_COMPLETION_UNKNOWN);
+        self.fail_running(context, running, SqlState::STATEMENT_COMPLETION_UNKNOWN);
     }
 
-    fn fail_running(&mut self, scene: &mut Scene<'_>, running: &Running, code: SqlState) {
-        self.end(scene, running, End::Failed(code));
+    fn fail_running(&mut self, context: &mut SessionContext<'_>, running: &Running, code: SqlState) {
+        self.end(context, running, End::Failed(code));
         self.fail(running.kind, code);
     }
 
-    /// Reports an error. A failed COMMIT leaves no block behind.
+    /// Reports an error. A failed COMMIT ends the block.
     fn fail(&mut self, kind: Kind, code: SqlState) {
         if kind == Kind::Commit {
             self.block.roll_back();
@@ -508,23 +513,23 @@ impl Session {
         }
     }
 
-    /// The end of a simple query, or Sync.
-    fn synchronise(&mut self, scene: &mut Scene<'_>) {
-        scene.commit(self.block.synchronise());
+    /// Processes the end of a simple query, or Sync.
+    fn synchronise(&mut self, context: &mut SessionContext<'_>) {
+        context.commit(self.block.synchronise());
         server::ready_for_query(&mut self.out, self.block.status());
-        match self.farewell.take() {
+        match self.pending_end.take() {
             None => self.flush(),
-            Some(Farewell::Terminated) => self.terminate(SqlState::ADMIN_SHUTDOWN),
-            Some(Farewell::Lost(after, loss)) => {
+            Some(PendingEnd::Terminated) => self.terminate(SqlState::ADMIN_SHUTDOWN),
+            Some(PendingEnd::Lost(after, loss)) => {
                 self.flush();
-                self.orders.push(Order::Lose(after, loss));
+                self.actions.push(NetworkAction::Lose(after, loss));
             }
         }
     }
 
     fn flush(&mut self) {
         if !self.out.is_empty() {
-            self.orders.push(Order::Send(mem::take(&mut self.out)));
+            self.actions.push(NetworkAction::Send(mem::take(&mut self.out)));
         }
     }
 
@@ -536,10 +541,10 @@ impl Session {
 
     fn lose(&mut self, loss: Loss) {
         self.vanish();
-        self.orders.push(Order::Lose(Duration::ZERO, loss));
+        self.actions.push(NetworkAction::Lose(Duration::ZERO, loss));
     }
 
-    /// The session ends, and its open block with it.
+    /// Ends the session and its open block.
     pub(super) fn vanish(&mut self) {
         self.gone = true;
         self.running = None;

@@ -1,38 +1,38 @@
-//! What a test asks of the simulated server.
+//! The parameters of a simulation.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::faults::Faults;
 
-/// The settings of a simulation. The default answers every statement after exactly one millisecond,
-/// without faults.
+/// The parameters of a simulation. By default, every statement is answered after exactly one
+/// millisecond, without faults.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Seed of everything that is drawn.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// How long a statement takes, in nanoseconds; drawn for each. Other messages take no time.
+    /// The duration of a statement, in nanoseconds, drawn for each one. Other messages take no
+    /// time.
     pub latency: RangeInclusive<u64>,
-    /// How long it takes to open a session, which nothing but the opener waits for.
+    /// The time for opening a session, for which only the opener waits.
     pub connecting: Duration,
-    /// How long it takes to receive, if anything has arrived, which nothing but the receiver waits
-    /// for.
+    /// The time for receiving data that has arrived, for which only the receiver waits.
     pub receiving: Duration,
-    /// RELEASE commits what the block has done so far, as in CockroachDB's retry protocol.
+    /// True if RELEASE commits the block's work so far, as in CockroachDB's retry protocol.
     pub release_commits: bool,
-    /// What goes wrong.
+    /// The faults.
     pub faults: Faults,
     /// The results of SELECT, and of INSERT and UPDATE with RETURNING: the first entry whose text
-    /// occurs in the statement answers it. Without a match the result is one row with the column
-    /// `v` and the value 1.
+    /// occurs in the statement. Otherwise the result is one row with the column `v` and the value
+    /// 1.
     pub answers: Vec<(&'static str, Answer)>,
-    /// The longest piece in which a reply arrives, in bytes, drawn for each piece from 1 up; pieces
-    /// come 10 µs apart. `None`: replies arrive whole.
+    /// The maximum size of the pieces of a reply, in bytes; each piece's size is drawn, from 1 up,
+    /// and pieces arrive 10 µs apart. `None` for whole replies.
     pub pieces: Option<usize>,
-    /// The most bytes a connection takes at once, drawn for each send from 0 up; it takes more 10
-    /// µs later. `None`: all.
+    /// The maximum number of bytes that a connection accepts at once, drawn for each send, from 0
+    /// up; it accepts more 10 µs later. `None` for no limit.
     pub short_writes: Option<usize>,
-    /// The simulation fails when it gets here: whatever runs on it hangs.
+    /// The time at which the simulation fails, because the code under test hangs.
     pub time_limit: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What the server makes of an SQL text: its statements, and the kind of each by its first word.
+//! Splits SQL texts into statements, and classifies each by its first word.
 
 /// The kind of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(super) enum Kind {
     Set,
     CopyIn,
     CopyOut,
-    /// The empty text.
+    /// An empty text.
     Empty,
     /// Anything else: a syntax error.
     Unknown,
@@ -70,13 +70,13 @@ impl Kind {
     }
 }
 
-/// The savepoint that a statement names at its end.
+/// The savepoint named at the end of a statement.
 pub(super) fn savepoint(sql: &str) -> String {
     sql.split_ascii_whitespace().last().unwrap_or_default().to_ascii_lowercase()
 }
 
-/// The statements of a text, split at semicolons outside of quotes. A text without any has one
-/// empty statement.
+/// The statements of a text, split at semicolons outside quotes. A text without any has one empty
+/// statement.
 pub(super) fn split(text: &str) -> Vec<String> {
     let mut quoted = false;
     let parts = text.split(|letter| {
@@ -91,7 +91,7 @@ pub(super) fn split(text: &str) -> Vec<String> {
     statements
 }
 
-/// The text with values in the places of `$1`, `$2` …, so that it reads as in the simple protocol.
+/// The text with values in place of `$1`, `$2` …, so that it reads as in the simple protocol.
 pub(super) fn with_values(sql: &str, values: &[Option<String>]) -> String {
     let mut parts = sql.split('$');
     let mut text = parts.next().unwrap_or_default().to_owned();

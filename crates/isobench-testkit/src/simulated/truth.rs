@@ -1,59 +1,59 @@
-//! What the simulated server really did: the measure for what a runner says about it.
+//! The actual actions of the simulated server, with which a runner's account is compared.
 
 use isobench_pgwire::SqlState;
 use isobench_runner::Nanos;
 
 use super::registers::Written;
 
-/// What really happened.
+/// The actual actions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Truth {
-    /// Rows that INSERTs brought and that are committed.
+    /// Committed rows from INSERTs.
     pub committed_rows: u64,
-    /// What was written to the registers and is committed, in the order of the commits.
+    /// Committed writes to the registers, in the order of the commits.
     pub writes: Vec<Written>,
-    /// Transaction blocks that were opened by BEGIN.
+    /// Transaction blocks opened by BEGIN.
     pub blocks: u64,
-    /// Parse messages, refused ones included, for each connection.
+    /// Parse messages on each connection, including refused ones.
     pub parses: Vec<u64>,
-    /// Sessions that each connection has had.
+    /// Sessions on each connection.
     pub sessions: Vec<u64>,
     /// Cancel requests.
     pub cancels: u64,
-    /// What every connection executed, in order.
+    /// The statements executed on each connection, in order.
     pub statements: Vec<Vec<Executed>>,
-    /// The time limit of the simulation was reached: whatever ran on it hung.
+    /// True if the simulation's time limit was reached, so the code under test hung.
     pub ran_out_of_time: bool,
 }
 
-/// One statement that the server began to execute.
+/// A statement that the server started to execute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executed {
-    /// The statement; parameters of the extended protocol are put in the places of `$1`, `$2` ….
+    /// The statement; parameters of the extended protocol are substituted for `$1`, `$2` ….
     pub sql: String,
-    /// In which of the connection's sessions, from 0.
+    /// The connection's session, from 0.
     pub session: u64,
-    /// When it began.
+    /// The start.
     pub began: Nanos,
-    /// When it ended.
+    /// The end.
     pub ended: Nanos,
-    /// How.
+    /// The outcome.
     pub end: End,
 }
 
-/// How a statement ended.
+/// The outcome of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// Well.
+    /// Success.
     Done,
-    /// With an error.
+    /// An error.
     Failed(SqlState),
-    /// With the connection.
+    /// The connection was lost.
     Lost,
 }
 
 impl Truth {
-    /// The texts of the statements that a connection executed, in order.
+    /// The texts of the statements executed on a connection, in order.
     pub fn texts(&self, connection: usize) -> Vec<&str> {
         let statements = self.statements.get(connection).map_or(&[][..], Vec::as_slice);
         statements.iter().map(|statement| statement.sql.as_str()).collect()

@@ -1,4 +1,4 @@
-//! The texts and results that the simulated server answers with.
+//! The texts and results of the simulated server's replies.
 
 use isobench_pgwire::{SqlState, server};
 
@@ -7,7 +7,7 @@ use crate::simulated::settings::{Answer, Settings};
 /// The object id of the type text.
 const TEXT: u32 = 25;
 
-/// Messages by code, as PostgreSQL words them.
+/// Messages by code, as worded by PostgreSQL.
 const MESSAGES: [(SqlState, &str); 8] = [
     (SqlState::SERIALIZATION_FAILURE, "could not serialize access due to concurrent update"),
     (SqlState::DEADLOCK_DETECTED, "deadlock detected"),
@@ -31,7 +31,7 @@ pub(super) fn error(out: &mut Vec<u8>, severity: &str, code: SqlState) {
     server::error_response(out, &fields);
 }
 
-/// A notice that is a good part of what is received at once.
+/// A notice that fills a large part of a receive buffer.
 pub(super) fn long_notice() -> Vec<u8> {
     let mut out = Vec::new();
     let text = "x".repeat(16_000);
@@ -57,7 +57,7 @@ pub(super) fn columns(out: &mut Vec<u8>, names: &[&str]) {
     server::row_description(out, &columns);
 }
 
-/// A result of one row, or none.
+/// A result of at most one row.
 pub(super) fn row(
     out: &mut Vec<u8>,
     names: &[&str],
@@ -75,7 +75,7 @@ pub(super) fn row(
     server::command_complete(out, &format!("{tag} {}", u8::from(values.is_some())));
 }
 
-/// Rows and tag; the columns only where nobody could have asked for them before.
+/// Rows and tag; the columns only if they couldn't be requested before.
 pub(super) fn result(out: &mut Vec<u8>, answer: &Answer, with_columns: bool, tag: &str) {
     if with_columns {
         columns(out, &answer.columns);

@@ -1,4 +1,4 @@
-//! A client's message as the session keeps it until its turn comes.
+//! A client's message, as stored by the session until it is processed.
 
 use isobench_pgwire::Frame;
 use isobench_pgwire::server::{self, Describable, FrontendMessage};
@@ -23,7 +23,7 @@ pub(super) enum Request {
     CopyData,
     CopyDone,
     CopyFail,
-    /// Not to be understood, or nothing that belongs here.
+    /// Malformed, or not valid here.
     Nonsense,
 }
 

@@ -1,16 +1,17 @@
-//! The seeded random numbers of a simulation: splitmix64, independent of the generator under test.
+//! The seeded random numbers of a simulation, from splitmix64, which is independent of the
+//! generator under test.
 
 use std::ops::RangeInclusive;
 
 /// A stream of random numbers.
 #[derive(Debug, Clone)]
-pub(super) struct Dice {
+pub(super) struct Rng {
     state: u64,
 }
 
-impl Dice {
-    pub(super) fn new(seed: u64) -> Dice {
-        Dice { state: seed }
+impl Rng {
+    pub(super) fn new(seed: u64) -> Rng {
+        Rng { state: seed }
     }
 
     fn next(&mut self) -> u64 {
@@ -21,15 +22,15 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// A number of the range, all about equally likely; its lower end if it is empty.
+    /// A number in the range, approximately uniform; the lower bound if the range is empty.
     pub(super) fn between(&mut self, range: &RangeInclusive<u64>) -> u64 {
         let span = range.end().saturating_sub(*range.start());
-        // A range of one number draws nothing, so that exact tests don't depend on how much is
-        // drawn elsewhere.
+        // A range with one number draws nothing, so that exact tests don't depend on draws
+        // elsewhere.
         if span == 0 { *range.start() } else { range.start() + self.next() % span.saturating_add(1) }
     }
 
-    /// True with this probability. Certainties draw nothing.
+    /// True with this probability. Probabilities of 0 and 1 draw nothing.
     pub(super) fn chance(&mut self, probability: f64) -> bool {
         probability >= 1.0
             || (probability > 0.0 && (self.next() >> 11) as f64 / (1_u64 << 53) as f64 <= probability)
@@ -42,18 +43,18 @@ mod tests {
 
     #[test]
     fn numbers_keep_to_their_range_and_reach_its_ends() {
-        let mut dice = Dice::new(1);
-        let drawn: Vec<u64> = (0..200).map(|_| dice.between(&(3..=5))).collect();
+        let mut rng = Rng::new(1);
+        let drawn: Vec<u64> = (0..200).map(|_| rng.between(&(3..=5))).collect();
         assert!(drawn.iter().all(|number| (3..=5).contains(number)));
         assert!((3..=5).all(|number| drawn.contains(&number)));
-        assert_eq!(dice.between(&(7..=7)), 7);
+        assert_eq!(rng.between(&(7..=7)), 7);
     }
 
     #[test]
     fn chances_are_about_what_they_say() {
-        let mut dice = Dice::new(2);
-        let hits = (0..10_000).filter(|_| dice.chance(0.25)).count();
+        let mut rng = Rng::new(2);
+        let hits = (0..10_000).filter(|_| rng.chance(0.25)).count();
         assert!((2_300..2_700).contains(&hits), "{hits}");
-        assert!(!dice.chance(0.0) && dice.chance(1.0));
+        assert!(!rng.chance(0.0) && rng.chance(1.0));
     }
 }
