@@ -21,9 +21,9 @@
 //!
 //! ```
 //! use isobench_runner::{Clock, Nanos, Received, Reconnect, Transport};
-//! use isobench_testkit::simulated::{Settings, SimulatedServer};
+//! use isobench_testkit::simulated::{SimulationSettings, SimulatedServer};
 //!
-//! let mut server = SimulatedServer::new(Settings::default());
+//! let mut server = SimulatedServer::new(SimulationSettings::default());
 //! let mut query = Vec::new();
 //! isobench_pgwire::frontend::query(&mut query, b"INSERT INTO t VALUES (1)");
 //! assert_eq!(server.send(0, &query)?, query.len());
@@ -54,7 +54,7 @@ use isobench_runner::{Clock, Nanos, Received, Reconnect, Transport};
 
 pub use faults::{Fault, Faults, Loss, On, When};
 pub use registers::Written;
-pub use settings::{Answer, Settings};
+pub use settings::{Answer, SimulationSettings};
 pub use truth::{End, Executed, Truth};
 
 use network::Network;
@@ -70,7 +70,7 @@ pub struct SimulatedServer {
 
 impl SimulatedServer {
     /// A server at the instant 0.
-    pub fn new(settings: Settings) -> SimulatedServer {
+    pub fn new(settings: SimulationSettings) -> SimulatedServer {
         SimulatedServer { network: Rc::new(RefCell::new(Network::new(settings))) }
     }
 
@@ -144,7 +144,11 @@ mod tests {
     const REFUSED: Fault = Fault::Error(SqlState(*b"53300"));
 
     fn server(faults: Faults) -> SimulatedServer {
-        SimulatedServer::new(Settings { connecting: Duration::from_millis(2), faults, ..Settings::default() })
+        SimulatedServer::new(SimulationSettings {
+            connecting: Duration::from_millis(2),
+            faults,
+            ..SimulationSettings::default()
+        })
     }
 
     fn open(server: &mut SimulatedServer) -> Result<Vec<u8>, String> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{Detail, OnError, Pacing, Protocol, RetryPolicy, Rules, Stop, Urgency};
-use isobench_testkit::simulated::{Fault, Faults, Loss, On, Settings, When};
+use isobench_testkit::simulated::{Fault, Faults, Loss, On, SimulationSettings, When};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -132,9 +132,9 @@ prop_compose! {
         pieces in prop::option::of(1_usize..40),
         short_writes in prop::option::of(1_usize..60),
         receiving in prop_oneof![Just(0), 0_u64..300],
-    ) -> Settings {
+    ) -> SimulationSettings {
         let latency = fastest..=fastest + spread;
-        Settings { seed, latency, receiving: micros(receiving), pieces, short_writes, ..Settings::default() }
+        SimulationSettings { seed, latency, receiving: micros(receiving), pieces, short_writes, ..SimulationSettings::default() }
     }
 }
 
@@ -171,7 +171,7 @@ prop_compose! {
         // end.
         case.interrupts.push((millis(5_000), Urgency::Now));
         let (connecting, faults) = (case.settings.connecting, case.settings.faults);
-        case.settings = Settings { connecting, faults, time_limit: Duration::from_secs(20), ..settings };
+        case.settings = SimulationSettings { connecting, faults, time_limit: Duration::from_secs(20), ..settings };
         case
     }
 }

@@ -15,7 +15,7 @@ use isobench_runner::{
 };
 use isobench_script::{Mix, Symbols, Value, Variables, Weighted, parse};
 use isobench_stats::Ledger;
-use isobench_testkit::simulated::{Answer, Faults, Settings, SimulatedServer, Truth};
+use isobench_testkit::simulated::{Answer, Faults, SimulatedServer, SimulationSettings, Truth};
 
 /// One random number, one block, one INSERT. Commands: 0 `\set`, 1 BEGIN, 2 UPDATE, 3 INSERT, 4
 /// END.
@@ -63,7 +63,7 @@ pub struct Case {
     pub scripts: Vec<(String, u64)>,
     pub spec: RunSpec,
     pub stop: Stop,
-    pub settings: Settings,
+    pub settings: SimulationSettings,
     /// What variables hold at the start.
     pub variables: Vec<(&'static str, i64)>,
     pub interrupts: Vec<(Duration, Urgency)>,
@@ -120,7 +120,10 @@ impl Case {
             scripts: vec![(script.to_owned(), 1)],
             spec,
             stop: Stop::Transactions(1),
-            settings: Settings { time_limit: Duration::from_mins(10), ..Settings::default() },
+            settings: SimulationSettings {
+                time_limit: Duration::from_mins(10),
+                ..SimulationSettings::default()
+            },
             variables: Vec::new(),
             interrupts: Vec::new(),
             storage: None,

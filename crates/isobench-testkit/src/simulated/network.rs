@@ -16,7 +16,7 @@ use super::faults::{Fault, Loss, On};
 use super::registers::Registers;
 use super::rng::Rng;
 use super::session::{NetworkAction, SessionContext, SimulatedSession};
-use super::settings::Settings;
+use super::settings::SimulationSettings;
 use super::truth::Truth;
 
 /// The time between two pieces of a reply, and from a short write until the connection accepts
@@ -78,7 +78,7 @@ impl Wire {
 
 /// The whole simulation.
 pub(super) struct Network {
-    settings: Settings,
+    settings: SimulationSettings,
     rng: Rng,
     now: Nanos,
     truth: Truth,
@@ -99,7 +99,7 @@ pub(super) struct Network {
 }
 
 impl Network {
-    pub(super) fn new(settings: Settings) -> Network {
+    pub(super) fn new(settings: SimulationSettings) -> Network {
         Network {
             rng: Rng::new(settings.seed),
             settings,

@@ -16,7 +16,7 @@ use super::block::{Block, TransactionWork};
 use super::faults::{Fault, Loss, On};
 use super::registers::{Access, Registers, Written};
 use super::rng::Rng;
-use super::settings::Settings;
+use super::settings::SimulationSettings;
 use super::statement::{Kind, savepoint, split, with_values};
 use super::truth::{End, Executed, Truth};
 use request::Request;
@@ -31,7 +31,7 @@ const UNKNOWN_PORTAL: SqlState = SqlState(*b"34000");
 pub(super) struct SessionContext<'a> {
     pub(super) now: Nanos,
     pub(super) rng: &'a mut Rng,
-    pub(super) settings: &'a Settings,
+    pub(super) settings: &'a SimulationSettings,
     pub(super) truth: &'a mut Truth,
     pub(super) registers: &'a mut Registers,
     /// The connection's occasions of each rule of faults.
@@ -501,7 +501,7 @@ impl SimulatedSession {
         }
     }
 
-    fn describe(&mut self, settings: &Settings, sql: &str) {
+    fn describe(&mut self, settings: &SimulationSettings, sql: &str) {
         let kind = Kind::of(sql);
         match Access::of(kind, sql) {
             Some(Access::Select(_)) => reply::columns(&mut self.out, &["version", "writer"]),

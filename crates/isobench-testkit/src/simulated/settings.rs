@@ -8,7 +8,7 @@ use super::faults::Faults;
 /// The parameters of a simulation. By default, every statement is answered after exactly one
 /// millisecond, without faults.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct SimulationSettings {
     /// The seed of all random numbers.
     pub seed: u64,
     /// The duration of a statement, in nanoseconds, drawn for each one. Other messages take no
@@ -36,9 +36,9 @@ pub struct Settings {
     pub time_limit: Duration,
 }
 
-impl Default for Settings {
+impl Default for SimulationSettings {
     fn default() -> Self {
-        Settings {
+        SimulationSettings {
             seed: 0,
             latency: 1_000_000..=1_000_000,
             connecting: Duration::ZERO,

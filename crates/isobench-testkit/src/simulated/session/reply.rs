@@ -2,7 +2,7 @@
 
 use isobench_pgwire::{SqlState, server};
 
-use crate::simulated::settings::{Answer, Settings};
+use crate::simulated::settings::{Answer, SimulationSettings};
 
 /// The object id of the type text.
 const TEXT: u32 = 25;
@@ -47,7 +47,7 @@ pub(super) fn notice(out: &mut Vec<u8>) {
 }
 
 /// The result of a SELECT or SHOW.
-pub(super) fn answer(settings: &Settings, sql: &str) -> Answer {
+pub(super) fn answer(settings: &SimulationSettings, sql: &str) -> Answer {
     let known = settings.answers.iter().find(|(part, _)| sql.contains(part));
     known.map_or_else(|| Answer::column("v", &["1"]), |(_, answer)| answer.clone())
 }
