@@ -12,7 +12,7 @@ use isobench_pgwire::{
     ConnectOptions, Connection, Error, Host, Secret, SqlState, SslMode, TargetSessionAttrs,
     TransactionStatus, connect,
 };
-use isobench_testkit::played::{Peer, Play, in_turn};
+use isobench_testkit::handler::{Handler, Peer, serve_in_turn};
 
 fn error(out: &mut Vec<u8>, severity: &str, code: &str, message: &str) {
     server::error_response(out, &[(b'S', severity), (b'V', severity), (b'C', code), (b'M', message)]);
@@ -29,18 +29,18 @@ struct Server {
 }
 
 impl Server {
-    fn start(plays: Vec<Play>) -> Self {
-        Self::start_in_pieces(usize::MAX, plays)
+    fn start(handlers: Vec<Handler>) -> Self {
+        Self::start_in_pieces(usize::MAX, handlers)
     }
 
-    fn start_in_pieces(piece: usize, plays: Vec<Play>) -> Self {
+    fn start_in_pieces(piece: usize, handlers: Vec<Handler>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let thread = in_turn(&folder.path().join(".s.PGSQL.1"), piece, plays).expect("a socket");
+        let thread = serve_in_turn(&folder.path().join(".s.PGSQL.1"), piece, handlers).expect("a socket");
         Self { folder, thread: Some(thread) }
     }
 
-    fn play(play: impl FnMut(&mut Peer) + Send + 'static) -> Self {
-        Self::start(vec![Box::new(play)])
+    fn start_one(handler: impl FnMut(&mut Peer) + Send + 'static) -> Self {
+        Self::start(vec![Box::new(handler)])
     }
 
     fn host(&self) -> Host {
@@ -57,7 +57,7 @@ impl Server {
 
     /// Waits for the end of the plays, and fails if one has.
     fn end(mut self) {
-        self.thread.take().expect("ended once").join().expect("the play went as expected");
+        self.thread.take().expect("ended once").join().expect("the handler went as expected");
     }
 
     /// Where messages name the socket's folder, which differs from run to run.
@@ -112,7 +112,7 @@ fn statements_rows_and_notices() {
 
 #[test]
 fn an_error_ends_a_statement_and_not_the_session() {
-    let server = Server::play(|peer| {
+    let server = Server::start_one(|peer| {
         peer.welcome();
         peer.query();
         peer.send(|out| {
@@ -151,7 +151,7 @@ fn lost_connections() {
         (|out| out.extend_from_slice(b"D\0\0\0\x02"), None, "lost synchronization with the server"),
     ];
     for (encode, code, text) in cases {
-        let server = Server::play(move |peer| {
+        let server = Server::start_one(move |peer| {
             peer.welcome();
             peer.query();
             peer.send(encode);
@@ -171,7 +171,7 @@ fn lost_connections() {
 #[test]
 fn a_silent_server_meets_the_time_limit() {
     let (done, wait) = mpsc::channel::<()>();
-    let server = Server::play(move |peer| {
+    let server = Server::start_one(move |peer| {
         peer.welcome();
         peer.query();
         let _ = wait.recv();
@@ -187,7 +187,7 @@ fn a_silent_server_meets_the_time_limit() {
 
 #[test]
 fn copying_in() {
-    let server = Server::play(|peer| {
+    let server = Server::start_one(|peer| {
         peer.welcome();
         peer.query();
         peer.send(|out| server::copy_in_response(out, 1));
@@ -221,7 +221,7 @@ fn copying_in() {
 
 #[test]
 fn copying_stops_at_an_error() {
-    let server = Server::play(|peer| {
+    let server = Server::start_one(|peer| {
         peer.welcome();
         peer.query();
         peer.send(|out| server::copy_in_response(out, 1));
@@ -254,7 +254,7 @@ fn copying_stops_at_an_error() {
 
 #[test]
 fn copies_where_none_is_meant() {
-    let server = Server::play(|peer| {
+    let server = Server::start_one(|peer| {
         peer.welcome();
         peer.query();
         peer.send(|out| {
@@ -288,7 +288,7 @@ fn copies_where_none_is_meant() {
 
 #[test]
 fn a_session_changes_hands() {
-    let server = Server::play(|peer| {
+    let server = Server::start_one(|peer| {
         peer.beginning();
         peer.send(|out| {
             server::authentication_ok(out);
@@ -337,9 +337,9 @@ fn cancelling() {
 /// text.
 fn refusal(
     options: impl FnOnce(&mut ConnectOptions),
-    play: impl FnMut(&mut Peer) + Send + 'static,
+    handler: impl FnMut(&mut Peer) + Send + 'static,
 ) -> String {
-    let server = Server::play(play);
+    let server = Server::start_one(handler);
     let mut with = server.options();
     with.hosts.push(Host::unix("/nonexistent", 2));
     options(&mut with);
@@ -456,7 +456,7 @@ fn kinds_of_sessions() {
         (PreferStandby, Some((false, true)), Ok(())),
     ];
     for (kind, reported, expected) in cases {
-        let server = Server::play(move |peer| {
+        let server = Server::start_one(move |peer| {
             peer.beginning();
             peer.send(|out| {
                 server::authentication_ok(out);
@@ -527,7 +527,7 @@ fn tcp() {
 
 #[test]
 fn a_unix_socket_is_never_encrypted() {
-    let server = Server::play(Peer::welcome);
+    let server = Server::start_one(Peer::welcome);
     let options = ConnectOptions { ssl_mode: SslMode::VerifyFull, ..server.options() };
     assert!(connect(&options).is_ok());
     server.end();

@@ -18,7 +18,7 @@ use isobench_runner::{
     RunSpec, Stop, Storage, Urgency, Watch, Workload,
 };
 use isobench_script::{Mix, Streams, Symbols, Variables, Weighted, parse};
-use isobench_testkit::played::{self, Peer};
+use isobench_testkit::handler::{self, Peer};
 
 /// No run gets there unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -173,7 +173,7 @@ impl Case {
 fn listen(folder: &Folder, farewell: Farewell) -> Arc<AtomicUsize> {
     let sessions = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&sessions);
-    played::side_by_side(&folder.0.join(".s.PGSQL.5432"), move |peer, number| {
+    handler::serve_all(&folder.0.join(".s.PGSQL.5432"), move |peer, number| {
         count.fetch_add(1, Ordering::Relaxed);
         serve(peer, farewell, number);
     })

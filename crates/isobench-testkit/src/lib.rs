@@ -3,8 +3,8 @@
 
 pub mod golden;
 pub mod h2;
+pub mod handler;
 pub mod installed;
-pub mod played;
 pub mod schema;
 pub mod scripted;
 pub mod simulated;

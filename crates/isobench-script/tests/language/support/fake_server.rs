@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use isobench_pgwire::TransactionStatus;
 use isobench_pgwire::server::{self, FrontendMessage};
-use isobench_testkit::played::{self, Peer};
+use isobench_testkit::handler::{self, Peer};
 
 #[derive(Clone, Default)]
 pub struct Log(Arc<Mutex<Vec<String>>>);
@@ -26,7 +26,7 @@ impl Log {
 pub fn start(folder: &Path) -> std::io::Result<Log> {
     let log = Log::default();
     let noted = log.clone();
-    played::side_by_side(&folder.join(".s.PGSQL.5432"), move |peer, _| serve(peer, &noted))?;
+    handler::serve_all(&folder.join(".s.PGSQL.5432"), move |peer, _| serve(peer, &noted))?;
     Ok(log)
 }
 

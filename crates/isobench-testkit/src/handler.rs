@@ -115,7 +115,7 @@ impl Peer {
 }
 
 /// The handler of a connection.
-pub type Play = Box<dyn FnMut(&mut Peer) + Send>;
+pub type Handler = Box<dyn FnMut(&mut Peer) + Send>;
 
 /// Handles the connections to a socket one after the other, each with the next handler, and ends.
 ///
@@ -124,12 +124,12 @@ pub type Play = Box<dyn FnMut(&mut Peer) + Send>;
 ///
 /// # Panics
 /// The thread panics if a connection can't be accepted, or if a handler panics.
-pub fn in_turn(socket: &Path, piece: usize, plays: Vec<Play>) -> io::Result<JoinHandle<()>> {
+pub fn serve_in_turn(socket: &Path, piece: usize, handlers: Vec<Handler>) -> io::Result<JoinHandle<()>> {
     let listener = UnixListener::bind(socket)?;
     Ok(thread::spawn(move || {
-        for mut play in plays {
+        for mut handler in handlers {
             let (stream, _) = listener.accept().expect("a connection");
-            play(&mut Peer::new(stream).in_pieces(piece));
+            handler(&mut Peer::new(stream).in_pieces(piece));
         }
     }))
 }
@@ -139,15 +139,15 @@ pub fn in_turn(socket: &Path, piece: usize, plays: Vec<Play>) -> io::Result<Join
 ///
 /// # Errors
 /// If the socket can't be created.
-pub fn side_by_side<P>(socket: &Path, play: P) -> io::Result<()>
+pub fn serve_all<P>(socket: &Path, handler: P) -> io::Result<()>
 where
     P: FnMut(&mut Peer, usize) + Clone + Send + 'static,
 {
     let listener = UnixListener::bind(socket)?;
     thread::spawn(move || {
         for (number, stream) in listener.incoming().flatten().enumerate() {
-            let mut play = play.clone();
-            thread::spawn(move || play(&mut Peer::new(stream), number));
+            let mut handler = handler.clone();
+            thread::spawn(move || handler(&mut Peer::new(stream), number));
         }
     });
     Ok(())
