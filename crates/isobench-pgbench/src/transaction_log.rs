@@ -14,7 +14,7 @@ mod sink;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
-use isobench_runner::{Ended, Fleet, Observer, Pacing, RunSpec};
+use isobench_runner::{EndedTransaction, Fleet, Pacing, RunSpec, TransactionObserver};
 use isobench_script::Prng;
 
 use crate::version::Version;
@@ -60,7 +60,7 @@ pub enum LogError {
 
 /// The open files of a run.
 pub struct TransactionLogs {
-    observers: Vec<Box<dyn Observer>>,
+    observers: Vec<Box<dyn TransactionObserver>>,
     failed: Arc<OnceLock<LogError>>,
 }
 
@@ -99,7 +99,7 @@ impl TransactionLogs {
     }
 
     /// One for each worker.
-    pub fn observers(&mut self) -> &mut [Box<dyn Observer>] {
+    pub fn observers(&mut self) -> &mut [Box<dyn TransactionObserver>] {
         &mut self.observers
     }
 
@@ -147,8 +147,8 @@ impl TransactionLog {
     }
 }
 
-impl Observer for TransactionLog {
-    fn ended(&mut self, ended: &Ended) {
+impl TransactionObserver for TransactionLog {
+    fn ended(&mut self, ended: &EndedTransaction) {
         if let Some((rate, stream)) = &mut self.sampling
             && stream.double() > *rate
         {
@@ -166,7 +166,7 @@ impl Observer for TransactionLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use isobench_runner::{How, Nanos, RetryPolicy};
+    use isobench_runner::{Nanos, RetryPolicy, TransactionEnd};
     use isobench_script::Streams;
 
     fn settings(folder: &tempfile::TempDir) -> LogSettings {
@@ -190,9 +190,9 @@ mod tests {
         std::fs::read_to_string(format!("{}.{}{suffix}", settings.prefix, std::process::id())).unwrap()
     }
 
-    fn committed(client: usize, number: u64, at: u64) -> Ended {
-        let (how, at) = (How::Committed, Nanos(at));
-        Ended { client, number, script: 0, how, tries: 1, latency: 2_000_000, lag: 0, at }
+    fn committed(client: usize, number: u64, at: u64) -> EndedTransaction {
+        let (end, at) = (TransactionEnd::Committed, Nanos(at));
+        EndedTransaction { client, number, script: 0, end, tries: 1, latency: 2_000_000, lag: 0, at }
     }
 
     #[test]
@@ -296,7 +296,7 @@ mod tests {
         assert!(logs.unwrap().observers().is_empty());
     }
 
-    fn intervals(settings: LogSettings, spec: &RunSpec, transactions: &[Ended]) -> String {
+    fn intervals(settings: LogSettings, spec: &RunSpec, transactions: &[EndedTransaction]) -> String {
         let sink = Sink::create(&settings.prefix, Arc::default()).unwrap();
         let mut log = TransactionLog::new(&settings, spec, SystemTime::UNIX_EPOCH, Prng::seed(0), sink);
         log.intervals = Some(Intervals::new(settings.aggregate_interval.unwrap().as_secs(), 1_700_000));
@@ -312,7 +312,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let settings = LogSettings { aggregate_interval: Some(Duration::from_secs(2)), ..settings(&folder) };
         let seconds = |seconds: f64| Duration::from_secs_f64(seconds).as_nanos().try_into().unwrap();
-        let slow = Ended { latency: 4_000_999, ..committed(0, 2, seconds(2.999)) };
+        let slow = EndedTransaction { latency: 4_000_999, ..committed(0, 2, seconds(2.999)) };
         let transactions = [committed(0, 1, seconds(1.8)), slow, committed(0, 3, seconds(7.0))];
         let expected = "1 2 6000 20000000 2000 4000 0 0 0 0 0 0 0 0 0\n3 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n5 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
         assert_eq!(intervals(settings, &RunSpec::default(), &transactions), expected);
@@ -322,18 +322,18 @@ mod tests {
     fn intervals_count_what_did_not_commit() {
         let spec = RunSpec { pacing: Pacing::Rate(1.0), retry: RetryPolicy::UNLIMITED, ..RunSpec::default() };
         let ends = [
-            How::Committed,
-            How::Deadlock,
-            How::Serialization,
-            How::Serialization,
-            How::OtherError,
-            How::Skipped,
+            TransactionEnd::Committed,
+            TransactionEnd::Deadlock,
+            TransactionEnd::Serialization,
+            TransactionEnd::Serialization,
+            TransactionEnd::OtherError,
+            TransactionEnd::Skipped,
         ];
-        let mut transactions: Vec<Ended> = ends
+        let mut transactions: Vec<EndedTransaction> = ends
             .into_iter()
-            .map(|how| Ended {
-                how,
-                tries: if how == How::Skipped { 0 } else { 3 },
+            .map(|end| EndedTransaction {
+                end,
+                tries: if end == TransactionEnd::Skipped { 0 } else { 3 },
                 lag: 5_000,
                 ..committed(0, 1, 1_900_000_000)
             })

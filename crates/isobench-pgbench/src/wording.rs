@@ -2,7 +2,7 @@
 //!
 //! Not here: where that is shown (`console.rs`).
 
-use isobench_runner::{Cause, ClientStep, Event, Failed, Job, Place, Unfinished};
+use isobench_runner::{Cause, ClientStep, CommandPlace, Event, FailedStatement, Job, Unfinished};
 use isobench_script::{Argument, Command, CommandKind, EvalError};
 
 use crate::version::Version;
@@ -47,17 +47,17 @@ pub fn messages(event: &Event, job: &Job, version: Version) -> Vec<(Kind, String
 }
 
 /// What is said of an error after which the client goes on.
-pub fn failure(place: Place, failed: &Failed) -> String {
-    let Place { client, script, command } = place;
+pub fn failure(place: CommandPlace, failed: &FailedStatement) -> String {
+    let CommandPlace { client, script, command } = place;
     format!("client {client} got an error in command {command} (SQL) of script {script}; {}", report(failed))
 }
 
-fn report(failed: &Failed) -> String {
+fn report(failed: &FailedStatement) -> String {
     failed.error.report(failed.text.as_deref())
 }
 
-fn abort(place: Place, cause: &Cause, job: &Job) -> Vec<String> {
-    let Place { client, script, command } = place;
+fn abort(place: CommandPlace, cause: &Cause, job: &Job) -> Vec<String> {
+    let CommandPlace { client, script, command } = place;
     let kind = job.command_kind(script, command);
     let in_command = format!("client {client} aborted in command {command} ({kind}) of script {script}");
     let in_query = |query: u32, text: &str| {
@@ -209,18 +209,18 @@ SELECT 1 \\gset
 
     /// What is said when the third client ends at a command.
     fn aborted(command: usize, cause: Cause) -> Vec<String> {
-        let place = Place { client: 2, script: 0, command };
+        let place = CommandPlace { client: 2, script: 0, command };
         let said = texts(&Event::Aborted(place, cause));
         assert!(said.iter().all(|(kind, _)| *kind == Kind::Error));
         said.into_iter().map(|(_, text)| text).collect()
     }
 
-    fn failed(position: Option<u32>, query: u32, text: Option<&str>) -> Failed {
+    fn failed(position: Option<u32>, query: u32, text: Option<&str>) -> FailedStatement {
         let error = ServerError {
             position,
             ..ServerError::new(SqlState::UNDEFINED_TABLE, "relation \"nope\" does not exist")
         };
-        Failed { error: Box::new(error), query, text: text.map(str::to_owned) }
+        FailedStatement { error: Box::new(error), query, text: text.map(str::to_owned) }
     }
 
     /// What ends a client in one line.
@@ -332,7 +332,7 @@ SELECT 1 \\gset
 
     #[test]
     fn failed_attempts_and_what_follows_them() {
-        let place = Place { client: 2, script: 0, command: 1 };
+        let place = CommandPlace { client: 2, script: 0, command: 1 };
         let expected =
             "client 2 got an error in command 1 (SQL) of script 0; ERROR:  relation \"nope\" does not exist";
         let event = Event::Failed(place, failed(None, 0, None));

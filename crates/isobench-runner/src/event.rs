@@ -17,12 +17,12 @@ pub struct Detail {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The client ended before its time.
-    Aborted(Place, Cause),
+    Aborted(CommandPlace, Cause),
     /// An error that isn't a conflict ended the transaction, and the client goes on (pgbench:
     /// `--continue-on-error`).
-    Abandoned(Place, Failed),
+    Abandoned(CommandPlace, FailedStatement),
     /// An attempt met this error. Told with [`Detail::errors`], before its block is rolled back.
-    Failed(Place, Failed),
+    Failed(CommandPlace, FailedStatement),
     /// What follows the failed attempt, of which there were so many. Told with [`Detail::errors`].
     Follows {
         /// The client.
@@ -35,7 +35,7 @@ pub enum Event {
         used: Option<f64>,
     },
     /// A statement couldn't be prepared, and is executed all the same ([`crate::Rules::Pgbench`]).
-    NotPrepared(Failed),
+    NotPrepared(FailedStatement),
     /// The server sent a notice to a client.
     Notice(Box<ServerError>),
     /// From here on nothing is recorded, for this reason. Told once.
@@ -53,7 +53,7 @@ pub enum Event {
 
 /// Which client is at which command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct CommandPlace {
     /// The client, from 0.
     pub client: usize,
     /// The script, from 0.
@@ -64,7 +64,7 @@ pub struct Place {
 
 /// An error of the server and the statement that met it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failed {
+pub struct FailedStatement {
     /// What the server said.
     pub error: Box<ServerError>,
     /// Statements of the request that had been answered before (pgbench: "query").
@@ -78,7 +78,7 @@ pub struct Failed {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cause {
     /// An error of the server that is no conflict.
-    Server(Failed),
+    Server(FailedStatement),
     /// An expression can't be evaluated.
     Evaluation(EvalError),
     /// A meta-command can't be executed.

@@ -11,17 +11,18 @@ use isobench_script::Prng;
 use isobench_stats::{LatencyHistogram, Ledger, LedgerError};
 
 use crate::client::Client;
+use crate::clients::{WorkerStreams, clients};
 use crate::control::{Control, Progress, Published};
 use crate::event::Report;
-use crate::job::{Job, Streams};
+use crate::job::Job;
 use crate::load::WorkerLoad;
-use crate::observer::Observer;
+use crate::observer::TransactionObserver;
 use crate::recorder::{ConflictCount, ScriptRecord};
 use crate::series::Series;
 use crate::sockets::Sockets;
 use crate::spec::Stop;
 use crate::time::{Clock, Nanos, SystemClock};
-use crate::worker::{Account, Crew, Order};
+use crate::worker::{Worker, WorkerOutcome, WorkerTask};
 
 /// Whoever watches a run from outside.
 pub struct Watch<'a> {
@@ -56,13 +57,13 @@ pub struct NoThreads {
 
 /// Opens a session for this client and sets it up; returns whatever the caller wants to know of
 /// each session.
-pub type Connect<'a, P, E> = dyn Fn(usize) -> Result<(Connection, P), E> + Sync + 'a;
+pub type ConnectClient<'a, P, E> = dyn Fn(usize) -> Result<(Connection, P), E> + Sync + 'a;
 
 /// The clients of a job, connected, and kept connected from one run to the next (warm-up,
 /// measurement).
 pub struct Fleet {
-    crews: Vec<Crew<Sockets>>,
-    streams: Vec<Streams>,
+    workers: Vec<Worker<Sockets>>,
+    streams: Vec<WorkerStreams>,
     clock: SystemClock,
     connecting: Duration,
 }
@@ -72,7 +73,7 @@ pub struct Fleet {
 pub struct RunOutcome {
     /// From the instant when all clients could begin to the instant when the last one had finished.
     pub elapsed: Duration,
-    /// For each script, in the order of the mix.
+    /// For each script, in the task of the mix.
     pub scripts: Vec<ScriptRecord>,
     /// Conflicts by code, script, command and reason.
     pub conflicts: Vec<ConflictCount>,
@@ -102,11 +103,11 @@ impl Fleet {
     /// The first session that can't be set up; the others are closed.
     pub fn open<P: Send, E: Send>(
         job: &Job,
-        connect: &Connect<'_, P, E>,
+        connect: &ConnectClient<'_, P, E>,
     ) -> Result<(Fleet, Vec<P>), OpenError<E>> {
         let began = Instant::now();
         let clock = SystemClock::start();
-        let (mut clients, streams) = job.cast();
+        let (mut clients, streams) = clients(job);
         let mut groups: Vec<Vec<Client>> = Vec::new();
         let workers = job.spec.workers.clamp(1, clients.len().max(1));
         for worker in (1..=workers).rev() {
@@ -114,26 +115,26 @@ impl Fleet {
             groups.push(std::mem::replace(&mut clients, rest));
         }
         let opened = together(
-            groups.into_iter().map(|clients| move |()| open_crew(job, clients, connect)).collect(),
+            groups.into_iter().map(|clients| move |()| open_worker(job, clients, connect)).collect(),
             || (),
             |()| (),
         )?;
-        let mut crews = Vec::new();
+        let mut workers = Vec::new();
         let mut prepared = Vec::new();
         for outcome in opened {
-            let (crew, values) = outcome?;
-            crews.push(crew);
+            let (worker, values) = outcome?;
+            workers.push(worker);
             prepared.extend(values);
         }
-        Ok((Fleet { crews, streams, clock, connecting: began.elapsed() }, prepared))
+        Ok((Fleet { workers, streams, clock, connecting: began.elapsed() }, prepared))
     }
 
     /// Ends the fleet and hands back the sessions that are still of use: outside a transaction, and
     /// owed no reply. They were opened with these options, of one host. The others are closed.
     pub fn into_sessions(self, options: &ConnectOptions) -> Vec<Connection> {
         let mut sessions = Vec::new();
-        for mut crew in self.crews {
-            sessions.extend(crew.release(options));
+        for mut worker in self.workers {
+            sessions.extend(worker.release(options));
         }
         sessions
     }
@@ -143,7 +144,7 @@ impl Fleet {
         self.connecting
     }
 
-    /// When the clock that [`crate::Ended::at`] is read from stood at zero.
+    /// When the clock that [`crate::EndedTransaction::at`] is read from stood at zero.
     pub fn epoch(&self) -> SystemTime {
         self.clock.epoch()
     }
@@ -167,27 +168,28 @@ impl Fleet {
         control: &Control,
         report: &Report<'_>,
         watch: Watch<'_>,
-        observers: &mut [Box<dyn Observer>],
+        observers: &mut [Box<dyn TransactionObserver>],
     ) -> Result<RunOutcome, NoThreads> {
-        let published: Vec<Published> = self.crews.iter().map(|_| Published::default()).collect();
+        let published: Vec<Published> = self.workers.iter().map(|_| Published::default()).collect();
         let clock = self.clock;
         let mut observers = observers.iter_mut();
         let (done, all_done) = channel::<()>();
-        let crews = self.crews.iter_mut().zip(&published).zip(&self.streams);
-        let workers = crews.map(|((crew, published), streams)| {
+        let workers = self.workers.iter_mut().zip(&published).zip(&self.streams);
+        let workers = workers.map(|((worker, published), streams)| {
             let done = done.clone();
             let observer = observers.next();
             move |began| {
-                let order = Order { job, stop, clock: &clock, began, control, published, report, streams };
-                let account = crew.run(&order, observer.map(|observer| &mut **observer));
+                let task =
+                    WorkerTask { job, stop, clock: &clock, began, control, published, report, streams };
+                let outcome = worker.run(&task, observer.map(|observer| &mut **observer));
                 drop(done);
-                account
+                outcome
             }
         });
         let workers = workers.collect();
         drop(done);
         let mut began = Nanos(0);
-        let accounts = together(
+        let outcomes = together(
             workers,
             || clock.now(),
             |instant| {
@@ -195,7 +197,7 @@ impl Fleet {
                 show_progress(watch, &clock, began, &published, &all_done);
             },
         )?;
-        Ok(RunOutcome::from_accounts(job, began, accounts))
+        Ok(RunOutcome::from_workers(job, began, outcomes))
     }
 }
 
@@ -274,11 +276,11 @@ fn together<T: Send, B: Copy + Send + Sync>(
     })
 }
 
-fn open_crew<P, E>(
+fn open_worker<P, E>(
     job: &Job,
     mut clients: Vec<Client>,
-    connect: &Connect<'_, P, E>,
-) -> Result<(Crew<Sockets>, Vec<P>), OpenError<E>> {
+    connect: &ConnectClient<'_, P, E>,
+) -> Result<(Worker<Sockets>, Vec<P>), OpenError<E>> {
     let count = clients.len();
     let refused = |error| OpenError::EventLoop(count, error);
     let mut transport = Sockets::new(count);
@@ -291,32 +293,32 @@ fn open_crew<P, E>(
             prepared.push(told);
         }
     }
-    Ok((Crew::new(clients, transport), prepared))
+    Ok((Worker::new(clients, transport), prepared))
 }
 
 impl RunOutcome {
     /// Adds up what the workers brought.
-    pub(crate) fn from_accounts(job: &Job, began: Nanos, accounts: Vec<Account>) -> RunOutcome {
+    pub(crate) fn from_workers(job: &Job, began: Nanos, outcomes: Vec<WorkerOutcome>) -> RunOutcome {
         let mut sum = job.recorder();
-        for account in &accounts {
-            sum.merge(&account.recorder);
+        for outcome in &outcomes {
+            sum.merge(&outcome.recorder);
         }
-        let ended = accounts.iter().map(|account| account.ended).max().unwrap_or(began);
+        let ended = outcomes.iter().map(|outcome| outcome.ended).max().unwrap_or(began);
         RunOutcome {
             elapsed: ended.duration_since(began),
             scripts: sum.scripts,
             conflicts: sum.conflicts,
             levels: sum.levels,
             series: sum.series.map(|counter| counter.finish(ended)),
-            aborted: accounts.iter().map(|account| account.aborted).sum(),
-            aborted_in: accounts.iter().position(|account| account.aborted > 0),
-            interrupted: accounts.iter().any(|account| account.interrupted),
-            reconnecting: accounts.iter().map(|account| account.reconnecting).sum(),
-            load: accounts.into_iter().map(|account| account.load).collect(),
+            aborted: outcomes.iter().map(|outcome| outcome.aborted).sum(),
+            aborted_in: outcomes.iter().position(|outcome| outcome.aborted > 0),
+            interrupted: outcomes.iter().any(|outcome| outcome.interrupted),
+            reconnecting: outcomes.iter().map(|outcome| outcome.reconnecting).sum(),
+            load: outcomes.into_iter().map(|outcome| outcome.load).collect(),
         }
     }
 
-    /// The account of all scripts together.
+    /// The outcome of all scripts together.
     pub fn ledger(&self) -> Ledger {
         self.scripts.iter().map(|script| &script.ledger).sum()
     }
@@ -374,7 +376,7 @@ impl RunOutcome {
     }
 }
 
-/// The accounts of a run contradict each other: a defect of the program.
+/// The outcomes of a run contradict each other: a defect of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AccountingError {
     /// An identity of the ledger is broken.

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use isobench_pgwire::{Connection, frame};
-use isobench_script::{CommandKind, Prng, Slot, Store, Value};
+use isobench_script::{CommandKind, Slot, Store};
 
-use crate::client::Client;
 use crate::program::{Classify, Program, Workload};
 use crate::recorder::{AssertionRecord, Recorder};
 use crate::recording::{Recording, RecordingError, Storage};
@@ -38,17 +37,6 @@ const MOST_KEPT: usize = 1 << 30;
 
 /// However many clients there are, each may keep this much.
 const LEAST_KEPT: usize = 1 << 16;
-
-/// The random streams of one worker.
-#[derive(Debug, Clone)]
-pub(crate) struct Streams {
-    /// Which script comes next, where clients share a stream.
-    pub(crate) choice: Option<Prng>,
-    /// When transactions are due.
-    pub(crate) schedule: Prng,
-    /// Which transactions a log has.
-    pub(crate) sampling: Prng,
-}
 
 impl Job {
     /// Makes the workload ready.
@@ -129,54 +117,6 @@ impl Job {
     pub fn command_label(&self, script: usize, command: usize) -> String {
         let commands = &self.workload.mix.scripts()[script].script.commands;
         format!("{command}: {}", commands[command].text.trim_end())
-    }
-
-    /// The clients of a run and the random streams of its workers, split from the seed in a fixed
-    /// order, which is pgbench's: what each client's expressions draw; the variable `default_seed`
-    /// (unless it is set); then for each worker the choice of scripts, the schedule, the sampling.
-    /// Where each client has a stream of its own for the choice, these come first; so a client's
-    /// transactions then depend on the seed and its number only. With one client both are the same.
-    pub(crate) fn cast(&self) -> (Vec<Client>, Vec<Streams>) {
-        let mut streams = isobench_script::Streams::new(self.spec.seed);
-        let functions: Vec<Prng> = (0..self.spec.clients).map(|_| streams.split()).collect();
-        let mut variables = self.workload.variables.clone();
-        let symbols = &self.workload.symbols;
-        let default_seed = symbols.lookup("default_seed");
-        if !default_seed.is_some_and(|slot| variables.is_set(slot)) {
-            let number = streams.number();
-            if let Some(slot) = default_seed {
-                variables.set(slot, Value::Int(number));
-            }
-        }
-        let client_id = symbols.lookup("client_id").filter(|slot| !variables.is_set(*slot));
-        let own = self.spec.rules.chooses_per_client();
-        let choices: Vec<Option<Prng>> =
-            (0..self.spec.clients).map(|_| own.then(|| streams.split())).collect();
-        let workers = (0..self.spec.workers.max(1))
-            .map(|_| Streams {
-                choice: (!own).then(|| streams.split()),
-                schedule: streams.split(),
-                sampling: streams.split(),
-            })
-            .collect();
-        // Backoff draws from a seed of its own, so that a retry policy never changes the
-        // transactions.
-        let mut backoffs = isobench_script::Streams::new(!self.spec.seed);
-        let clients = functions
-            .into_iter()
-            .zip(choices)
-            .enumerate()
-            .map(|(id, (function, choice))| {
-                let mut variables = variables.clone();
-                if let Some(slot) = client_id {
-                    variables.set(slot, Value::Int(i64::try_from(id).unwrap_or(i64::MAX)));
-                }
-                let streams = (function, choice, backoffs.split());
-                let recorded = self.recording.is_some();
-                Client::new(id, variables, streams, (&self.program, recorded, self.most_kept()))
-            })
-            .collect();
-        (clients, workers)
     }
 
     /// An empty record of the scripts.

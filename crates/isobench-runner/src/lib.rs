@@ -24,6 +24,7 @@
 //! | `simulation` | running a crew on another transport and clock |
 
 mod client;
+mod clients;
 mod control;
 mod event;
 mod fleet;
@@ -49,11 +50,11 @@ mod worker;
 
 pub use client::RETRIED_INSIDE;
 pub use control::{Control, Progress, Urgency};
-pub use event::{Cause, ClientStep, Detail, Event, Failed, Place, Report, Unfinished};
-pub use fleet::{AccountingError, Connect, Fleet, NoThreads, OpenError, RunOutcome, Watch};
+pub use event::{Cause, ClientStep, CommandPlace, Detail, Event, FailedStatement, Report, Unfinished};
+pub use fleet::{AccountingError, ConnectClient, Fleet, NoThreads, OpenError, RunOutcome, Watch};
 pub use job::{Job, Reconnect};
 pub use load::WorkerLoad;
-pub use observer::{Ended, How, Observer};
+pub use observer::{EndedTransaction, TransactionEnd, TransactionObserver};
 pub use program::{Classify, ErrorClass, Workload, commit_points};
 pub use recorder::{AssertionRecord, CommandRecord, ConflictCount, ScriptRecord};
 pub use recording::{Recording, RecordingError, Storage};

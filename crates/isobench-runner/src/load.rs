@@ -69,7 +69,7 @@ fn share(part: Duration, whole: Duration) -> f64 {
 }
 
 /// Measures the load of one worker.
-pub(crate) struct Meter {
+pub(crate) struct LoadMeter {
     began: Nanos,
     /// The thread's time at the begin.
     thread: Option<ThreadTime>,
@@ -81,10 +81,10 @@ pub(crate) struct Meter {
     timers: LatencyHistogram,
 }
 
-impl Meter {
+impl LoadMeter {
     /// Begins with the first pass. To be called on the worker's thread.
-    pub(crate) fn new(clock: &dyn Clock, began: Nanos) -> Meter {
-        Meter {
+    pub(crate) fn new(clock: &dyn Clock, began: Nanos) -> LoadMeter {
+        LoadMeter {
             began,
             thread: clock.thread_time(),
             woke: began,

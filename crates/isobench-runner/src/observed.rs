@@ -9,61 +9,61 @@ use crate::recording::Recording;
 
 /// A command that is observed.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct ObservedCommand {
     /// Which statement of the request it is, from 0; the others are BEGIN, COMMIT and the like.
     pub(crate) statement: u32,
     /// The variables whose values are noted when the request is sent, because they may have others
     /// when the reply comes.
     pub(crate) noted: Vec<Slot>,
     /// The lines, in order.
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<ObservationLine>,
     /// How many of the lines collect keys.
     pub(crate) groups: usize,
 }
 
 /// One line.
 #[derive(Debug)]
-pub(crate) struct Line {
-    pub(crate) what: What,
+pub(crate) struct ObservationLine {
+    pub(crate) what: ObservationKind,
     /// File, line and text, for messages.
     pub(crate) place: String,
 }
 
 /// What a line tells of.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum What {
+pub(crate) enum ObservationKind {
     /// Each row is one.
-    Read { table: u16, key: Number, counter: Option<Number>, value: Option<Number> },
+    Read { table: u16, key: NumberSource, counter: Option<NumberSource>, value: Option<NumberSource> },
     /// Each row is one, or the tag says that there was one ([`What::tells_by_tag`]).
-    Write { table: u16, key: Number, counter: Option<Number>, value: Option<Number> },
+    Write { table: u16, key: NumberSource, counter: Option<NumberSource>, value: Option<NumberSource> },
     /// As a write.
-    Insert { table: u16, key: Number, group: Number },
+    Insert { table: u16, key: NumberSource, group: NumberSource },
     /// As a write.
-    Append { table: u16, key: Number, element: Number },
+    Append { table: u16, key: NumberSource, element: NumberSource },
     /// Each row is one.
-    ReadList { table: u16, key: Number, elements: usize },
+    ReadList { table: u16, key: NumberSource, elements: usize },
     /// All rows are one; `place` tells it from others of the same command.
-    ReadGroup { table: u16, group: Number, key: usize, place: usize },
+    ReadGroup { table: u16, group: NumberSource, key: usize, place: usize },
     /// Each row has to be true; `assertion` is the number among those of the script.
     Holds { assertion: usize, value: usize },
 }
 
 /// What a command discloses of attempts that no error tells of, whether the run is recorded or not.
 #[derive(Debug)]
-pub(crate) struct Disclosed {
+pub(crate) struct InsideColumns {
     /// Which statement of the request it is, from 0.
     pub(crate) statement: u32,
     /// The SQLSTATE of an error that was caught.
-    pub(crate) swallowed: Option<Column>,
+    pub(crate) swallowed: Option<ReportedColumn>,
     /// The number of further attempts.
-    pub(crate) retries: Option<Column>,
+    pub(crate) retries: Option<ReportedColumn>,
     /// The microseconds that the failed ones took.
-    pub(crate) wasted: Option<Column>,
+    pub(crate) wasted: Option<ReportedColumn>,
 }
 
 /// A column of a line.
 #[derive(Debug)]
-pub(crate) struct Column {
+pub(crate) struct ReportedColumn {
     /// From 0.
     pub(crate) column: usize,
     /// File, line and text, for messages.
@@ -72,7 +72,7 @@ pub(crate) struct Column {
 
 /// Where a number comes from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Number {
+pub(crate) enum NumberSource {
     /// The column, from 0.
     Column(usize),
     /// The noted variable, from 0.
@@ -81,89 +81,98 @@ pub(crate) enum Number {
     Known(i64),
 }
 
-impl Number {
+impl NumberSource {
     fn is_column(self) -> bool {
-        matches!(self, Number::Column(_))
+        matches!(self, NumberSource::Column(_))
     }
 }
 
-impl What {
+impl ObservationKind {
     /// True if nothing comes from rows, so that the reply's tag says whether there was one.
     pub(crate) fn tells_by_tag(self) -> bool {
-        let known = |numbers: &[Option<Number>]| !numbers.iter().flatten().any(|number| number.is_column());
+        let known =
+            |numbers: &[Option<NumberSource>]| !numbers.iter().flatten().any(|number| number.is_column());
         match self {
-            What::Write { key, counter, value, .. } => known(&[Some(key), counter, value]),
-            What::Insert { key, group, .. } => known(&[Some(key), Some(group)]),
-            What::Append { key, element, .. } => known(&[Some(key), Some(element)]),
-            What::Read { .. } | What::ReadList { .. } | What::ReadGroup { .. } | What::Holds { .. } => false,
+            ObservationKind::Write { key, counter, value, .. } => known(&[Some(key), counter, value]),
+            ObservationKind::Insert { key, group, .. } => known(&[Some(key), Some(group)]),
+            ObservationKind::Append { key, element, .. } => known(&[Some(key), Some(element)]),
+            ObservationKind::Read { .. }
+            | ObservationKind::ReadList { .. }
+            | ObservationKind::ReadGroup { .. }
+            | ObservationKind::Holds { .. } => false,
         }
     }
 
     /// True if no row at all means that a row known by its key wasn't there.
     pub(crate) fn tells_by_absence(self) -> bool {
-        matches!(self, What::Read { key, .. } | What::ReadList { key, .. } if !key.is_column())
+        matches!(self, ObservationKind::Read { key, .. } | ObservationKind::ReadList { key, .. } if !key.is_column())
     }
 }
 
-impl Watched {
+impl ObservedCommand {
     /// What is to be observed of a command of this script file; `assertions` are the names of those
     /// that the script has.
-    pub(crate) fn of(sql: &Sql, file: &str, recording: &Recording, assertions: &[String]) -> Option<Watched> {
+    pub(crate) fn of(
+        sql: &Sql,
+        file: &str,
+        recording: &Recording,
+        assertions: &[String],
+    ) -> Option<ObservedCommand> {
         let mut watched =
-            Watched { statement: told_by(sql), noted: Vec::new(), lines: Vec::new(), groups: 0 };
+            ObservedCommand { statement: told_by(sql), noted: Vec::new(), lines: Vec::new(), groups: 0 };
         for observation in &sql.observations {
             let table = observation.what.table().map_or(0, |table| recording.table(table));
             if let Some(what) = watched.line(&observation.what, table, assertions) {
-                watched.lines.push(Line { what, place: place(observation, file) });
+                watched.lines.push(ObservationLine { what, place: place(observation, file) });
             }
         }
         (!watched.lines.is_empty()).then_some(watched)
     }
 
     /// What a line tells of, if it is one that is recorded.
-    fn line(&mut self, observed: &Observed, table: u16, assertions: &[String]) -> Option<What> {
+    fn line(&mut self, observed: &Observed, table: u16, assertions: &[String]) -> Option<ObservationKind> {
         Some(match observed {
             Observed::Swallowed { .. } | Observed::Inside { .. } => return None,
-            Observed::Read { key, version, .. } => What::Read {
+            Observed::Read { key, version, .. } => ObservationKind::Read {
                 table,
                 key: self.number(*key),
                 counter: version.counter.map(|source| self.number(source)),
                 value: version.value.map(|source| self.number(source)),
             },
-            Observed::Write { key, version, .. } => What::Write {
+            Observed::Write { key, version, .. } => ObservationKind::Write {
                 table,
                 key: self.number(*key),
                 counter: version.counter.map(|source| self.number(source)),
                 value: version.value.map(|source| self.number(source)),
             },
             Observed::Insert { key, group, .. } => {
-                What::Insert { table, key: self.number(*key), group: self.number(*group) }
+                ObservationKind::Insert { table, key: self.number(*key), group: self.number(*group) }
             }
             Observed::Append { key, element, .. } => {
-                What::Append { table, key: self.number(*key), element: self.number(*element) }
+                ObservationKind::Append { table, key: self.number(*key), element: self.number(*element) }
             }
             Observed::ReadList { key, elements, .. } => {
-                What::ReadList { table, key: self.number(*key), elements: column(*elements) }
+                ObservationKind::ReadList { table, key: self.number(*key), elements: column(*elements) }
             }
             Observed::ReadGroup { group, key, .. } => {
                 self.groups += 1;
                 let (group, place) = (self.number(*group), self.groups - 1);
-                What::ReadGroup { table, group, key: column(*key), place }
+                ObservationKind::ReadGroup { table, group, key: column(*key), place }
             }
             Observed::Holds { name, value } => {
                 let assertion = assertions.iter().position(|known| known == name).unwrap_or(usize::MAX);
-                What::Holds { assertion, value: column(*value) }
+                ObservationKind::Holds { assertion, value: column(*value) }
             }
         })
     }
 
-    fn number(&mut self, source: Source) -> Number {
+    fn number(&mut self, source: Source) -> NumberSource {
         match source {
-            Source::Column(number) => Number::Column(column(number)),
-            Source::Number(number) => Number::Known(number),
+            Source::Column(number) => NumberSource::Column(column(number)),
+            Source::Number(number) => NumberSource::Known(number),
             Source::Variable(slot) => {
                 let known = self.noted.iter().position(|noted| *noted == slot);
-                Number::Noted(known.unwrap_or_else(|| {
+                NumberSource::Noted(known.unwrap_or_else(|| {
                     self.noted.push(slot);
                     self.noted.len() - 1
                 }))
@@ -172,13 +181,14 @@ impl Watched {
     }
 }
 
-impl Disclosed {
+impl InsideColumns {
     /// What a command of this script file discloses, if it does.
-    pub(crate) fn of(sql: &Sql, file: &str) -> Option<Disclosed> {
+    pub(crate) fn of(sql: &Sql, file: &str) -> Option<InsideColumns> {
         let mut disclosed =
-            Disclosed { statement: told_by(sql), swallowed: None, retries: None, wasted: None };
+            InsideColumns { statement: told_by(sql), swallowed: None, retries: None, wasted: None };
         for observation in &sql.observations {
-            let at = |number| Some(Column { column: column(number), place: place(observation, file) });
+            let at =
+                |number| Some(ReportedColumn { column: column(number), place: place(observation, file) });
             match observation.what {
                 Observed::Swallowed { sqlstate } => disclosed.swallowed = at(sqlstate),
                 Observed::Inside { retries, wasted } => {

@@ -5,14 +5,14 @@ use crate::time::Nanos;
 
 /// Hears of the end of every transaction of one worker's clients, on the worker's thread; it must
 /// not block for long.
-pub trait Observer: Send {
+pub trait TransactionObserver: Send {
     /// A transaction has ended.
-    fn ended(&mut self, transaction: &Ended);
+    fn ended(&mut self, transaction: &EndedTransaction);
 }
 
 /// A transaction that has ended, other than by the end of its client or of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ended {
+pub struct EndedTransaction {
     /// The client, from 0.
     pub client: usize,
     /// Which of the client's transactions it is, from 1, skipped ones included.
@@ -20,7 +20,7 @@ pub struct Ended {
     /// The script, from 0.
     pub script: usize,
     /// How it ended.
-    pub how: How,
+    pub end: TransactionEnd,
     /// Attempts; 0 if it was skipped.
     pub tries: u32,
     /// From its scheduled start (unpaced: the begin of the first attempt) to its end, all attempts
@@ -34,7 +34,7 @@ pub struct Ended {
 
 /// How a transaction ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum TransactionEnd {
     /// It committed.
     Committed,
     /// It committed, and its work was lost in an error that the script's own SQL caught. To pgbench

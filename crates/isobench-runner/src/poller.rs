@@ -30,7 +30,7 @@ const TRIAL: u64 = 32;
 const LEAST_FOR_POLL: u64 = 6;
 
 /// A socket that is waited for.
-pub(crate) struct Watched {
+pub(crate) struct PolledSocket {
     pub(crate) socket: Socket,
     /// News is also that it takes bytes again.
     pub(crate) writable: bool,
@@ -61,7 +61,7 @@ impl Poller {
     ///
     /// # Errors
     /// The operating system refuses to watch it.
-    pub(crate) fn add(&self, connection: usize, watched: &Watched) -> io::Result<()> {
+    pub(crate) fn add(&self, connection: usize, watched: &PolledSocket) -> io::Result<()> {
         match &self.epoll {
             Some(epoll) => Ok(epoll::add(epoll, &watched.socket, data(connection), watched.events())?),
             None => Ok(()),
@@ -72,7 +72,7 @@ impl Poller {
     ///
     /// # Errors
     /// The operating system refuses.
-    pub(crate) fn change(&self, connection: usize, watched: &Watched) -> io::Result<()> {
+    pub(crate) fn change(&self, connection: usize, watched: &PolledSocket) -> io::Result<()> {
         match &self.epoll {
             Some(epoll) => Ok(epoll::modify(epoll, &watched.socket, data(connection), watched.events())?),
             None => Ok(()),
@@ -86,7 +86,7 @@ impl Poller {
     /// The operating system refuses.
     pub(crate) fn wait(
         &mut self,
-        sockets: &[Option<Watched>],
+        sockets: &[Option<PolledSocket>],
         timeout: &Timespec,
         ready: &mut Vec<usize>,
     ) -> io::Result<()> {
@@ -108,7 +108,7 @@ impl Poller {
 
     fn look_at_all(
         &mut self,
-        sockets: &[Option<Watched>],
+        sockets: &[Option<PolledSocket>],
         timeout: &Timespec,
         ready: &mut Vec<usize>,
     ) -> Result<(), Errno> {
@@ -137,7 +137,7 @@ impl Poller {
     }
 
     /// Chooses how to wait from now on.
-    fn decide(&mut self, sockets: &[Option<Watched>]) -> io::Result<()> {
+    fn decide(&mut self, sockets: &[Option<PolledSocket>]) -> io::Result<()> {
         let news = std::mem::take(&mut self.news);
         let waits = std::mem::take(&mut self.waits);
         if self.epoll.is_some() {
@@ -162,7 +162,7 @@ impl Poller {
     }
 }
 
-impl Watched {
+impl PolledSocket {
     /// What epoll tells of: each arrival once.
     fn events(&self) -> EventFlags {
         let readable = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
@@ -205,14 +205,15 @@ mod tests {
 
     const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-    fn pairs(count: usize) -> (Vec<Option<Watched>>, Vec<UnixStream>) {
+    fn pairs(count: usize) -> (Vec<Option<PolledSocket>>, Vec<UnixStream>) {
         let pair = |_| UnixStream::pair().unwrap();
         let (ours, theirs): (Vec<_>, Vec<_>) = (0..count).map(pair).unzip();
-        let watched = |stream| Some(Watched { socket: Socket::Unix(stream), writable: false, ended: false });
+        let watched =
+            |stream| Some(PolledSocket { socket: Socket::Unix(stream), writable: false, ended: false });
         (ours.into_iter().map(watched).collect(), theirs)
     }
 
-    fn look(poller: &mut Poller, sockets: &[Option<Watched>]) -> Vec<usize> {
+    fn look(poller: &mut Poller, sockets: &[Option<PolledSocket>]) -> Vec<usize> {
         let mut ready = Vec::new();
         poller.wait(sockets, &AT_ONCE, &mut ready).unwrap();
         ready

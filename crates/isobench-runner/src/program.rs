@@ -11,7 +11,7 @@ use isobench_script::{
     Variables,
 };
 
-use crate::observed::{Disclosed, Watched};
+use crate::observed::{InsideColumns, ObservedCommand};
 use crate::recording::Recording;
 use crate::spec::Protocol;
 
@@ -59,9 +59,9 @@ pub(crate) struct Request {
     /// The savepoint that it releases.
     pub(crate) releases: Option<Box<str>>,
     /// What is to be recorded of it, in a run that is.
-    pub(crate) watched: Option<Box<Watched>>,
+    pub(crate) watched: Option<Box<ObservedCommand>>,
     /// What it discloses of attempts, in every run.
-    pub(crate) disclosed: Option<Box<Disclosed>>,
+    pub(crate) disclosed: Option<Box<InsideColumns>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -110,7 +110,7 @@ impl Request {
             savepoint,
             releases,
             watched: None,
-            disclosed: Disclosed::of(sql, file).map(Box::new),
+            disclosed: InsideColumns::of(sql, file).map(Box::new),
         }
     }
 
@@ -299,7 +299,8 @@ impl Program {
             }
             for (command, request) in script.commands.iter().zip(requests) {
                 if let (CommandKind::Sql(sql), Some(request)) = (&command.kind, request) {
-                    request.watched = Watched::of(sql, &script.name, recording, assertions).map(Box::new);
+                    request.watched =
+                        ObservedCommand::of(sql, &script.name, recording, assertions).map(Box::new);
                 }
             }
         }

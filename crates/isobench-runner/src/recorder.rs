@@ -10,7 +10,7 @@ use isobench_pgwire::SqlState;
 use isobench_stats::{LatencyHistogram, Ledger, Moments};
 
 use crate::control::Progress;
-use crate::series::Counter;
+use crate::series::SeriesCounter;
 use crate::time::Nanos;
 
 /// Everything that is counted for one script.
@@ -104,7 +104,7 @@ pub(crate) struct Recorder {
     pub(crate) scripts: Vec<ScriptRecord>,
     pub(crate) conflicts: Vec<ConflictCount>,
     /// Counts over time, if they are wanted.
-    pub(crate) series: Option<Counter>,
+    pub(crate) series: Option<SeriesCounter>,
     /// What transactions answered that were asked for their level, and how many.
     pub(crate) levels: BTreeMap<String, u64>,
 }

@@ -18,7 +18,7 @@ use isobench_isolation::history::binary::{Encoder, header, read, trailer};
 use isobench_isolation::history::{Draft, FormatError, Transaction};
 use isobench_script::{Mix, Script};
 
-use store::Store;
+use store::ChunkFile;
 
 /// The size at which a worker's chunk is full, in bytes.
 const CHUNK: usize = 1 << 20;
@@ -56,12 +56,12 @@ pub struct Recording {
     tables: Vec<String>,
     /// The numbers of the tables, by name.
     numbers: HashMap<String, u16>,
-    sink: Mutex<Sink>,
+    sink: Mutex<ChunkSink>,
 }
 
 /// Where the workers' chunks go.
 #[derive(Debug)]
-struct Sink {
+struct ChunkSink {
     /// The first chunks.
     memory: VecDeque<Vec<u8>>,
     /// How many bytes they may have.
@@ -69,7 +69,7 @@ struct Sink {
     /// How many they have.
     held: usize,
     /// The other chunks; made when the first of them comes.
-    store: Option<Store>,
+    store: Option<ChunkFile>,
     transactions: u64,
     dropped: u64,
     /// Why transactions are missing.
@@ -92,15 +92,15 @@ impl Recording {
         let (most, store) = match storage {
             Storage::Memory(most) => (most, None),
             Storage::File(path) => {
-                let store = Store::at(&path, &header(&tables));
+                let store = ChunkFile::at(&path, &header(&tables));
                 (0, Some(store.map_err(|error| RecordingError::File(path, error))?))
             }
         };
         Ok(Recording::with(tables, most, store))
     }
 
-    fn with(tables: Vec<String>, most: usize, store: Option<Store>) -> Recording {
-        let sink = Sink {
+    fn with(tables: Vec<String>, most: usize, store: Option<ChunkFile>) -> Recording {
+        let sink = ChunkSink {
             memory: VecDeque::new(),
             most,
             held: 0,
@@ -113,7 +113,7 @@ impl Recording {
         Recording { tables, numbers, sink: Mutex::new(sink) }
     }
 
-    fn sink(&self) -> MutexGuard<'_, Sink> {
+    fn sink(&self) -> MutexGuard<'_, ChunkSink> {
         self.sink.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -135,7 +135,7 @@ impl Recording {
     /// Bytes that the recording has so far.
     pub fn size(&self) -> u64 {
         let sink = self.sink();
-        sink.held as u64 + sink.store.as_ref().map_or(0, Store::length)
+        sink.held as u64 + sink.store.as_ref().map_or(0, ChunkFile::length)
     }
 
     /// Why the recording ends before the run did, such as that the disk is full.
@@ -183,7 +183,7 @@ impl Recording {
     pub fn into_history(self) -> Result<History, FormatError> {
         let mut sink = self.sink.into_inner().unwrap_or_else(PoisonError::into_inner);
         let (start, end) = (header(&self.tables), trailer(sink.transactions, sink.dropped));
-        let memory = Chunks { chunks: std::mem::take(&mut sink.memory), read: 0 };
+        let memory = MemoryChunks { chunks: std::mem::take(&mut sink.memory), read: 0 };
         match &mut sink.store {
             None => read(start.as_slice().chain(memory).chain(end.as_slice())),
             Some(store) => {
@@ -197,7 +197,7 @@ impl Recording {
     }
 }
 
-impl Sink {
+impl ChunkSink {
     fn add(&mut self, mut chunk: Vec<u8>, transactions: u64) -> Option<String> {
         if self.problem.is_some() {
             self.dropped += transactions;
@@ -212,7 +212,7 @@ impl Sink {
         }
         let kept = match &mut self.store {
             Some(store) => store.append(&chunk),
-            None => Store::temporary().and_then(|store| self.store.insert(store).append(&chunk)),
+            None => ChunkFile::temporary().and_then(|store| self.store.insert(store).append(&chunk)),
         };
         match kept {
             Ok(()) => {
@@ -232,13 +232,13 @@ impl Sink {
 }
 
 /// Chunks in memory, which are given back when they have been read.
-struct Chunks {
+struct MemoryChunks {
     chunks: VecDeque<Vec<u8>>,
     /// How much of the first.
     read: usize,
 }
 
-impl Read for Chunks {
+impl Read for MemoryChunks {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while let Some(first) = self.chunks.front() {
             let left = &first[self.read..];
@@ -257,11 +257,11 @@ impl Read for Chunks {
 
 /// What one worker has written down of its clients' attempts and not yet handed over.
 #[derive(Debug, Default)]
-pub(crate) struct Pen {
+pub(crate) struct ChunkWriter {
     encoder: Encoder,
 }
 
-impl Pen {
+impl ChunkWriter {
     /// Adds an attempt. Returns a problem when it is new.
     pub(crate) fn write(
         &mut self,
@@ -270,11 +270,11 @@ impl Pen {
         operations: &Draft,
     ) -> Option<String> {
         self.encoder.push(transaction, operations);
-        if self.encoder.len() >= CHUNK { self.hand_over(recording) } else { None }
+        if self.encoder.len() >= CHUNK { self.flush(recording) } else { None }
     }
 
     /// Hands over what has been written so far. Returns a problem when it is new.
-    pub(crate) fn hand_over(&mut self, recording: &Recording) -> Option<String> {
+    pub(crate) fn flush(&mut self, recording: &Recording) -> Option<String> {
         if self.encoder.is_empty() {
             return None;
         }

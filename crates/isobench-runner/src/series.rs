@@ -69,7 +69,7 @@ fn sum(bins: &[Bin]) -> Bin {
 
 /// Counts the events of one worker, which come in the order of time.
 #[derive(Debug, Clone)]
-pub(crate) struct Counter {
+pub(crate) struct SeriesCounter {
     began: Nanos,
     /// Length of a bin in nanoseconds.
     width: u64,
@@ -80,11 +80,11 @@ pub(crate) struct Counter {
     until: Nanos,
 }
 
-impl Counter {
+impl SeriesCounter {
     /// Counts from `began` on, in bins of this length (a nanosecond at least).
-    pub(crate) fn new(began: Nanos, bin: Duration) -> Counter {
+    pub(crate) fn new(began: Nanos, bin: Duration) -> SeriesCounter {
         let width = nanos(bin).max(1);
-        Counter { began, width, past: Vec::new(), present: Bin::default(), until: began.plus(width) }
+        SeriesCounter { began, width, past: Vec::new(), present: Bin::default(), until: began.plus(width) }
     }
 
     /// The bin of an instant that isn't before any that was asked for.
@@ -121,7 +121,7 @@ impl Counter {
     }
 
     /// Adds what another worker of the same run has counted. The longer bins of both are kept.
-    pub(crate) fn merge(&mut self, other: &Counter) {
+    pub(crate) fn merge(&mut self, other: &SeriesCounter) {
         let mut other = other.clone();
         while self.width < other.width {
             self.coarsen();
@@ -161,15 +161,15 @@ mod tests {
 
     const BEGAN: Nanos = Nanos(1_000);
 
-    fn counted(width: u64, events: &[u64]) -> Counter {
-        let mut counter = Counter::new(BEGAN, Duration::from_nanos(width));
+    fn counted(width: u64, events: &[u64]) -> SeriesCounter {
+        let mut counter = SeriesCounter::new(BEGAN, Duration::from_nanos(width));
         for event in events {
             counter.at(Nanos(BEGAN.0 + event)).committed += 1;
         }
         counter
     }
 
-    fn bins(counter: Counter, ended: u64) -> (u64, Vec<u64>) {
+    fn bins(counter: SeriesCounter, ended: u64) -> (u64, Vec<u64>) {
         let series = counter.finish(Nanos(BEGAN.0 + ended));
         (nanos(series.bin), series.bins.iter().map(|bin| bin.committed).collect())
     }
@@ -199,8 +199,8 @@ mod tests {
         let (width, bins) = bins(counted(1, &[1, u64::MAX - 2_000]), u64::MAX - 2_000);
         assert!(bins.len() <= MOST_BINS && bins.len() as u64 * (width / 1_000) > u64::MAX / 1_001, "{width}");
         assert_eq!(bins.iter().sum::<u64>(), 2);
-        assert_eq!(Counter::new(BEGAN, Duration::MAX).at(Nanos::NEVER).committed, 0);
-        assert_eq!(Counter::new(BEGAN, Duration::ZERO).width, 1);
+        assert_eq!(SeriesCounter::new(BEGAN, Duration::MAX).at(Nanos::NEVER).committed, 0);
+        assert_eq!(SeriesCounter::new(BEGAN, Duration::ZERO).width, 1);
     }
 
     proptest! {

@@ -11,14 +11,14 @@ use isobench_pgwire::{CancelToken, ConnectOptions, Established, Socket, frontend
 use rustix::event::Timespec;
 
 use crate::job::Reconnect;
-use crate::poller::{Poller, Watched};
+use crate::poller::{PolledSocket, Poller};
 use crate::time::Nanos;
 use crate::transport::{Received, Transport};
 
 /// One worker's sockets.
 pub(crate) struct Sockets {
     poller: Poller,
-    open: Vec<Option<Watched>>,
+    open: Vec<Option<PolledSocket>>,
     cancels: Vec<Option<CancelToken>>,
     canceller: Option<Sender<CancelToken>>,
 }
@@ -37,7 +37,7 @@ impl Sockets {
     /// # Errors
     /// The operating system refuses to watch the socket.
     pub(crate) fn adopt(&mut self, connection: usize, session: Established) -> io::Result<Vec<u8>> {
-        let watched = Watched { socket: session.socket, writable: false, ended: false };
+        let watched = PolledSocket { socket: session.socket, writable: false, ended: false };
         self.poller.add(connection, &watched)?;
         self.open[connection] = Some(watched);
         self.cancels[connection] = Some(session.cancel);
@@ -80,7 +80,7 @@ impl Drop for Sockets {
 }
 
 /// Tells the server that the session ends, as far as the connection takes it.
-fn take_leave(watched: &mut Watched) {
+fn take_leave(watched: &mut PolledSocket) {
     let mut message = Vec::new();
     frontend::terminate(&mut message);
     // If the connection is lost, the server knows already.

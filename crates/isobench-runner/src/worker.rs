@@ -10,16 +10,17 @@ use std::time::Duration;
 use isobench_pgwire::{ConnectOptions, Connection};
 use isobench_script::Prng;
 
-use crate::client::{Action, CLOSED, Client, Context};
+use crate::client::{CLOSED, Client, ClientAction, Context};
+use crate::clients::WorkerStreams;
 use crate::control::{Control, Published, Urgency};
-use crate::event::{Cause, Event, Place, Report};
-use crate::job::{Job, Streams};
-use crate::load::{Meter, WorkerLoad};
-use crate::observer::Observer;
+use crate::event::{Cause, CommandPlace, Event, Report};
+use crate::job::Job;
+use crate::load::{LoadMeter, WorkerLoad};
+use crate::observer::TransactionObserver;
 use crate::recorder::Recorder;
-use crate::recording::Pen;
+use crate::recording::ChunkWriter;
 use crate::schedule::Schedule;
-use crate::series::Counter;
+use crate::series::SeriesCounter;
 use crate::sockets::Sockets;
 use crate::spec::{OnError, Pacing, Stop};
 use crate::time::{Clock, Nanos};
@@ -43,7 +44,7 @@ const PUBLISH_EVERY: Duration = Duration::from_millis(10);
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A worker's clients with their connections. Stays together from warm-up to measurement.
-pub(crate) struct Crew<T> {
+pub(crate) struct Worker<T> {
     pub(crate) clients: Vec<Client>,
     pub(crate) transport: T,
     /// What a connection hasn't taken yet.
@@ -52,7 +53,7 @@ pub(crate) struct Crew<T> {
 
 /// How a run was cut short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Phase {
+pub(crate) enum RunPhase {
     /// Transactions begin.
     Running,
     /// None begins; those under way go on until this instant at most.
@@ -62,7 +63,7 @@ pub(crate) enum Phase {
 }
 
 /// What one worker brings home from a run.
-pub(crate) struct Account {
+pub(crate) struct WorkerOutcome {
     pub(crate) recorder: Recorder,
     /// The instant at which its last client finished.
     pub(crate) ended: Nanos,
@@ -75,67 +76,67 @@ pub(crate) struct Account {
     pub(crate) load: WorkerLoad,
 }
 
-impl<T: Transport> Crew<T> {
-    pub(crate) fn new(clients: Vec<Client>, transport: T) -> Crew<T> {
+impl<T: Transport> Worker<T> {
+    pub(crate) fn new(clients: Vec<Client>, transport: T) -> Worker<T> {
         let unsent = clients.iter().map(|_| Vec::new()).collect();
-        Crew { clients, transport, unsent }
+        Worker { clients, transport, unsent }
     }
 
     /// Runs all clients until they have finished.
     pub(crate) fn run(
         &mut self,
-        order: &Order<'_>,
-        observer: Option<&mut (dyn Observer + 'static)>,
-    ) -> Account {
-        let began = order.clock.now();
-        let spec = &order.job.spec;
+        task: &WorkerTask<'_>,
+        observer: Option<&mut (dyn TransactionObserver + 'static)>,
+    ) -> WorkerOutcome {
+        let began = task.clock.now();
+        let spec = &task.job.spec;
         let share = if spec.rules.shares_rate_by_clients() {
             self.clients.len() as f64 / spec.clients.max(1) as f64
         } else {
             1.0 / spec.workers.max(1) as f64
         };
         let schedule = match spec.pacing {
-            Pacing::Rate(rate) => Some(Schedule::new(rate, share, began, order.streams.schedule.clone())),
+            Pacing::Rate(rate) => Some(Schedule::new(rate, share, began, task.streams.schedule.clone())),
             Pacing::Unpaced | Pacing::ThinkTime(_) => None,
         };
-        let mut recorder = order.job.recorder();
-        recorder.series = spec.series.map(|bin| Counter::new(order.began, bin));
-        let mut shift = Shift {
-            order,
+        let mut recorder = task.job.recorder();
+        recorder.series = spec.series.map(|bin| SeriesCounter::new(task.began, bin));
+        let mut run = WorkerRun {
+            task,
             live: 0,
             recorder,
-            meter: Meter::new(order.clock, began),
-            pen: Pen::default(),
+            meter: LoadMeter::new(task.clock, began),
+            chunk: ChunkWriter::default(),
             schedule,
-            choice: order.streams.choice.clone(),
+            choice: task.streams.choice.clone(),
             observer,
             reconnecting: 0,
             timers: Timers::default(),
             out: Vec::new(),
             now: began,
-            phase: Phase::Running,
+            phase: RunPhase::Running,
             interrupted: false,
             published: Nanos(0),
-            deadline: match order.stop {
+            deadline: match task.stop {
                 Stop::Time(time) => began.after(time),
                 Stop::Transactions(_) => Nanos::NEVER,
             },
             more: Vec::new(),
-            crew: self,
+            worker: self,
         };
-        shift.work();
-        Account {
-            ended: shift.now,
-            interrupted: shift.interrupted,
-            reconnecting: Duration::from_nanos(shift.reconnecting),
-            recorder: shift.recorder,
-            load: shift.meter.finish(order.clock, shift.now, self.clients.len()),
+        run.work();
+        WorkerOutcome {
+            ended: run.now,
+            interrupted: run.interrupted,
+            reconnecting: Duration::from_nanos(run.reconnecting),
+            recorder: run.recorder,
+            load: run.meter.finish(task.clock, run.now, self.clients.len()),
             aborted: self.clients.iter().filter(|client| client.is_aborted()).count(),
         }
     }
 }
 
-impl Crew<Sockets> {
+impl Worker<Sockets> {
     /// Takes out the sessions that are still of use.
     pub(crate) fn release(&mut self, options: &ConnectOptions) -> Vec<Connection> {
         let transport = &mut self.transport;
@@ -153,7 +154,7 @@ impl Crew<Sockets> {
 }
 
 /// What a worker is told to do.
-pub(crate) struct Order<'a> {
+pub(crate) struct WorkerTask<'a> {
     pub(crate) job: &'a Job,
     pub(crate) stop: Stop,
     pub(crate) clock: &'a dyn Clock,
@@ -162,27 +163,27 @@ pub(crate) struct Order<'a> {
     pub(crate) control: &'a Control,
     pub(crate) published: &'a Published,
     pub(crate) report: &'a Report<'a>,
-    pub(crate) streams: &'a Streams,
+    pub(crate) streams: &'a WorkerStreams,
 }
 
-/// The state of one run of a crew.
-struct Shift<'a, T> {
-    order: &'a Order<'a>,
-    crew: &'a mut Crew<T>,
+/// The state of one run of a worker.
+struct WorkerRun<'a, T> {
+    task: &'a WorkerTask<'a>,
+    worker: &'a mut Worker<T>,
     /// Clients that haven't finished.
     live: usize,
     recorder: Recorder,
-    meter: Meter,
-    pen: Pen,
+    meter: LoadMeter,
+    chunk: ChunkWriter,
     schedule: Option<Schedule>,
     choice: Option<Prng>,
-    observer: Option<&'a mut (dyn Observer + 'static)>,
+    observer: Option<&'a mut (dyn TransactionObserver + 'static)>,
     /// ns.
     reconnecting: u64,
     timers: Timers,
     out: Vec<u8>,
     now: Nanos,
-    phase: Phase,
+    phase: RunPhase,
     interrupted: bool,
     published: Nanos,
     /// No transaction and no attempt begins from this instant on.
@@ -191,12 +192,12 @@ struct Shift<'a, T> {
     more: Vec<usize>,
 }
 
-impl<T: Transport> Shift<'_, T> {
+impl<T: Transport> WorkerRun<'_, T> {
     fn work(&mut self) {
-        for client in 0..self.crew.clients.len() {
-            if self.crew.clients[client].ready() {
+        for client in 0..self.worker.clients.len() {
+            if self.worker.clients[client].ready() {
                 self.live += 1;
-                self.now = self.order.clock.now();
+                self.now = self.task.clock.now();
                 self.call(client, Client::on_timer);
             }
         }
@@ -208,8 +209,8 @@ impl<T: Transport> Shift<'_, T> {
             self.meter.end_pass(self.now, served);
             let until = self.next_instant();
             ready.append(&mut self.more);
-            let waited = self.crew.transport.wait(self.now, until, &mut ready);
-            self.now = self.order.clock.now();
+            let waited = self.worker.transport.wait(self.now, until, &mut ready);
+            self.now = self.task.clock.now();
             self.meter.begin_pass(self.now);
             served = ready.len();
             if let Err(error) = waited {
@@ -220,7 +221,7 @@ impl<T: Transport> Shift<'_, T> {
                 for client in ready.drain(..) {
                     self.serve(client, &mut buffer);
                 }
-                self.now = self.order.clock.now();
+                self.now = self.task.clock.now();
             }
             served += self.serve_timers(&mut due);
             self.watch_the_end();
@@ -228,9 +229,9 @@ impl<T: Transport> Shift<'_, T> {
         }
         self.meter.end_pass(self.now, served);
         self.publish(true);
-        let recording = self.order.job.recording.as_ref();
-        if let Some(problem) = recording.and_then(|recording| self.pen.hand_over(recording)) {
-            (self.order.report)(Event::Unrecorded(problem));
+        let recording = self.task.job.recording.as_ref();
+        if let Some(problem) = recording.and_then(|recording| self.chunk.flush(recording)) {
+            (self.task.report)(Event::Unrecorded(problem));
         }
     }
 
@@ -239,7 +240,7 @@ impl<T: Transport> Shift<'_, T> {
         if !self.more.is_empty() {
             return self.now;
         }
-        let end = if self.phase == Phase::Running { self.deadline } else { Nanos::NEVER };
+        let end = if self.phase == RunPhase::Running { self.deadline } else { Nanos::NEVER };
         self.timers.next().unwrap_or(Nanos::NEVER).min(self.now.after(LONGEST_WAIT)).min(end)
     }
 
@@ -254,45 +255,45 @@ impl<T: Transport> Shift<'_, T> {
             self.call(client, Client::on_timer);
         }
         if count > 0 {
-            self.now = self.order.clock.now();
+            self.now = self.task.clock.now();
         }
         count
     }
 
     /// Calls a client and does what it asks for.
-    fn call(&mut self, client: usize, step: impl FnOnce(&mut Client, &mut Context<'_>) -> Action) {
-        let was_live = self.crew.clients[client].is_live();
+    fn call(&mut self, client: usize, step: impl FnOnce(&mut Client, &mut Context<'_>) -> ClientAction) {
+        let was_live = self.worker.clients[client].is_live();
         self.out.clear();
         let mut ctx = Context {
-            job: self.order.job,
-            stop: self.order.stop,
+            job: self.task.job,
+            stop: self.task.stop,
             recorder: &mut self.recorder,
-            pen: &mut self.pen,
+            chunk: &mut self.chunk,
             schedule: self.schedule.as_mut(),
             choice: self.choice.as_mut(),
             observer: self.observer.as_deref_mut(),
             out: &mut self.out,
-            clock: self.order.clock,
+            clock: self.task.clock,
             now: self.now,
             deadline: self.deadline,
-            stopping: self.phase != Phase::Running || self.now >= self.deadline,
-            cancelling: matches!(self.phase, Phase::Cancelling(_)),
-            report: self.order.report,
+            stopping: self.phase != RunPhase::Running || self.now >= self.deadline,
+            cancelling: matches!(self.phase, RunPhase::Cancelling(_)),
+            report: self.task.report,
         };
-        let action = step(&mut self.crew.clients[client], &mut ctx);
+        let action = step(&mut self.worker.clients[client], &mut ctx);
         self.now = ctx.now;
-        if was_live && !self.crew.clients[client].is_live() {
+        if was_live && !self.worker.clients[client].is_live() {
             self.live -= 1;
         }
         match action {
-            Action::Receive | Action::Finish => {}
-            Action::Wake(at) => self.timers.set(at, client),
-            Action::Connect => return self.connect(client),
-            Action::Disconnect => return self.disconnect(client),
-            Action::Close => {
+            ClientAction::Receive | ClientAction::Finish => {}
+            ClientAction::Wake(at) => self.timers.set(at, client),
+            ClientAction::Connect => return self.connect(client),
+            ClientAction::Disconnect => return self.disconnect(client),
+            ClientAction::Close => {
                 if !self.out.is_empty() {
                     // As far as the connection takes it; nobody waits for an answer.
-                    let _ = self.crew.transport.send(client, &self.out);
+                    let _ = self.worker.transport.send(client, &self.out);
                 }
                 return self.close(client);
             }
@@ -305,11 +306,11 @@ impl<T: Transport> Shift<'_, T> {
     /// Opens a session for one transaction.
     fn connect(&mut self, client: usize) {
         let began = self.now;
-        let opened = match &self.order.job.reconnect {
-            Some(connect) => self.crew.transport.open(client, connect, self.time_to_connect()),
+        let opened = match &self.task.job.reconnect {
+            Some(connect) => self.worker.transport.open(client, connect, self.time_to_connect()),
             None => Err("nobody has said how".to_owned()),
         };
-        self.now = self.order.clock.now();
+        self.now = self.task.clock.now();
         self.reconnecting += self.now.since(began);
         match opened {
             Ok(received) => self.call(client, |client, ctx| client.on_connected(ctx, &received)),
@@ -321,8 +322,8 @@ impl<T: Transport> Shift<'_, T> {
     /// long as it takes.
     fn time_to_connect(&self) -> Option<Duration> {
         let end = match self.phase {
-            Phase::Running => self.deadline.after(self.order.job.spec.grace),
-            Phase::Stopping(until) | Phase::Cancelling(until) => until,
+            RunPhase::Running => self.deadline.after(self.task.job.spec.grace),
+            RunPhase::Stopping(until) | RunPhase::Cancelling(until) => until,
         };
         (end < Nanos::NEVER).then(|| end.duration_since(self.now))
     }
@@ -330,35 +331,35 @@ impl<T: Transport> Shift<'_, T> {
     /// Closes a session that was for one transaction.
     fn disconnect(&mut self, client: usize) {
         let began = self.now;
-        self.crew.transport.close(client);
-        self.crew.unsent[client].clear();
-        self.now = self.order.clock.now();
+        self.worker.transport.close(client);
+        self.worker.unsent[client].clear();
+        self.now = self.task.clock.now();
         self.reconnecting += self.now.since(began);
         self.call(client, Client::on_disconnected);
     }
 
     /// Closes the session of a client that has aborted.
     fn close(&mut self, client: usize) {
-        self.crew.transport.close(client);
-        self.crew.unsent[client] = Vec::new();
+        self.worker.transport.close(client);
+        self.worker.unsent[client] = Vec::new();
         // At the end of the run clients are left that have done nothing wrong.
-        let at_the_end = matches!(self.phase, Phase::Cancelling(_));
-        if self.order.job.spec.on_error == OnError::EndRun && !at_the_end {
-            self.order.control.request(Urgency::Now);
+        let at_the_end = matches!(self.phase, RunPhase::Cancelling(_));
+        if self.task.job.spec.on_error == OnError::EndRun && !at_the_end {
+            self.task.control.request(Urgency::Now);
         }
     }
 
     /// Sends what the client has left; keeps what the connection doesn't take at once.
     fn send(&mut self, client: usize) {
-        let unsent = &mut self.crew.unsent[client];
+        let unsent = &mut self.worker.unsent[client];
         let waiting = !unsent.is_empty();
-        let sent = if waiting { Ok(0) } else { self.crew.transport.send(client, &self.out) };
+        let sent = if waiting { Ok(0) } else { self.worker.transport.send(client, &self.out) };
         let outcome = sent.and_then(|sent| {
             if sent == self.out.len() {
                 return Ok(());
             }
             unsent.extend_from_slice(&self.out[sent..]);
-            if waiting { Ok(()) } else { self.crew.transport.watch_writable(client, true) }
+            if waiting { Ok(()) } else { self.worker.transport.watch_writable(client, true) }
         });
         if let Err(error) = outcome {
             self.lose(client, &error);
@@ -367,12 +368,12 @@ impl<T: Transport> Shift<'_, T> {
 
     /// Sends what was kept back.
     fn send_rest(&mut self, client: usize) -> io::Result<()> {
-        let unsent = &mut self.crew.unsent[client];
-        let sent = self.crew.transport.send(client, unsent)?;
+        let unsent = &mut self.worker.unsent[client];
+        let sent = self.worker.transport.send(client, unsent)?;
         unsent.drain(..sent);
         if unsent.is_empty() {
             *unsent = Vec::new();
-            self.crew.transport.watch_writable(client, false)?;
+            self.worker.transport.watch_writable(client, false)?;
         }
         Ok(())
     }
@@ -380,22 +381,22 @@ impl<T: Transport> Shift<'_, T> {
     /// A connection has news: takes all of it, or as much as there is time for in one turn.
     fn serve(&mut self, client: usize, buffer: &mut [u8]) {
         // It may have left the session that the news is of.
-        if !self.crew.clients[client].is_connected() {
+        if !self.worker.clients[client].is_connected() {
             return;
         }
-        if !self.crew.unsent[client].is_empty()
+        if !self.worker.unsent[client].is_empty()
             && let Err(error) = self.send_rest(client)
         {
             self.lose(client, &error);
             return;
         }
         for _ in 0..MOST_RECEIVES {
-            let received = self.crew.transport.receive(client, buffer);
-            self.now = self.order.clock.now();
+            let received = self.worker.transport.receive(client, buffer);
+            self.now = self.task.clock.now();
             match received {
                 Ok(Received::Bytes(count)) => {
                     self.call(client, |client, ctx| client.on_bytes(ctx, &buffer[..count]));
-                    if count < buffer.len() || !self.crew.clients[client].is_connected() {
+                    if count < buffer.len() || !self.worker.clients[client].is_connected() {
                         return;
                     }
                 }
@@ -413,7 +414,7 @@ impl<T: Transport> Shift<'_, T> {
     fn lose(&mut self, client: usize, error: &io::Error) {
         self.call(client, |client, ctx| {
             if client.is_aborted() {
-                return Action::Close;
+                return ClientAction::Close;
             }
             client.on_lost(ctx, &error.to_string())
         });
@@ -421,31 +422,31 @@ impl<T: Transport> Shift<'_, T> {
 
     /// Ends the run when its time has come or somebody asks for it, first gently, then not.
     fn watch_the_end(&mut self) {
-        let urgency = self.order.control.urgency();
-        let grace = self.order.job.spec.grace;
+        let urgency = self.task.control.urgency();
+        let grace = self.task.job.spec.grace;
         match self.phase {
-            Phase::Running if urgency > Urgency::None || self.now >= self.deadline => {
+            RunPhase::Running if urgency > Urgency::None || self.now >= self.deadline => {
                 self.interrupted = urgency > Urgency::None;
-                self.phase = Phase::Stopping(self.now.after(grace));
+                self.phase = RunPhase::Stopping(self.now.after(grace));
                 self.for_live(Client::on_stop);
             }
-            Phase::Stopping(until) if urgency == Urgency::Now || self.now >= until => {
+            RunPhase::Stopping(until) if urgency == Urgency::Now || self.now >= until => {
                 self.interrupted |= urgency > Urgency::None;
-                self.phase = Phase::Cancelling(self.now.after(CANCEL_PATIENCE));
-                for client in 0..self.crew.clients.len() {
-                    if self.crew.clients[client].is_live() && self.crew.clients[client].awaits_reply() {
-                        self.crew.transport.cancel(client);
+                self.phase = RunPhase::Cancelling(self.now.after(CANCEL_PATIENCE));
+                for client in 0..self.worker.clients.len() {
+                    if self.worker.clients[client].is_live() && self.worker.clients[client].awaits_reply() {
+                        self.worker.transport.cancel(client);
                     }
                 }
             }
-            Phase::Cancelling(until) if self.now >= until => self.for_live(Client::on_kill),
+            RunPhase::Cancelling(until) if self.now >= until => self.for_live(Client::on_kill),
             _ => {}
         }
     }
 
-    fn for_live(&mut self, step: impl Fn(&mut Client, &mut Context<'_>) -> Action) {
-        for client in 0..self.crew.clients.len() {
-            if self.crew.clients[client].is_live() {
+    fn for_live(&mut self, step: impl Fn(&mut Client, &mut Context<'_>) -> ClientAction) {
+        for client in 0..self.worker.clients.len() {
+            if self.worker.clients[client].is_live() {
                 self.call(client, &step);
             }
         }
@@ -454,7 +455,7 @@ impl<T: Transport> Shift<'_, T> {
     /// The operating system doesn't let the worker go on.
     fn give_up(&mut self, error: &io::Error) {
         let why = format!("its worker can't wait for its connections: {error}");
-        (self.order.report)(Event::Aborted(Place::default(), Cause::Lost(why, None)));
+        (self.task.report)(Event::Aborted(CommandPlace::default(), Cause::Lost(why, None)));
         self.interrupted = true;
         self.for_live(Client::on_kill);
     }
@@ -462,7 +463,7 @@ impl<T: Transport> Shift<'_, T> {
     fn publish(&mut self, last: bool) {
         if last || self.now >= self.published.after(PUBLISH_EVERY) {
             self.published = self.now;
-            self.order.published.store(&self.recorder.progress());
+            self.task.published.store(&self.recorder.progress());
         }
     }
 }

@@ -14,8 +14,8 @@ use isobench_isolation::History;
 use isobench_isolation::history::{Key, Operation, Version};
 use isobench_pgwire::{ConnectOptions, Connection, Host, TransactionStatus, server};
 use isobench_runner::{
-    Cause, Control, Ended, ErrorClass, Event, Fleet, Job, Observer, OnError, Pacing, Rules, RunOutcome,
-    RunSpec, Stop, Storage, Urgency, Watch, Workload,
+    Cause, Control, EndedTransaction, ErrorClass, Event, Fleet, Job, OnError, Pacing, Rules, RunOutcome,
+    RunSpec, Stop, Storage, TransactionObserver, Urgency, Watch, Workload,
 };
 use isobench_script::{Mix, Streams, Symbols, Variables, Weighted, parse};
 use isobench_testkit::handler::{self, Peer};
@@ -45,7 +45,7 @@ impl Drop for Folder {
 
 /// When FATAL and the end of the connection come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Farewell {
+enum SessionEnd {
     Never,
     /// Instead of the first reply of the session that was made first.
     ToTheFirst,
@@ -54,11 +54,11 @@ enum Farewell {
 }
 
 /// Answers one session, the `number`th one from 0.
-fn serve(peer: &mut Peer, farewell: Farewell, number: usize) {
+fn serve(peer: &mut Peer, session_end: SessionEnd, number: usize) {
     peer.welcome();
     while peer.query().is_some() {
-        let first = farewell == Farewell::ToTheFirst && number == 0;
-        let ends = first || farewell == Farewell::WithReplies;
+        let first = session_end == SessionEnd::ToTheFirst && number == 0;
+        let ends = first || session_end == SessionEnd::WithReplies;
         peer.send(|out| {
             if !first {
                 server::command_complete(out, "SELECT 0");
@@ -80,15 +80,15 @@ struct Case {
     scripts: Vec<&'static str>,
     spec: RunSpec,
     stop: Stop,
-    farewell: Farewell,
+    session_end: SessionEnd,
 }
 
 /// What a run brought.
-struct Ran {
+struct RunResult {
     outcome: RunOutcome,
     events: Vec<Event>,
     /// For each worker, the ends of transactions that its observer heard of.
-    ended: Vec<Vec<Ended>>,
+    ended: Vec<Vec<EndedTransaction>>,
     /// Sessions that the server has seen.
     sessions: usize,
     /// What was recorded; of most scripts nothing.
@@ -96,13 +96,13 @@ struct Ran {
 }
 
 /// Keeps what it hears, for one worker.
-struct Witness {
+struct EndRecorder {
     worker: usize,
-    ended: Arc<Mutex<Vec<Vec<Ended>>>>,
+    ended: Arc<Mutex<Vec<Vec<EndedTransaction>>>>,
 }
 
-impl Observer for Witness {
-    fn ended(&mut self, transaction: &Ended) {
+impl TransactionObserver for EndRecorder {
+    fn ended(&mut self, transaction: &EndedTransaction) {
         self.ended.lock().expect("no panic")[self.worker].push(*transaction);
     }
 }
@@ -111,7 +111,7 @@ impl Case {
     /// So many clients of so many workers run a script once.
     fn new(script: &'static str, clients: usize, workers: usize) -> Case {
         let spec = RunSpec { clients, workers, seed: 1, grace: Duration::from_secs(1), ..RunSpec::default() };
-        Case { scripts: vec![script], spec, stop: Stop::Transactions(1), farewell: Farewell::Never }
+        Case { scripts: vec![script], spec, stop: Stop::Transactions(1), session_end: SessionEnd::Never }
     }
 
     fn workload(&self) -> Workload {
@@ -124,9 +124,9 @@ impl Case {
         Workload { mix, variables: Variables::new(&symbols), symbols }
     }
 
-    fn run(self) -> Ran {
+    fn run(self) -> RunResult {
         let folder = Folder::new();
-        let sessions = listen(&folder, self.farewell);
+        let sessions = listen(&folder, self.session_end);
         let options = ConnectOptions::new(Host::unix(&folder.0, 5432), "somebody", "something");
         let again = options.clone();
         let reconnect = move |_| Connection::open(&again).map_err(|error| error.to_string());
@@ -139,8 +139,10 @@ impl Case {
         let at_first = if self.spec.connect_each { 0 } else { self.spec.clients };
         assert_eq!(prepared, (0..at_first).collect::<Vec<_>>());
         let ended = Arc::new(Mutex::new(vec![Vec::new(); self.spec.workers]));
-        let mut observers: Vec<Box<dyn Observer>> = (0..self.spec.workers)
-            .map(|worker| Box::new(Witness { worker, ended: Arc::clone(&ended) }) as Box<dyn Observer>)
+        let mut observers: Vec<Box<dyn TransactionObserver>> = (0..self.spec.workers)
+            .map(|worker| {
+                Box::new(EndRecorder { worker, ended: Arc::clone(&ended) }) as Box<dyn TransactionObserver>
+            })
             .collect();
         let events = Mutex::new(Vec::new());
         let control = Control::new();
@@ -165,17 +167,17 @@ impl Case {
         let sessions = sessions.load(Ordering::Relaxed);
         drop(fleet);
         let history = job.into_recording().expect("a recording").into_history().expect("a history");
-        Ran { outcome, events: events.into_inner().expect("no panic"), ended, sessions, history }
+        RunResult { outcome, events: events.into_inner().expect("no panic"), ended, sessions, history }
     }
 }
 
 /// Answers sessions at a socket in the folder; counts them.
-fn listen(folder: &Folder, farewell: Farewell) -> Arc<AtomicUsize> {
+fn listen(folder: &Folder, session_end: SessionEnd) -> Arc<AtomicUsize> {
     let sessions = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&sessions);
     handler::serve_all(&folder.0.join(".s.PGSQL.5432"), move |peer, number| {
         count.fetch_add(1, Ordering::Relaxed);
-        serve(peer, farewell, number);
+        serve(peer, session_end, number);
     })
     .expect("a socket");
     sessions
@@ -241,7 +243,7 @@ fn the_workers_record_one_history() {
 #[test]
 fn an_end_that_arrives_together_with_the_last_words_is_noticed() {
     // Unnoticed, the first client would wait until the end of the run and be cut off.
-    let ran = Case { farewell: Farewell::ToTheFirst, ..Case::new(BUSY, 2, 1) }.run();
+    let ran = Case { session_end: SessionEnd::ToTheFirst, ..Case::new(BUSY, 2, 1) }.run();
     let ledger = ran.outcome.ledger();
     assert_eq!((ledger.transactions.committed, ledger.transactions.cut_off), (1, 0));
     assert!(
@@ -268,7 +270,7 @@ fn the_end_of_a_connection_that_was_left_concerns_nobody() {
     // The first client's reply and the end of the connection are one event, of which the first half
     // makes it leave.
     for pacing in [Pacing::Unpaced, Pacing::ThinkTime(Duration::from_millis(1))] {
-        let mut case = Case { farewell: Farewell::WithReplies, ..Case::new(BUSY, 2, 1) };
+        let mut case = Case { session_end: SessionEnd::WithReplies, ..Case::new(BUSY, 2, 1) };
         case.spec.connect_each = true;
         case.spec.pacing = pacing;
         case.stop = Stop::Transactions(2);
@@ -280,7 +282,7 @@ fn the_end_of_a_connection_that_was_left_concerns_nobody() {
 
 #[test]
 fn asked_to_the_run_ends_with_the_first_client_of_any_worker() {
-    let mut case = Case { farewell: Farewell::ToTheFirst, ..Case::new("SELECT 1;\n", 6, 3) };
+    let mut case = Case { session_end: SessionEnd::ToTheFirst, ..Case::new("SELECT 1;\n", 6, 3) };
     case.spec.on_error = OnError::EndRun;
     case.stop = Stop::Time(2 * PATIENCE);
     let ran = case.run();

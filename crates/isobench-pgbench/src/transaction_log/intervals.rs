@@ -5,7 +5,7 @@
 //!
 //! Source: PostgreSQL: pgbench, Aggregated Logging.
 
-use isobench_runner::{Ended, How};
+use isobench_runner::{EndedTransaction, TransactionEnd};
 
 use super::lines::{Columns, number};
 use super::sink::Sink;
@@ -72,7 +72,7 @@ impl Intervals {
 
     /// Takes a transaction that ended at this time, in µs since 1970, and writes the intervals that
     /// are over by then.
-    pub(super) fn take(&mut self, ended: &Ended, at: u64, columns: Columns, sink: &mut Sink) {
+    pub(super) fn take(&mut self, ended: &EndedTransaction, at: u64, columns: Columns, sink: &mut Sink) {
         while at / MICROS >= self.began.saturating_add(self.every) {
             self.write(sink.buffer(), columns);
             sink.write_if_full();
@@ -101,24 +101,24 @@ impl Intervals {
 }
 
 impl Sums {
-    fn add(&mut self, ended: &Ended, columns: Columns) {
+    fn add(&mut self, ended: &EndedTransaction, columns: Columns) {
         if ended.tries > 1 {
             self.retried += 1;
             self.retries += u64::from(ended.tries - 1);
         }
         // pgbench counts failures here only if it is to tell them apart.
         let failure = u64::from(columns.failures_detailed);
-        match ended.how {
-            How::Committed | How::Swallowed => {
+        match ended.end {
+            TransactionEnd::Committed | TransactionEnd::Swallowed => {
                 self.latency.add(ended.latency / 1000);
                 if columns.lag {
                     self.lag.add(ended.lag / 1000);
                 }
             }
-            How::Skipped => self.skipped += 1,
-            How::Serialization => self.serialization += failure,
-            How::Deadlock => self.deadlock += failure,
-            How::OtherError => self.other += failure,
+            TransactionEnd::Skipped => self.skipped += 1,
+            TransactionEnd::Serialization => self.serialization += failure,
+            TransactionEnd::Deadlock => self.deadlock += failure,
+            TransactionEnd::OtherError => self.other += failure,
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Source: PostgreSQL: pgbench, Per-Transaction Logging.
 
-use isobench_runner::{Ended, How};
+use isobench_runner::{EndedTransaction, TransactionEnd};
 
 /// What the lines have beyond what they always have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,17 +25,19 @@ pub(super) fn number(line: &mut Vec<u8>, number: impl itoa::Integer, then: u8) {
 }
 
 /// Appends the line of a transaction that ended at this time, in µs since 1970.
-pub(super) fn transaction(line: &mut Vec<u8>, ended: &Ended, at: u64, columns: Columns) {
+pub(super) fn transaction(line: &mut Vec<u8>, ended: &EndedTransaction, at: u64, columns: Columns) {
     number(line, ended.client, b' ');
     number(line, ended.number, b' ');
     let detailed = columns.failures_detailed;
-    match ended.how {
-        How::Committed | How::Swallowed => number(line, ended.latency / 1000, b' '),
-        How::Skipped => line.extend_from_slice(b"skipped "),
-        How::Serialization if detailed => line.extend_from_slice(b"serialization "),
-        How::Deadlock if detailed => line.extend_from_slice(b"deadlock "),
-        How::OtherError if detailed => line.extend_from_slice(b"other "),
-        How::Serialization | How::Deadlock | How::OtherError => line.extend_from_slice(b"failed "),
+    match ended.end {
+        TransactionEnd::Committed | TransactionEnd::Swallowed => number(line, ended.latency / 1000, b' '),
+        TransactionEnd::Skipped => line.extend_from_slice(b"skipped "),
+        TransactionEnd::Serialization if detailed => line.extend_from_slice(b"serialization "),
+        TransactionEnd::Deadlock if detailed => line.extend_from_slice(b"deadlock "),
+        TransactionEnd::OtherError if detailed => line.extend_from_slice(b"other "),
+        TransactionEnd::Serialization | TransactionEnd::Deadlock | TransactionEnd::OtherError => {
+            line.extend_from_slice(b"failed ")
+        }
     }
     number(line, ended.script, b' ');
     number(line, at / 1_000_000, b' ');
@@ -44,7 +46,11 @@ pub(super) fn transaction(line: &mut Vec<u8>, ended: &Ended, at: u64, columns: C
         // To pgbench only a transaction that commits has a lag.
         number(
             line,
-            if matches!(ended.how, How::Committed | How::Swallowed) { ended.lag / 1000 } else { 0 },
+            if matches!(ended.end, TransactionEnd::Committed | TransactionEnd::Swallowed) {
+                ended.lag / 1000
+            } else {
+                0
+            },
             b' ',
         );
     }
@@ -64,10 +70,11 @@ mod tests {
     const PLAIN: Columns =
         Columns { lag: false, retries: false, failures_detailed: false, other_failures: false };
 
-    fn line(how: How, columns: Columns) -> String {
-        let tries = if how == How::Skipped { 0 } else { 2 };
+    fn line(end: TransactionEnd, columns: Columns) -> String {
+        let tries = if end == TransactionEnd::Skipped { 0 } else { 2 };
         let (latency, lag) = (1_234_999, 56_999);
-        let ended = Ended { client: 3, number: 12, script: 1, how, tries, latency, lag, at: Nanos(0) };
+        let ended =
+            EndedTransaction { client: 3, number: 12, script: 1, end, tries, latency, lag, at: Nanos(0) };
         let mut line = Vec::new();
         transaction(&mut line, &ended, 1_700_000_000_000_078, columns);
         String::from_utf8(line).unwrap()
@@ -75,27 +82,33 @@ mod tests {
 
     #[test]
     fn the_lines_are_those_of_pgbench() {
-        assert_eq!(line(How::Committed, PLAIN), "3 12 1234 1 1700000000 78\n");
-        for how in [How::Serialization, How::Deadlock, How::OtherError] {
-            assert_eq!(line(how, PLAIN), "3 12 failed 1 1700000000 78\n");
+        assert_eq!(line(TransactionEnd::Committed, PLAIN), "3 12 1234 1 1700000000 78\n");
+        for end in [TransactionEnd::Serialization, TransactionEnd::Deadlock, TransactionEnd::OtherError] {
+            assert_eq!(line(end, PLAIN), "3 12 failed 1 1700000000 78\n");
         }
-        assert_eq!(line(How::Skipped, PLAIN), "3 12 skipped 1 1700000000 78\n");
+        assert_eq!(line(TransactionEnd::Skipped, PLAIN), "3 12 skipped 1 1700000000 78\n");
     }
 
     #[test]
     fn options_add_columns() {
         let all = Columns { lag: true, retries: true, failures_detailed: true, ..PLAIN };
         let rows = [
-            (How::Committed, "3 12 1234 1 1700000000 78 56 1\n"),
-            (How::Serialization, "3 12 serialization 1 1700000000 78 0 1\n"),
-            (How::Deadlock, "3 12 deadlock 1 1700000000 78 0 1\n"),
-            (How::OtherError, "3 12 other 1 1700000000 78 0 1\n"),
-            (How::Skipped, "3 12 skipped 1 1700000000 78 0 0\n"),
+            (TransactionEnd::Committed, "3 12 1234 1 1700000000 78 56 1\n"),
+            (TransactionEnd::Serialization, "3 12 serialization 1 1700000000 78 0 1\n"),
+            (TransactionEnd::Deadlock, "3 12 deadlock 1 1700000000 78 0 1\n"),
+            (TransactionEnd::OtherError, "3 12 other 1 1700000000 78 0 1\n"),
+            (TransactionEnd::Skipped, "3 12 skipped 1 1700000000 78 0 0\n"),
         ];
-        for (how, expected) in rows {
-            assert_eq!(line(how, all), expected);
+        for (end, expected) in rows {
+            assert_eq!(line(end, all), expected);
         }
-        assert_eq!(line(How::Committed, Columns { lag: true, ..PLAIN }), "3 12 1234 1 1700000000 78 56\n");
-        assert_eq!(line(How::Committed, Columns { retries: true, ..PLAIN }), "3 12 1234 1 1700000000 78 1\n");
+        assert_eq!(
+            line(TransactionEnd::Committed, Columns { lag: true, ..PLAIN }),
+            "3 12 1234 1 1700000000 78 56\n"
+        );
+        assert_eq!(
+            line(TransactionEnd::Committed, Columns { retries: true, ..PLAIN }),
+            "3 12 1234 1 1700000000 78 1\n"
+        );
     }
 }

@@ -10,8 +10,8 @@ use isobench_script::{
 };
 
 use super::pipeline::Pipeline;
-use super::store::Rows;
-use super::{Action, Client, Context, State};
+use super::state::{Client, ClientAction, ClientState, Context};
+use super::store::StoredResults;
 use crate::event::{Cause, ClientStep, Event, Unfinished};
 use crate::program::Sending;
 use crate::spec::Protocol;
@@ -21,7 +21,7 @@ enum Next {
     /// The command at this index.
     Go(usize),
     /// Waiting.
-    Stop(Action),
+    Stop(ClientAction),
 }
 
 /// Why a command ends its client.
@@ -39,17 +39,17 @@ fn not_allowed<T>(why: &str) -> Result<T, Problem> {
 
 impl Client {
     /// Goes on with the script from the current command.
-    pub(super) fn run_commands(&mut self, ctx: &mut Context<'_>) -> Action {
+    pub(super) fn run_commands(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         self.walk(ctx, false)
     }
 
     /// Goes on with the current command, for which a statement has been prepared.
-    pub(super) fn resume_commands(&mut self, ctx: &mut Context<'_>) -> Action {
+    pub(super) fn resume_commands(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         self.walk(ctx, true)
     }
 
     /// Goes on with the script from the current command, which has been told of if it is `resumed`.
-    fn walk(&mut self, ctx: &mut Context<'_>, mut resumed: bool) -> Action {
+    fn walk(&mut self, ctx: &mut Context<'_>, mut resumed: bool) -> ClientAction {
         let job = ctx.job;
         loop {
             let Some(command) = job.commands(self.script).get(self.command) else {
@@ -118,7 +118,7 @@ impl Client {
             return not_allowed("not an SQL command");
         };
         if let Some(why) = self.lost.take() {
-            self.state = State::Replying;
+            self.state = ClientState::Replying;
             return Ok(Next::Stop(self.on_lost(ctx, &why)));
         }
         if self.pipeline.is_some() && request.store != Store::None {
@@ -137,8 +137,10 @@ impl Client {
             // they are needed.
             (true, false) | (false, _) => Sending::Whole,
         };
-        if let (Some(tape), Some(watched)) = (&mut self.tape, &request.watched) {
-            tape.send(watched, &self.variables, &ctx.job.workload.symbols).map_err(Problem::Observation)?;
+        if let (Some(operations), Some(watched)) = (&mut self.operations, &request.watched) {
+            operations
+                .send(watched, &self.variables, &ctx.job.workload.symbols)
+                .map_err(Problem::Observation)?;
         }
         ctx.trace(self.id, || ClientStep::Sending(request.label(&self.variables)));
         request.encode(&self.variables, sending, ctx.out);
@@ -146,7 +148,7 @@ impl Client {
         self.yielded = true;
         self.answered = 0;
         if request.store != Store::None {
-            self.stored = Some(Box::new(Rows::new(request.store.clone())));
+            self.stored = Some(Box::new(StoredResults::new(request.store.clone())));
         }
         if let Some(pipeline) = &mut self.pipeline {
             pipeline.push(self.command);
@@ -159,11 +161,11 @@ impl Client {
     }
 
     /// Waits for the reply to what has just been sent.
-    fn await_reply(&mut self, ctx: &Context<'_>) -> Action {
+    fn await_reply(&mut self, ctx: &Context<'_>) -> ClientAction {
         ctx.trace(self.id, || ClientStep::Receiving);
         self.outstanding += 1;
-        self.state = State::Replying;
-        Action::Receive
+        self.state = ClientState::Replying;
+        ClientAction::Receive
     }
 
     /// Has the server prepare the statement of a command, by itself, so that its time is not the
@@ -177,14 +179,14 @@ impl Client {
         self.yielded = true;
         self.answered = 0;
         self.outstanding = 1;
-        self.state = State::Preparing(command);
-        Next::Stop(Action::Receive)
+        self.state = ClientState::Preparing(command);
+        Next::Stop(ClientAction::Receive)
     }
 
     fn sleep(&mut self, ctx: &Context<'_>, pause: Duration) -> Next {
         self.yielded = true;
-        self.state = State::Sleeping;
-        Next::Stop(Action::Wake(ctx.now.after(pause)))
+        self.state = ClientState::Sleeping;
+        Next::Stop(ClientAction::Wake(ctx.now.after(pause)))
     }
 
     /// Follows the arms of a conditional to the next command to execute.
@@ -310,7 +312,7 @@ impl Client {
         Ok(Next::Stop(self.await_reply(ctx)))
     }
 
-    fn end_of_script(&mut self, ctx: &mut Context<'_>) -> Action {
+    fn end_of_script(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         if self.pipeline.is_some() {
             return self.end_client(ctx, Cause::Unfinished(Unfinished::Pipeline));
         }

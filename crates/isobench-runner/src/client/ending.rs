@@ -7,10 +7,10 @@ use std::time::Duration;
 use isobench_isolation::history::{Outcome, Transaction};
 use isobench_pgwire::{ServerError, SqlState, TransactionStatus};
 
-use super::store::Refused;
-use super::{Action, Client, Context, Failure, State};
+use super::state::{AttemptError, Client, ClientAction, ClientState, Context};
+use super::store::StoreError;
 use crate::event::{Cause, Event};
-use crate::observer::How;
+use crate::observer::TransactionEnd;
 use crate::program::ErrorClass;
 use crate::recorder::ConflictCount;
 use crate::spec::OnError;
@@ -53,7 +53,7 @@ impl Client {
             bin.latency_ns = bin.latency_ns.saturating_add(now.since(since));
         }
         self.write_down_end(ctx);
-        self.observe(ctx, How::Committed);
+        self.observe(ctx, TransactionEnd::Committed);
     }
 
     /// The script has run to its end, and this command's own SQL has caught an error: committed,
@@ -70,13 +70,13 @@ impl Client {
         record.ledger.time.wasted += now.since(began);
         record.count_tries(tries);
         self.write_down_end(ctx);
-        self.observe(ctx, How::Swallowed);
+        self.observe(ctx, TransactionEnd::Swallowed);
     }
 
     /// Writes down an attempt whose script has run to its end. What was swallowed isn't among what
     /// it did; the rest was done.
     fn write_down_end(&mut self, ctx: &mut Context<'_>) {
-        if self.tape.is_some() {
+        if self.operations.is_some() {
             // A block that the script leaves open is undone with its session.
             let open = self.status != TransactionStatus::Idle;
             self.write_down(ctx, if open { Outcome::Aborted } else { Outcome::Committed });
@@ -84,7 +84,7 @@ impl Client {
     }
 
     /// The attempt met an error, and no block is open any more, or the client ends with it.
-    pub(super) fn attempt_failed(&mut self, ctx: &mut Context<'_>) -> Action {
+    pub(super) fn attempt_failed(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         let Some(failure) = self.failure.take() else {
             self.count_committed(ctx);
             return self.leave_transaction(ctx);
@@ -108,9 +108,9 @@ impl Client {
     }
 
     /// Nobody knows whether the attempt has committed.
-    fn leave_unknown(&mut self, ctx: &mut Context<'_>) -> Action {
+    fn leave_unknown(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         self.end_attempt(ctx, Bucket::Ambiguous);
-        self.observe(ctx, How::OtherError);
+        self.observe(ctx, TransactionEnd::OtherError);
         self.leave_transaction(ctx)
     }
 
@@ -136,7 +136,7 @@ impl Client {
         !spec.retry.allows_another(self.tries) || self.exceeds_limit(spec.latency_limit, ctx.now)
     }
 
-    fn after_conflict(&mut self, ctx: &mut Context<'_>, command: usize, code: SqlState) -> Action {
+    fn after_conflict(&mut self, ctx: &mut Context<'_>, command: usize, code: SqlState) -> ClientAction {
         let spec = &ctx.job.spec;
         let exhausted = self.is_exhausted(ctx);
         let forgotten = ctx.stopping && spec.rules.forgets_failures_at_the_end();
@@ -148,7 +148,10 @@ impl Client {
             record.count_tries(tries);
             record.deadlock_failures += u64::from(deadlock);
             self.end_attempt(ctx, Bucket::GivenUp);
-            self.observe(ctx, if deadlock { How::Deadlock } else { How::Serialization });
+            self.observe(
+                ctx,
+                if deadlock { TransactionEnd::Deadlock } else { TransactionEnd::Serialization },
+            );
             return self.leave_transaction(ctx);
         }
         if ctx.stopping {
@@ -161,13 +164,13 @@ impl Client {
         let ledger = &mut self.record(ctx).ledger;
         ledger.attempts.retried += 1;
         ledger.time.wasted += now.since(began);
-        if self.tape.is_some() {
+        if self.operations.is_some() {
             self.write_down(ctx, Outcome::Aborted);
         }
         // The same transaction again: same script, same values of the variables, same random
         // numbers.
         let saved = match &self.point {
-            Some(point) if point.is_next() => point.saved(),
+            Some(point) if point.is_next() => &point.saved,
             _ => &self.saved,
         };
         if ctx.job.spec.rules.restores_variables() {
@@ -178,11 +181,11 @@ impl Client {
         if delay == Duration::ZERO {
             return self.begin_attempt(ctx);
         }
-        self.state = State::BackingOff { since: now };
-        Action::Wake(now.after(delay))
+        self.state = ClientState::BackingOff { since: now };
+        ClientAction::Wake(now.after(delay))
     }
 
-    fn errored(&mut self, ctx: &mut Context<'_>, failure: &Failure) -> Action {
+    fn errored(&mut self, ctx: &mut Context<'_>, failure: &AttemptError) -> ClientAction {
         let command = failure.command;
         let failed = self.failed(ctx, failure);
         let unknown = self.has_released();
@@ -198,7 +201,7 @@ impl Client {
         record.abandoned += 1;
         self.tell_what_follows(ctx, false);
         (ctx.report)(Event::Abandoned(self.place(command), failed));
-        self.observe(ctx, How::OtherError);
+        self.observe(ctx, TransactionEnd::OtherError);
         self.leave_transaction(ctx)
     }
 
@@ -211,12 +214,15 @@ impl Client {
     }
 
     /// The connection is of no use any more, for the reason given in `why`.
-    pub(crate) fn on_lost(&mut self, ctx: &mut Context<'_>, why: &str) -> Action {
+    pub(crate) fn on_lost(&mut self, ctx: &mut Context<'_>, why: &str) -> ClientAction {
         let at_once = ctx.job.spec.rules.notices_loss_at_once();
-        let idle = matches!(self.state, State::Sleeping | State::Waiting { .. } | State::BackingOff { .. });
+        let idle = matches!(
+            self.state,
+            ClientState::Sleeping | ClientState::Waiting { .. } | ClientState::BackingOff { .. }
+        );
         if idle && !at_once && self.pipeline.is_none() {
             self.lost = Some(why.into());
-            return Action::Receive;
+            return ClientAction::Receive;
         }
         let command = match self.pipeline {
             Some(_) if !ctx.job.spec.rules.blames_command_in_pipeline() => self.end_of_pipeline(ctx),
@@ -224,15 +230,15 @@ impl Client {
         };
         self.end_abruptly(ctx, Bucket::Errored);
         let failure = self.failure.take().map(|failure| Box::new(failure.error));
-        let last = failure.filter(|error| error.is_fatal()).or(self.farewell.take());
+        let last = failure.filter(|error| error.is_fatal()).or(self.unsolicited.take());
         self.abort(ctx, command, Cause::Lost(why.to_owned(), last))
     }
 
     /// The run can't wait for the client any longer.
-    pub(crate) fn on_kill(&mut self, ctx: &mut Context<'_>) -> Action {
+    pub(crate) fn on_kill(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         self.end_abruptly(ctx, Bucket::CutOff);
         self.leave_for_good();
-        Action::Close
+        ClientAction::Close
     }
 
     /// Accounts for what was under way when the session ended. If the server may have been
@@ -240,7 +246,11 @@ impl Client {
     /// session has ended. Its reason is counted if it is a conflict (of a standby's recovery).
     fn end_abruptly(&mut self, ctx: &mut Context<'_>, otherwise: Bucket) {
         match self.state {
-            State::Preparing(_) | State::Asking | State::Replying | State::Sleeping | State::RollingBack => {
+            ClientState::Preparing(_)
+            | ClientState::AskingLevel
+            | ClientState::Replying
+            | ClientState::Sleeping
+            | ClientState::RollingBack => {
                 let failed = self.failure.as_ref();
                 let class = failed.map(|failure| (ctx.job.classify)(&failure.error));
                 let unanswered = matches!(class, None | Some(ErrorClass::Ambiguous))
@@ -255,29 +265,33 @@ impl Client {
                 }
                 self.end_attempt(ctx, if unknown { Bucket::Ambiguous } else { otherwise });
             }
-            State::BackingOff { since } => {
+            ClientState::BackingOff { since } => {
                 let now = ctx.now;
                 let ledger = &mut self.record(ctx).ledger;
                 ledger.time.backoff += now.since(since);
                 ledger.transactions.cut_off += 1;
             }
-            State::Waiting { since } => {
+            ClientState::Waiting { since } => {
                 let now = ctx.now;
                 self.record(ctx).ledger.time.waiting += now.since(since);
             }
-            State::Idle | State::Connecting | State::Leaving | State::Finished | State::Aborted => {}
+            ClientState::Idle
+            | ClientState::Connecting
+            | ClientState::LeavingBlock
+            | ClientState::Finished
+            | ClientState::Aborted => {}
         }
     }
 
     /// Something in the script, other than an error of the server, ends the client.
-    pub(super) fn end_client(&mut self, ctx: &mut Context<'_>, cause: Cause) -> Action {
+    pub(super) fn end_client(&mut self, ctx: &mut Context<'_>, cause: Cause) -> ClientAction {
         self.count_last_command(ctx, self.command);
         self.end_attempt(ctx, Bucket::Errored);
         self.abort(ctx, self.command, cause)
     }
 
     /// The result of a query can't be stored.
-    pub(super) fn result_refused(&mut self, ctx: &mut Context<'_>, refused: Refused) -> Action {
+    pub(super) fn result_refused(&mut self, ctx: &mut Context<'_>, refused: StoreError) -> ClientAction {
         let query = self.answered.saturating_sub(1);
         self.end_client(ctx, Cause::Result { query, problem: refused.problem, name: refused.name })
     }
@@ -296,7 +310,7 @@ impl Client {
         };
         *attempt += 1;
         *transaction += 1;
-        if self.tape.is_some() {
+        if self.operations.is_some() {
             let under_way = self.outstanding > 0 || self.pipeline.is_some();
             let unanswered = under_way && self.may_commit && self.failure.is_none();
             let unknown = bucket == Bucket::Ambiguous || unanswered;
@@ -308,23 +322,23 @@ impl Client {
     /// server has said.
     fn write_down(&mut self, ctx: &mut Context<'_>, outcome: Outcome) {
         let id = self.attempt_id(ctx);
-        let (Some(tape), Some(recording)) = (&self.tape, &ctx.job.recording) else { return };
-        let outcome = tape.outcome(outcome);
+        let (Some(operations), Some(recording)) = (&self.operations, &ctx.job.recording) else { return };
+        let outcome = operations.outcome(outcome);
         let swallowed = self.inside.as_ref().is_some_and(|inside| inside.swallowed.is_some());
         if outcome == Outcome::Committed && !swallowed {
-            tape.count(&mut ctx.recorder.scripts[self.script].assertions);
+            operations.count(&mut ctx.recorder.scripts[self.script].assertions);
         }
-        if tape.is_torn(outcome) {
+        if operations.is_torn(outcome) {
             recording.drop_one();
         }
-        if tape.draft().is_empty() {
+        if operations.draft().is_empty() {
             return;
         }
         // What is unknown may be done later.
         let end = if outcome == Outcome::Unknown { u64::MAX } else { ctx.now.0 };
         let client = u32::try_from(self.id).unwrap_or(u32::MAX);
         let transaction = Transaction { id, client, begin: self.attempt_began.0, end, outcome };
-        if let Some(problem) = ctx.pen.write(recording, &transaction, tape.draft()) {
+        if let Some(problem) = ctx.chunk.write(recording, &transaction, operations.draft()) {
             (ctx.report)(Event::Unrecorded(problem));
         }
     }
@@ -344,20 +358,20 @@ impl Client {
     }
 
     /// The transaction has ended; a session that was only for it ends too.
-    pub(super) fn leave_transaction(&mut self, ctx: &mut Context<'_>) -> Action {
+    pub(super) fn leave_transaction(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         if ctx.job.spec.connect_each {
-            return Action::Disconnect;
+            return ClientAction::Disconnect;
         }
         self.after_transaction(ctx)
     }
 
     /// Goes on with the next transaction; a script that never waited lets other clients, and the
     /// clock, have a turn.
-    pub(super) fn after_transaction(&mut self, ctx: &mut Context<'_>) -> Action {
+    pub(super) fn after_transaction(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         if self.yielded {
             return self.next_transaction(ctx);
         }
-        self.state = State::Idle;
-        Action::Wake(ctx.now)
+        self.state = ClientState::Idle;
+        ClientAction::Wake(ctx.now)
     }
 }

@@ -3,32 +3,21 @@
 //!
 //! These are the rows of commands with a line `--@ swallowed` or `--@ inside`. They are counted
 //! whether the run is recorded or not. Not here: which bucket a swallowed attempt lands in
-//! (`ending.rs`), and what rows tell of data (`tape.rs`).
+//! (`ending.rs`), and what rows tell of data (`operations.rs`).
 
 use std::borrow::Cow;
 
 use isobench_pgwire::SqlState;
 use isobench_pgwire::backend::DataRow;
 
-use super::tape::{integer, text};
-use super::{Client, Context};
-use crate::observed::{Column, Disclosed};
+use super::operations::{integer, text};
+use super::state::{Client, Context};
+use crate::observed::{InsideColumns, ReportedColumn};
 use crate::recorder::ConflictCount;
 
 /// The reason of conflicts after which the server made a further attempt by itself, within a
 /// statement (`--@ inside`).
 pub const RETRIED_INSIDE: &str = "retried inside the server";
-
-/// What one client's attempt has disclosed so far.
-#[derive(Debug, Default)]
-pub(super) struct Inside {
-    /// The first error that was caught and not raised again, and the command that caught it.
-    pub(super) swallowed: Option<(SqlState, usize)>,
-    /// What the attempts inside the server took that failed, in nanoseconds.
-    pub(super) wasted: u64,
-    /// The first thing that can't be understood.
-    pub(super) problem: Option<String>,
-}
 
 /// What one row discloses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,15 +27,6 @@ enum Row {
     Retried(u64, u64),
 }
 
-impl Inside {
-    /// An attempt begins.
-    pub(super) fn rewind(&mut self) {
-        self.swallowed = None;
-        self.wasted = 0;
-        self.problem = None;
-    }
-}
-
 impl Client {
     /// Counts what a row of this command discloses. True if the row is that of an error that was
     /// swallowed, so that nothing else in it tells anything.
@@ -54,7 +34,7 @@ impl Client {
         &mut self,
         ctx: &mut Context<'_>,
         command: usize,
-        disclosed: &Disclosed,
+        disclosed: &InsideColumns,
         row: DataRow<'_>,
     ) -> bool {
         let Some(inside) = &mut self.inside else { return false };
@@ -100,16 +80,16 @@ impl Client {
 }
 
 /// What a row discloses. A swallowed error goes before all else.
-fn read(disclosed: &Disclosed, row: DataRow<'_>) -> Result<Row, String> {
-    if let Some(Column { column, place }) = &disclosed.swallowed {
+fn read(disclosed: &InsideColumns, row: DataRow<'_>) -> Result<Row, String> {
+    if let Some(ReportedColumn { column, place }) = &disclosed.swallowed {
         let code = text(Some(row), "sqlstate", *column).and_then(|code| code.map(sqlstate).transpose());
         if let Some(code) = code.map_err(|problem| format!("{place}: {problem}"))? {
             return Ok(Row::Swallowed(code));
         }
     }
-    let number = |what: &Option<Column>, field: &str, most: u64| match what {
+    let number = |what: &Option<ReportedColumn>, field: &str, most: u64| match what {
         None => Ok(0),
-        Some(Column { column, place }) => text(Some(row), field, *column)
+        Some(ReportedColumn { column, place }) => text(Some(row), field, *column)
             .and_then(|number| count(number, field, most))
             .map_err(|problem| format!("{place}: {problem}")),
     };

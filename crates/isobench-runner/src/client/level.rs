@@ -7,7 +7,7 @@
 use isobench_pgwire::backend::{self, Message};
 use isobench_pgwire::{Frame, TransactionStatus, frontend};
 
-use super::{Action, Client, Context, State};
+use super::state::{Client, ClientAction, ClientState, Context, LevelQuestion};
 use crate::program::Request;
 
 /// One transaction in this number is asked, of each client.
@@ -19,39 +19,30 @@ const MOST: usize = 8;
 /// Longer answers are no names of levels.
 const LONGEST: usize = 64;
 
-/// Whether an attempt is to be asked for its level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Question {
-    /// It is, and hasn't been yet.
-    Open,
-    /// It has been, or isn't to be.
-    Settled,
-}
-
 impl Client {
-    /// Whether an attempt that begins is to be asked.
-    pub(super) fn question(&self, ctx: &Context<'_>) -> Question {
+    /// Whether the attempt that starts is sampled.
+    pub(super) fn question(&self, ctx: &Context<'_>) -> LevelQuestion {
         let sampled = self.done % ONE_IN == 1 && ctx.job.level_question.is_some();
-        if sampled { Question::Open } else { Question::Settled }
+        if sampled { LevelQuestion::Open } else { LevelQuestion::Settled }
     }
 
     /// True if the command that comes next ends the block of an attempt that is to be asked.
     pub(super) fn is_to_be_asked(&self, request: &Request) -> bool {
-        self.question == Question::Open
+        self.question == LevelQuestion::Open
             && self.pipeline.is_none()
             && self.status == TransactionStatus::InTransaction
             && request.is_commit()
     }
 
     /// Asks, in the simple protocol, which needs no preparation.
-    pub(super) fn ask_level(&mut self, ctx: &mut Context<'_>) -> Action {
-        self.question = Question::Settled;
+    pub(super) fn ask_level(&mut self, ctx: &mut Context<'_>) -> ClientAction {
+        self.question = LevelQuestion::Settled;
         let question = ctx.job.level_question.as_deref().unwrap_or_default();
         frontend::query(ctx.out, question.as_bytes());
         self.answered = 0;
         self.outstanding += 1;
-        self.state = State::Asking;
-        Action::Receive
+        self.state = ClientState::AskingLevel;
+        ClientAction::Receive
     }
 
     /// Counts an answer.
@@ -68,7 +59,7 @@ impl Client {
     }
 
     /// The answer has come, or an error, which ends the attempt as any other does.
-    pub(super) fn on_level(&mut self, ctx: &mut Context<'_>) -> Action {
+    pub(super) fn on_level(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         if self.failure.is_some() {
             return self.roll_back(ctx);
         }

@@ -10,9 +10,9 @@ use isobench_pgwire::backend::{self, Message, tag};
 use isobench_pgwire::{Frame, ServerError, SqlState, TransactionStatus, frontend};
 use isobench_script::CommandKind;
 
-use super::{Action, Client, Context, CopyDirection, Failure, State};
-use crate::event::{Cause, ClientStep, Event, Failed};
-use crate::observed::{Disclosed, Watched};
+use super::state::{AttemptError, Client, ClientAction, ClientState, Context, CopyDirection};
+use crate::event::{Cause, ClientStep, Event, FailedStatement};
+use crate::observed::{InsideColumns, ObservedCommand};
 use crate::program::{ErrorClass, Request};
 use crate::spec::OnError;
 
@@ -21,7 +21,7 @@ const ROW_KEPT: usize = 64;
 
 impl Client {
     /// Bytes have arrived.
-    pub(crate) fn on_bytes(&mut self, ctx: &mut Context<'_>, bytes: &[u8]) -> Action {
+    pub(crate) fn on_bytes(&mut self, ctx: &mut Context<'_>, bytes: &[u8]) -> ClientAction {
         let mut buffer = mem::take(&mut self.frames);
         let mut frames = buffer.feed(bytes);
         let problem = loop {
@@ -45,18 +45,18 @@ impl Client {
         }
         if self.is_at_copy(ctx) {
             let action = self.end_client(ctx, Cause::Copy);
-            if let Some(complaint) = self.farewell.take() {
+            if let Some(complaint) = self.unsolicited.take() {
                 (ctx.report)(Event::Notice(complaint));
             }
             return action;
         }
         match self.state {
-            State::Replying if self.outstanding == 0 => self.on_reply(ctx),
-            State::Preparing(command) if self.outstanding == 0 => self.on_prepared(ctx, command),
-            State::Asking if self.outstanding == 0 => self.on_level(ctx),
-            State::RollingBack if self.outstanding == 0 => self.on_rolled_back(ctx),
-            State::Leaving if self.outstanding == 0 => self.on_left(ctx),
-            _ => Action::Receive,
+            ClientState::Replying if self.outstanding == 0 => self.on_reply(ctx),
+            ClientState::Preparing(command) if self.outstanding == 0 => self.on_prepared(ctx, command),
+            ClientState::AskingLevel if self.outstanding == 0 => self.on_level(ctx),
+            ClientState::RollingBack if self.outstanding == 0 => self.on_rolled_back(ctx),
+            ClientState::LeavingBlock if self.outstanding == 0 => self.on_left(ctx),
+            _ => ClientAction::Receive,
         }
     }
 
@@ -72,10 +72,10 @@ impl Client {
             | tag::NOTIFICATION_RESPONSE
             | tag::COPY_DATA
             | tag::COPY_DONE => {}
-            tag::DATA_ROW if self.state == State::Asking => Client::note_level(ctx, frame)?,
-            tag::ROW_DESCRIPTION | tag::COMMAND_COMPLETE if self.state == State::Asking => {}
+            tag::DATA_ROW if self.state == ClientState::AskingLevel => Client::note_level(ctx, frame)?,
+            tag::ROW_DESCRIPTION | tag::COMMAND_COMPLETE if self.state == ClientState::AskingLevel => {}
             tag::DATA_ROW | tag::ROW_DESCRIPTION => {
-                if self.stored.is_some() || self.tape.is_some() || self.inside.is_some() {
+                if self.stored.is_some() || self.operations.is_some() || self.inside.is_some() {
                     self.on_row(ctx, frame)?;
                 }
             }
@@ -89,7 +89,7 @@ impl Client {
             tag::READY_FOR_QUERY => {
                 self.status = TransactionStatus::from_body(frame.body)
                     .ok_or("the server sent a ReadyForQuery message without a transaction status")?;
-                if !matches!(self.state, State::Preparing(_)) {
+                if !matches!(self.state, ClientState::Preparing(_)) {
                     ctx.trace(self.id, || ClientStep::Receiving);
                 }
                 if let Some(pipeline) = &mut self.pipeline {
@@ -103,12 +103,12 @@ impl Client {
                         self.answered += 1;
                     }
                 }
-                if let Some(tape) = &mut self.tape
+                if let Some(operations) = &mut self.operations
                     && self.status == TransactionStatus::Idle
                     && self.failure.is_none()
                 {
                     // A statement outside of a block has committed by itself.
-                    tape.settle(Outcome::Committed);
+                    operations.settle(Outcome::Committed);
                 }
                 self.outstanding = self.outstanding.saturating_sub(1);
             }
@@ -146,21 +146,21 @@ impl Client {
         let complains = self.copy == Some(CopyDirection::In)
             && ctx.job.spec.rules.hears_complaints_of_copy()
             && self.pipeline.as_ref().is_some_and(|pipeline| pipeline.goes_on());
-        self.copy.is_some() && (!complains || self.farewell.is_some())
+        self.copy.is_some() && (!complains || self.unsolicited.is_some())
     }
 
     fn on_error(&mut self, ctx: &mut Context<'_>, error: ServerError) {
         let owes =
             self.outstanding > 0 || self.pipeline.as_ref().is_some_and(|pipeline| !pipeline.is_empty());
         if self.copy.is_some() || error.is_fatal() && !owes {
-            self.farewell = Some(Box::new(error));
+            self.unsolicited = Some(Box::new(error));
             return;
         }
-        if let State::Preparing(command) = self.state
+        if let ClientState::Preparing(command) = self.state
             && !ctx.job.spec.rules.heeds_failed_prepare()
         {
             let text = ctx.job.program.request(self.script, command).and_then(Request::prepared_text);
-            let failed = Failed { error: Box::new(error), query: 0, text };
+            let failed = FailedStatement { error: Box::new(error), query: 0, text };
             (ctx.report)(Event::NotPrepared(failed));
             return;
         }
@@ -175,13 +175,13 @@ impl Client {
     fn fail(&mut self, ctx: &Context<'_>, error: ServerError) {
         let exact = ctx.job.spec.rules.blames_command_in_pipeline();
         let statement = match (self.state, &self.pipeline) {
-            (State::Preparing(command), _) => command,
+            (ClientState::Preparing(command), _) => command,
             (_, None) => self.command,
             (_, Some(pipeline)) => pipeline.current().unwrap_or(self.command),
         };
         let command = if exact || self.pipeline.is_none() { statement } else { self.end_of_pipeline(ctx) };
         let query = self.answered;
-        self.failure.get_or_insert_with(|| Box::new(Failure { error, command, statement, query }));
+        self.failure.get_or_insert_with(|| Box::new(AttemptError { error, command, statement, query }));
     }
 
     /// The command at which the pipeline ends; its replies may come before that is executed.
@@ -214,13 +214,15 @@ impl Client {
         if let (Some((command, disclosed)), Message::DataRow(row)) = (disclosed, &message) {
             swallowed = self.disclose(ctx, command, disclosed, *row);
         }
-        if let (Some(watched), Some(tape), Message::DataRow(row)) = (watched, &mut self.tape, &message) {
+        if let (Some(watched), Some(operations), Message::DataRow(row)) =
+            (watched, &mut self.operations, &message)
+        {
             if swallowed {
-                tape.skip();
-            } else if self.failure.is_some() || tape.is_settled() {
-                tape.refuse(watched);
+                operations.skip();
+            } else if self.failure.is_some() || operations.is_settled() {
+                operations.refuse(watched);
             } else {
-                tape.row(watched, *row);
+                operations.row(watched, *row);
                 self.kept += ROW_KEPT + frame.body.len();
             }
         }
@@ -246,13 +248,13 @@ impl Client {
     /// What is to be recorded of the statement whose reply is coming, if the run is recorded and it
     /// is observed.
     #[inline]
-    fn watched<'j>(&self, ctx: &Context<'j>) -> Option<&'j Watched> {
-        self.tape.as_ref()?;
+    fn watched<'j>(&self, ctx: &Context<'j>) -> Option<&'j ObservedCommand> {
+        self.operations.as_ref()?;
         self.watched_of(self.request(ctx)?)
     }
 
     #[inline]
-    fn watched_of<'j>(&self, request: &'j Request) -> Option<&'j Watched> {
+    fn watched_of<'j>(&self, request: &'j Request) -> Option<&'j ObservedCommand> {
         let watched = request.watched.as_deref()?;
         // A pipeline has a command for each statement.
         (self.pipeline.is_some() || watched.statement == self.answered).then_some(watched)
@@ -260,7 +262,7 @@ impl Client {
 
     /// What the statement whose reply is coming discloses of attempts, and its command.
     #[inline]
-    fn disclosed<'j>(&self, ctx: &Context<'j>) -> Option<(usize, &'j Disclosed)> {
+    fn disclosed<'j>(&self, ctx: &Context<'j>) -> Option<(usize, &'j InsideColumns)> {
         self.inside.as_ref()?;
         let command = self.current()?;
         let disclosed = ctx.job.program.request(self.script, command)?.disclosed.as_deref()?;
@@ -276,8 +278,8 @@ impl Client {
     /// The command whose reply is coming, unless that is none of the script.
     fn current(&self) -> Option<usize> {
         match (self.state, &self.pipeline) {
-            (State::Replying | State::Sleeping, Some(pipeline)) => pipeline.current(),
-            (State::Replying, None) => Some(self.command),
+            (ClientState::Replying | ClientState::Sleeping, Some(pipeline)) => pipeline.current(),
+            (ClientState::Replying, None) => Some(self.command),
             _ => None,
         }
     }
@@ -286,25 +288,25 @@ impl Client {
     fn take_down(&mut self, ctx: &Context<'_>, tag: &[u8]) {
         let Some(request) = self.request(ctx) else { return };
         let watched = self.watched_of(request);
-        let Some(tape) = &mut self.tape else { return };
+        let Some(operations) = &mut self.operations else { return };
         if let Some(watched) = watched {
-            if self.failure.is_some() || tape.is_settled() {
-                tape.refuse(watched);
+            if self.failure.is_some() || operations.is_settled() {
+                operations.refuse(watched);
             } else {
-                tape.answered(watched, tag);
+                operations.answered(watched, tag);
             }
         }
         if tag.starts_with(b"COMMIT\0") {
-            tape.settle(Outcome::Committed);
+            operations.settle(Outcome::Committed);
         } else if tag.starts_with(b"ROLLBACK\0") && request.rolls_back {
-            tape.settle(Outcome::Aborted);
+            operations.settle(Outcome::Aborted);
         } else if tag.starts_with(b"ROLLBACK\0") && !request.is_commit() {
-            tape.undo_a_part();
+            operations.undo_a_part();
         }
     }
 
     fn on_completed(&mut self, ctx: &Context<'_>, body: &[u8]) {
-        if self.tape.is_some() {
+        if self.operations.is_some() {
             self.take_down(ctx, body);
         }
         let current = match &mut self.pipeline {
@@ -317,7 +319,7 @@ impl Client {
         };
         if self.pipeline.is_some() {
             self.answered = 0;
-        } else if self.state != State::RollingBack {
+        } else if self.state != ClientState::RollingBack {
             self.answered += 1;
         }
         if let Some(rows) = &mut self.stored {
@@ -338,7 +340,7 @@ impl Client {
     }
 
     /// The reply to the preparation of a statement has come.
-    fn on_prepared(&mut self, ctx: &mut Context<'_>, command: usize) -> Action {
+    fn on_prepared(&mut self, ctx: &mut Context<'_>, command: usize) -> ClientAction {
         if self.failure.is_some() {
             return self.roll_back(ctx);
         }
@@ -349,12 +351,14 @@ impl Client {
     }
 
     /// The whole reply to a request, or to a pipeline, has come.
-    fn on_reply(&mut self, ctx: &mut Context<'_>) -> Action {
+    fn on_reply(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         self.may_commit = false;
         self.pipeline = None;
         let stored = self.stored.take();
         let disclosed = self.inside.as_ref().and_then(|inside| inside.problem.as_deref());
-        if let Some(problem) = self.tape.as_ref().and_then(|tape| tape.problem()).or(disclosed) {
+        if let Some(problem) =
+            self.operations.as_ref().and_then(|operations| operations.problem()).or(disclosed)
+        {
             let problem = problem.to_owned();
             return self.end_client(ctx, Cause::Observation(problem));
         }
@@ -362,7 +366,7 @@ impl Client {
             return self.roll_back(ctx);
         }
         if let Some(rows) = stored
-            && let Err(refused) = rows.store(ctx.job, &mut self.variables)
+            && let Err(refused) = rows.store(&ctx.job.workload.symbols, &mut self.variables)
         {
             return self.result_refused(ctx, refused);
         }
@@ -375,7 +379,7 @@ impl Client {
     }
 
     /// Leaves a block that an error has left open, unless the session ends with the client.
-    pub(super) fn roll_back(&mut self, ctx: &mut Context<'_>) -> Action {
+    pub(super) fn roll_back(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         let ends = self.failure.as_ref().is_some_and(|failure| !survives(ctx, &failure.error));
         if self.status == TransactionStatus::Idle || ends {
             return self.attempt_failed(ctx);
@@ -385,11 +389,11 @@ impl Client {
             frontend::query(ctx.out, b"ROLLBACK");
         }
         self.outstanding = 1;
-        self.state = State::RollingBack;
-        Action::Receive
+        self.state = ClientState::RollingBack;
+        ClientAction::Receive
     }
 
-    fn on_rolled_back(&mut self, ctx: &mut Context<'_>) -> Action {
+    fn on_rolled_back(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         if self.status == TransactionStatus::Idle || self.is_at_savepoint(ctx) {
             return self.attempt_failed(ctx);
         }

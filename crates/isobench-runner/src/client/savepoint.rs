@@ -5,56 +5,17 @@
 //! (`ending.rs`).
 
 use isobench_pgwire::{TransactionStatus, frontend};
-use isobench_script::{Prng, Variables};
 
-use super::{Action, Client, Context, State};
+use super::state::{Client, ClientAction, ClientState, Context, RetryPoint, SavepointStage};
 use crate::program::ErrorClass;
 use crate::retry::Restart;
 
-/// A savepoint of the script, and what a further attempt needs to begin after it.
-#[derive(Debug)]
-pub(super) struct Point {
-    stage: Stage,
-    /// The command that set it.
-    command: usize,
-    name: Box<str>,
-    /// Variables and random state when it was set.
-    saved: (Variables, Prng),
-}
-
-/// How far the open block is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// The savepoint isn't set.
-    Absent,
-    /// It is set, and an attempt is under way.
-    Set,
-    /// The server is asked to go back to it.
-    Returning,
-    /// The server has gone back to it; the next attempt begins there.
-    Returned,
-    /// It is released, which may have been the commit.
-    Released,
-}
-
-impl Point {
-    /// True if the next attempt begins here.
-    pub(super) fn is_next(&self) -> bool {
-        self.stage == Stage::Returned
-    }
-
-    /// The variables and the random state that an attempt begins with here.
-    pub(super) fn saved(&self) -> &(Variables, Prng) {
-        &self.saved
-    }
-}
-
 impl Client {
-    fn stage(&self) -> Stage {
-        self.point.as_ref().map_or(Stage::Absent, |point| point.stage)
+    fn stage(&self) -> SavepointStage {
+        self.point.as_ref().map_or(SavepointStage::Absent, |point| point.stage)
     }
 
-    fn set_stage(&mut self, stage: Stage) {
+    fn set_stage(&mut self, stage: SavepointStage) {
         if let Some(point) = &mut self.point {
             point.stage = stage;
         }
@@ -63,12 +24,12 @@ impl Client {
     /// An attempt begins: at which command?
     pub(super) fn first_command(&mut self) -> usize {
         match &mut self.point {
-            Some(point) if point.stage == Stage::Returned => {
-                point.stage = Stage::Set;
+            Some(point) if point.stage == SavepointStage::Returned => {
+                point.stage = SavepointStage::Set;
                 point.command + 1
             }
             Some(point) => {
-                point.stage = Stage::Absent;
+                point.stage = SavepointStage::Absent;
                 0
             }
             None => 0,
@@ -83,17 +44,17 @@ impl Client {
         }
         let request = ctx.job.program.request(self.script, self.command);
         let Some(name) = request.and_then(|request| request.savepoint.as_ref()) else { return };
-        if self.stage() != Stage::Absent || self.status != TransactionStatus::InTransaction {
+        if self.stage() != SavepointStage::Absent || self.status != TransactionStatus::InTransaction {
             return;
         }
         let (command, name) = (self.command, name.clone());
         if let Some(point) = &mut self.point {
-            (point.stage, point.command, point.name) = (Stage::Set, command, name);
+            (point.stage, point.command, point.name) = (SavepointStage::Set, command, name);
             point.saved.0.clone_from(&self.variables);
             point.saved.1.clone_from(&self.functions);
         } else {
             let saved = (self.variables.clone(), self.functions.clone());
-            self.point = Some(Box::new(Point { stage: Stage::Set, command, name, saved }));
+            self.point = Some(Box::new(RetryPoint { stage: SavepointStage::Set, command, name, saved }));
         }
     }
 
@@ -104,9 +65,13 @@ impl Client {
         let Some(point) = &mut self.point else { return };
         let Some(request) = ctx.job.program.request(self.script, command) else { return };
         match (point.stage, &request.releases) {
-            (Stage::Set, Some(name)) if *name == point.name => point.stage = Stage::Released,
-            (Stage::Set | Stage::Released, None) if request.is_commit() || request.rolls_back => {
-                point.stage = Stage::Absent;
+            (SavepointStage::Set, Some(name)) if *name == point.name => {
+                point.stage = SavepointStage::Released
+            }
+            (SavepointStage::Set | SavepointStage::Released, None)
+                if request.is_commit() || request.rolls_back =>
+            {
+                point.stage = SavepointStage::Absent;
             }
             _ => {}
         }
@@ -119,32 +84,32 @@ impl Client {
             .failure
             .as_ref()
             .is_some_and(|failure| matches!((ctx.job.classify)(&failure.error), ErrorClass::Conflict { .. }));
-        if self.stage() != Stage::Set || !conflict || !self.will_retry(ctx) {
+        if self.stage() != SavepointStage::Set || !conflict || !self.will_retry(ctx) {
             return false;
         }
         if let Some(point) = &mut self.point {
             frontend::query(ctx.out, format!("ROLLBACK TO SAVEPOINT {}", point.name).as_bytes());
-            point.stage = Stage::Returning;
+            point.stage = SavepointStage::Returning;
         }
         true
     }
 
     /// The server has answered: true if it has gone back, and the next attempt is still to come.
     pub(super) fn is_at_savepoint(&mut self, ctx: &Context<'_>) -> bool {
-        let back = self.stage() == Stage::Returning
+        let back = self.stage() == SavepointStage::Returning
             && self.status == TransactionStatus::InTransaction
             && self.will_retry(ctx);
         if back {
-            self.set_stage(Stage::Returned);
+            self.set_stage(SavepointStage::Returned);
         }
         back
     }
 
     /// Gives up a savepoint that the server was asked to go back to; false if it wasn't.
     pub(super) fn leave_savepoint(&mut self) -> bool {
-        let asked = self.stage() == Stage::Returning;
+        let asked = self.stage() == SavepointStage::Returning;
         if asked {
-            self.set_stage(Stage::Absent);
+            self.set_stage(SavepointStage::Absent);
         }
         asked
     }
@@ -152,24 +117,24 @@ impl Client {
     /// True if the savepoint is released: that may have been the commit, so what fails later has an
     /// unknown outcome, unless it is a conflict, which says that there was no commit.
     pub(super) fn has_released(&self) -> bool {
-        self.stage() == Stage::Released
+        self.stage() == SavepointStage::Released
     }
 
     /// The next attempt isn't to come after all, and the transaction is accounted for: leaves it,
     /// and its block, if that is open.
-    pub(super) fn leave_block(&mut self, ctx: &mut Context<'_>) -> Action {
-        self.set_stage(Stage::Absent);
+    pub(super) fn leave_block(&mut self, ctx: &mut Context<'_>) -> ClientAction {
+        self.set_stage(SavepointStage::Absent);
         if self.status == TransactionStatus::Idle {
             return self.leave_transaction(ctx);
         }
         frontend::query(ctx.out, b"ROLLBACK");
         self.outstanding = 1;
-        self.state = State::Leaving;
-        Action::Receive
+        self.state = ClientState::LeavingBlock;
+        ClientAction::Receive
     }
 
     /// The server has answered the ROLLBACK that leaves the block.
-    pub(super) fn on_left(&mut self, ctx: &mut Context<'_>) -> Action {
+    pub(super) fn on_left(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         if self.status == TransactionStatus::Idle {
             return self.leave_transaction(ctx);
         }

@@ -1,13 +1,11 @@
 //! Results that a script keeps in variables: `\gset` and `\aset`.
 
 use isobench_pgwire::backend::{DataRow, RowDescription};
-use isobench_script::{Store, Variables, is_valid_variable_name};
-
-use crate::job::Job;
+use isobench_script::{Store, Symbols, Variables, is_valid_variable_name};
 
 /// The results of one request, statement by statement.
 #[derive(Debug)]
-pub(super) struct Rows {
+pub(super) struct StoredResults {
     store: Store,
     columns: Vec<String>,
     /// The last row of the statement that is being answered; NULL is the empty text, as in pgbench.
@@ -18,15 +16,15 @@ pub(super) struct Rows {
 }
 
 /// Why results can't be stored.
-pub(super) struct Refused {
+pub(super) struct StoreError {
     pub(super) problem: String,
     /// The name that makes no variable.
     pub(super) name: Option<String>,
 }
 
-impl Rows {
-    pub(super) fn new(store: Store) -> Rows {
-        Rows { store, columns: Vec::new(), row: Vec::new(), count: 0, finished: Vec::new() }
+impl StoredResults {
+    pub(super) fn new(store: Store) -> StoredResults {
+        StoredResults { store, columns: Vec::new(), row: Vec::new(), count: 0, finished: Vec::new() }
     }
 
     pub(super) fn describe(&mut self, description: RowDescription<'_>) {
@@ -57,14 +55,14 @@ impl Rows {
     ///
     /// # Errors
     /// In words, the number of rows is not one, or a column's name makes no variable name.
-    pub(super) fn store(&self, job: &Job, variables: &mut Variables) -> Result<(), Refused> {
+    pub(super) fn store(&self, symbols: &Symbols, variables: &mut Variables) -> Result<(), StoreError> {
         let (prefix, results) = match &self.store {
             Store::None => return Ok(()),
             Store::Gset { prefix } => {
                 let last = self.finished.len().saturating_sub(1);
                 let count = self.finished.last().map_or(0, |(_, _, count)| *count);
                 if count != 1 {
-                    return Err(Refused { problem: format!("expected one row, got {count}"), name: None });
+                    return Err(StoreError { problem: format!("expected one row, got {count}"), name: None });
                 }
                 (prefix, &self.finished[last..])
             }
@@ -75,10 +73,10 @@ impl Rows {
                 let name = format!("{prefix}{column}");
                 if !is_valid_variable_name(&name) {
                     let problem = format!("error storing into variable {name}");
-                    return Err(Refused { problem, name: Some(name) });
+                    return Err(StoreError { problem, name: Some(name) });
                 }
                 // A name that no script mentions has no slot, and nobody could read it.
-                if let Some(slot) = job.workload.symbols.lookup(&name) {
+                if let Some(slot) = symbols.lookup(&name) {
                     variables.set_text(slot, value);
                 }
             }

@@ -17,7 +17,7 @@ impl Medium for File {
 }
 
 /// A file of whole chunks, maybe after a header.
-pub(super) struct Store {
+pub(super) struct ChunkFile {
     medium: Box<dyn Medium>,
     path: Option<PathBuf>,
     /// Where the chunks begin.
@@ -26,24 +26,24 @@ pub(super) struct Store {
     end: u64,
 }
 
-impl Store {
+impl ChunkFile {
     /// A file of this name, which begins with the header.
-    pub(super) fn at(path: &Path, header: &[u8]) -> io::Result<Store> {
+    pub(super) fn at(path: &Path, header: &[u8]) -> io::Result<ChunkFile> {
         let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
-        let mut store = Store { path: Some(path.to_owned()), ..Store::on(Box::new(file)) };
+        let mut store = ChunkFile { path: Some(path.to_owned()), ..ChunkFile::on(Box::new(file)) };
         store.append(header)?;
         store.start = store.end;
         Ok(store)
     }
 
     /// A file without a name in the folder for temporary files, which is gone with the process.
-    pub(super) fn temporary() -> io::Result<Store> {
-        Ok(Store::on(Box::new(tempfile::tempfile()?)))
+    pub(super) fn temporary() -> io::Result<ChunkFile> {
+        Ok(ChunkFile::on(Box::new(tempfile::tempfile()?)))
     }
 
     /// An empty one.
-    pub(super) fn on(medium: Box<dyn Medium>) -> Store {
-        Store { medium, path: None, start: 0, end: 0 }
+    pub(super) fn on(medium: Box<dyn Medium>) -> ChunkFile {
+        ChunkFile { medium, path: None, start: 0, end: 0 }
     }
 
     /// True if it is the file of this name.
@@ -89,8 +89,8 @@ impl Store {
     }
 }
 
-impl std::fmt::Debug for Store {
+impl std::fmt::Debug for ChunkFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Store").field("path", &self.path).field("end", &self.end).finish_non_exhaustive()
+        f.debug_struct("ChunkFile").field("path", &self.path).field("end", &self.end).finish_non_exhaustive()
     }
 }

@@ -62,17 +62,17 @@ impl Medium for Disk {
     }
 }
 
-fn disk(room: usize) -> Store {
-    Store::on(Box::new(Disk::new(room)))
+fn disk(room: usize) -> ChunkFile {
+    ChunkFile::on(Box::new(Disk::new(room)))
 }
 
-fn recording(most: usize, store: Option<Store>) -> Recording {
+fn recording(most: usize, store: Option<ChunkFile>) -> Recording {
     Recording::with(vec!["t".to_owned()], most, store)
 }
 
 /// Writes so many attempts with the numbers from `first` on; returns the problems told.
 fn fill(recording: &Recording, first: u64, count: u64) -> Vec<String> {
-    let (mut pen, mut draft) = (Pen::default(), Draft::new());
+    let (mut chunk, mut draft) = (ChunkWriter::default(), Draft::new());
     let mut problems = Vec::new();
     for id in first..first + count {
         draft.clear();
@@ -81,9 +81,9 @@ fn fill(recording: &Recording, first: u64, count: u64) -> Vec<String> {
             draft.push(Operation::Write { key, version: Version::valued(id.cast_signed()) });
         }
         let transaction = Transaction { id, client: 0, begin: id, end: id, outcome: Outcome::Committed };
-        problems.extend(pen.write(recording, &transaction, &draft));
+        problems.extend(chunk.write(recording, &transaction, &draft));
     }
-    problems.extend(pen.hand_over(recording));
+    problems.extend(chunk.flush(recording));
     problems
 }
 
@@ -133,7 +133,7 @@ fn a_full_disk_ends_the_recording_and_is_told_once() {
 #[test]
 fn a_chunk_that_doesnt_fit_leaves_nothing_behind() {
     let disk = Disk::new(5000);
-    let mut store = Store::on(Box::new(disk.clone()));
+    let mut store = ChunkFile::on(Box::new(disk.clone()));
     store.append(&[1; 3000]).expect("room");
     store.append(&[2; 3000]).expect_err("no room");
     assert_eq!((disk.disk().get_ref().len(), store.length()), (3000, 3000));
@@ -174,7 +174,7 @@ fn a_file_that_cant_be_made_is_told_before_anything_runs() {
 fn a_file_is_readable_at_any_time() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("history");
-    let store = Store::at(&path, &header(&["t".to_owned()])).expect("a file");
+    let store = ChunkFile::at(&path, &header(&["t".to_owned()])).expect("a file");
     let recording = recording(0, Some(store));
     let contents = || std::fs::read(&path).expect("a file");
     assert_eq!(fill(&recording, 0, 10), [""; 0]);

@@ -1,7 +1,7 @@
 //! Every bucket of attempts and transactions, and where the time goes.
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{Event, How, OnError};
+use isobench_runner::{Event, OnError, TransactionEnd};
 use isobench_stats::{Attempts, TimeLedger, Transactions};
 use isobench_testkit::simulated::{Fault, Faults, On, When};
 
@@ -130,8 +130,15 @@ fn asked_to_continue_the_client_abandons_the_transaction_only() {
     let [Event::Abandoned(place, failed)] = &ran.events[..] else { panic!("{:?}", ran.events) };
     assert_eq!((*place, failed.error.code), (at(0, 0, 2), SqlState::UNDEFINED_TABLE));
     assert_eq!(ran.outcome.aborted_in, None);
-    let heard: Vec<_> = ran.ended.iter().map(|ended| (ended.number, ended.how, ended.tries)).collect();
-    assert_eq!(heard, [(1, How::OtherError, 1), (2, How::Committed, 1), (3, How::Committed, 1)]);
+    let heard: Vec<_> = ran.ended.iter().map(|ended| (ended.number, ended.end, ended.tries)).collect();
+    assert_eq!(
+        heard,
+        [
+            (1, TransactionEnd::OtherError, 1),
+            (2, TransactionEnd::Committed, 1),
+            (3, TransactionEnd::Committed, 1)
+        ]
+    );
 }
 
 #[test]

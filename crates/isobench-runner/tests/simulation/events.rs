@@ -1,39 +1,39 @@
 //! What is told while a run goes on, in which order, and with how much detail.
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{ClientStep, Detail, Event, OnError, Place, Protocol, Rules};
+use isobench_runner::{ClientStep, CommandPlace, Detail, Event, OnError, Protocol, Rules};
 use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
 
 const ERRORS: Detail = Detail { errors: true, steps: false };
 const STEPS: Detail = Detail { errors: false, steps: true };
 
-use crate::harness::{Case, Ran, TRANSFER, at, backoff, millis, tries};
+use crate::harness::{Case, RunResult, TRANSFER, at, backoff, millis, tries};
 
 const CONFLICT: Fault = Fault::Error(SqlState::SERIALIZATION_FAILURE);
 const BROKEN: Fault = Fault::Error(SqlState::UNDEFINED_TABLE);
 
 /// An event, in short.
 #[derive(Debug, PartialEq)]
-enum Told {
-    Aborted(Place),
-    Abandoned(Place, SqlState),
-    Failed(Place, SqlState),
+enum Reported {
+    Aborted(CommandPlace),
+    Abandoned(CommandPlace, SqlState),
+    Failed(CommandPlace, SqlState),
     /// Whether it is a retry, the attempts so far, and the share of the latency limit in percent.
     Follows(bool, u32, Option<f64>),
     NotPrepared(SqlState),
     Step(ClientStep),
 }
 
-fn told(ran: &Ran) -> Vec<Told> {
+fn told(ran: &RunResult) -> Vec<Reported> {
     let short = |event: &Event| match event {
-        Event::Aborted(place, _) => Told::Aborted(*place),
-        Event::Abandoned(place, failed) => Told::Abandoned(*place, failed.error.code),
-        Event::Failed(place, failed) => Told::Failed(*place, failed.error.code),
+        Event::Aborted(place, _) => Reported::Aborted(*place),
+        Event::Abandoned(place, failed) => Reported::Abandoned(*place, failed.error.code),
+        Event::Failed(place, failed) => Reported::Failed(*place, failed.error.code),
         Event::Follows { client: 0, retry, tries, used } => {
-            Told::Follows(*retry, *tries, used.map(|used| (used * 100.0).round()))
+            Reported::Follows(*retry, *tries, used.map(|used| (used * 100.0).round()))
         }
-        Event::NotPrepared(failed) => Told::NotPrepared(failed.error.code),
-        Event::Trace { client: 0, step } => Told::Step(step.clone()),
+        Event::NotPrepared(failed) => Reported::NotPrepared(failed.error.code),
+        Event::Trace { client: 0, step } => Reported::Step(step.clone()),
         other => panic!("{other:?}"),
     };
     ran.events.iter().map(short).collect()
@@ -49,14 +49,15 @@ fn broken() -> Case {
     Case::new(TRANSFER).faults(Faults::none().and(On::Update, When::First(1), BROKEN)).transactions(2)
 }
 
-const UPDATE: Place = Place { client: 0, script: 0, command: 2 };
+const UPDATE: CommandPlace = CommandPlace { client: 0, script: 0, command: 2 };
 
 #[test]
 fn conflicts_are_told_only_if_asked_for() {
     assert_eq!(conflicts(2).retry(tries(2)).run().events, []);
     let ran = conflicts(2).retry(tries(2)).detail(ERRORS).run();
-    let conflict = || Told::Failed(UPDATE, SqlState::SERIALIZATION_FAILURE);
-    let expected = [conflict(), Told::Follows(true, 1, None), conflict(), Told::Follows(false, 2, None)];
+    let conflict = || Reported::Failed(UPDATE, SqlState::SERIALIZATION_FAILURE);
+    let expected =
+        [conflict(), Reported::Follows(true, 1, None), conflict(), Reported::Follows(false, 2, None)];
     assert_eq!(told(&ran), expected);
     let Event::Failed(_, failed) = &ran.events[0] else { panic!("{:?}", ran.events) };
     assert!(failed.text.as_deref().is_some_and(|text| text.starts_with("UPDATE t SET v = v + ")));
@@ -71,9 +72,9 @@ fn the_share_of_the_latency_limit_is_told() {
     assert_eq!(
         follows,
         [
-            Told::Follows(true, 1, Some(30.0)),
-            Told::Follows(true, 2, Some(100.0)),
-            Told::Follows(false, 3, Some(170.0))
+            Reported::Follows(true, 1, Some(30.0)),
+            Reported::Follows(true, 2, Some(100.0)),
+            Reported::Follows(false, 3, Some(170.0))
         ]
     );
 }
@@ -87,7 +88,7 @@ fn an_error_is_told_before_its_block_is_rolled_back() {
         Fault::Lost(Loss::Closed),
     );
     let ran = Case::new(TRANSFER).faults(faults).detail(ERRORS).run();
-    let expected = [Told::Failed(UPDATE, SqlState::SERIALIZATION_FAILURE), Told::Aborted(UPDATE)];
+    let expected = [Reported::Failed(UPDATE, SqlState::SERIALIZATION_FAILURE), Reported::Aborted(UPDATE)];
     assert_eq!(told(&ran), expected);
 }
 
@@ -96,7 +97,7 @@ fn an_error_that_ends_the_client_is_told_once() {
     for on_error in [OnError::Abort, OnError::EndRun] {
         for detail in [Detail::default(), ERRORS] {
             let ran = broken().on_error(on_error).detail(detail).run();
-            assert_eq!(told(&ran), [Told::Aborted(UPDATE)], "{on_error:?} {detail:?}");
+            assert_eq!(told(&ran), [Reported::Aborted(UPDATE)], "{on_error:?} {detail:?}");
         }
     }
 }
@@ -110,16 +111,16 @@ fn a_statement_that_the_end_of_the_run_cancels_isnt_told() {
     let case = Case::new(TRANSFER).clients(2).faults(faults).time(millis(60_000)).on_error(OnError::EndRun);
     let ran = case.detail(ERRORS).run();
     assert_eq!(ran.ledger.attempts.cut_off, 1, "{:?}", ran.ledger.attempts);
-    assert_eq!(told(&ran), [Told::Aborted(UPDATE)]);
+    assert_eq!(told(&ran), [Reported::Aborted(UPDATE)]);
 }
 
 #[test]
 fn an_abandoned_transaction_is_always_told() {
-    let abandoned = || Told::Abandoned(UPDATE, SqlState::UNDEFINED_TABLE);
+    let abandoned = || Reported::Abandoned(UPDATE, SqlState::UNDEFINED_TABLE);
     assert_eq!(told(&broken().on_error(OnError::Continue).run()), [abandoned()]);
     let ran = broken().on_error(OnError::Continue).detail(ERRORS).run();
     let expected =
-        [Told::Failed(UPDATE, SqlState::UNDEFINED_TABLE), Told::Follows(false, 1, None), abandoned()];
+        [Reported::Failed(UPDATE, SqlState::UNDEFINED_TABLE), Reported::Follows(false, 1, None), abandoned()];
     assert_eq!(told(&ran), expected);
 }
 
@@ -130,39 +131,39 @@ fn what_an_error_in_a_pipeline_entails_isnt_told() {
         let faults = Faults::none().and(On::Update, When::First(1), CONFLICT);
         let case = Case::new(script).rules(rules).protocol(Protocol::Extended).faults(faults);
         let ran = case.detail(ERRORS).run();
-        let conflict = Told::Failed(at(0, 0, command), SqlState::SERIALIZATION_FAILURE);
-        assert_eq!(told(&ran), [conflict, Told::Follows(true, 1, None)], "{rules:?}");
+        let conflict = Reported::Failed(at(0, 0, command), SqlState::SERIALIZATION_FAILURE);
+        assert_eq!(told(&ran), [conflict, Reported::Follows(true, 1, None)], "{rules:?}");
     }
 }
 
 #[test]
 fn a_retry_that_the_end_of_the_run_prevents_isnt_told() {
     let ran = conflicts(9).time(millis(2)).detail(ERRORS).run();
-    assert_eq!(told(&ran), [Told::Failed(UPDATE, SqlState::SERIALIZATION_FAILURE)]);
+    assert_eq!(told(&ran), [Reported::Failed(UPDATE, SqlState::SERIALIZATION_FAILURE)]);
 }
 
-fn steps(case: Case) -> Vec<Told> {
+fn steps(case: Case) -> Vec<Reported> {
     told(&case.detail(STEPS).run())
 }
 
-fn sending(text: &str) -> Told {
-    Told::Step(ClientStep::Sending(text.to_owned()))
+fn sending(text: &str) -> Reported {
+    Reported::Step(ClientStep::Sending(text.to_owned()))
 }
 
-fn preparing(statement: usize) -> Told {
-    Told::Step(ClientStep::Preparing(format!("P_{statement}")))
+fn preparing(statement: usize) -> Reported {
+    Reported::Step(ClientStep::Preparing(format!("P_{statement}")))
 }
 
 /// It waits, and hears of the end of the reply.
-const RECEIVING: Told = Told::Step(ClientStep::Receiving);
+const RECEIVING: Reported = Reported::Step(ClientStep::Receiving);
 
 // The expectations are what pgbench 18 tells with --debug.
 
 #[test]
 fn every_step_is_told_if_asked_for() {
     let script = "\\set v 7\nUPDATE t SET v = :v;\n\\sleep 0 us\nSELECT :v AS x \\gset\n";
-    let begin = || [Told::Step(ClientStep::Script(0)), Told::Step(ClientStep::Command(0, 0))];
-    let sleep = || Told::Step(ClientStep::Command(0, 2));
+    let begin = || [Reported::Step(ClientStep::Script(0)), Reported::Step(ClientStep::Command(0, 0))];
+    let sleep = || Reported::Step(ClientStep::Command(0, 2));
     let simple = [
         sending("UPDATE t SET v = 7;"),
         RECEIVING,
@@ -202,10 +203,10 @@ fn every_step_is_told_if_asked_for() {
 #[test]
 fn the_steps_of_a_pipeline_are_told() {
     let script = "\\startpipeline\nUPDATE t SET v = 1;\n\\syncpipeline\nSELECT 1;\n\\endpipeline\n";
-    let command = |number| Told::Step(ClientStep::Command(0, number));
-    let ending = |syncs| Told::Step(ClientStep::EndingPipeline(syncs));
+    let command = |number| Reported::Step(ClientStep::Command(0, number));
+    let ending = |syncs| Reported::Step(ClientStep::EndingPipeline(syncs));
     let expected = [
-        Told::Step(ClientStep::Script(0)),
+        Reported::Step(ClientStep::Script(0)),
         command(0),
         preparing(0),
         preparing(1),

@@ -9,9 +9,9 @@ use std::time::Duration;
 use isobench_isolation::History;
 use isobench_pgwire::{ServerError, SqlState};
 use isobench_runner::{
-    Cause, Control, Detail, Ended, ErrorClass, Event, Failed, How, Job, Nanos, Observer, OnError, Pacing,
-    Place, Protocol, Recording, RetryPolicy, Rules, RunOutcome, RunSpec, Simulation, Stop, Storage, Urgency,
-    Workload,
+    Cause, CommandPlace, Control, Detail, EndedTransaction, ErrorClass, Event, FailedStatement, Job, Nanos,
+    OnError, Pacing, Protocol, Recording, RetryPolicy, Rules, RunOutcome, RunSpec, Simulation, Stop, Storage,
+    TransactionEnd, TransactionObserver, Urgency, Workload,
 };
 use isobench_script::{Mix, Symbols, Value, Variables, Weighted, parse};
 use isobench_stats::Ledger;
@@ -74,7 +74,7 @@ pub struct Case {
 }
 
 /// A case that is set up, to be run once or several times with the same sessions.
-pub struct Stage {
+pub struct ConnectedCase {
     pub case: Case,
     job: Job,
     server: SimulatedServer,
@@ -83,24 +83,24 @@ pub struct Stage {
 }
 
 /// What a run brought.
-pub struct Ran {
+pub struct RunResult {
     pub outcome: RunOutcome,
     pub ledger: Ledger,
     /// What the server has done, from the begin of the first run on.
     pub truth: Truth,
     pub events: Vec<Event>,
     /// The ends of transactions, as the observer heard of them.
-    pub ended: Vec<Ended>,
+    pub ended: Vec<EndedTransaction>,
 }
 
 /// An observer that keeps what it hears.
 #[derive(Default)]
-struct Witness {
-    ended: Vec<Ended>,
+struct EndRecorder {
+    ended: Vec<EndedTransaction>,
 }
 
-impl Observer for Witness {
-    fn ended(&mut self, transaction: &Ended) {
+impl TransactionObserver for EndRecorder {
+    fn ended(&mut self, transaction: &EndedTransaction) {
         self.ended.push(*transaction);
     }
 }
@@ -218,7 +218,7 @@ impl Case {
     }
 
     /// Connects the clients.
-    pub fn stage(self) -> Stage {
+    pub fn stage(self) -> ConnectedCase {
         let mut symbols = Symbols::new();
         let scripts = self.scripts.iter().map(|(text, weight)| Weighted {
             script: parse("test.sql", text, &mut symbols).expect("a script"),
@@ -245,37 +245,37 @@ impl Case {
             server.at(Nanos(0).after(at), move || control.request(urgency));
         }
         let simulation = Simulation::new(&job, server.clone());
-        Stage { case: self, job, server, simulation, control }
+        ConnectedCase { case: self, job, server, simulation, control }
     }
 
     /// Runs the case once.
-    pub fn run(self) -> Ran {
+    pub fn run(self) -> RunResult {
         let stop = self.stop;
         let mut stage = self.stage();
         let ran = stage.run(stop);
         let truth = stage.end(&[&ran]);
-        Ran { truth, ..ran }
+        RunResult { truth, ..ran }
     }
 
     /// Runs the case once and returns what was recorded, too.
-    pub fn run_recorded(self) -> (Ran, History) {
+    pub fn run_recorded(self) -> (RunResult, History) {
         let stop = self.stop;
         let mut stage = self.recorded().stage();
         let ran = stage.run(stop);
         let (truth, history) = stage.end_recorded(&[&ran]);
-        (Ran { truth, ..ran }, history)
+        (RunResult { truth, ..ran }, history)
     }
 }
 
-impl Stage {
+impl ConnectedCase {
     /// Runs the clients until `stop`, and checks that the account balances.
-    pub fn run(&mut self, stop: Stop) -> Ran {
+    pub fn run(&mut self, stop: Stop) -> RunResult {
         let events = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&events);
         let report = move |event| heard.lock().expect("no panic").push(event);
-        let mut witness = Witness::default();
+        let mut recorder = EndRecorder::default();
         let outcome =
-            self.simulation.run(&self.job, stop, &self.server, &self.control, &report, Some(&mut witness));
+            self.simulation.run(&self.job, stop, &self.server, &self.control, &report, Some(&mut recorder));
         let truth = self.server.truth();
         let events = std::mem::take(&mut *events.lock().expect("no panic"));
         assert!(!truth.ran_out_of_time, "the run hangs: {:?}", outcome.ledger());
@@ -288,18 +288,18 @@ impl Stage {
             "more time spent than passed"
         );
         check_load(&outcome);
-        let ran = Ran { ledger: outcome.ledger(), outcome, truth, events, ended: witness.ended };
+        let ran = RunResult { ledger: outcome.ledger(), outcome, truth, events, ended: recorder.ended };
         ran.check_observations(&self.case.spec);
         ran
     }
 
     /// Lets the server finish, and holds the accounts of all runs against what it has done.
-    pub fn end(self, runs: &[&Ran]) -> Truth {
+    pub fn end(self, runs: &[&RunResult]) -> Truth {
         self.settle(runs)
     }
 
     /// As [`Stage::end`], and returns what was recorded.
-    pub fn end_recorded(self, runs: &[&Ran]) -> (Truth, History) {
+    pub fn end_recorded(self, runs: &[&RunResult]) -> (Truth, History) {
         let truth = self.settle(runs);
         let recording = self.job.into_recording().expect("the case is recorded");
         (truth, recording.into_history().expect("a history"))
@@ -310,7 +310,7 @@ impl Stage {
         self.job.recorded().expect("the case is recorded")
     }
 
-    fn settle(&self, runs: &[&Ran]) -> Truth {
+    fn settle(&self, runs: &[&RunResult]) -> Truth {
         self.server.settle();
         let truth = self.server.truth();
         let counts_rows = self.case.scripts.iter().all(|(text, _)| text.matches("INSERT").count() == 1);
@@ -333,9 +333,9 @@ impl Stage {
     }
 }
 
-impl Ran {
+impl RunResult {
     /// Which clients ended before their time, and why.
-    pub fn aborts(&self) -> Vec<(Place, Cause)> {
+    pub fn aborts(&self) -> Vec<(CommandPlace, Cause)> {
         let aborts = self.events.iter().filter_map(|event| match event {
             Event::Aborted(place, cause) => Some((*place, cause.clone())),
             _ => None,
@@ -344,13 +344,13 @@ impl Ran {
     }
 
     /// Where and why the only client that ended before its time did so.
-    pub fn abort(&self) -> (Place, Cause) {
+    pub fn abort(&self) -> (CommandPlace, Cause) {
         let [abort] = &self.aborts()[..] else { panic!("{:?}", self.events) };
         abort.clone()
     }
 
     /// Where the only client that ended before its time met an error of the server, and which.
-    pub fn server_error(&self) -> (Place, Failed) {
+    pub fn server_error(&self) -> (CommandPlace, FailedStatement) {
         match self.abort() {
             (place, Cause::Server(failed)) => (place, failed),
             other => panic!("{other:?}"),
@@ -358,22 +358,23 @@ impl Ran {
     }
 
     /// How many transactions ended like this, by the observer's account.
-    pub fn count(&self, how: How) -> u64 {
-        self.ended.iter().filter(|ended| ended.how == how).count() as u64
+    pub fn count(&self, end: TransactionEnd) -> u64 {
+        self.ended.iter().filter(|ended| ended.end == end).count() as u64
     }
 
     /// Holds what the observer heard against the account.
     fn check_observations(&self, spec: &RunSpec) {
         let transactions = self.ledger.transactions;
-        let given_up = self.count(How::Deadlock) + self.count(How::Serialization);
-        assert_eq!(self.count(How::Committed), transactions.committed);
+        let given_up = self.count(TransactionEnd::Deadlock) + self.count(TransactionEnd::Serialization);
+        assert_eq!(self.count(TransactionEnd::Committed), transactions.committed);
         assert_eq!(given_up, transactions.given_up);
-        assert_eq!(self.count(How::Swallowed), transactions.swallowed);
-        assert_eq!(self.count(How::Skipped), transactions.skipped);
+        assert_eq!(self.count(TransactionEnd::Swallowed), transactions.swallowed);
+        assert_eq!(self.count(TransactionEnd::Skipped), transactions.skipped);
         let deadlocks: u64 = self.outcome.scripts.iter().map(|script| script.deadlock_failures).sum();
-        assert_eq!(self.count(How::Deadlock), deadlocks);
+        assert_eq!(self.count(TransactionEnd::Deadlock), deadlocks);
         // Nobody hears of a transaction with which its client ends.
-        let (lost, heard) = (transactions.ambiguous + transactions.errored, self.count(How::OtherError));
+        let (lost, heard) =
+            (transactions.ambiguous + transactions.errored, self.count(TransactionEnd::OtherError));
         assert!(heard <= lost && lost - heard <= self.outcome.aborted as u64, "{heard} of {lost}");
         let abandoned: u64 = self.outcome.scripts.iter().map(|script| script.abandoned).sum();
         assert!(abandoned <= heard && heard <= abandoned + transactions.ambiguous, "{abandoned} of {heard}");
@@ -381,28 +382,30 @@ impl Ran {
         assert_eq!(told, abandoned);
         let names: BTreeSet<_> = self.ended.iter().map(|ended| (ended.client, ended.number)).collect();
         assert_eq!(names.len(), self.ended.len(), "a transaction ended twice");
-        assert!(self.ended.iter().all(|ended| (ended.tries == 0) == (ended.how == How::Skipped)));
+        assert!(self.ended.iter().all(|ended| (ended.tries == 0) == (ended.end == TransactionEnd::Skipped)));
         assert!(self.ended.is_sorted_by_key(|ended| ended.at));
         self.check_observed_times(spec);
         for (number, script) in self.outcome.scripts.iter().enumerate() {
             let of_script = || self.ended.iter().filter(|ended| ended.script == number);
-            let committed = of_script().filter(|ended| ended.how == How::Committed).count() as u64;
+            let committed = of_script().filter(|ended| ended.end == TransactionEnd::Committed).count() as u64;
             assert_eq!(committed, script.ledger.transactions.committed);
             // Of those told as other errors, the abandoned ones count, and those of unknown outcome
             // don't.
             let retried = of_script().filter(|ended| ended.tries > 1);
-            let (others, known): (Vec<_>, Vec<_>) = retried.partition(|ended| ended.how == How::OtherError);
+            let (others, known): (Vec<_>, Vec<_>) =
+                retried.partition(|ended| ended.end == TransactionEnd::OtherError);
             let least = known.len() as u64;
             let most = least + (others.len() as u64).min(script.abandoned);
             assert!((least..=most).contains(&script.retried_transactions), "{script:?}");
-            let retries = |of: &[&Ended]| of.iter().map(|ended| u64::from(ended.tries - 1)).sum::<u64>();
+            let retries =
+                |of: &[&EndedTransaction]| of.iter().map(|ended| u64::from(ended.tries - 1)).sum::<u64>();
             let (least, most) = (retries(&known), retries(&known) + retries(&others));
             assert!((least..=most).contains(&script.retries), "{script:?}");
         }
     }
 
     fn check_observed_times(&self, spec: &RunSpec) {
-        let committed = || self.ended.iter().filter(|ended| ended.how == How::Committed);
+        let committed = || self.ended.iter().filter(|ended| ended.end == TransactionEnd::Committed);
         let latencies = || committed().map(|ended| ended.latency as f64 / 1e6);
         let near = |one: f64, other: Option<f64>| {
             let other = other.unwrap_or(0.0);
@@ -411,12 +414,12 @@ impl Ran {
         near(latencies().fold(0.0, f64::max), self.outcome.latency().max_ms());
         let count = committed().count().max(1) as f64;
         near(latencies().sum::<f64>() / count, self.outcome.latency().mean_ms());
-        let late = |ended: &&Ended| {
+        let late = |ended: &&EndedTransaction| {
             spec.latency_limit.is_some_and(|limit| u128::from(ended.latency) > limit.as_nanos())
         };
         assert_eq!(committed().filter(late).count() as u64, self.ledger.late);
         let most = self.outcome.scripts.iter().filter_map(|script| script.lag.max_ns()).max().unwrap_or(0);
-        let began = self.ended.iter().filter(|ended| ended.how != How::Skipped);
+        let began = self.ended.iter().filter(|ended| ended.end != TransactionEnd::Skipped);
         assert!(began.clone().all(|ended| ended.lag <= most && ended.lag <= ended.latency));
     }
 
@@ -453,6 +456,6 @@ fn classify(error: &ServerError) -> ErrorClass {
 }
 
 /// A place, in short.
-pub fn at(client: usize, script: usize, command: usize) -> Place {
-    Place { client, script, command }
+pub fn at(client: usize, script: usize, command: usize) -> CommandPlace {
+    CommandPlace { client, script, command }
 }

@@ -4,13 +4,13 @@
 use isobench_isolation::History;
 use isobench_isolation::history::{Outcome, text};
 use isobench_pgwire::SqlState;
-use isobench_runner::{Cause, How, Protocol, Rules};
+use isobench_runner::{Cause, Protocol, Rules, TransactionEnd};
 use isobench_stats::{Attempts, Transactions};
 use isobench_testkit::simulated::{Answer, Fault, Faults, On, When};
 use proptest::prelude::*;
 
 use crate::chaos::{EXTENDED, Scripts, cases};
-use crate::harness::{Case, Ran, at, millis, ms, tries};
+use crate::harness::{Case, RunResult, at, millis, ms, tries};
 
 /// One call in a block. Commands: 0 BEGIN, 1 SELECT, 2 END.
 const SWALLOWS: &str = "BEGIN;
@@ -62,7 +62,7 @@ fn swallowing(code: Option<&'static str>) -> Case {
 }
 
 /// Conflicts by code, command, reason and number.
-fn conflicts(ran: &Ran) -> Vec<(String, usize, String, u64)> {
+fn conflicts(ran: &RunResult) -> Vec<(String, usize, String, u64)> {
     let conflicts = ran.outcome.conflicts.iter();
     conflicts.map(|one| (one.sqlstate.to_string(), one.command, one.reason.to_string(), one.count)).collect()
 }
@@ -80,7 +80,7 @@ fn what_is_swallowed_is_no_throughput() {
             assert!(ran.outcome.latency().is_empty());
             let series = ran.outcome.series.as_ref().expect("a series").total();
             assert_eq!((series.committed, series.conflicts), (0, ran.ledger.conflicts));
-            assert_eq!(ran.count(How::Swallowed), 3);
+            assert_eq!(ran.count(TransactionEnd::Swallowed), 3);
             let caught = (code.to_owned(), 1, "caught by the script's own SQL".to_owned(), 3);
             assert_eq!(conflicts(&ran), if conflict { vec![caught] } else { Vec::new() });
         }
@@ -197,7 +197,7 @@ fn a_result_that_is_not_as_its_line_says_ends_the_client() {
 }
 
 /// The client has ended at this command, because of the line and for the reason.
-fn says(ran: &Ran, command: usize, line: &str, why: &str) {
+fn says(ran: &RunResult, command: usize, line: &str, why: &str) {
     let (place, Cause::Observation(told)) = ran.abort() else { panic!("{:?}", ran.events) };
     assert_eq!(place, at(0, 0, command));
     assert!(told.starts_with(line) && told.contains(why), "{told}");

@@ -14,12 +14,12 @@ fn one_in_128_transactions_is_asked_and_nothing_else_changes() {
         assert_eq!(plain.outcome.levels.len(), 0);
         assert_eq!(asked.outcome.levels["read committed"], 6, "1, 129 and 257 of each client");
         assert_eq!(asked.ledger.attempts.committed, 514);
-        let count = |ran: &crate::harness::Ran| -> Vec<u64> {
+        let count = |ran: &crate::harness::RunResult| -> Vec<u64> {
             ran.outcome.scripts[0].commands.iter().map(|command| command.latency.count()).collect()
         };
         assert_eq!(count(&plain), count(&asked));
         // COMMIT takes a millisecond with and without the question before it.
-        let commit = |ran: &crate::harness::Ran| ran.outcome.scripts[0].commands[4].latency.mean_ms();
+        let commit = |ran: &crate::harness::RunResult| ran.outcome.scripts[0].commands[4].latency.mean_ms();
         assert_eq!(commit(&plain), commit(&asked));
     }
 }

@@ -4,9 +4,9 @@ use isobench_pgwire::SqlState;
 use isobench_runner::{Pacing, Stop, WorkerLoad};
 use isobench_testkit::simulated::{Fault, Faults, On, When};
 
-use crate::harness::{Case, INSERT, Ran, TRANSFER, backoff, micros, millis};
+use crate::harness::{Case, INSERT, RunResult, TRANSFER, backoff, micros, millis};
 
-fn load(ran: &Ran) -> &WorkerLoad {
+fn load(ran: &RunResult) -> &WorkerLoad {
     let [load] = &ran.outcome.load[..] else { panic!("{:?}", ran.outcome.load) };
     load
 }

@@ -6,10 +6,10 @@ use isobench_runner::{Cause, Pacing, Protocol};
 use isobench_stats::{Attempts, Transactions};
 use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
 
-use crate::harness::{Case, INSERT, Ran, TRANSFER, backoff, millis, ms};
+use crate::harness::{Case, INSERT, RunResult, TRANSFER, backoff, millis, ms};
 
 /// Two clients with three transactions each; the first one is struck in its second transaction.
-fn struck(script: &str, on: On, fault: Fault) -> Ran {
+fn struck(script: &str, on: On, fault: Fault) -> RunResult {
     let ran = Case::new(script)
         .clients(2)
         .transactions(3)
@@ -22,7 +22,7 @@ fn struck(script: &str, on: On, fault: Fault) -> Ran {
 }
 
 /// Why the connection was lost, and what the server said last.
-fn lost(ran: &Ran) -> (String, Option<SqlState>) {
+fn lost(ran: &RunResult) -> (String, Option<SqlState>) {
     match ran.abort().1 {
         Cause::Lost(why, last) => (why, last.map(|error| error.code)),
         other => panic!("{other:?}"),

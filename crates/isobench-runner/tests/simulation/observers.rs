@@ -3,32 +3,33 @@
 //! `harness.rs` holds what was heard against the account after every run of every test.
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{Ended, How, Nanos, OnError, Pacing, Stop};
+use isobench_runner::{EndedTransaction, Nanos, OnError, Pacing, Stop, TransactionEnd};
 use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
 
-use crate::harness::{Case, INSERT, Ran, TRANSFER, backoff, millis, ms, tries};
+use crate::harness::{Case, INSERT, RunResult, TRANSFER, backoff, millis, ms, tries};
 
 const CONFLICT: Fault = Fault::Error(SqlState::SERIALIZATION_FAILURE);
 const DEADLOCK: Fault = Fault::Error(SqlState::DEADLOCK_DETECTED);
 
 /// The only client's transactions: how they ended, their tries, latency and end in ms. Numbers
 /// count from 1.
-fn heard(ran: &Ran) -> Vec<(How, u32, u64, u64)> {
+fn heard(ran: &RunResult) -> Vec<(TransactionEnd, u32, u64, u64)> {
     for (index, ended) in ran.ended.iter().enumerate() {
         assert_eq!((ended.client, ended.number, ended.lag), (0, index as u64 + 1, 0));
     }
-    let short = |ended: &Ended| (ended.how, ended.tries, ended.latency / ms(1), ended.at.0 / ms(1));
+    let short =
+        |ended: &EndedTransaction| (ended.end, ended.tries, ended.latency / ms(1), ended.at.0 / ms(1));
     ran.ended.iter().map(short).collect()
 }
 
 #[test]
 fn a_committed_transaction_is_heard_of_with_all_its_numbers() {
     let ran = Case::new(TRANSFER).run();
-    let transaction = Ended {
+    let transaction = EndedTransaction {
         client: 0,
         number: 1,
         script: 0,
-        how: How::Committed,
+        end: TransactionEnd::Committed,
         tries: 1,
         latency: ms(4),
         lag: 0,
@@ -46,10 +47,10 @@ fn conflicts_are_told_by_the_last_one() {
     });
     let ran = Case::new(TRANSFER).faults(faults).retry(tries(2)).transactions(4).run();
     let expected = [
-        (How::Deadlock, 2, 8, 8),
-        (How::Serialization, 2, 8, 16),
-        (How::Committed, 2, 8, 24),
-        (How::Committed, 1, 4, 28),
+        (TransactionEnd::Deadlock, 2, 8, 8),
+        (TransactionEnd::Serialization, 2, 8, 16),
+        (TransactionEnd::Committed, 2, 8, 24),
+        (TransactionEnd::Committed, 1, 4, 28),
     ];
     assert_eq!(heard(&ran), expected);
 }
@@ -58,10 +59,10 @@ fn conflicts_are_told_by_the_last_one() {
 fn the_latency_has_all_attempts_and_their_backoff() {
     let faults = Faults::none().and(On::Commit, When::First(2), CONFLICT);
     let ran = Case::new(TRANSFER).faults(faults).retry(backoff("fixed:7ms")).run();
-    assert_eq!(heard(&ran), [(How::Committed, 3, 26, 26)]);
+    assert_eq!(heard(&ran), [(TransactionEnd::Committed, 3, 26, 26)]);
     let faults = Faults::none().and(On::Commit, When::First(9), CONFLICT);
     let ran = Case::new(TRANSFER).faults(faults).retry(backoff("fixed:7ms")).limit(millis(20)).run();
-    assert_eq!(heard(&ran), [(How::Serialization, 3, 26, 26)]);
+    assert_eq!(heard(&ran), [(TransactionEnd::Serialization, 3, 26, 26)]);
 }
 
 #[test]
@@ -70,7 +71,11 @@ fn abandoned_and_unknown_transactions_are_told_as_other_errors() {
         .and(On::Update, When::Nth(0, 0), Fault::Error(SqlState::UNDEFINED_TABLE))
         .and(On::Commit, When::Nth(0, 0), Fault::Unknown { committed: false });
     let ran = Case::new(TRANSFER).on_error(OnError::Continue).faults(faults).transactions(3).run();
-    let expected = [(How::OtherError, 1, 3, 3), (How::OtherError, 1, 4, 7), (How::Committed, 1, 4, 11)];
+    let expected = [
+        (TransactionEnd::OtherError, 1, 3, 3),
+        (TransactionEnd::OtherError, 1, 4, 7),
+        (TransactionEnd::Committed, 1, 4, 11),
+    ];
     assert_eq!(heard(&ran), expected);
     assert_eq!(ran.outcome.scripts[0].abandoned, 1);
 }
@@ -111,11 +116,11 @@ fn skipped_transactions_have_numbers_and_no_tries() {
     let ran = Case::new(TRANSFER).pacing(Pacing::Rate(1000.0)).limit(millis(10)).transactions(500).run();
     let numbers: Vec<u64> = ran.ended.iter().map(|ended| ended.number).collect();
     assert_eq!(numbers, (1..=500).collect::<Vec<_>>());
-    let mut skipped = ran.ended.iter().filter(|ended| ended.how == How::Skipped);
-    assert!(ran.count(How::Skipped) > 200);
+    let mut skipped = ran.ended.iter().filter(|ended| ended.end == TransactionEnd::Skipped);
+    assert!(ran.count(TransactionEnd::Skipped) > 200);
     // It is skipped for being so late.
     assert!(skipped.all(|ended| ended.tries == 0 && ended.lag > ms(10) && ended.latency == ended.lag));
-    let begun = ran.ended.iter().filter(|ended| ended.how == How::Committed);
+    let begun = ran.ended.iter().filter(|ended| ended.end == TransactionEnd::Committed);
     assert!(begun.clone().count() > 100 && begun.clone().all(|ended| ended.lag <= ms(10)));
 }
 

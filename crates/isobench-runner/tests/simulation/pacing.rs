@@ -4,10 +4,10 @@ use isobench_runner::Pacing;
 use isobench_stats::TimeLedger;
 use isobench_testkit::simulated::{Fault, Faults, On, When};
 
-use crate::harness::{Case, Ran, TRANSFER, backoff, millis, ms};
+use crate::harness::{Case, RunResult, TRANSFER, backoff, millis, ms};
 
 /// The instants at which blocks began, over all clients, in order.
-fn begins(ran: &Ran) -> Vec<u64> {
+fn begins(ran: &RunResult) -> Vec<u64> {
     let statements = ran.truth.statements.iter().flatten();
     let mut begins: Vec<u64> =
         statements.filter(|statement| statement.sql == "BEGIN").map(|statement| statement.began.0).collect();

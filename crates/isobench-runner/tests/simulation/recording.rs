@@ -12,7 +12,7 @@ use isobench_testkit::simulated::{Answer, Fault, Faults, Loss, On, Truth, When, 
 use proptest::prelude::*;
 
 use crate::chaos::{EXTENDED, Scripts, cases};
-use crate::harness::{Case, Ran, millis, tries};
+use crate::harness::{Case, RunResult, millis, tries};
 
 /// Reads a register and writes it. Commands: 0 `\set`, 1 BEGIN, 2 SELECT, 3 UPDATE, 4 END.
 const REGISTER: &str = "\\set id random(1, 3)
@@ -166,7 +166,7 @@ fn attempts_of_a_transaction_are_counted_but_not_by_pgbench_s_rules() {
 }
 
 /// How the attempt of one client ends, after this fault.
-fn struck(on: On, fault: Fault) -> (Ran, History) {
+fn struck(on: On, fault: Fault) -> (RunResult, History) {
     Case::new(REGISTER).retry(tries(1)).faults(Faults::none().and(on, When::Nth(0, 0), fault)).run_recorded()
 }
 
@@ -291,7 +291,11 @@ fn a_row_that_isnt_there_is_told_by_its_own_statement() {
     assert_eq!(operations(&history), ["r registers 1 = v0", "r registers -1 = init", "r registers 2 = v0"]);
 }
 
-fn answered(script: &str, columns: &[&'static str], rows: &[&[Option<&'static str>]]) -> (Ran, History) {
+fn answered(
+    script: &str,
+    columns: &[&'static str],
+    rows: &[&[Option<&'static str>]],
+) -> (RunResult, History) {
     let mut case = Case::new(script);
     let rows = rows.iter().map(|row| row.to_vec()).collect();
     case.settings.answers.push(("FROM q", Answer { columns: columns.to_vec(), rows }));
@@ -416,7 +420,7 @@ fn what_doesnt_fit_ends_the_client_and_says_why() {
 
 #[test]
 fn a_recorded_script_is_one_transaction() {
-    let says = |ran: &Ran, words: &str| {
+    let says = |ran: &RunResult, words: &str| {
         let (_, Cause::Observation(why)) = ran.abort() else { panic!("{:?}", ran.events) };
         assert!(why.contains(words), "{why}");
     };
@@ -486,7 +490,7 @@ fn where_a_recording_is_kept_makes_no_difference() {
 }
 
 /// Checks what holds of every recording in which nothing is missing.
-fn check(ran: &Ran, history: &History) {
+fn check(ran: &RunResult, history: &History) {
     check_writes(&ran.truth, history);
     check_instants(&ran.truth, history);
     let committed = outcomes(history).iter().filter(|outcome| **outcome == Outcome::Committed).count() as u64;

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{Cause, ClientStep, Detail, Event, How, OnError, Pacing, Protocol, Rules, Unfinished};
+use isobench_runner::{
+    Cause, ClientStep, Detail, Event, OnError, Pacing, Protocol, Rules, TransactionEnd, Unfinished,
+};
 use isobench_testkit::simulated::{Answer, Fault, Faults, Loss, On, When};
 
-use crate::harness::{Case, INSERT, Ran, TRANSFER, at, millis, tries};
+use crate::harness::{Case, INSERT, RunResult, TRANSFER, at, millis, tries};
 
 const CONFLICT: Fault = Fault::Error(SqlState::SERIALIZATION_FAILURE);
 const BROKEN: Fault = Fault::Error(SqlState::UNDEFINED_TABLE);
@@ -23,7 +25,7 @@ END;
 ";
 
 /// The statements that couldn't be prepared: code, number in the request, text.
-fn not_prepared(ran: &Ran) -> Vec<(SqlState, u32, Option<&str>)> {
+fn not_prepared(ran: &RunResult) -> Vec<(SqlState, u32, Option<&str>)> {
     let told = ran.events.iter().filter_map(|event| match event {
         Event::NotPrepared(failed) => Some((failed.error.code, failed.query, failed.text.as_deref())),
         _ => None,
@@ -76,7 +78,7 @@ fn choosing(rules: Rules, clients: usize) -> Case {
 }
 
 /// The chosen scripts, in order, with the clients that chose.
-fn choices(ran: &Ran) -> Vec<(usize, usize)> {
+fn choices(ran: &RunResult) -> Vec<(usize, usize)> {
     let chosen = ran.events.iter().filter_map(|event| match event {
         Event::Trace { client, step: ClientStep::Script(script) } => Some((*client, *script)),
         _ => None,
@@ -240,7 +242,7 @@ fn a_script_that_ends_inside_a_block_counts_as_done_by_pgbenchs_rules() {
             (transactions.total, transactions.committed, transactions.errored),
             (1, committed, errored)
         );
-        assert_eq!((ran.outcome.aborted, ran.count(How::Committed)), (1, committed), "{rules:?}");
+        assert_eq!((ran.outcome.aborted, ran.count(TransactionEnd::Committed)), (1, committed), "{rules:?}");
     }
 }
 

@@ -8,7 +8,7 @@ use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
 use proptest::prelude::*;
 
 use crate::chaos::{EXTENDED, Scripts, cases};
-use crate::harness::{Case, Ran, backoff, millis, ms, tries};
+use crate::harness::{Case, RunResult, backoff, millis, ms, tries};
 
 /// Commands: 0 `\set`, 1 BEGIN, 2 SAVEPOINT, 3 `\set`, 4 UPDATE, 5 INSERT, 6 RELEASE, 7 COMMIT.
 const PROTOCOL: &str = "\\set v random(1, 1000000)
@@ -55,7 +55,7 @@ fn case(script: &str) -> Case {
 }
 
 /// First words of what the first client's statements were.
-fn words(ran: &Ran) -> Vec<String> {
+fn words(ran: &RunResult) -> Vec<String> {
     let word = |text: &&str| {
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
         if text.starts_with("ROLLBACK") { words.join(" ") } else { words[0].to_owned() }

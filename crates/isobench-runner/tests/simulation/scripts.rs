@@ -1,12 +1,12 @@
 //! Meta-commands and results as a script meets them.
 
-use isobench_runner::{Cause, Place, Protocol, Unfinished};
+use isobench_runner::{Cause, CommandPlace, Protocol, Unfinished};
 use isobench_testkit::simulated::Answer;
 
-use crate::harness::{Case, Ran, at, millis};
+use crate::harness::{Case, RunResult, at, millis};
 
 /// Runs a script against a server that knows a few queries by name.
-fn run(script: &str, protocol: Protocol) -> Ran {
+fn run(script: &str, protocol: Protocol) -> RunResult {
     let mut case = Case::new(script).protocol(protocol);
     case.settings.answers = vec![
         ("single", Answer::row(&[("a", Some("7")), ("b", Some("x"))])),
@@ -30,7 +30,7 @@ fn last(script: &str) -> String {
 }
 
 /// Where and why a script ends, the same in every protocol.
-fn problem(script: &str) -> (Place, Cause) {
+fn problem(script: &str) -> (CommandPlace, Cause) {
     let problems = Protocol::ALL.map(|protocol| {
         let ran = run(script, protocol);
         assert_eq!(ran.ledger.attempts.errored, 1);
@@ -41,7 +41,7 @@ fn problem(script: &str) -> (Place, Cause) {
 }
 
 /// A result that can't be stored, of the first query of the first command.
-fn result(problem: &str, name: Option<&str>) -> (Place, Cause) {
+fn result(problem: &str, name: Option<&str>) -> (CommandPlace, Cause) {
     let (problem, name) = (problem.to_owned(), name.map(str::to_owned));
     (at(0, 0, 0), Cause::Result { query: 0, problem, name })
 }

@@ -7,13 +7,13 @@ use isobench_pgwire::SqlState;
 use isobench_runner::{Bin, Pacing, Series, Stop, Urgency};
 use isobench_testkit::simulated::{Fault, Faults, On, When};
 
-use crate::harness::{Case, INSERT, Ran, TRANSFER, backoff, millis, ms};
+use crate::harness::{Case, INSERT, RunResult, TRANSFER, backoff, millis, ms};
 
-fn series(ran: &Ran) -> &Series {
+fn series(ran: &RunResult) -> &Series {
     ran.outcome.series.as_ref().expect("a series")
 }
 
-fn bins(ran: &Ran, figure: fn(&Bin) -> u64) -> Vec<u64> {
+fn bins(ran: &RunResult, figure: fn(&Bin) -> u64) -> Vec<u64> {
     series(ran).bins.iter().map(figure).collect()
 }
 

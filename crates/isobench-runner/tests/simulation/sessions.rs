@@ -2,11 +2,11 @@
 //! it.
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{Cause, How, OnError, Pacing, Protocol, RetryPolicy, Rules, Stop, Urgency};
+use isobench_runner::{Cause, OnError, Pacing, Protocol, RetryPolicy, Rules, Stop, TransactionEnd, Urgency};
 use isobench_stats::{Attempts, Transactions};
 use isobench_testkit::simulated::{Answer, Fault, Faults, Loss, On, When};
 
-use crate::harness::{Case, INSERT, Ran, TRANSFER, backoff, millis, ms, tries};
+use crate::harness::{Case, INSERT, RunResult, TRANSFER, backoff, millis, ms, tries};
 
 const CONFLICT: Fault = Fault::Error(SqlState::SERIALIZATION_FAILURE);
 const REFUSED: Fault = Fault::Error(SqlState(*b"53300"));
@@ -21,7 +21,7 @@ fn struck(on: On, when: When, fault: Fault) -> Case {
 }
 
 /// For every statement of a client, its session.
-fn sessions(ran: &Ran, client: usize) -> Vec<u64> {
+fn sessions(ran: &RunResult, client: usize) -> Vec<u64> {
     ran.truth.statements[client].iter().map(|statement| statement.session).collect()
 }
 
@@ -281,6 +281,6 @@ fn clients_without_a_session_are_no_less_alive() {
     let faults = Faults::none().and(On::Statement, When::Chance(0.2), CONFLICT);
     let case = each().clients(8).faults(faults).retry(RetryPolicy::UNLIMITED).transactions(20);
     let ran = case.run();
-    assert_eq!((ran.count(How::Committed), &ran.truth.sessions[..]), (160, &[20; 8][..]));
+    assert_eq!((ran.count(TransactionEnd::Committed), &ran.truth.sessions[..]), (160, &[20; 8][..]));
     assert_eq!(ran.truth.committed_rows, 160);
 }

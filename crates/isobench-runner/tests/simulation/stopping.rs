@@ -7,7 +7,7 @@ use isobench_runner::{Cause, OnError, Stop, Urgency};
 use isobench_stats::{Attempts, Transactions};
 use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
 
-use crate::harness::{Case, Ran, TRANSFER, millis, ms};
+use crate::harness::{Case, RunResult, TRANSFER, millis, ms};
 
 /// The server is asked to cancel within this of the instant at which it could be.
 const NOTICED: Duration = millis(51);
@@ -16,7 +16,7 @@ const HANG: Fault = Fault::Hang { cancellable: true };
 const DEAF: Fault = Fault::Hang { cancellable: false };
 
 /// One of two clients hangs; the run is to last 10 ms, with 100 ms of grace.
-fn hung(on: On, fault: Fault) -> Ran {
+fn hung(on: On, fault: Fault) -> RunResult {
     let faults = Faults::none().and(on, When::Nth(0, 1), fault);
     let mut case = Case::new(TRANSFER).clients(2).faults(faults).time(millis(10));
     case.spec.grace = millis(100);

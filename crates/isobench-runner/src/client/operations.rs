@@ -10,12 +10,12 @@ use isobench_isolation::history::{Draft, Key, Operation, Outcome, Version};
 use isobench_pgwire::backend::DataRow;
 use isobench_script::{EvalError, Slot, Symbols, Value, Variables};
 
-use crate::observed::{Line, Number, Watched, What};
+use crate::observed::{NumberSource, ObservationKind, ObservationLine, ObservedCommand};
 use crate::recorder::AssertionRecord;
 
 /// What an attempt has read and written.
 #[derive(Debug, Default)]
-pub(super) struct Tape {
+pub(super) struct AttemptOperations {
     draft: Draft,
     /// The values of variables when requests were sent that aren't answered yet, request after
     /// request. `None` is NULL.
@@ -44,14 +44,14 @@ pub(super) struct Tape {
 type Text<'a> = Option<&'a [u8]>;
 
 /// The answered rows of one statement, as far as numbers are concerned.
-struct Numbers<'a> {
+struct RowNumbers<'a> {
     row: Option<DataRow<'a>>,
     noted: &'a VecDeque<Option<i64>>,
 }
 
-impl Tape {
+impl AttemptOperations {
     /// An attempt begins, of a script with so many assertions.
-    pub(super) fn rewind(&mut self, assertions: usize) {
+    pub(super) fn reset(&mut self, assertions: usize) {
         self.draft.clear();
         self.noted.clear();
         self.pending = 0;
@@ -70,7 +70,7 @@ impl Tape {
     /// In words, a variable isn't an integer.
     pub(super) fn send(
         &mut self,
-        watched: &Watched,
+        watched: &ObservedCommand,
         variables: &Variables,
         symbols: &Symbols,
     ) -> Result<(), String> {
@@ -87,7 +87,7 @@ impl Tape {
     }
 
     /// A row of an observed statement has come.
-    pub(super) fn row(&mut self, watched: &Watched, row: DataRow<'_>) {
+    pub(super) fn row(&mut self, watched: &ObservedCommand, row: DataRow<'_>) {
         self.rows += 1;
         for line in &watched.lines {
             if line.what.tells_by_tag() {
@@ -106,7 +106,7 @@ impl Tape {
     }
 
     /// An observed statement has been answered, with this tag.
-    pub(super) fn answered(&mut self, watched: &Watched, tag: &[u8]) {
+    pub(super) fn answered(&mut self, watched: &ObservedCommand, tag: &[u8]) {
         let skipped = std::mem::take(&mut self.skipped);
         if skipped {
             self.groups.iter_mut().for_each(Vec::clear);
@@ -114,7 +114,9 @@ impl Tape {
         for line in watched.lines.iter().filter(|_| !skipped) {
             let absent = self.rows == 0 && line.what.tells_by_absence();
             let taken = match line.what {
-                What::ReadGroup { table, group, place, .. } => self.take_group(table, group, place),
+                ObservationKind::ReadGroup { table, group, place, .. } => {
+                    self.take_group(table, group, place)
+                }
                 _ if absent || line.what.tells_by_tag() && says_rows(tag) => self.take(line, None),
                 _ => Ok(()),
             };
@@ -128,27 +130,27 @@ impl Tape {
     }
 
     /// Adds what a line tells of a row, or of none.
-    fn take(&mut self, line: &Line, row: Option<DataRow<'_>>) -> Result<(), String> {
-        let numbers = Numbers { row, noted: &self.noted };
+    fn take(&mut self, line: &ObservationLine, row: Option<DataRow<'_>>) -> Result<(), String> {
+        let numbers = RowNumbers { row, noted: &self.noted };
         let operation = match line.what {
-            What::Read { table, key, counter, value } => {
+            ObservationKind::Read { table, key, counter, value } => {
                 let key = Key { table, id: numbers.needed("key", key)? };
                 let version = if row.is_some() { numbers.version(counter, value)? } else { Version::INITIAL };
                 Operation::Read { key, version }
             }
-            What::Write { table, key, counter, value } => {
+            ObservationKind::Write { table, key, counter, value } => {
                 let key = Key { table, id: numbers.needed("key", key)? };
                 Operation::Write { key, version: numbers.version(counter, value)? }
             }
-            What::Insert { table, key, group } => {
+            ObservationKind::Insert { table, key, group } => {
                 let key = Key { table, id: numbers.needed("key", key)? };
                 Operation::Insert { key, group: numbers.needed("group", group)? }
             }
-            What::Append { table, key, element } => {
+            ObservationKind::Append { table, key, element } => {
                 let key = Key { table, id: numbers.needed("key", key)? };
                 Operation::Append { key, element: numbers.needed("element", element)? }
             }
-            What::ReadList { table, key, elements } => {
+            ObservationKind::ReadList { table, key, elements } => {
                 let key = Key { table, id: numbers.needed("key", key)? };
                 self.list.clear();
                 if row.is_some() {
@@ -156,15 +158,15 @@ impl Tape {
                 }
                 Operation::ReadList { key, elements: &self.list }
             }
-            What::ReadGroup { key, place, .. } => {
-                let key = numbers.needed("key", Number::Column(key))?;
+            ObservationKind::ReadGroup { key, place, .. } => {
+                let key = numbers.needed("key", NumberSource::Column(key))?;
                 if self.groups.len() <= place {
                     self.groups.resize(place + 1, Vec::new());
                 }
                 self.groups[place].push(key);
                 return Ok(());
             }
-            What::Holds { assertion, value } => {
+            ObservationKind::Holds { assertion, value } => {
                 let holds = truth(numbers.text("value", value)?)?;
                 if let Some(held) = self.held.get_mut(assertion) {
                     *held = Some(held.unwrap_or(true) && holds);
@@ -177,8 +179,8 @@ impl Tape {
     }
 
     /// Adds what was read by a predicate.
-    fn take_group(&mut self, table: u16, group: Number, place: usize) -> Result<(), String> {
-        let group = Numbers { row: None, noted: &self.noted }.needed("group", group)?;
+    fn take_group(&mut self, table: u16, group: NumberSource, place: usize) -> Result<(), String> {
+        let group = RowNumbers { row: None, noted: &self.noted }.needed("group", group)?;
         let rows: &[i64] = self.groups.get(place).map_or(&[], Vec::as_slice);
         self.draft.push(Operation::ReadGroup { table, group, rows });
         self.groups.iter_mut().skip(place).take(1).for_each(Vec::clear);
@@ -186,12 +188,12 @@ impl Tape {
     }
 
     /// Something can't be understood; the first such thing is told.
-    fn fail(&mut self, line: &Line, problem: &str) {
+    fn fail(&mut self, line: &ObservationLine, problem: &str) {
         self.problem.get_or_insert_with(|| format!("{}: {problem}", line.place));
     }
 
     /// An observed command was carried out in an attempt whose transaction was over.
-    pub(super) fn refuse(&mut self, watched: &Watched) {
+    pub(super) fn refuse(&mut self, watched: &ObservedCommand) {
         if let Some(line) = watched.lines.first() {
             let problem =
                 "its transaction isn't the script's first; a script with lines --@ must be one transaction";
@@ -254,17 +256,17 @@ impl Tape {
     }
 }
 
-impl<'a> Numbers<'a> {
+impl<'a> RowNumbers<'a> {
     /// A column's text, `None` for NULL.
     fn text(&self, field: &str, column: usize) -> Result<Text<'a>, String> {
         text(self.row, field, column)
     }
 
-    fn number(&self, field: &str, number: Number) -> Result<Option<i64>, String> {
+    fn number(&self, field: &str, number: NumberSource) -> Result<Option<i64>, String> {
         match number {
-            Number::Known(number) => Ok(Some(number)),
-            Number::Noted(place) => Ok(self.noted.get(place).copied().flatten()),
-            Number::Column(column) => match self.text(field, column)? {
+            NumberSource::Known(number) => Ok(Some(number)),
+            NumberSource::Noted(place) => Ok(self.noted.get(place).copied().flatten()),
+            NumberSource::Column(column) => match self.text(field, column)? {
                 None => Ok(None),
                 Some(text) => integer(text).map(Some).ok_or_else(|| {
                     format!("the {field} is \"{}\", which is no 64-bit integer", text.escape_ascii())
@@ -273,12 +275,12 @@ impl<'a> Numbers<'a> {
         }
     }
 
-    fn needed(&self, field: &str, number: Number) -> Result<i64, String> {
+    fn needed(&self, field: &str, number: NumberSource) -> Result<i64, String> {
         self.number(field, number)?.ok_or_else(|| format!("the {field} is NULL"))
     }
 
-    fn version(&self, counter: Option<Number>, value: Option<Number>) -> Result<Version, String> {
-        let number = |field, from: Option<Number>| match from {
+    fn version(&self, counter: Option<NumberSource>, value: Option<NumberSource>) -> Result<Version, String> {
+        let number = |field, from: Option<NumberSource>| match from {
             Some(from) => self.number(field, from),
             None => Ok(None),
         };
@@ -361,7 +363,12 @@ fn says_rows(tag: &[u8]) -> bool {
 }
 
 #[cold]
-fn not_integer(watched: &Watched, slot: Slot, symbols: &Symbols, value: Result<Value, EvalError>) -> String {
+fn not_integer(
+    watched: &ObservedCommand,
+    slot: Slot,
+    symbols: &Symbols,
+    value: Result<Value, EvalError>,
+) -> String {
     let name = symbols.name(slot);
     let place = watched.lines.first().map_or("", |line| line.place.as_str());
     match value {
