@@ -25,7 +25,7 @@ pub fn fit(text: &str) -> String {
 
 /// The kinds of lines that a message is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PartKind {
     Error,
     Warning,
     Info,
@@ -35,15 +35,15 @@ enum Kind {
     Plain,
 }
 
-impl Kind {
+impl PartKind {
     /// The word after the program's name, and its colour.
     fn label(self) -> Option<(&'static str, Colour)> {
         match self {
-            Kind::Error => Some(("error: ", Colour::Error)),
-            Kind::Warning => Some(("warning: ", Colour::Warning)),
-            Kind::Detail => Some(("detail: ", Colour::Note)),
-            Kind::Hint => Some(("hint: ", Colour::Note)),
-            Kind::Info | Kind::Plain => None,
+            PartKind::Error => Some(("error: ", Colour::Error)),
+            PartKind::Warning => Some(("warning: ", Colour::Warning)),
+            PartKind::Detail => Some(("detail: ", Colour::Note)),
+            PartKind::Hint => Some(("hint: ", Colour::Note)),
+            PartKind::Info | PartKind::Plain => None,
         }
     }
 }
@@ -51,41 +51,41 @@ impl Kind {
 /// Something to say: one or more parts that belong together, each a line or more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    parts: Vec<(Kind, Vec<u8>)>,
+    parts: Vec<(PartKind, Vec<u8>)>,
 }
 
 impl Message {
-    fn new(kind: Kind, text: &impl Display) -> Message {
+    fn new(kind: PartKind, text: &impl Display) -> Message {
         Message { parts: vec![(kind, text.to_string().into_bytes())] }
     }
 
     /// `pgbench: error: …`
     pub fn error(text: impl Display) -> Message {
-        Message::new(Kind::Error, &text)
+        Message::new(PartKind::Error, &text)
     }
 
     /// `pgbench: warning: …`
     pub fn warning(text: impl Display) -> Message {
-        Message::new(Kind::Warning, &text)
+        Message::new(PartKind::Warning, &text)
     }
 
     /// `pgbench: …`
     pub fn info(text: impl Display) -> Message {
-        Message::new(Kind::Info, &text)
+        Message::new(PartKind::Info, &text)
     }
 
     /// Text without the program's name before it.
     pub fn plain(text: impl Display) -> Message {
-        Message::new(Kind::Plain, &text)
+        Message::new(PartKind::Plain, &text)
     }
 
     /// The same for text that may be no UTF-8.
     pub fn plain_bytes(text: Vec<u8>) -> Message {
-        Message { parts: vec![(Kind::Plain, text)] }
+        Message { parts: vec![(PartKind::Plain, text)] }
     }
 
     #[must_use]
-    fn and(mut self, kind: Kind, text: &impl Display) -> Message {
+    fn and(mut self, kind: PartKind, text: &impl Display) -> Message {
         self.parts.push((kind, text.to_string().into_bytes()));
         self
     }
@@ -93,25 +93,31 @@ impl Message {
     /// Adds `pgbench: detail: …`
     #[must_use]
     pub fn detail(self, text: impl Display) -> Message {
-        self.and(Kind::Detail, &text)
+        self.and(PartKind::Detail, &text)
     }
 
     /// Adds `pgbench: hint: …`
     #[must_use]
     pub fn hint(self, text: impl Display) -> Message {
-        self.and(Kind::Hint, &text)
+        self.and(PartKind::Hint, &text)
+    }
+
+    /// Adds where to find help.
+    #[must_use]
+    pub(crate) fn hint_at_help(self) -> Message {
+        self.hint("Try \"pgbench --help\" for more information.")
     }
 
     /// Adds a further error.
     #[must_use]
     pub fn then_error(self, text: impl Display) -> Message {
-        self.and(Kind::Error, &text)
+        self.and(PartKind::Error, &text)
     }
 
     /// Adds text without the program's name before it.
     #[must_use]
     pub fn then_plain(self, text: impl Display) -> Message {
-        self.and(Kind::Plain, &text)
+        self.and(PartKind::Plain, &text)
     }
 
     /// The lines, each with its end.
@@ -124,7 +130,7 @@ impl Message {
         for (kind, text) in &self.parts {
             // What isn't UTF-8 is an option as it was given, not a server's text.
             let text = std::str::from_utf8(text).map_or_else(|_| text.clone(), |text| fit(text).into_bytes());
-            if *kind != Kind::Plain {
+            if *kind != PartKind::Plain {
                 out.extend(paint(&format!("{PROGRAM}: "), Colour::Locus).bytes());
             }
             if let Some((label, colour)) = kind.label() {

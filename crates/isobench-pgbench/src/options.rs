@@ -16,6 +16,7 @@ mod getopt;
 mod help;
 mod numbers;
 mod open_files;
+mod request;
 mod resolve;
 mod seed;
 mod table;
@@ -23,99 +24,14 @@ mod table;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt as _;
-use std::time::Duration;
 
-use isobench_database::InitOptions;
-use isobench_pgwire::{Env, Given};
-use isobench_runner::Protocol;
+use isobench_pgwire::Env;
 
 use crate::console::Message;
-use crate::scripts::Scripts;
 use crate::version::Version;
-use collected::{Collected, Stop};
+use collected::{Collected, EarlyEnd};
 use getopt::Getopt;
-
-/// What the program is asked to do.
-#[derive(Debug, Clone)]
-pub enum Request {
-    /// Print this on standard output and end with status 0 (`--help`, `--version`).
-    Print(String),
-    /// Print this on standard error and end with status 0 (`-b list`, `--show-script`).
-    Tell(String),
-    /// Make the tables (`-i`).
-    Initialize(Common, InitOptions),
-    /// Run a benchmark.
-    Benchmark(Common, Box<Benchmark>),
-}
-
-/// What both modes need.
-#[derive(Debug, Clone)]
-pub struct Common {
-    /// Which version is imitated.
-    pub version: Version,
-    /// Messages for debugging are wanted.
-    pub debug: bool,
-    /// The connection options as given; the database is always named, as pgbench finds its name.
-    pub connection: Given,
-}
-
-/// The options of a run, each in the unit that is used, checked against each other.
-#[derive(Debug, Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
-pub struct Benchmark {
-    /// The scripts, at least one, read and parsed (`-b`, `-f`, `-N`, `-S`).
-    pub scripts: Scripts,
-    /// Clients (`-c`).
-    pub clients: usize,
-    /// Threads, at most as many as clients (`-j`).
-    pub threads: usize,
-    /// Transactions of each client (`-t`), 10 if nothing else is said; `None` with `-T`.
-    pub transactions: Option<u64>,
-    /// How long the run takes (`-T`).
-    pub duration: Option<Duration>,
-    /// A new connection for each transaction (`-C`).
-    pub connect: bool,
-    /// Variables (`-D`).
-    pub defines: Vec<(String, String)>,
-    /// Transactions are logged (`-l`).
-    pub log: bool,
-    /// The beginning of the logs' names (`--log-prefix`).
-    pub log_prefix: String,
-    /// The share of transactions that is logged, above 0 to 1 (`--sampling-rate`).
-    pub sampling_rate: Option<f64>,
-    /// The logs have a line for each interval of so long (`--aggregate-interval`).
-    pub aggregate_interval: Option<Duration>,
-    /// The latency limit in whole microseconds, above 0 (`-L`).
-    pub latency_limit: Option<Duration>,
-    /// How statements are sent (`-M`).
-    pub protocol: Protocol,
-    /// Don't vacuum (`-n`).
-    pub no_vacuum: bool,
-    /// Vacuum all tables (`-v`).
-    pub vacuum_all: bool,
-    /// Seconds between progress lines (`-P`).
-    pub progress: Option<Duration>,
-    /// Progress lines bear the time of day (`--progress-timestamp`).
-    pub progress_timestamp: bool,
-    /// Report each command (`-r`).
-    pub per_command: bool,
-    /// Target rate, transactions per second over all clients (`-R`).
-    pub rate: Option<f64>,
-    /// The scale given (`-s`).
-    pub scale: Option<u32>,
-    /// Report failures by kind (`--failures-detailed`).
-    pub failures_detailed: bool,
-    /// Most tries; 0 is unlimited (`--max-tries`).
-    pub max_tries: u32,
-    /// Report every error and retry (`--verbose-errors`).
-    pub verbose_errors: bool,
-    /// End the run when a client is aborted (`--exit-on-abort`).
-    pub exit_on_abort: bool,
-    /// Go on after other errors than conflicts (`--continue-on-error`).
-    pub continue_on_error: bool,
-    /// The seed of all random numbers (`--random-seed`).
-    pub seed: u64,
-}
+pub use request::{Benchmark, Common, Request};
 
 /// A command line that is refused; the program ends with status 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,14 +77,14 @@ pub fn parse(
         let next = getopt.next();
         let wrong = |error: Vec<u8>| {
             let text = [program.as_encoded_bytes(), b": ", &error].concat();
-            UsageError(with_hint(Message::plain_bytes(text)))
+            UsageError(Message::plain_bytes(text).hint_at_help())
         };
         let next = next.map_err(wrong)?;
         let Some((row, argument)) = next else { break };
-        match given.take(row, &argument) {
+        match row.apply(&mut given, &argument) {
             Ok(()) => {}
-            Err(Stop::Wrong(message)) => return Err(UsageError(message)),
-            Err(Stop::Tell(text)) => return Ok(Request::Tell(text)),
+            Err(EarlyEnd::Wrong(message)) => return Err(UsageError(message)),
+            Err(EarlyEnd::Tell(text)) => return Ok(Request::Tell(text)),
         }
     }
     resolve::resolve(given, getopt.operands(), env).map_err(UsageError)
@@ -201,9 +117,4 @@ fn compat(words: impl Iterator<Item = OsString>) -> Result<(Version, Vec<OsStrin
         })?;
     }
     Ok((version, rest))
-}
-
-/// Adds where to find help.
-fn with_hint(message: Message) -> Message {
-    message.hint("Try \"pgbench --help\" for more information.")
 }

@@ -89,7 +89,7 @@ impl Summary<'_> {
 
     /// Everything after the settings, as far as there is something to tell.
     fn results(&self, out: &mut String) -> fmt::Result {
-        let all = Ends::of(&self.run.scripts);
+        let all = EndCounts::of(&self.run.scripts);
         if self.version.reports_scripts_by_ends() {
             if all.total() == 0 {
                 return Ok(());
@@ -110,7 +110,7 @@ impl Summary<'_> {
     }
 
     /// The lines on failed and retried transactions, of the run or of one script.
-    fn failures(&self, out: &mut String, indent: &str, ends: &Ends) -> fmt::Result {
+    fn failures(&self, out: &mut String, indent: &str, ends: &EndCounts) -> fmt::Result {
         let total = ends.total();
         let failed = ends.failed();
         writeln!(out, "{indent}number of failed transactions: {failed} ({:.3}%)", percent(failed, total))?;
@@ -134,7 +134,7 @@ impl Summary<'_> {
     }
 
     /// The line on skipped transactions, which only a rate and a latency limit together make.
-    fn skipped(&self, out: &mut String, indent: &str, ends: &Ends) -> fmt::Result {
+    fn skipped(&self, out: &mut String, indent: &str, ends: &EndCounts) -> fmt::Result {
         if !self.is_paced() || self.job.spec().latency_limit.is_none() {
             return Ok(());
         }
@@ -142,7 +142,7 @@ impl Summary<'_> {
         writeln!(out, "{indent}number of transactions skipped: {} ({share:.3}%)", ends.skipped)
     }
 
-    fn late(&self, out: &mut String, ends: &Ends) -> fmt::Result {
+    fn late(&self, out: &mut String, ends: &EndCounts) -> fmt::Result {
         let Some(limit) = self.job.spec().latency_limit else { return Ok(()) };
         writeln!(
             out,
@@ -154,7 +154,7 @@ impl Summary<'_> {
         )
     }
 
-    fn latency(&self, out: &mut String, ends: &Ends) -> fmt::Result {
+    fn latency(&self, out: &mut String, ends: &EndCounts) -> fmt::Result {
         let spec = self.job.spec();
         if self.tells_measured_latency() {
             return latency_lines(out, "", &self.run.latency());
@@ -164,7 +164,7 @@ impl Summary<'_> {
         writeln!(out, "latency average = {share:.3} ms{including}")
     }
 
-    fn lag(&self, out: &mut String, ends: &Ends) -> fmt::Result {
+    fn lag(&self, out: &mut String, ends: &EndCounts) -> fmt::Result {
         if !self.is_paced() {
             return Ok(());
         }
@@ -177,7 +177,7 @@ impl Summary<'_> {
         writeln!(out, "rate limit schedule lag: avg {mean:.3} (max {max:.3}) ms")
     }
 
-    fn rate(&self, out: &mut String, ends: &Ends) -> fmt::Result {
+    fn rate(&self, out: &mut String, ends: &EndCounts) -> fmt::Result {
         let tps = rate(ends.committed, self.run.elapsed);
         if self.job.spec().connect_each {
             let each = self.run.reconnecting.as_secs_f64() * 1e3 / ends.total() as f64;
@@ -189,7 +189,7 @@ impl Summary<'_> {
         }
     }
 
-    fn scripts(&self, out: &mut String, all: &Ends) -> fmt::Result {
+    fn scripts(&self, out: &mut String, all: &EndCounts) -> fmt::Result {
         let several = self.run.scripts.len() > 1;
         for (index, record) in self.run.scripts.iter().enumerate() {
             if several {
@@ -203,10 +203,10 @@ impl Summary<'_> {
     }
 
     /// The statistics of one of several scripts.
-    fn script(&self, out: &mut String, index: usize, record: &ScriptRecord, all: &Ends) -> fmt::Result {
+    fn script(&self, out: &mut String, index: usize, record: &ScriptRecord, all: &EndCounts) -> fmt::Result {
         let mix = &self.job.workload().mix;
         let weighted = &mix.scripts()[index];
-        let ends = Ends::of([record]);
+        let ends = EndCounts::of([record]);
         let tps = rate(ends.committed, self.run.elapsed);
         writeln!(out, "SQL script {}: {}", index + 1, weighted.script.name)?;
         let target = percent(weighted.weight, mix.total_weight());
@@ -264,7 +264,7 @@ impl Summary<'_> {
 /// How the transactions of a run, or of one script, ended, as far as pgbench counts them: those
 /// that a lost or aborted client, or the end of the run, left unfinished are none to it.
 #[derive(Debug, Default)]
-struct Ends {
+struct EndCounts {
     committed: u64,
     serialization: u64,
     deadlock: u64,
@@ -275,9 +275,9 @@ struct Ends {
     late: u64,
 }
 
-impl Ends {
-    fn of<'r>(scripts: impl IntoIterator<Item = &'r ScriptRecord>) -> Ends {
-        let mut sum = Ends::default();
+impl EndCounts {
+    fn of<'r>(scripts: impl IntoIterator<Item = &'r ScriptRecord>) -> EndCounts {
+        let mut sum = EndCounts::default();
         for record in scripts {
             let Ledger { transactions, late, .. } = &record.ledger;
             sum.committed += transactions.committed;

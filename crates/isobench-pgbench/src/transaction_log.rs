@@ -3,13 +3,13 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `sink` | a file that is written in large pieces, and the first error that it met |
+//! | `log_file` | a file that is written in large pieces, and the first error that it met |
 //! | `lines` | the lines |
 //! | `intervals` | the sums of `--aggregate-interval` |
 
 mod intervals;
 mod lines;
-mod sink;
+mod log_file;
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
@@ -19,8 +19,9 @@ use isobench_script::Prng;
 
 use crate::version::Version;
 use intervals::Intervals;
-use lines::{Columns, transaction};
-use sink::Sink;
+use lines::{LogColumns, transaction};
+pub use log_file::LogError;
+use log_file::LogFile;
 
 /// What is logged, and where.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,27 +36,6 @@ pub struct LogSettings {
     pub aggregate_interval: Option<Duration>,
     /// Failures by kind (`--failures-detailed`).
     pub failures_detailed: bool,
-}
-
-/// A log that can't be kept.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LogError {
-    /// A file can't be made; pgbench's words.
-    #[error("could not open logfile \"{name}\": {reason}")]
-    Open {
-        /// The file.
-        name: String,
-        /// The system's reason.
-        reason: String,
-    },
-    /// A file can't be written, so that lines are missing. pgbench says nothing then.
-    #[error("could not write to logfile \"{name}\": {reason}")]
-    Write {
-        /// The file.
-        name: String,
-        /// The system's reason.
-        reason: String,
-    },
 }
 
 /// The open files of a run.
@@ -92,8 +72,8 @@ impl TransactionLogs {
                 0 => format!("{}.{process}", settings.prefix),
                 worker => format!("{}.{process}.{worker}", settings.prefix),
             };
-            let sink = Sink::create(&name, Arc::clone(&logs.failed))?;
-            logs.observers.push(Box::new(TransactionLog::new(settings, spec, epoch, stream, sink)));
+            let file = LogFile::create(&name, Arc::clone(&logs.failed))?;
+            logs.observers.push(Box::new(TransactionLog::new(settings, spec, epoch, stream, file)));
         }
         Ok(logs)
     }
@@ -115,22 +95,22 @@ impl TransactionLogs {
 
 /// The log of one worker.
 struct TransactionLog {
-    sink: Sink,
+    file: LogFile,
     /// µs since 1970 of the instant zero of the run's clock.
     epoch: u64,
-    columns: Columns,
+    columns: LogColumns,
     /// The share to be logged, and what decides on each transaction.
     sampling: Option<(f64, Prng)>,
     intervals: Option<Intervals>,
 }
 
 impl TransactionLog {
-    fn new(settings: &LogSettings, spec: &RunSpec, epoch: SystemTime, stream: Prng, sink: Sink) -> Self {
+    fn new(settings: &LogSettings, spec: &RunSpec, epoch: SystemTime, stream: Prng, file: LogFile) -> Self {
         let micros = |time: SystemTime| {
             let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
             u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
         };
-        let columns = Columns {
+        let columns = LogColumns {
             lag: matches!(spec.pacing, Pacing::Rate(_)),
             retries: spec.retry.allows_another(1),
             failures_detailed: settings.failures_detailed,
@@ -138,7 +118,7 @@ impl TransactionLog {
         };
         let began = micros(SystemTime::now());
         TransactionLog {
-            sink,
+            file,
             epoch: micros(epoch),
             columns,
             sampling: settings.sampling_rate.map(|rate| (rate, stream)),
@@ -156,10 +136,10 @@ impl TransactionObserver for TransactionLog {
         }
         let at = self.epoch.saturating_add(ended.at.0 / 1000);
         match &mut self.intervals {
-            Some(intervals) => intervals.take(ended, at, self.columns, &mut self.sink),
-            None => transaction(self.sink.buffer(), ended, at, self.columns),
+            Some(intervals) => intervals.take(ended, at, self.columns, &mut self.file),
+            None => transaction(self.file.buffer(), ended, at, self.columns),
         }
-        self.sink.write_if_full();
+        self.file.write_if_full();
     }
 }
 
@@ -297,8 +277,8 @@ mod tests {
     }
 
     fn intervals(settings: LogSettings, spec: &RunSpec, transactions: &[EndedTransaction]) -> String {
-        let sink = Sink::create(&settings.prefix, Arc::default()).unwrap();
-        let mut log = TransactionLog::new(&settings, spec, SystemTime::UNIX_EPOCH, Prng::seed(0), sink);
+        let file = LogFile::create(&settings.prefix, Arc::default()).unwrap();
+        let mut log = TransactionLog::new(&settings, spec, SystemTime::UNIX_EPOCH, Prng::seed(0), file);
         log.intervals = Some(Intervals::new(settings.aggregate_interval.unwrap().as_secs(), 1_700_000));
         for ended in transactions {
             log.ended(ended);

@@ -8,7 +8,6 @@ use isobench_pgwire::Given;
 use isobench_runner::Protocol;
 use isobench_script::is_valid_variable_name;
 
-use super::table::{Effect, Mode, Row};
 use super::{numbers, open_files, seed};
 use crate::console::Message;
 use crate::scripts::{self, Scripts};
@@ -16,22 +15,22 @@ use crate::version::Version;
 
 /// Why no further option is read.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum EarlyEnd {
     /// Something is wrong.
     Wrong(Message),
     /// This is to be told, and nothing else.
     Tell(String),
 }
 
-impl From<Message> for Stop {
-    fn from(message: Message) -> Stop {
-        Stop::Wrong(message)
+impl From<Message> for EarlyEnd {
+    fn from(message: Message) -> EarlyEnd {
+        EarlyEnd::Wrong(message)
     }
 }
 
-impl From<String> for Stop {
-    fn from(text: String) -> Stop {
-        Stop::Wrong(Message::error(text))
+impl From<String> for EarlyEnd {
+    fn from(text: String) -> EarlyEnd {
+        EarlyEnd::Wrong(Message::error(text))
     }
 }
 
@@ -93,52 +92,33 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    /// Takes in one option.
-    ///
-    /// # Errors
-    /// Its argument is wrong, or it ends the reading.
-    pub fn take(&mut self, row: &Row, argument: &str) -> Result<(), Stop> {
-        self.benchmark_option |= row.mode == Mode::Benchmark;
-        self.initialize_option |= row.mode == Mode::Initialize;
-        match row.effect {
-            Effect::Flag(place) => *place(self) = true,
-            Effect::Integer(label, least, most, place) => {
-                *place(self) = Some(numbers::integer(argument, label, &(least..=most))?);
-            }
-            Effect::Text(place) => *place(self) = Some(argument.to_owned()),
-            Effect::Act(act) => act(self)?,
-            Effect::Read(read) => read(self, argument)?,
-        }
-        Ok(())
-    }
-
     /// `-b`
-    pub fn builtin(&mut self, argument: &str) -> Result<(), Stop> {
+    pub fn builtin(&mut self, argument: &str) -> Result<(), EarlyEnd> {
         if argument == "list" {
-            return Err(Stop::Tell(scripts::list()));
+            return Err(EarlyEnd::Tell(scripts::list()));
         }
         Ok(self.scripts.add_builtin(argument)?)
     }
 
     /// `-N`, `-S`
-    pub fn builtin_named(&mut self, name: &str) -> Result<(), Stop> {
+    pub fn builtin_named(&mut self, name: &str) -> Result<(), EarlyEnd> {
         Ok(self.scripts.add_builtin(name)?)
     }
 
     /// `-f`
-    pub fn file(&mut self, argument: &str) -> Result<(), Stop> {
+    pub fn file(&mut self, argument: &str) -> Result<(), EarlyEnd> {
         Ok(self.scripts.add_file(argument, self.version)?)
     }
 
     /// `-c`
-    pub fn clients(&mut self, argument: &str) -> Result<(), Stop> {
+    pub fn clients(&mut self, argument: &str) -> Result<(), EarlyEnd> {
         let clients = numbers::integer(argument, self.version.clients_option(), &(1..=i32::MAX))?;
         self.clients = Some(clients);
         Ok(open_files::allow(clients.unsigned_abs().into(), self.version.raises_open_files())?)
     }
 
     /// `-D`
-    pub fn define(&mut self, argument: &str) -> Result<(), Stop> {
+    pub fn define(&mut self, argument: &str) -> Result<(), EarlyEnd> {
         match argument.split_once('=') {
             Some((name, value)) if !name.is_empty() && !value.is_empty() => {
                 if !is_valid_variable_name(name) {
@@ -152,7 +132,7 @@ impl Collected {
     }
 
     /// `-I`
-    pub fn steps(&mut self, argument: &str) -> Result<(), Stop> {
+    pub fn steps(&mut self, argument: &str) -> Result<(), EarlyEnd> {
         let steps = argument.parse::<Steps>().map_err(|error| {
             let message = Message::error(&error);
             error.detail().map_or(message.clone(), |detail| message.detail(detail))
@@ -162,7 +142,7 @@ impl Collected {
     }
 
     /// `-L`: milliseconds, kept as whole microseconds; less than one is no limit.
-    pub fn latency_limit(&mut self, argument: &str) -> Result<(), Stop> {
+    pub fn latency_limit(&mut self, argument: &str) -> Result<(), EarlyEnd> {
         let milliseconds = numbers::atof(argument);
         if milliseconds <= 0.0 {
             return Err(format!("invalid latency limit: \"{argument}\"").into());
@@ -178,7 +158,7 @@ impl Collected {
     }
 
     /// `-M`
-    pub fn protocol(&mut self, argument: &str) -> Result<(), Stop> {
+    pub fn protocol(&mut self, argument: &str) -> Result<(), EarlyEnd> {
         self.protocol = match argument {
             "simple" => Protocol::Simple,
             "extended" => Protocol::Extended,
@@ -189,7 +169,7 @@ impl Collected {
     }
 
     /// `-R`
-    pub fn rate(&mut self, argument: &str) -> Result<(), Stop> {
+    pub fn rate(&mut self, argument: &str) -> Result<(), EarlyEnd> {
         let rate = numbers::atof(argument);
         if rate <= 0.0 {
             return Err(format!("invalid rate limit: \"{argument}\"").into());
@@ -200,7 +180,7 @@ impl Collected {
     }
 
     /// `--sampling-rate`
-    pub fn sampling_rate(&mut self, argument: &str) -> Result<(), Stop> {
+    pub fn sampling_rate(&mut self, argument: &str) -> Result<(), EarlyEnd> {
         let rate = numbers::atof(argument);
         if rate <= 0.0 || rate > 1.0 {
             return Err(format!("invalid sampling rate: \"{argument}\"").into());
@@ -210,7 +190,7 @@ impl Collected {
     }
 
     /// `--max-tries`
-    pub fn max_tries(&mut self, argument: &str) -> Result<(), Stop> {
+    pub fn max_tries(&mut self, argument: &str) -> Result<(), EarlyEnd> {
         let tries = u32::try_from(numbers::atoi(argument))
             .map_err(|_| format!("invalid number of maximum tries: \"{argument}\""))?;
         self.max_tries = Some(tries);
@@ -218,7 +198,7 @@ impl Collected {
     }
 
     /// `--random-seed`
-    pub fn random_seed(&mut self, argument: &str) -> Result<(), Stop> {
+    pub fn random_seed(&mut self, argument: &str) -> Result<(), EarlyEnd> {
         Ok(self.set_seed(argument, "--random-seed option")?)
     }
 
@@ -233,7 +213,7 @@ impl Collected {
     }
 
     /// `--partition-method`
-    pub fn partition_method(&mut self, argument: &str) -> Result<(), Stop> {
+    pub fn partition_method(&mut self, argument: &str) -> Result<(), EarlyEnd> {
         self.partition_method = Some(match argument.to_ascii_lowercase().as_str() {
             "range" => PartitionMethod::Range,
             "hash" => PartitionMethod::Hash,

@@ -7,7 +7,7 @@ use isobench_database::InitOptions;
 use isobench_pgwire::{Env, account_name};
 
 use super::collected::Collected;
-use super::{Benchmark, Common, Request};
+use super::request::{Benchmark, Common, Request};
 use crate::console::Message;
 
 /// The transactions of each client if neither their number nor a duration is given.
@@ -45,7 +45,7 @@ fn name_database(given: &mut Collected, operands: Vec<String>, env: Env<'_>) -> 
         None => Ok(()),
         Some(extra) => {
             let text = format_args!("too many command-line arguments (first is \"{extra}\")").to_string();
-            Err(super::with_hint(Message::error(text)))
+            Err(Message::error(text).hint_at_help())
         }
     }
 }

@@ -4,14 +4,15 @@
 
 use std::ops::RangeInclusive;
 
-use super::collected::{Collected, Stop};
+use super::collected::{Collected, EarlyEnd};
 use super::getopt::Spelling;
+use super::numbers;
 use crate::scripts;
 use crate::version::Version;
 
 /// What an option does.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Effect {
+pub(super) enum OptionEffect {
     /// Sets something; it has no argument.
     Flag(fn(&mut Collected) -> &mut bool),
     /// Takes an integer from a number up to a limit, named so in messages.
@@ -19,14 +20,14 @@ pub(super) enum Effect {
     /// Takes a text as it is.
     Text(fn(&mut Collected) -> &mut Option<String>),
     /// Does something without an argument.
-    Act(fn(&mut Collected) -> Result<(), Stop>),
+    Act(fn(&mut Collected) -> Result<(), EarlyEnd>),
     /// Does something with its argument.
-    Read(fn(&mut Collected, &str) -> Result<(), Stop>),
+    Read(fn(&mut Collected, &str) -> Result<(), EarlyEnd>),
 }
 
 /// Which mode an option can be used in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum OptionMode {
     /// With `-i` only.
     Initialize,
     /// Without `-i` only.
@@ -37,18 +38,37 @@ pub(super) enum Mode {
 
 /// An option.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct OptionRow {
     long: &'static str,
     short: Option<char>,
-    pub mode: Mode,
-    pub effect: Effect,
+    mode: OptionMode,
+    effect: OptionEffect,
     /// The versions that have it.
     versions: RangeInclusive<Version>,
 }
 
-impl Row {
-    const fn only(self, versions: RangeInclusive<Version>) -> Row {
-        Row { versions, ..self }
+impl OptionRow {
+    const fn only(self, versions: RangeInclusive<Version>) -> OptionRow {
+        OptionRow { versions, ..self }
+    }
+
+    /// Takes in the option with its argument.
+    ///
+    /// # Errors
+    /// The argument is wrong, or the option ends the reading.
+    pub fn apply(&self, given: &mut Collected, argument: &str) -> Result<(), EarlyEnd> {
+        given.benchmark_option |= self.mode == Benchmark;
+        given.initialize_option |= self.mode == Initialize;
+        match self.effect {
+            Flag(place) => *place(given) = true,
+            Integer(label, least, most, place) => {
+                *place(given) = Some(numbers::integer(argument, label, &(least..=most))?);
+            }
+            Text(place) => *place(given) = Some(argument.to_owned()),
+            Act(act) => act(given)?,
+            Read(read) => read(given, argument)?,
+        }
+        Ok(())
     }
 
     fn spelling(&self) -> Spelling {
@@ -58,7 +78,7 @@ impl Row {
 }
 
 /// The options of a version.
-pub(super) fn options(version: Version) -> Vec<(Spelling, &'static Row)> {
+pub(super) fn options(version: Version) -> Vec<(Spelling, &'static OptionRow)> {
     let rows = ROWS.iter().filter(|row| row.versions.contains(&version));
     rows.map(|row| (row.spelling(), row)).collect()
 }
@@ -66,19 +86,19 @@ pub(super) fn options(version: Version) -> Vec<(Spelling, &'static Row)> {
 const ALL: RangeInclusive<Version> = V15..=V19;
 const MAX: i32 = i32::MAX;
 
-const fn row(long: &'static str, short: char, mode: Mode, effect: Effect) -> Row {
-    Row { long, short: Some(short), mode, effect, versions: ALL }
+const fn row(long: &'static str, short: char, mode: OptionMode, effect: OptionEffect) -> OptionRow {
+    OptionRow { long, short: Some(short), mode, effect, versions: ALL }
 }
 
-const fn long(long: &'static str, mode: Mode, effect: Effect) -> Row {
-    Row { long, short: None, mode, effect, versions: ALL }
+const fn long(long: &'static str, mode: OptionMode, effect: OptionEffect) -> OptionRow {
+    OptionRow { long, short: None, mode, effect, versions: ALL }
 }
 
-use Effect::{Act, Flag, Integer, Read, Text};
-use Mode::{Any, Benchmark, Initialize};
+use OptionEffect::{Act, Flag, Integer, Read, Text};
+use OptionMode::{Any, Benchmark, Initialize};
 use Version::{V15, V16, V17, V19};
 
-static ROWS: [Row; 46] = [
+static ROWS: [OptionRow; 46] = [
     row("builtin", 'b', Benchmark, Read(Collected::builtin)),
     row("client", 'c', Benchmark, Read(Collected::clients)),
     row("connect", 'C', Benchmark, Flag(|c| &mut c.connect)),
@@ -121,7 +141,7 @@ static ROWS: [Row; 46] = [
     long("log-prefix", Benchmark, Text(|c| &mut c.log_prefix)),
     long("foreign-keys", Initialize, Flag(|c| &mut c.foreign_keys)),
     long("random-seed", Benchmark, Read(Collected::random_seed)),
-    long("show-script", Any, Read(|_, name| Err(Stop::Tell(scripts::show(name)?)))),
+    long("show-script", Any, Read(|_, name| Err(EarlyEnd::Tell(scripts::show(name)?)))),
     long("partitions", Initialize, Integer("--partitions", 0, MAX, |c| &mut c.partitions)),
     long("partition-method", Initialize, Read(Collected::partition_method)),
     long("failures-detailed", Benchmark, Flag(|c| &mut c.failures_detailed)),

@@ -7,14 +7,14 @@
 
 use isobench_runner::{EndedTransaction, TransactionEnd};
 
-use super::lines::{Columns, number};
-use super::sink::Sink;
+use super::lines::{LogColumns, number};
+use super::log_file::LogFile;
 
 const MICROS: u64 = 1_000_000;
 
 /// Count, sum, sum of squares, least and greatest of what was measured, in µs.
 #[derive(Debug, Default)]
-struct Figures {
+struct ValueSums {
     count: u64,
     sum: u64,
     squares: u128,
@@ -22,7 +22,7 @@ struct Figures {
     max: u64,
 }
 
-impl Figures {
+impl ValueSums {
     fn add(&mut self, value: u64) {
         self.min = if self.count == 0 { value } else { self.min.min(value) };
         self.max = self.max.max(value);
@@ -43,8 +43,8 @@ impl Figures {
 /// What happened in one interval.
 #[derive(Debug, Default)]
 struct Sums {
-    latency: Figures,
-    lag: Figures,
+    latency: ValueSums,
+    lag: ValueSums,
     skipped: u64,
     retried: u64,
     retries: u64,
@@ -72,17 +72,23 @@ impl Intervals {
 
     /// Takes a transaction that ended at this time, in µs since 1970, and writes the intervals that
     /// are over by then.
-    pub(super) fn take(&mut self, ended: &EndedTransaction, at: u64, columns: Columns, sink: &mut Sink) {
+    pub(super) fn take(
+        &mut self,
+        ended: &EndedTransaction,
+        at: u64,
+        columns: LogColumns,
+        file: &mut LogFile,
+    ) {
         while at / MICROS >= self.began.saturating_add(self.every) {
-            self.write(sink.buffer(), columns);
-            sink.write_if_full();
+            self.write(file.buffer(), columns);
+            file.write_if_full();
             self.began += self.every;
             self.sums = Sums::default();
         }
         self.sums.add(ended, columns);
     }
 
-    fn write(&self, line: &mut Vec<u8>, columns: Columns) {
+    fn write(&self, line: &mut Vec<u8>, columns: LogColumns) {
         let sums = &self.sums;
         number(line, self.began, b' ');
         number(line, sums.latency.count, b' ');
@@ -101,7 +107,7 @@ impl Intervals {
 }
 
 impl Sums {
-    fn add(&mut self, ended: &EndedTransaction, columns: Columns) {
+    fn add(&mut self, ended: &EndedTransaction, columns: LogColumns) {
         if ended.tries > 1 {
             self.retried += 1;
             self.retries += u64::from(ended.tries - 1);

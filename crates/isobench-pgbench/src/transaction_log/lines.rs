@@ -7,7 +7,7 @@ use isobench_runner::{EndedTransaction, TransactionEnd};
 /// What the lines have beyond what they always have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a column of its own")]
-pub(super) struct Columns {
+pub(super) struct LogColumns {
     /// How far behind the schedule (`-R`).
     pub(super) lag: bool,
     /// Retries (`--max-tries`).
@@ -25,7 +25,7 @@ pub(super) fn number(line: &mut Vec<u8>, number: impl itoa::Integer, then: u8) {
 }
 
 /// Appends the line of a transaction that ended at this time, in µs since 1970.
-pub(super) fn transaction(line: &mut Vec<u8>, ended: &EndedTransaction, at: u64, columns: Columns) {
+pub(super) fn transaction(line: &mut Vec<u8>, ended: &EndedTransaction, at: u64, columns: LogColumns) {
     number(line, ended.client, b' ');
     number(line, ended.number, b' ');
     let detailed = columns.failures_detailed;
@@ -67,10 +67,10 @@ mod tests {
     use super::*;
     use isobench_runner::Nanos;
 
-    const PLAIN: Columns =
-        Columns { lag: false, retries: false, failures_detailed: false, other_failures: false };
+    const PLAIN: LogColumns =
+        LogColumns { lag: false, retries: false, failures_detailed: false, other_failures: false };
 
-    fn line(end: TransactionEnd, columns: Columns) -> String {
+    fn line(end: TransactionEnd, columns: LogColumns) -> String {
         let tries = if end == TransactionEnd::Skipped { 0 } else { 2 };
         let (latency, lag) = (1_234_999, 56_999);
         let ended =
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn options_add_columns() {
-        let all = Columns { lag: true, retries: true, failures_detailed: true, ..PLAIN };
+        let all = LogColumns { lag: true, retries: true, failures_detailed: true, ..PLAIN };
         let rows = [
             (TransactionEnd::Committed, "3 12 1234 1 1700000000 78 56 1\n"),
             (TransactionEnd::Serialization, "3 12 serialization 1 1700000000 78 0 1\n"),
@@ -103,11 +103,11 @@ mod tests {
             assert_eq!(line(end, all), expected);
         }
         assert_eq!(
-            line(TransactionEnd::Committed, Columns { lag: true, ..PLAIN }),
+            line(TransactionEnd::Committed, LogColumns { lag: true, ..PLAIN }),
             "3 12 1234 1 1700000000 78 56\n"
         );
         assert_eq!(
-            line(TransactionEnd::Committed, Columns { retries: true, ..PLAIN }),
+            line(TransactionEnd::Committed, LogColumns { retries: true, ..PLAIN }),
             "3 12 1234 1 1700000000 78 1\n"
         );
     }
