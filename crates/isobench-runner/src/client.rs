@@ -39,8 +39,8 @@ use state::{AttemptError, CopyDirection};
 pub(crate) use state::{CLOSED, Client, ClientAction, ClientState, Context};
 
 impl Client {
-    /// Makes the client ready for a run, in which its first call is [`Client::on_timer`]; false if
-    /// it has aborted.
+    /// Makes the client ready for a run, in which its first call is [`Client::on_timer`]. Returns
+    /// false if it has aborted.
     pub(crate) fn ready(&mut self) -> bool {
         self.done = 0;
         if self.state == ClientState::Finished {
@@ -49,7 +49,7 @@ impl Client {
         self.is_live()
     }
 
-    /// The instant asked for has come.
+    /// Called at the instant asked for.
     pub(crate) fn on_timer(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         match self.state {
             ClientState::Waiting { .. } | ClientState::BackingOff { .. } if ctx.stopping => self.on_stop(ctx),
@@ -80,7 +80,8 @@ impl Client {
         }
     }
 
-    /// The run is over: what hasn't begun doesn't begin, and what is under way goes on to its end.
+    /// Called when the run is over: nothing new starts; transactions under way continue to their
+    /// end.
     pub(crate) fn on_stop(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         match self.state {
             ClientState::Idle => self.finish(),
@@ -113,7 +114,7 @@ impl Client {
         ClientAction::Finish
     }
 
-    /// Decides what comes after the end of a transaction.
+    /// Chooses and paces the next transaction, or finishes.
     fn next_transaction(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         let first = self.done == 0;
         self.state = ClientState::Idle;
@@ -143,12 +144,12 @@ impl Client {
         }
     }
 
-    /// True if the client is to begin no further transaction.
+    /// True if the client starts no further transaction.
     fn is_over(&self, ctx: &Context<'_>) -> bool {
         ctx.stopping || matches!(ctx.stop, Stop::Transactions(most) if self.done >= most)
     }
 
-    /// Takes the next due time from the schedule, past those that are too late already.
+    /// Takes the next due time from the schedule, skipping those that are already too late.
     fn next_scheduled(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         loop {
             let Some(schedule) = ctx.schedule.as_deref_mut() else {
@@ -236,14 +237,16 @@ impl Client {
         self.run_commands(ctx)
     }
 
-    /// A number that no other attempt has, in all runs: attempts of this client, this one included,
-    /// times clients, plus the client's number, plus what the run begins from. So it is never 0.
+    /// Returns a number that no other attempt of any run has.
+    ///
+    /// Every attempt of a client adds the number of clients, so two clients never meet;
+    /// `attempts_from` keeps clear of rows that earlier runs left behind. Never 0.
     fn attempt_id(&self, ctx: &Context<'_>) -> u64 {
         let spec = &ctx.job.spec;
         spec.attempts_from + self.attempts * spec.clients as u64 + self.id as u64
     }
 
-    /// The session asked for is there; these bytes came with it.
+    /// Called when the session asked for is open; `received` are the bytes that came with it.
     pub(crate) fn on_connected(&mut self, ctx: &mut Context<'_>, received: &[u8]) -> ClientAction {
         self.connected = true;
         self.status = TransactionStatus::Idle;
@@ -253,12 +256,12 @@ impl Client {
         self.begin_transaction(ctx)
     }
 
-    /// The session asked for can't be had.
+    /// Called when the session asked for can't be opened.
     pub(crate) fn on_refused(&mut self, ctx: &mut Context<'_>, why: String) -> ClientAction {
         self.abort(ctx, self.command, Cause::Connect(why))
     }
 
-    /// The session that was only for one transaction is closed.
+    /// Called when the session for one transaction is closed.
     pub(crate) fn on_disconnected(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         self.connected = false;
         self.unsolicited = None;
@@ -266,32 +269,32 @@ impl Client {
         self.after_transaction(ctx)
     }
 
-    /// Ends the client for good, and says why.
+    /// Ends the client for good, and reports why.
     fn abort(&mut self, ctx: &mut Context<'_>, command: usize, cause: Cause) -> ClientAction {
         if !ctx.job.spec.rules.sends_what_is_queued() {
             ctx.out.clear();
         }
         if self.copy == Some(CopyDirection::In) {
-            // The server listens to nothing else before; that the session ends is what it hears
-            // next.
+            // During COPY FROM the server reads only COPY messages. After CopyDone it reads on, and
+            // notices that the session ends.
             frontend::copy_done(ctx.out);
         }
-        self.leave_for_good();
+        self.retire();
         (ctx.report)(Event::Aborted(self.place(command), cause));
         ClientAction::Close
     }
 
-    /// Nothing concerns the client any more.
-    fn leave_for_good(&mut self) {
+    /// Makes the client ignore everything that still arrives.
+    fn retire(&mut self) {
         self.state = ClientState::Aborted;
         self.connected = false;
         self.outstanding = 0;
     }
 
-    /// What the server said, with the text it refers to.
+    /// Returns the server's error with the text that its position refers to.
     fn failed(&self, ctx: &Context<'_>, failure: &AttemptError) -> FailedStatement {
         let request = ctx.job.program.request(self.script, failure.statement);
-        // A statement that was to be prepared for later, and isn't, was sent as text.
+        // A statement of a pipeline that wasn't prepared before was sent as text.
         let text = request.and_then(|request| {
             let as_text = request.stays_prepared() && !self.is_prepared(request.number);
             if as_text { request.prepared_text() } else { request.text(&self.variables) }
@@ -299,7 +302,7 @@ impl Client {
         FailedStatement { error: Box::new(failure.error.clone()), query: failure.query, text }
     }
 
-    /// Tells whoever watches the worker's transactions how this one ended.
+    /// Reports the end of the transaction to the worker's observer.
     fn observe(&self, ctx: &mut Context<'_>, end: TransactionEnd) {
         let Some(observer) = ctx.observer.as_deref_mut() else { return };
         let lag =

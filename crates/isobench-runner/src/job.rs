@@ -66,7 +66,7 @@ impl Job {
     /// The recording can't be kept there.
     pub fn recording(mut self, storage: Storage) -> Result<Job, RecordingError> {
         let recording = Recording::new(&self.workload.mix, storage)?;
-        self.program.watch(&self.workload.mix, &recording);
+        self.program.observe(&self.workload.mix, &recording);
         self.recording = Some(recording);
         Ok(self)
     }

@@ -1,27 +1,28 @@
 //! Drives the load: clients, retries, pacing, accounting.
 //!
 //! A [`Job`] is a workload with its settings; a [`Fleet`] is its clients with their sessions;
-//! [`Fleet::run`] makes an [`RunOutcome`] of them, in which every attempt lies in exactly one
-//! bucket. The runner knows neither server products nor SQL dialects: how a session is set up, and
-//! which errors are conflicts, are handed in.
+//! [`Fleet::run`] returns a [`RunOutcome`], in which every attempt is in exactly one bucket. The
+//! runner knows neither server products nor SQL dialects: the caller passes in how a session is set
+//! up and which errors are conflicts.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `spec`, `retry`, `rules` | what a run is asked to do, as values |
-//! | `event`, `observer` | what is told while it goes on |
-//! | `program`, `observed` | scripts made ready to send; what is to be seen of their results |
-//! | `job` | what all workers share |
+//! | `spec`, `retry`, `rules` | the settings of a run, as values |
+//! | `event`, `observer` | reports while the run goes on |
+//! | `program`, `observed` | scripts encoded for sending; the meaning of their results |
+//! | `job` | everything that the workers share |
+//! | `clients` | the clients and the random streams, split from the seed |
 //! | `client` | the state machine of one simulated user, without I/O |
 //! | `worker` | the event loop over the clients of one thread |
 //! | `fleet` | threads, connecting, adding up |
-//! | `transport`, `sockets`, `poller` | the network as a trait, and for real; waiting for it |
+//! | `transport`, `sockets`, `poller` | the network as a trait; its real implementation; waiting for sockets |
 //! | `time`, `timers`, `schedule` | clock, timers, due times |
 //! | `recorder` | counters of one worker |
 //! | `series` | counts over time |
 //! | `load` | how busy a worker was |
-//! | `recording`, `recording/store` | what transactions read and wrote, for the isolation checker |
+//! | `recording`, `recording/file` | reads and writes of transactions, for the isolation checker |
 //! | `control` | stopping a run and watching it |
-//! | `simulation` | running a crew on another transport and clock |
+//! | `simulation` | a run on another transport and clock |
 
 mod client;
 mod clients;

@@ -89,7 +89,7 @@ impl NumberSource {
 
 impl ObservationKind {
     /// True if nothing comes from rows, so that the reply's tag says whether there was one.
-    pub(crate) fn tells_by_tag(self) -> bool {
+    pub(crate) fn is_in_tag(self) -> bool {
         let known =
             |numbers: &[Option<NumberSource>]| !numbers.iter().flatten().any(|number| number.is_column());
         match self {
@@ -104,7 +104,7 @@ impl ObservationKind {
     }
 
     /// True if no row at all means that a row known by its key wasn't there.
-    pub(crate) fn tells_by_absence(self) -> bool {
+    pub(crate) fn is_in_absence(self) -> bool {
         matches!(self, ObservationKind::Read { key, .. } | ObservationKind::ReadList { key, .. } if !key.is_column())
     }
 }
@@ -118,15 +118,19 @@ impl ObservedCommand {
         recording: &Recording,
         assertions: &[String],
     ) -> Option<ObservedCommand> {
-        let mut watched =
-            ObservedCommand { statement: told_by(sql), noted: Vec::new(), lines: Vec::new(), groups: 0 };
+        let mut observed = ObservedCommand {
+            statement: observed_statement(sql),
+            noted: Vec::new(),
+            lines: Vec::new(),
+            groups: 0,
+        };
         for observation in &sql.observations {
             let table = observation.what.table().map_or(0, |table| recording.table(table));
-            if let Some(what) = watched.line(&observation.what, table, assertions) {
-                watched.lines.push(ObservationLine { what, place: place(observation, file) });
+            if let Some(what) = observed.line(&observation.what, table, assertions) {
+                observed.lines.push(ObservationLine { what, place: place(observation, file) });
             }
         }
-        (!watched.lines.is_empty()).then_some(watched)
+        (!observed.lines.is_empty()).then_some(observed)
     }
 
     /// What a line tells of, if it is one that is recorded.
@@ -184,27 +188,31 @@ impl ObservedCommand {
 impl InsideColumns {
     /// What a command of this script file discloses, if it does.
     pub(crate) fn of(sql: &Sql, file: &str) -> Option<InsideColumns> {
-        let mut disclosed =
-            InsideColumns { statement: told_by(sql), swallowed: None, retries: None, wasted: None };
+        let mut inside_columns = InsideColumns {
+            statement: observed_statement(sql),
+            swallowed: None,
+            retries: None,
+            wasted: None,
+        };
         for observation in &sql.observations {
             let at =
                 |number| Some(ReportedColumn { column: column(number), place: place(observation, file) });
             match observation.what {
-                Observed::Swallowed { sqlstate } => disclosed.swallowed = at(sqlstate),
+                Observed::Swallowed { sqlstate } => inside_columns.swallowed = at(sqlstate),
                 Observed::Inside { retries, wasted } => {
-                    disclosed.retries = at(retries);
-                    disclosed.wasted = wasted.and_then(at);
+                    inside_columns.retries = at(retries);
+                    inside_columns.wasted = wasted.and_then(at);
                 }
                 _ => {}
             }
         }
-        (disclosed.swallowed.is_some() || disclosed.retries.is_some()).then_some(disclosed)
+        (inside_columns.swallowed.is_some() || inside_columns.retries.is_some()).then_some(inside_columns)
     }
 }
 
 /// Which statement of a request has the rows that its lines tell of; the others are BEGIN, COMMIT
 /// and the like.
-fn told_by(sql: &Sql) -> u32 {
+fn observed_statement(sql: &Sql) -> u32 {
     let place = sql.statements.iter().position(|statement| *statement == Statement::Other);
     place.and_then(|place| u32::try_from(place).ok()).unwrap_or(0)
 }

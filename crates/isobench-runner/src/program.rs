@@ -59,9 +59,9 @@ pub(crate) struct Request {
     /// The savepoint that it releases.
     pub(crate) releases: Option<Box<str>>,
     /// What is to be recorded of it, in a run that is.
-    pub(crate) watched: Option<Box<ObservedCommand>>,
+    pub(crate) observed: Option<Box<ObservedCommand>>,
     /// What it discloses of attempts, in every run.
-    pub(crate) disclosed: Option<Box<InsideColumns>>,
+    pub(crate) inside_columns: Option<Box<InsideColumns>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -109,8 +109,8 @@ impl Request {
             rolls_back: sql.statements.contains(&Statement::Rollback),
             savepoint,
             releases,
-            watched: None,
-            disclosed: InsideColumns::of(sql, file).map(Box::new),
+            observed: None,
+            inside_columns: InsideColumns::of(sql, file).map(Box::new),
         }
     }
 
@@ -259,7 +259,7 @@ pub(crate) struct Program {
     /// How many SQL commands there are.
     pub(crate) statements: usize,
     /// One of them discloses something of attempts.
-    pub(crate) discloses: bool,
+    pub(crate) reports_inside: bool,
     /// For each script, the names of its assertions; none unless the run is recorded.
     pub(crate) assertions: Vec<Vec<String>>,
 }
@@ -281,13 +281,14 @@ impl Program {
             forget_late_savepoints(script, &mut of_script);
             requests.push(of_script);
         }
-        let discloses = requests.iter().flatten().flatten().any(|request| request.disclosed.is_some());
+        let reports_inside =
+            requests.iter().flatten().flatten().any(|request| request.inside_columns.is_some());
         let assertions = vec![Vec::new(); requests.len()];
-        Program { requests, statements, discloses, assertions }
+        Program { requests, statements, reports_inside, assertions }
     }
 
     /// Has what the lines `--@` of the same scripts tell of recorded.
-    pub(crate) fn watch(&mut self, mix: &Mix, recording: &Recording) {
+    pub(crate) fn observe(&mut self, mix: &Mix, recording: &Recording) {
         let scripts = mix.scripts().iter().map(|weighted| &weighted.script);
         for ((script, requests), assertions) in scripts.zip(&mut self.requests).zip(&mut self.assertions) {
             for observation in script.observations() {
@@ -299,7 +300,7 @@ impl Program {
             }
             for (command, request) in script.commands.iter().zip(requests) {
                 if let (CommandKind::Sql(sql), Some(request)) = (&command.kind, request) {
-                    request.watched =
+                    request.observed =
                         ObservedCommand::of(sql, &script.name, recording, assertions).map(Box::new);
                 }
             }

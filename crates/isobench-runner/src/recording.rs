@@ -5,7 +5,7 @@
 //! it is full, so that workers share nothing on the way. Not here: what an attempt has read and
 //! written (`client/tape.rs`).
 
-mod store;
+mod file;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
@@ -18,7 +18,7 @@ use isobench_isolation::history::binary::{Encoder, header, read, trailer};
 use isobench_isolation::history::{Draft, FormatError, Transaction};
 use isobench_script::{Mix, Script};
 
-use store::ChunkFile;
+use file::ChunkFile;
 
 /// The size at which a worker's chunk is full, in bytes.
 const CHUNK: usize = 1 << 20;

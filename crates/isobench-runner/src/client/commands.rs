@@ -16,15 +16,15 @@ use crate::event::{Cause, ClientStep, Event, Unfinished};
 use crate::program::Sending;
 use crate::spec::Protocol;
 
-/// What a command leads to.
+/// What follows a command.
 enum Next {
-    /// The command at this index.
+    /// The command with this index.
     Go(usize),
-    /// Waiting.
+    /// A wait.
     Stop(ClientAction),
 }
 
-/// Why a command ends its client.
+/// The reason why a command ends its client.
 enum Problem {
     Evaluation(EvalError),
     Execution(String),
@@ -38,17 +38,19 @@ fn not_allowed<T>(why: &str) -> Result<T, Problem> {
 }
 
 impl Client {
-    /// Goes on with the script from the current command.
+    /// Continues the script with the current command.
     pub(super) fn run_commands(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         self.walk(ctx, false)
     }
 
-    /// Goes on with the current command, for which a statement has been prepared.
+    /// Continues with the current command, whose statement has been prepared or whose level has
+    /// been asked for.
     pub(super) fn resume_commands(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         self.walk(ctx, true)
     }
 
-    /// Goes on with the script from the current command, which has been told of if it is `resumed`.
+    /// Continues the script with the current command, which has already been traced if it is
+    /// `resumed`.
     fn walk(&mut self, ctx: &mut Context<'_>, mut resumed: bool) -> ClientAction {
         let job = ctx.job;
         loop {
@@ -104,7 +106,7 @@ impl Client {
         }
     }
 
-    /// Records the time of a command that has ended well.
+    /// Records the duration of a command that succeeded.
     pub(super) fn end_command(&self, ctx: &mut Context<'_>) {
         let (command, began) = (self.command, self.command_began);
         let now = ctx.now;
@@ -133,13 +135,13 @@ impl Client {
             (true, false) if self.pipeline.is_none() => {
                 return Ok(self.prepare(ctx, self.command));
             }
-            // Only commands between \startpipeline and the next \endpipeline are prepared before
-            // they are needed.
+            // Inside a pipeline a reply can't be awaited. `start_pipeline` prepares only the
+            // commands up to `\endpipeline`; others that a branch leads to are sent as text.
             (true, false) | (false, _) => Sending::Whole,
         };
-        if let (Some(operations), Some(watched)) = (&mut self.operations, &request.watched) {
+        if let (Some(operations), Some(observed)) = (&mut self.operations, &request.observed) {
             operations
-                .send(watched, &self.variables, &ctx.job.workload.symbols)
+                .send(observed, &self.variables, &ctx.job.workload.symbols)
                 .map_err(Problem::Observation)?;
         }
         ctx.trace(self.id, || ClientStep::Sending(request.label(&self.variables)));
@@ -160,7 +162,7 @@ impl Client {
         Ok(Next::Stop(self.await_reply(ctx)))
     }
 
-    /// Waits for the reply to what has just been sent.
+    /// Waits for the reply to the request just sent.
     fn await_reply(&mut self, ctx: &Context<'_>) -> ClientAction {
         ctx.trace(self.id, || ClientStep::Receiving);
         self.outstanding += 1;
@@ -168,8 +170,8 @@ impl Client {
         ClientAction::Receive
     }
 
-    /// Has the server prepare the statement of a command, by itself, so that its time is not the
-    /// transaction's command's.
+    /// Prepares the statement of a command in a round trip of its own, so that preparing never
+    /// counts as a command's latency.
     fn prepare(&mut self, ctx: &mut Context<'_>, command: usize) -> Next {
         if let Some(request) = ctx.job.program.request(self.script, command) {
             ctx.trace(self.id, || ClientStep::Preparing(request.name()));
@@ -228,7 +230,7 @@ impl Client {
         })
     }
 
-    /// Runs a program to its end. Other clients of the worker wait meanwhile, as in pgbench.
+    /// Runs a program to its end. It blocks the other clients of the worker, as in pgbench.
     fn shell(&mut self, ctx: &mut Context<'_>, args: &[Argument]) -> Result<Next, String> {
         let (command, mut process) = self.shell_command(ctx, args)?;
         let done = process.status();
@@ -239,7 +241,7 @@ impl Client {
         }
     }
 
-    /// Runs a program to its end and keeps the number in its first line.
+    /// Runs a program to its end and stores the integer in its first line.
     fn set_shell(&mut self, ctx: &mut Context<'_>, slot: Slot, args: &[Argument]) -> Result<Next, String> {
         let (command, mut process) = self.shell_command(ctx, args)?;
         let program = program(&command);
@@ -260,7 +262,7 @@ impl Client {
         Ok(Next::Go(self.command + 1))
     }
 
-    /// The command line with the values of the variables, ready to run.
+    /// Returns the command line with the variables' values, and a process ready to run it.
     fn shell_command(&self, ctx: &Context<'_>, args: &[Argument]) -> Result<(String, Process), String> {
         let line = shell_command_line(args, &self.variables, &ctx.job.workload.symbols)
             .map_err(|error| error.to_string())?;
@@ -291,7 +293,7 @@ impl Client {
         Ok(Next::Go(self.command + 1))
     }
 
-    /// Sends what the pipeline holds with a synchronisation point, and goes on without waiting.
+    /// Adds a synchronisation point to the pipeline, without waiting for its reply.
     fn sync_pipeline(&mut self, ctx: &mut Context<'_>) -> Result<Next, Problem> {
         let Some(pipeline) = &mut self.pipeline else {
             return not_allowed("not in pipeline mode");
@@ -328,7 +330,7 @@ impl Client {
     }
 }
 
-/// The program that a command line calls.
+/// Returns the program that a command line calls.
 fn program(line: &str) -> &str {
     line.split_ascii_whitespace().next().unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! How attempts and transactions end: each in exactly one bucket of the ledger, and what the client
-//! does next.
+//! The ends of attempts and transactions: each is counted in exactly one bucket of the ledger, and
+//! decides what the client does next.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::spec::OnError;
 /// The reason of conflicts that a script's own SQL caught and didn't raise again.
 const CAUGHT: &str = "caught by the script's own SQL";
 
-/// The bucket of an attempt that ends its transaction too, without a commit that keeps its work.
+/// The bucket of an attempt that ends its transaction too, but not by a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bucket {
     GivenUp,
@@ -28,7 +28,7 @@ enum Bucket {
 }
 
 impl Client {
-    /// The script has run to its end.
+    /// Counts the attempt and the transaction as committed: the script has run to its end.
     pub(super) fn count_committed(&mut self, ctx: &mut Context<'_>) {
         let mut wasted = 0;
         if let Some(inside) = &self.inside {
@@ -52,14 +52,14 @@ impl Client {
             bin.committed += 1;
             bin.latency_ns = bin.latency_ns.saturating_add(now.since(since));
         }
-        self.write_down_end(ctx);
+        self.record_completed(ctx);
         self.observe(ctx, TransactionEnd::Committed);
     }
 
-    /// The script has run to its end, and this command's own SQL has caught an error: committed,
-    /// and its work is lost.
+    /// Counts a transaction that committed although `command`'s own SQL caught an error, so that
+    /// its work is lost.
     fn count_swallowed(&mut self, ctx: &mut Context<'_>, code: SqlState, command: usize) {
-        // Only its code is known of the error.
+        // Rows report only the error's code, so the reason is classified from that alone.
         if let ErrorClass::Conflict { .. } = (ctx.job.classify)(&ServerError::new(code, "")) {
             self.count_conflict(ctx, command, code, (Cow::Borrowed(CAUGHT), None));
         }
@@ -69,21 +69,21 @@ impl Client {
         record.ledger.transactions.swallowed += 1;
         record.ledger.time.wasted += now.since(began);
         record.count_tries(tries);
-        self.write_down_end(ctx);
+        self.record_completed(ctx);
         self.observe(ctx, TransactionEnd::Swallowed);
     }
 
-    /// Writes down an attempt whose script has run to its end. What was swallowed isn't among what
-    /// it did; the rest was done.
-    fn write_down_end(&mut self, ctx: &mut Context<'_>) {
+    /// Records an attempt whose script has run to its end. Swallowed statements aren't among its
+    /// operations.
+    fn record_completed(&mut self, ctx: &mut Context<'_>) {
         if self.operations.is_some() {
-            // A block that the script leaves open is undone with its session.
+            // A block left open by the script is rolled back when its session ends.
             let open = self.status != TransactionStatus::Idle;
-            self.write_down(ctx, if open { Outcome::Aborted } else { Outcome::Committed });
+            self.record_operations(ctx, if open { Outcome::Aborted } else { Outcome::Committed });
         }
     }
 
-    /// The attempt met an error, and no block is open any more, or the client ends with it.
+    /// Called when the attempt has met an error and either its block is closed or its client ends.
     pub(super) fn attempt_failed(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         let Some(failure) = self.failure.take() else {
             self.count_committed(ctx);
@@ -95,10 +95,10 @@ impl Client {
                 self.count_conflict(ctx, command, code, (reason, object));
                 self.after_conflict(ctx, command, code)
             }
-            ErrorClass::Ambiguous => self.leave_unknown(ctx),
+            ErrorClass::Ambiguous => self.end_ambiguous(ctx),
             ErrorClass::Other if ctx.cancelling && code == SqlState::QUERY_CANCELED => {
                 if self.has_released() {
-                    return self.leave_unknown(ctx);
+                    return self.end_ambiguous(ctx);
                 }
                 self.end_attempt(ctx, Bucket::CutOff);
                 self.leave_transaction(ctx)
@@ -107,14 +107,14 @@ impl Client {
         }
     }
 
-    /// Nobody knows whether the attempt has committed.
-    fn leave_unknown(&mut self, ctx: &mut Context<'_>) -> ClientAction {
+    /// Ends an attempt of which it is unknown whether it committed.
+    fn end_ambiguous(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         self.end_attempt(ctx, Bucket::Ambiguous);
         self.observe(ctx, TransactionEnd::OtherError);
         self.leave_transaction(ctx)
     }
 
-    /// Counts an attempt that ended in a conflict, for this reason and about this object.
+    /// Counts a conflict that ended an attempt, with its reason and the object it was about.
     fn count_conflict(
         &self,
         ctx: &mut Context<'_>,
@@ -126,7 +126,7 @@ impl Client {
         ctx.recorder.conflict(ctx.now, conflict);
     }
 
-    /// True if a conflict now is followed by a further attempt.
+    /// True if a conflict at this instant would be followed by a retry.
     pub(super) fn will_retry(&self, ctx: &Context<'_>) -> bool {
         !ctx.stopping && !self.is_exhausted(ctx)
     }
@@ -141,7 +141,7 @@ impl Client {
         let exhausted = self.is_exhausted(ctx);
         let forgotten = ctx.stopping && spec.rules.forgets_failures_at_the_end();
         if exhausted && !forgotten {
-            self.tell_what_follows(ctx, false);
+            self.report_follows(ctx, false);
             self.count_command(ctx, command, false);
             let (tries, deadlock) = (self.tries, code == SqlState::DEADLOCK_DETECTED);
             let record = self.record(ctx);
@@ -158,17 +158,18 @@ impl Client {
             self.end_attempt(ctx, Bucket::CutOff);
             return self.leave_transaction(ctx);
         }
-        self.tell_what_follows(ctx, true);
+        self.report_follows(ctx, true);
         self.count_command(ctx, command, true);
         let (now, began) = (ctx.now, self.attempt_began);
         let ledger = &mut self.record(ctx).ledger;
         ledger.attempts.retried += 1;
         ledger.time.wasted += now.since(began);
         if self.operations.is_some() {
-            self.write_down(ctx, Outcome::Aborted);
+            self.record_operations(ctx, Outcome::Aborted);
         }
-        // The same transaction again: same script, same values of the variables, same random
-        // numbers.
+        // A retry repeats the same transaction: same script, same values of the variables, same
+        // random numbers. With new random keys it would likely miss the conflict, and conflict
+        // ratios would no longer describe the workload.
         let saved = match &self.point {
             Some(point) if point.is_next() => &point.saved,
             _ => &self.saved,
@@ -199,13 +200,13 @@ impl Client {
         let record = self.record(ctx);
         record.count_tries(tries);
         record.abandoned += 1;
-        self.tell_what_follows(ctx, false);
+        self.report_follows(ctx, false);
         (ctx.report)(Event::Abandoned(self.place(command), failed));
         self.observe(ctx, TransactionEnd::OtherError);
         self.leave_transaction(ctx)
     }
 
-    fn tell_what_follows(&self, ctx: &Context<'_>, retry: bool) {
+    fn report_follows(&self, ctx: &Context<'_>, retry: bool) {
         if ctx.job.spec.detail.errors {
             let taken = ctx.now.since(self.since) as f64 / 1e9;
             let used = ctx.job.spec.latency_limit.map(|limit| taken / limit.as_secs_f64());
@@ -213,7 +214,7 @@ impl Client {
         }
     }
 
-    /// The connection is of no use any more, for the reason given in `why`.
+    /// Called when the connection can't be used any more.
     pub(crate) fn on_lost(&mut self, ctx: &mut Context<'_>, why: &str) -> ClientAction {
         let at_once = ctx.job.spec.rules.notices_loss_at_once();
         let idle = matches!(
@@ -234,16 +235,18 @@ impl Client {
         self.abort(ctx, command, Cause::Lost(why.to_owned(), last))
     }
 
-    /// The run can't wait for the client any longer.
+    /// Called when the run can't wait for the client any longer.
     pub(crate) fn on_kill(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         self.end_abruptly(ctx, Bucket::CutOff);
-        self.leave_for_good();
+        self.retire();
         ClientAction::Close
     }
 
-    /// Accounts for what was under way when the session ended. If the server may have been
-    /// committing and hasn't said that it failed, nobody knows: a fatal error says only that the
-    /// session has ended. Its reason is counted if it is a conflict (of a standby's recovery).
+    /// Accounts for the work under way when the session ended.
+    ///
+    /// If the server may have been committing and hasn't reported a failure, the outcome is
+    /// unknown. A fatal error doesn't settle it: it says only that the session has ended. Its
+    /// reason is counted if it is a conflict (with a standby's recovery).
     fn end_abruptly(&mut self, ctx: &mut Context<'_>, otherwise: Bucket) {
         match self.state {
             ClientState::Preparing(_)
@@ -255,7 +258,7 @@ impl Client {
                 let class = failed.map(|failure| (ctx.job.classify)(&failure.error));
                 let unanswered = matches!(class, None | Some(ErrorClass::Ambiguous))
                     || failed.is_some_and(|failure| failure.error.is_fatal());
-                // The server executes what a pipeline holds before it is asked to synchronise.
+                // The server executes a pipeline's statements as they arrive, even before a Sync.
                 let under_way = self.outstanding > 0 || self.pipeline.is_some();
                 let unknown = (under_way && self.may_commit || self.has_released()) && unanswered;
                 if let (false, Some((failure, ErrorClass::Conflict { reason, object }))) =
@@ -283,20 +286,20 @@ impl Client {
         }
     }
 
-    /// Something in the script, other than an error of the server, ends the client.
+    /// Ends the client because of its script rather than an error of the server.
     pub(super) fn end_client(&mut self, ctx: &mut Context<'_>, cause: Cause) -> ClientAction {
         self.count_last_command(ctx, self.command);
         self.end_attempt(ctx, Bucket::Errored);
         self.abort(ctx, self.command, cause)
     }
 
-    /// The result of a query can't be stored.
-    pub(super) fn result_refused(&mut self, ctx: &mut Context<'_>, refused: StoreError) -> ClientAction {
+    /// Ends the client because the result of a query can't be stored.
+    pub(super) fn result_rejected(&mut self, ctx: &mut Context<'_>, refused: StoreError) -> ClientAction {
         let query = self.answered.saturating_sub(1);
         self.end_client(ctx, Cause::Result { query, problem: refused.problem, name: refused.name })
     }
 
-    /// Puts the attempt, and with it the transaction, into its bucket.
+    /// Counts the attempt and its transaction in this bucket.
     fn end_attempt(&mut self, ctx: &mut Context<'_>, bucket: Bucket) {
         let (now, began) = (ctx.now, self.attempt_began);
         let ledger = &mut self.record(ctx).ledger;
@@ -314,13 +317,13 @@ impl Client {
             let under_way = self.outstanding > 0 || self.pipeline.is_some();
             let unanswered = under_way && self.may_commit && self.failure.is_none();
             let unknown = bucket == Bucket::Ambiguous || unanswered;
-            self.write_down(ctx, if unknown { Outcome::Unknown } else { Outcome::Aborted });
+            self.record_operations(ctx, if unknown { Outcome::Unknown } else { Outcome::Aborted });
         }
     }
 
-    /// Writes down what the attempt has read and written, of which this is known besides what the
-    /// server has said.
-    fn write_down(&mut self, ctx: &mut Context<'_>, outcome: Outcome) {
+    /// Records the attempt's reads and writes. `outcome` is what is known besides the server's
+    /// replies.
+    fn record_operations(&mut self, ctx: &mut Context<'_>, outcome: Outcome) {
         let id = self.attempt_id(ctx);
         let (Some(operations), Some(recording)) = (&self.operations, &ctx.job.recording) else { return };
         let outcome = operations.outcome(outcome);
@@ -328,13 +331,14 @@ impl Client {
         if outcome == Outcome::Committed && !swallowed {
             operations.count(&mut ctx.recorder.scripts[self.script].assertions);
         }
-        if operations.is_torn(outcome) {
+        if operations.is_incomplete(outcome) {
             recording.drop_one();
         }
         if operations.draft().is_empty() {
             return;
         }
-        // What is unknown may be done later.
+        // A commit of unknown outcome may still take effect later, so it has no upper bound in
+        // time.
         let end = if outcome == Outcome::Unknown { u64::MAX } else { ctx.now.0 };
         let client = u32::try_from(self.id).unwrap_or(u32::MAX);
         let transaction = Transaction { id, client, begin: self.attempt_began.0, end, outcome };
@@ -357,7 +361,7 @@ impl Client {
         }
     }
 
-    /// The transaction has ended; a session that was only for it ends too.
+    /// Leaves the transaction; a session opened for it is closed.
     pub(super) fn leave_transaction(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         if ctx.job.spec.connect_each {
             return ClientAction::Disconnect;
@@ -365,8 +369,7 @@ impl Client {
         self.after_transaction(ctx)
     }
 
-    /// Goes on with the next transaction; a script that never waited lets other clients, and the
-    /// clock, have a turn.
+    /// Continues with the next transaction.
     pub(super) fn after_transaction(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         if self.yielded {
             return self.next_transaction(ctx);

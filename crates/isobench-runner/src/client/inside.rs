@@ -1,9 +1,9 @@
-//! What the server says of an attempt that no error tells: that the script's own SQL caught one,
-//! and retried.
+//! Rows that report what no error message does: that the script's own SQL caught an error, or that
+//! the server retried inside a statement.
 //!
-//! These are the rows of commands with a line `--@ swallowed` or `--@ inside`. They are counted
-//! whether the run is recorded or not. Not here: which bucket a swallowed attempt lands in
-//! (`ending.rs`), and what rows tell of data (`operations.rs`).
+//! They belong to commands with a line `--@ swallowed` or `--@ inside`, and are counted whether the
+//! run is recorded or not. Not here: the bucket of a swallowed attempt (`ending.rs`), and rows that
+//! report data (`operations.rs`).
 
 use std::borrow::Cow;
 
@@ -15,35 +15,35 @@ use super::state::{Client, Context};
 use crate::observed::{InsideColumns, ReportedColumn};
 use crate::recorder::ConflictCount;
 
-/// The reason of conflicts after which the server made a further attempt by itself, within a
-/// statement (`--@ inside`).
+/// The reason of conflicts after which the server retried by itself, inside a statement (`--@
+/// inside`).
 pub const RETRIED_INSIDE: &str = "retried inside the server";
 
-/// What one row discloses.
+/// The content of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Row {
+enum InsideRow {
     Swallowed(SqlState),
-    /// Further attempts, and nanoseconds.
+    /// Number of retries, and their time in nanoseconds.
     Retried(u64, u64),
 }
 
 impl Client {
-    /// Counts what a row of this command discloses. True if the row is that of an error that was
-    /// swallowed, so that nothing else in it tells anything.
-    pub(super) fn disclose(
+    /// Counts what a row of this command reports. Returns true if it is a swallowed error, so that
+    /// the rest of the row has no meaning.
+    pub(super) fn count_reported(
         &mut self,
         ctx: &mut Context<'_>,
         command: usize,
-        disclosed: &InsideColumns,
+        columns: &InsideColumns,
         row: DataRow<'_>,
     ) -> bool {
         let Some(inside) = &mut self.inside else { return false };
-        match read(disclosed, row) {
-            Ok(Row::Swallowed(code)) => {
+        match read(columns, row) {
+            Ok(InsideRow::Swallowed(code)) => {
                 inside.swallowed.get_or_insert((code, command));
                 true
             }
-            Ok(Row::Retried(retries, wasted)) => {
+            Ok(InsideRow::Retried(retries, wasted)) => {
                 inside.wasted = inside.wasted.saturating_add(wasted);
                 if retries > 0 {
                     self.count_inside(ctx, command, retries);
@@ -57,8 +57,8 @@ impl Client {
         }
     }
 
-    /// Counts attempts that the server made by itself within this one: all but the last met a
-    /// conflict, and were retried.
+    /// Counts the attempts that the server made inside this one. All but the last met a conflict
+    /// and were retried.
     fn count_inside(&self, ctx: &mut Context<'_>, command: usize, retries: u64) {
         let ledger = &mut self.record(ctx).ledger;
         ledger.attempts.started += retries;
@@ -79,12 +79,12 @@ impl Client {
     }
 }
 
-/// What a row discloses. A swallowed error goes before all else.
-fn read(disclosed: &InsideColumns, row: DataRow<'_>) -> Result<Row, String> {
-    if let Some(ReportedColumn { column, place }) = &disclosed.swallowed {
+/// Reads a row. A swallowed error takes precedence over everything else in it.
+fn read(columns: &InsideColumns, row: DataRow<'_>) -> Result<InsideRow, String> {
+    if let Some(ReportedColumn { column, place }) = &columns.swallowed {
         let code = text(Some(row), "sqlstate", *column).and_then(|code| code.map(sqlstate).transpose());
         if let Some(code) = code.map_err(|problem| format!("{place}: {problem}"))? {
-            return Ok(Row::Swallowed(code));
+            return Ok(InsideRow::Swallowed(code));
         }
     }
     let number = |what: &Option<ReportedColumn>, field: &str, most: u64| match what {
@@ -93,12 +93,12 @@ fn read(disclosed: &InsideColumns, row: DataRow<'_>) -> Result<Row, String> {
             .and_then(|number| count(number, field, most))
             .map_err(|problem| format!("{place}: {problem}")),
     };
-    let retries = number(&disclosed.retries, "number of retries", u64::from(u32::MAX))?;
-    let microseconds = number(&disclosed.wasted, "wasted time", i64::MAX.unsigned_abs())?;
-    Ok(Row::Retried(retries, microseconds.saturating_mul(1_000)))
+    let retries = number(&columns.retries, "number of retries", u64::from(u32::MAX))?;
+    let microseconds = number(&columns.wasted, "wasted time", i64::MAX.unsigned_abs())?;
+    Ok(InsideRow::Retried(retries, microseconds.saturating_mul(1_000)))
 }
 
-/// The code of an error.
+/// Parses the code of an error.
 fn sqlstate(text: &[u8]) -> Result<SqlState, String> {
     match <[u8; 5]>::try_from(text) {
         Ok(code) if code == *b"00000" => {
@@ -114,7 +114,7 @@ fn sqlstate(text: &[u8]) -> Result<SqlState, String> {
     }
 }
 
-/// A number from 0 to `most`.
+/// Parses a number from 0 to `most`.
 fn count(text: Option<&[u8]>, field: &str, most: u64) -> Result<u64, String> {
     let Some(text) = text else { return Err(format!("the {field} is NULL")) };
     let number = integer(text).and_then(|number| u64::try_from(number).ok());

@@ -1,8 +1,8 @@
-//! Which level a transaction of the script's really runs at, by its own word.
+//! The isolation level at which the script's transactions really run.
 //!
-//! A session's default says little if the script, or a function that it calls, sets a level of its
-//! own. So some transactions are asked just before their COMMIT. What the question takes is a round
-//! trip of one transaction in 128, at every level alike.
+//! The session's default says little if the script, or a function that it calls, sets another
+//! level. So some transactions are asked for theirs just before COMMIT. The cost is a round trip in
+//! one of 128 transactions, the same at every level.
 
 use isobench_pgwire::backend::{self, Message};
 use isobench_pgwire::{Frame, TransactionStatus, frontend};
@@ -10,23 +10,23 @@ use isobench_pgwire::{Frame, TransactionStatus, frontend};
 use super::state::{Client, ClientAction, ClientState, Context, LevelQuestion};
 use crate::program::Request;
 
-/// One transaction in this number is asked, of each client.
+/// One in this number of a client's transactions is asked.
 const ONE_IN: u64 = 128;
 
-/// More different answers than this aren't counted.
+/// The most different answers that are counted.
 const MOST: usize = 8;
 
-/// Longer answers are no names of levels.
+/// The longest answer that can be the name of a level, bytes.
 const LONGEST: usize = 64;
 
 impl Client {
-    /// Whether the attempt that starts is sampled.
+    /// Returns whether the attempt that starts is sampled.
     pub(super) fn question(&self, ctx: &Context<'_>) -> LevelQuestion {
         let sampled = self.done % ONE_IN == 1 && ctx.job.level_question.is_some();
         if sampled { LevelQuestion::Open } else { LevelQuestion::Settled }
     }
 
-    /// True if the command that comes next ends the block of an attempt that is to be asked.
+    /// True if the next command commits the block of a sampled attempt.
     pub(super) fn is_to_be_asked(&self, request: &Request) -> bool {
         self.question == LevelQuestion::Open
             && self.pipeline.is_none()
@@ -34,7 +34,7 @@ impl Client {
             && request.is_commit()
     }
 
-    /// Asks, in the simple protocol, which needs no preparation.
+    /// Asks in the simple protocol, which needs no prepared statement.
     pub(super) fn ask_level(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         self.question = LevelQuestion::Settled;
         let question = ctx.job.level_question.as_deref().unwrap_or_default();
@@ -58,7 +58,7 @@ impl Client {
         Ok(())
     }
 
-    /// The answer has come, or an error, which ends the attempt as any other does.
+    /// Called when the answer has come, or an error, which ends the attempt like any other.
     pub(super) fn on_level(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         if self.failure.is_some() {
             return self.roll_back(ctx);

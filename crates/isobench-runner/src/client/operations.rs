@@ -1,8 +1,8 @@
-//! What one client's attempt has read and written so far, taken from the replies to observed
-//! commands as they come.
+//! The reads and writes of one client's attempt, collected from the replies to observed commands as
+//! they arrive.
 //!
-//! Nothing is allocated for an operation. Not here: when an attempt ends and how (`ending.rs`), and
-//! where it goes (`recording.rs`).
+//! Nothing is allocated for an operation. Not here: the end of an attempt (`ending.rs`), and where
+//! its operations go (`recording.rs`).
 
 use std::collections::VecDeque;
 
@@ -13,44 +13,45 @@ use isobench_script::{EvalError, Slot, Symbols, Value, Variables};
 use crate::observed::{NumberSource, ObservationKind, ObservationLine, ObservedCommand};
 use crate::recorder::AssertionRecord;
 
-/// What an attempt has read and written.
+/// The reads and writes of an attempt so far.
 #[derive(Debug, Default)]
 pub(super) struct AttemptOperations {
     draft: Draft,
-    /// The values of variables when requests were sent that aren't answered yet, request after
-    /// request. `None` is NULL.
+    /// Values of variables at the time when the unanswered requests were sent, in the order of the
+    /// requests. `None` is NULL.
     noted: VecDeque<Option<i64>>,
-    /// Observed commands that were sent and aren't answered.
+    /// Observed commands that were sent and aren't answered yet.
     pending: u32,
-    /// Rows of the observed statement that is being answered.
+    /// Rows received from the observed statement that is being answered.
     rows: u64,
-    /// One of them told that the statement's work is undone, so that its lines tell nothing.
+    /// One of these rows reported that the statement's work was undone, so that its lines don't
+    /// apply.
     skipped: bool,
-    /// A list that is being read.
+    /// Buffer for the list that is being read.
     list: Vec<i64>,
-    /// Keys of the rows of the observed statement that is being answered, for each line that
-    /// collects some.
+    /// For each line that collects keys, those of the observed statement that is being answered.
     groups: Vec<Vec<i64>>,
-    /// For each assertion of the script: evaluated, and true so far.
+    /// For each assertion of the script: `None` if it wasn't evaluated, otherwise true as long as
+    /// it held.
     held: Vec<Option<bool>>,
-    /// How the transaction ended, if it did so before the script; a further one isn't part of the
-    /// attempt.
+    /// The outcome of the transaction if it ended before the script. A second transaction isn't
+    /// part of the attempt.
     settled: Option<Outcome>,
-    /// The first thing that can't be understood; the attempt's operations aren't complete.
+    /// The first line that couldn't be understood. The attempt's operations are incomplete then.
     problem: Option<String>,
 }
 
-/// The text of a value that is to be an integer.
+/// A column's text; `None` is NULL.
 type Text<'a> = Option<&'a [u8]>;
 
-/// The answered rows of one statement, as far as numbers are concerned.
+/// The sources of numbers while one row is read.
 struct RowNumbers<'a> {
     row: Option<DataRow<'a>>,
     noted: &'a VecDeque<Option<i64>>,
 }
 
 impl AttemptOperations {
-    /// An attempt begins, of a script with so many assertions.
+    /// Starts a new attempt of a script with this many assertions.
     pub(super) fn reset(&mut self, assertions: usize) {
         self.draft.clear();
         self.noted.clear();
@@ -64,21 +65,21 @@ impl AttemptOperations {
         self.problem = None;
     }
 
-    /// An observed command is about to be sent.
+    /// Called before an observed command is sent: notes the values of its variables.
     ///
     /// # Errors
-    /// In words, a variable isn't an integer.
+    /// A variable isn't an integer; the text names line and variable.
     pub(super) fn send(
         &mut self,
-        watched: &ObservedCommand,
+        observed: &ObservedCommand,
         variables: &Variables,
         symbols: &Symbols,
     ) -> Result<(), String> {
-        for slot in &watched.noted {
+        for slot in &observed.noted {
             let value = match variables.value(*slot, symbols) {
                 Ok(Value::Int(number)) => Some(number),
                 Ok(Value::Null) => None,
-                other => return Err(not_integer(watched, *slot, symbols, other)),
+                other => return Err(not_integer(observed, *slot, symbols, other)),
             };
             self.noted.push_back(value);
         }
@@ -86,11 +87,11 @@ impl AttemptOperations {
         Ok(())
     }
 
-    /// A row of an observed statement has come.
-    pub(super) fn row(&mut self, watched: &ObservedCommand, row: DataRow<'_>) {
+    /// Adds a row of an observed statement.
+    pub(super) fn row(&mut self, observed: &ObservedCommand, row: DataRow<'_>) {
         self.rows += 1;
-        for line in &watched.lines {
-            if line.what.tells_by_tag() {
+        for line in &observed.lines {
+            if line.what.is_in_tag() {
                 continue;
             }
             if let Err(problem) = self.take(line, Some(row)) {
@@ -99,25 +100,25 @@ impl AttemptOperations {
         }
     }
 
-    /// A row of an observed statement has come that tells of an error that was swallowed.
+    /// Takes a row that reports a swallowed error: the statement's work was undone.
     pub(super) fn skip(&mut self) {
         self.rows += 1;
         self.skipped = true;
     }
 
-    /// An observed statement has been answered, with this tag.
-    pub(super) fn answered(&mut self, watched: &ObservedCommand, tag: &[u8]) {
+    /// Ends an observed statement that was answered with this tag.
+    pub(super) fn answered(&mut self, observed: &ObservedCommand, tag: &[u8]) {
         let skipped = std::mem::take(&mut self.skipped);
         if skipped {
             self.groups.iter_mut().for_each(Vec::clear);
         }
-        for line in watched.lines.iter().filter(|_| !skipped) {
-            let absent = self.rows == 0 && line.what.tells_by_absence();
+        for line in observed.lines.iter().filter(|_| !skipped) {
+            let absent = self.rows == 0 && line.what.is_in_absence();
             let taken = match line.what {
                 ObservationKind::ReadGroup { table, group, place, .. } => {
                     self.take_group(table, group, place)
                 }
-                _ if absent || line.what.tells_by_tag() && says_rows(tag) => self.take(line, None),
+                _ if absent || line.what.is_in_tag() && reports_rows(tag) => self.take(line, None),
                 _ => Ok(()),
             };
             if let Err(problem) = taken {
@@ -125,11 +126,11 @@ impl AttemptOperations {
             }
         }
         self.rows = 0;
-        self.noted.drain(..watched.noted.len().min(self.noted.len()));
+        self.noted.drain(..observed.noted.len().min(self.noted.len()));
         self.pending = self.pending.saturating_sub(1);
     }
 
-    /// Adds what a line tells of a row, or of none.
+    /// Adds the operation that a line describes, of a row or of the absence of one.
     fn take(&mut self, line: &ObservationLine, row: Option<DataRow<'_>>) -> Result<(), String> {
         let numbers = RowNumbers { row, noted: &self.noted };
         let operation = match line.what {
@@ -178,7 +179,7 @@ impl AttemptOperations {
         Ok(())
     }
 
-    /// Adds what was read by a predicate.
+    /// Adds a read by predicate.
     fn take_group(&mut self, table: u16, group: NumberSource, place: usize) -> Result<(), String> {
         let group = RowNumbers { row: None, noted: &self.noted }.needed("group", group)?;
         let rows: &[i64] = self.groups.get(place).map_or(&[], Vec::as_slice);
@@ -187,22 +188,22 @@ impl AttemptOperations {
         Ok(())
     }
 
-    /// Something can't be understood; the first such thing is told.
+    /// Keeps the first problem of the attempt.
     fn fail(&mut self, line: &ObservationLine, problem: &str) {
         self.problem.get_or_insert_with(|| format!("{}: {problem}", line.place));
     }
 
-    /// An observed command was carried out in an attempt whose transaction was over.
-    pub(super) fn refuse(&mut self, watched: &ObservedCommand) {
-        if let Some(line) = watched.lines.first() {
+    /// Rejects an observed command that was executed after the attempt's transaction had ended.
+    pub(super) fn reject(&mut self, observed: &ObservedCommand) {
+        if let Some(line) = observed.lines.first() {
             let problem =
                 "its transaction isn't the script's first; a script with lines --@ must be one transaction";
             self.fail(line, problem);
         }
     }
 
-    /// A part of what was done has been undone, and nobody knows which.
-    pub(super) fn undo_a_part(&mut self) {
+    /// Rejects operations of which ROLLBACK TO has undone an unknown part.
+    pub(super) fn reject_partial_rollback(&mut self) {
         if self.is_used() {
             let problem =
                 "ROLLBACK TO undoes a part of what lines --@ told of; a script with such lines can't have it";
@@ -210,14 +211,14 @@ impl AttemptOperations {
         }
     }
 
-    /// The transaction has ended before the script.
+    /// Notes the outcome of a transaction that has ended before the script.
     pub(super) fn settle(&mut self, outcome: Outcome) {
         if self.settled.is_none() && (self.is_used() || self.problem.is_some()) {
             self.settled = Some(outcome);
         }
     }
 
-    /// True if nothing more can belong to the transaction.
+    /// True if the transaction has ended, so that nothing more can belong to it.
     pub(super) fn is_settled(&self) -> bool {
         self.settled.is_some()
     }
@@ -226,28 +227,28 @@ impl AttemptOperations {
         !self.draft.is_empty() || self.held.iter().any(Option::is_some)
     }
 
-    /// What went wrong, if something did.
+    /// The first problem, if there was one.
     pub(super) fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 
-    /// How the transaction ended, given how the attempt did.
+    /// The outcome of the transaction, given that of the attempt.
     pub(super) fn outcome(&self, attempt: Outcome) -> Outcome {
         self.settled.unwrap_or(attempt)
     }
 
-    /// What was read and written.
+    /// The operations so far.
     pub(super) fn draft(&self) -> &Draft {
         &self.draft
     }
 
     /// True if the transaction may have done more than is known.
-    pub(super) fn is_torn(&self, outcome: Outcome) -> bool {
+    pub(super) fn is_incomplete(&self, outcome: Outcome) -> bool {
         outcome != Outcome::Aborted
             && (self.problem.is_some() || self.pending > 0 && outcome == Outcome::Unknown)
     }
 
-    /// Counts the assertions of a committed transaction.
+    /// Counts the assertions that were evaluated in a committed transaction.
     pub(super) fn count(&self, records: &mut [AssertionRecord]) {
         for (record, held) in records.iter_mut().zip(&self.held) {
             record.checked += u64::from(held.is_some());
@@ -304,8 +305,8 @@ pub(super) fn text<'a>(row: Option<DataRow<'a>>, field: &str, column: usize) -> 
     })
 }
 
-/// An integer as servers write it. (The standard library's parser wants text, and to be sure that
-/// it is takes as long again.)
+/// Parses an integer in the server's notation. (The standard library parses text only, and checking
+/// that the bytes are UTF-8 takes as long again.)
 pub(super) fn integer(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
@@ -314,7 +315,7 @@ pub(super) fn integer(text: &[u8]) -> Option<i64> {
     if digits.is_empty() {
         return None;
     }
-    // Collected below zero, where there is room for one more.
+    // Summed up as a negative number, because `i64::MIN` has no positive counterpart.
     let below = digits.iter().try_fold(0_i64, |number, byte| {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
@@ -325,7 +326,7 @@ pub(super) fn integer(text: &[u8]) -> Option<i64> {
     if negative { Some(below) } else { below.checked_neg() }
 }
 
-/// The elements of `{1,2,3}` or `1,2,3`; none of NULL and the empty text.
+/// Parses `{1,2,3}` or `1,2,3`. NULL and the empty text are empty lists.
 fn list(text: Text<'_>, elements: &mut Vec<i64>) -> Result<(), String> {
     let text = text.unwrap_or_default();
     let inner = text.strip_prefix(b"{").and_then(|text| text.strip_suffix(b"}")).unwrap_or(text);
@@ -345,7 +346,7 @@ fn list(text: Text<'_>, elements: &mut Vec<i64>) -> Result<(), String> {
     Ok(())
 }
 
-/// A boolean as servers write it; NULL isn't true.
+/// Parses a boolean in the notation of any product; NULL isn't true.
 fn truth(text: Text<'_>) -> Result<bool, String> {
     const WORDS: [(&str, bool); 6] =
         [("t", true), ("f", false), ("true", true), ("false", false), ("1", true), ("0", false)];
@@ -356,21 +357,21 @@ fn truth(text: Text<'_>) -> Result<bool, String> {
         .ok_or_else(|| format!("the value is \"{}\", which is no boolean", text.escape_ascii()))
 }
 
-/// True if the tag of a reply tells of at least one row, as `UPDATE 1` does.
-fn says_rows(tag: &[u8]) -> bool {
+/// True if a command tag reports at least one row, as `UPDATE 1` does.
+fn reports_rows(tag: &[u8]) -> bool {
     let tag = tag.strip_suffix(b"\0").unwrap_or(tag);
     tag.rsplit(|byte| *byte == b' ').next().and_then(integer).is_some_and(|rows| rows > 0)
 }
 
 #[cold]
 fn not_integer(
-    watched: &ObservedCommand,
+    observed: &ObservedCommand,
     slot: Slot,
     symbols: &Symbols,
     value: Result<Value, EvalError>,
 ) -> String {
     let name = symbols.name(slot);
-    let place = watched.lines.first().map_or("", |line| line.place.as_str());
+    let place = observed.lines.first().map_or("", |line| line.place.as_str());
     match value {
         Ok(value) => format!("{place}: the variable \"{name}\" is {value}, which is no 64-bit integer"),
         Err(error) => format!("{place}: {error}"),
@@ -392,7 +393,7 @@ mod tests {
             ("\0", false),
             ("", false),
         ] {
-            assert_eq!(says_rows(tag.as_bytes()), rows, "{tag:?}");
+            assert_eq!(reports_rows(tag.as_bytes()), rows, "{tag:?}");
         }
     }
 

@@ -1,8 +1,8 @@
-//! Which commands a pipeline's replies belong to.
+//! Finds the command to which a pipeline's next reply belongs.
 
 use std::collections::VecDeque;
 
-/// What a pipeline has sent and not yet got the reply to.
+/// The commands and synchronisation points that a pipeline has sent and that aren't answered yet.
 #[derive(Debug, Default)]
 pub(super) struct Pipeline {
     sent: VecDeque<Sent>,
@@ -29,7 +29,7 @@ impl Pipeline {
         self.sent.push_back(Sent::Sync);
     }
 
-    /// True if the reply to everything that was sent has come.
+    /// True if everything sent has been answered.
     pub(super) fn is_empty(&self) -> bool {
         self.sent.is_empty()
     }
@@ -44,7 +44,7 @@ impl Pipeline {
         matches!(self.sent.get(1), Some(Sent::Command(_)))
     }
 
-    /// The command whose reply comes next.
+    /// The command whose reply comes next; `None` before a synchronisation point.
     pub(super) fn current(&self) -> Option<usize> {
         match self.sent.front() {
             Some(Sent::Command(command)) => Some(*command),
@@ -52,7 +52,7 @@ impl Pipeline {
         }
     }
 
-    /// The command whose reply comes next has been answered.
+    /// Takes the reply to the current command.
     pub(super) fn completed(&mut self) {
         self.synchronised = false;
         if self.current().is_some() {
@@ -60,8 +60,8 @@ impl Pipeline {
         }
     }
 
-    /// `ReadyForQuery` has come. After an error, the command with the error and those that the
-    /// server skipped are still before the synchronisation point.
+    /// Takes `ReadyForQuery`. After an error, the failed command and those that the server skipped
+    /// are still queued before the synchronisation point.
     pub(super) fn synchronised(&mut self) {
         self.synchronised = true;
         while let Some(Sent::Command(_)) = self.sent.pop_front() {}

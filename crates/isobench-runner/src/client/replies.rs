@@ -1,7 +1,7 @@
-//! Understands what the server sends, as far as it concerns the client.
+//! The server's messages, as far as they concern the client.
 //!
-//! On the hot path a reply is told by its tag alone; only stored results and errors are looked
-//! into.
+//! On the hot path a message is identified by its tag alone; only stored results and errors are
+//! parsed.
 
 use std::mem;
 
@@ -16,11 +16,11 @@ use crate::observed::{InsideColumns, ObservedCommand};
 use crate::program::{ErrorClass, Request};
 use crate::spec::OnError;
 
-/// What an observed row takes in memory besides its bytes, roughly.
+/// Memory that an observed row takes besides its bytes, approximately.
 const ROW_KEPT: usize = 64;
 
 impl Client {
-    /// Bytes have arrived.
+    /// Called with bytes received from the server.
     pub(crate) fn on_bytes(&mut self, ctx: &mut Context<'_>, bytes: &[u8]) -> ClientAction {
         let mut buffer = mem::take(&mut self.frames);
         let mut frames = buffer.feed(bytes);
@@ -55,7 +55,7 @@ impl Client {
             ClientState::Preparing(command) if self.outstanding == 0 => self.on_prepared(ctx, command),
             ClientState::AskingLevel if self.outstanding == 0 => self.on_level(ctx),
             ClientState::RollingBack if self.outstanding == 0 => self.on_rolled_back(ctx),
-            ClientState::LeavingBlock if self.outstanding == 0 => self.on_left(ctx),
+            ClientState::LeavingBlock if self.outstanding == 0 => self.on_block_left(ctx),
             _ => ClientAction::Receive,
         }
     }
@@ -98,8 +98,8 @@ impl Client {
                     }
                     pipeline.synchronised();
                     if !ctx.job.spec.rules.blames_command_in_pipeline() && self.failure.is_none() {
-                        // pgbench reads on, and takes the reply that follows for that to a further
-                        // query.
+                        // pgbench counts on after the synchronisation point, as if it answered a
+                        // further query.
                         self.answered += 1;
                     }
                 }
@@ -107,7 +107,7 @@ impl Client {
                     && self.status == TransactionStatus::Idle
                     && self.failure.is_none()
                 {
-                    // A statement outside of a block has committed by itself.
+                    // A statement outside a block has committed by itself.
                     operations.settle(Outcome::Committed);
                 }
                 self.outstanding = self.outstanding.saturating_sub(1);
@@ -139,10 +139,11 @@ impl Client {
         Ok(())
     }
 
-    /// True if the server wants, or sends, the rows of a COPY, and nothing is to be heard from it
+    /// True if the server expects, or sends, the rows of a COPY, and no further message is awaited
     /// before the client ends.
     fn is_at_copy(&self, ctx: &Context<'_>) -> bool {
-        // It will complain of messages of a pipeline that aren't rows, which libpq shows.
+        // In the middle of a pipeline the server will complain about the messages that aren't rows.
+        // pgbench shows that, as libpq reports it.
         let complains = self.copy == Some(CopyDirection::In)
             && ctx.job.spec.rules.hears_complaints_of_copy()
             && self.pipeline.as_ref().is_some_and(|pipeline| pipeline.goes_on());
@@ -164,14 +165,14 @@ impl Client {
             (ctx.report)(Event::NotPrepared(failed));
             return;
         }
-        let told = self.failure.is_none() && ctx.job.spec.detail.errors;
+        let report = self.failure.is_none() && ctx.job.spec.detail.errors;
         self.fail(ctx, error);
-        if told {
-            self.tell_failure(ctx);
+        if report {
+            self.report_failure(ctx);
         }
     }
 
-    /// Keeps the first error of the attempt; what follows it is a consequence.
+    /// Keeps the first error of the attempt; later ones are consequences of it (25P02 above all).
     fn fail(&mut self, ctx: &Context<'_>, error: ServerError) {
         let exact = ctx.job.spec.rules.blames_command_in_pipeline();
         let statement = match (self.state, &self.pipeline) {
@@ -184,16 +185,15 @@ impl Client {
         self.failure.get_or_insert_with(|| Box::new(AttemptError { error, command, statement, query }));
     }
 
-    /// The command at which the pipeline ends; its replies may come before that is executed.
+    /// The `\endpipeline` of the current pipeline. Replies may arrive before it is executed.
     pub(super) fn end_of_pipeline(&self, ctx: &Context<'_>) -> usize {
         let rest = ctx.job.commands(self.script).iter().skip(self.command);
         let ahead = rest.take_while(|command| !matches!(command.kind, CommandKind::EndPipeline)).count();
         self.command + ahead
     }
 
-    /// Tells an error that doesn't end the client, unless it is that we have cancelled its
-    /// statement.
-    fn tell_failure(&self, ctx: &Context<'_>) {
+    /// Reports an error that doesn't end the client, unless our own cancel request caused it.
+    fn report_failure(&self, ctx: &Context<'_>) {
         if let Some(failure) = &self.failure
             && survives(ctx, &failure.error)
             && !is_cancelled(ctx, &failure.error)
@@ -204,25 +204,25 @@ impl Client {
 
     fn on_row(&mut self, ctx: &mut Context<'_>, frame: Frame<'_>) -> Result<(), String> {
         let is_row = frame.tag == tag::DATA_ROW;
-        let watched = if is_row { self.watched(ctx) } else { None };
-        let disclosed = if is_row { self.disclosed(ctx) } else { None };
-        if watched.is_none() && disclosed.is_none() && self.stored.is_none() {
+        let observed = if is_row { self.observed(ctx) } else { None };
+        let columns = if is_row { self.inside_columns(ctx) } else { None };
+        if observed.is_none() && columns.is_none() && self.stored.is_none() {
             return Ok(());
         }
         let message = backend::parse(frame).map_err(|error| error.to_string())?;
         let mut swallowed = false;
-        if let (Some((command, disclosed)), Message::DataRow(row)) = (disclosed, &message) {
-            swallowed = self.disclose(ctx, command, disclosed, *row);
+        if let (Some((command, columns)), Message::DataRow(row)) = (columns, &message) {
+            swallowed = self.count_reported(ctx, command, columns, *row);
         }
-        if let (Some(watched), Some(operations), Message::DataRow(row)) =
-            (watched, &mut self.operations, &message)
+        if let (Some(observed), Some(operations), Message::DataRow(row)) =
+            (observed, &mut self.operations, &message)
         {
             if swallowed {
                 operations.skip();
             } else if self.failure.is_some() || operations.is_settled() {
-                operations.refuse(watched);
+                operations.reject(observed);
             } else {
-                operations.row(watched, *row);
+                operations.row(observed, *row);
                 self.kept += ROW_KEPT + frame.body.len();
             }
         }
@@ -234,7 +234,10 @@ impl Client {
         self.check_kept()
     }
 
-    /// Checks that no more is kept of an attempt's results than there may be.
+    /// Checks the limit on the results that are kept of an attempt.
+    ///
+    /// # Errors
+    /// They take more memory than one client may use.
     fn check_kept(&self) -> Result<(), String> {
         if self.kept <= self.most_kept {
             return Ok(());
@@ -245,29 +248,30 @@ impl Client {
         ))
     }
 
-    /// What is to be recorded of the statement whose reply is coming, if the run is recorded and it
-    /// is observed.
+    /// The observations of the statement whose reply is coming, if the run is recorded and the
+    /// statement has any.
     #[inline]
-    fn watched<'j>(&self, ctx: &Context<'j>) -> Option<&'j ObservedCommand> {
+    fn observed<'j>(&self, ctx: &Context<'j>) -> Option<&'j ObservedCommand> {
         self.operations.as_ref()?;
-        self.watched_of(self.request(ctx)?)
+        self.observed_of(self.request(ctx)?)
     }
 
     #[inline]
-    fn watched_of<'j>(&self, request: &'j Request) -> Option<&'j ObservedCommand> {
-        let watched = request.watched.as_deref()?;
-        // A pipeline has a command for each statement.
-        (self.pipeline.is_some() || watched.statement == self.answered).then_some(watched)
+    fn observed_of<'j>(&self, request: &'j Request) -> Option<&'j ObservedCommand> {
+        let observed = request.observed.as_deref()?;
+        // In a pipeline every statement is a command of its own.
+        (self.pipeline.is_some() || observed.statement == self.answered).then_some(observed)
     }
 
-    /// What the statement whose reply is coming discloses of attempts, and its command.
+    /// The command whose reply is coming, and the columns that report retries and errors inside the
+    /// server.
     #[inline]
-    fn disclosed<'j>(&self, ctx: &Context<'j>) -> Option<(usize, &'j InsideColumns)> {
+    fn inside_columns<'j>(&self, ctx: &Context<'j>) -> Option<(usize, &'j InsideColumns)> {
         self.inside.as_ref()?;
         let command = self.current()?;
-        let disclosed = ctx.job.program.request(self.script, command)?.disclosed.as_deref()?;
-        let is_it = self.pipeline.is_some() || disclosed.statement == self.answered;
-        is_it.then_some((command, disclosed))
+        let columns = ctx.job.program.request(self.script, command)?.inside_columns.as_deref()?;
+        let is_it = self.pipeline.is_some() || columns.statement == self.answered;
+        is_it.then_some((command, columns))
     }
 
     /// The request whose reply is coming.
@@ -275,7 +279,7 @@ impl Client {
         ctx.job.program.request(self.script, self.current()?)
     }
 
-    /// The command whose reply is coming, unless that is none of the script.
+    /// The command whose reply is coming, unless the request isn't one of the script's.
     fn current(&self) -> Option<usize> {
         match (self.state, &self.pipeline) {
             (ClientState::Replying | ClientState::Sleeping, Some(pipeline)) => pipeline.current(),
@@ -284,16 +288,16 @@ impl Client {
         }
     }
 
-    /// Takes down that a statement has been answered, with this tag.
-    fn take_down(&mut self, ctx: &Context<'_>, tag: &[u8]) {
+    /// Records that a statement has been answered with this tag.
+    fn record_answer(&mut self, ctx: &Context<'_>, tag: &[u8]) {
         let Some(request) = self.request(ctx) else { return };
-        let watched = self.watched_of(request);
+        let observed = self.observed_of(request);
         let Some(operations) = &mut self.operations else { return };
-        if let Some(watched) = watched {
+        if let Some(observed) = observed {
             if self.failure.is_some() || operations.is_settled() {
-                operations.refuse(watched);
+                operations.reject(observed);
             } else {
-                operations.answered(watched, tag);
+                operations.answered(observed, tag);
             }
         }
         if tag.starts_with(b"COMMIT\0") {
@@ -301,13 +305,13 @@ impl Client {
         } else if tag.starts_with(b"ROLLBACK\0") && request.rolls_back {
             operations.settle(Outcome::Aborted);
         } else if tag.starts_with(b"ROLLBACK\0") && !request.is_commit() {
-            operations.undo_a_part();
+            operations.reject_partial_rollback();
         }
     }
 
     fn on_completed(&mut self, ctx: &Context<'_>, body: &[u8]) {
         if self.operations.is_some() {
-            self.take_down(ctx, body);
+            self.record_answer(ctx, body);
         }
         let current = match &mut self.pipeline {
             Some(pipeline) => {
@@ -328,7 +332,9 @@ impl Client {
         if let Some(command) = current {
             self.follow_savepoint(ctx, command);
         }
-        // A server that undid the transaction answers COMMIT with ROLLBACK, and with no error.
+        // A server that has rolled back a failed block answers COMMIT with the tag ROLLBACK,
+        // without an error (PostgreSQL: COMMIT, Outputs). Counted as committed, lost work would be
+        // throughput.
         let commit = current
             .and_then(|command| ctx.job.program.request(self.script, command))
             .is_some_and(Request::is_commit);
@@ -339,7 +345,7 @@ impl Client {
         }
     }
 
-    /// The reply to the preparation of a statement has come.
+    /// Called when the statement has been prepared, or has failed to be.
     fn on_prepared(&mut self, ctx: &mut Context<'_>, command: usize) -> ClientAction {
         if self.failure.is_some() {
             return self.roll_back(ctx);
@@ -350,14 +356,13 @@ impl Client {
         self.resume_commands(ctx)
     }
 
-    /// The whole reply to a request, or to a pipeline, has come.
+    /// Called when the whole reply to a request, or to a pipeline, has come.
     fn on_reply(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         self.may_commit = false;
         self.pipeline = None;
         let stored = self.stored.take();
-        let disclosed = self.inside.as_ref().and_then(|inside| inside.problem.as_deref());
-        if let Some(problem) =
-            self.operations.as_ref().and_then(|operations| operations.problem()).or(disclosed)
+        let inside = self.inside.as_ref().and_then(|inside| inside.problem.as_deref());
+        if let Some(problem) = self.operations.as_ref().and_then(|operations| operations.problem()).or(inside)
         {
             let problem = problem.to_owned();
             return self.end_client(ctx, Cause::Observation(problem));
@@ -368,7 +373,7 @@ impl Client {
         if let Some(rows) = stored
             && let Err(refused) = rows.store(&ctx.job.workload.symbols, &mut self.variables)
         {
-            return self.result_refused(ctx, refused);
+            return self.result_rejected(ctx, refused);
         }
         if ctx.job.spec.per_command {
             self.end_command(ctx);
@@ -378,7 +383,7 @@ impl Client {
         self.run_commands(ctx)
     }
 
-    /// Leaves a block that an error has left open, unless the session ends with the client.
+    /// Rolls back a block that an error has left open, unless the session ends with the client.
     pub(super) fn roll_back(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         let ends = self.failure.as_ref().is_some_and(|failure| !survives(ctx, &failure.error));
         if self.status == TransactionStatus::Idle || ends {
@@ -404,7 +409,7 @@ impl Client {
     }
 }
 
-/// True if a client goes on after this error.
+/// True if the client continues after this error.
 fn survives(ctx: &Context<'_>, error: &ServerError) -> bool {
     match (ctx.job.classify)(error) {
         ErrorClass::Conflict { .. } | ErrorClass::Ambiguous => true,
@@ -412,7 +417,7 @@ fn survives(ctx: &Context<'_>, error: &ServerError) -> bool {
     }
 }
 
-/// True if the run is over and this is what became of the statement.
+/// True if the error is the effect of our own cancel request at the end of the run.
 fn is_cancelled(ctx: &Context<'_>, error: &ServerError) -> bool {
     ctx.cancelling && error.code == SqlState::QUERY_CANCELED
 }

@@ -1,7 +1,6 @@
-//! Where a further attempt may begin besides the script's first command: after a savepoint, in the
-//! block that is open.
+//! Retries that start after a savepoint, in the same transaction block.
 //!
-//! Only for the policy [`Restart::Savepoint`]. Not here: whether there is a further attempt
+//! Only for the policy [`Restart::Savepoint`]. Not here: whether there is a retry at all
 //! (`ending.rs`).
 
 use isobench_pgwire::{TransactionStatus, frontend};
@@ -21,7 +20,7 @@ impl Client {
         }
     }
 
-    /// An attempt begins: at which command?
+    /// Returns the command at which the attempt starts.
     pub(super) fn first_command(&mut self) -> usize {
         match &mut self.point {
             Some(point) if point.stage == SavepointStage::Returned => {
@@ -36,8 +35,8 @@ impl Client {
         }
     }
 
-    /// The whole reply to the present command has come, without an error: keeps what it takes to
-    /// begin after it, if it has set the block's first savepoint.
+    /// Called when the whole reply to the current command has come without an error. If the command
+    /// set the block's first savepoint, saves everything that a retry from it needs.
     pub(super) fn keep_savepoint(&mut self, ctx: &Context<'_>) {
         if ctx.job.spec.retry.restart == Restart::Transaction {
             return;
@@ -58,8 +57,8 @@ impl Client {
         }
     }
 
-    /// A statement of this command has been answered without an error: the savepoint may be gone by
-    /// it.
+    /// Called when a statement of this command has succeeded, which may have released the savepoint
+    /// or ended its block.
     #[inline]
     pub(super) fn follow_savepoint(&mut self, ctx: &Context<'_>, command: usize) {
         let Some(point) = &mut self.point else { return };
@@ -77,8 +76,8 @@ impl Client {
         }
     }
 
-    /// After an error that is a conflict and is to be followed by a further attempt: asks the
-    /// server to go back to the savepoint. False if there is none.
+    /// After a conflict that will be retried: sends ROLLBACK TO. Returns false if there is no
+    /// savepoint.
     pub(super) fn roll_back_to_savepoint(&mut self, ctx: &mut Context<'_>) -> bool {
         let conflict = self
             .failure
@@ -94,7 +93,7 @@ impl Client {
         true
     }
 
-    /// The server has answered: true if it has gone back, and the next attempt is still to come.
+    /// True if ROLLBACK TO has succeeded and the retry is still to happen.
     pub(super) fn is_at_savepoint(&mut self, ctx: &Context<'_>) -> bool {
         let back = self.stage() == SavepointStage::Returning
             && self.status == TransactionStatus::InTransaction
@@ -105,7 +104,7 @@ impl Client {
         back
     }
 
-    /// Gives up a savepoint that the server was asked to go back to; false if it wasn't.
+    /// Gives up the savepoint after ROLLBACK TO has failed. Returns false if it wasn't sent.
     pub(super) fn leave_savepoint(&mut self) -> bool {
         let asked = self.stage() == SavepointStage::Returning;
         if asked {
@@ -114,14 +113,15 @@ impl Client {
         asked
     }
 
-    /// True if the savepoint is released: that may have been the commit, so what fails later has an
-    /// unknown outcome, unless it is a conflict, which says that there was no commit.
+    /// True if the savepoint has been released. RELEASE may have been the commit (CockroachDB), so
+    /// the outcome of a later error is unknown, unless it is a conflict, which says that nothing
+    /// was committed.
     pub(super) fn has_released(&self) -> bool {
         self.stage() == SavepointStage::Released
     }
 
-    /// The next attempt isn't to come after all, and the transaction is accounted for: leaves it,
-    /// and its block, if that is open.
+    /// Leaves a transaction that is accounted for and will not be retried after all, and its block
+    /// if that is open.
     pub(super) fn leave_block(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         self.set_stage(SavepointStage::Absent);
         if self.status == TransactionStatus::Idle {
@@ -133,8 +133,8 @@ impl Client {
         ClientAction::Receive
     }
 
-    /// The server has answered the ROLLBACK that leaves the block.
-    pub(super) fn on_left(&mut self, ctx: &mut Context<'_>) -> ClientAction {
+    /// Called when the server has answered the ROLLBACK that leaves the block.
+    pub(super) fn on_block_left(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         if self.status == TransactionStatus::Idle {
             return self.leave_transaction(ctx);
         }

@@ -325,7 +325,7 @@ impl Client {
             stored: None,
             copy: None,
             operations: recorded.then(Box::default),
-            inside: program.discloses.then(Box::default),
+            inside: program.reports_inside.then(Box::default),
             choices,
             backoffs,
         }

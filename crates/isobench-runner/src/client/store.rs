@@ -3,22 +3,23 @@
 use isobench_pgwire::backend::{DataRow, RowDescription};
 use isobench_script::{Store, Symbols, Variables, is_valid_variable_name};
 
-/// The results of one request, statement by statement.
+/// The results of one request, a statement after the other.
 #[derive(Debug)]
 pub(super) struct StoredResults {
     store: Store,
     columns: Vec<String>,
-    /// The last row of the statement that is being answered; NULL is the empty text, as in pgbench.
+    /// The last row of the statement that is being answered. NULL becomes the empty text, as in
+    /// pgbench.
     row: Vec<String>,
     count: u64,
-    /// What the finished statements brought: columns, last row, number of rows.
+    /// Columns, last row and number of rows of each finished statement.
     finished: Vec<(Vec<String>, Vec<String>, u64)>,
 }
 
-/// Why results can't be stored.
+/// The reason why results can't be stored.
 pub(super) struct StoreError {
     pub(super) problem: String,
-    /// The name that makes no variable.
+    /// The column's name that can't be a variable's.
     pub(super) name: Option<String>,
 }
 
@@ -37,7 +38,7 @@ impl StoredResults {
         self.count += 1;
     }
 
-    /// The statement has been answered. Returns how many bytes its result takes, roughly.
+    /// Ends a statement. Returns the approximate size of its result in bytes.
     pub(super) fn complete(&mut self) -> usize {
         let columns = std::mem::take(&mut self.columns);
         let row = std::mem::take(&mut self.row);
@@ -48,13 +49,13 @@ impl StoredResults {
         bytes
     }
 
-    /// Puts the results into the variables.
+    /// Stores the results in the variables.
     ///
-    /// `\gset` wants exactly one row from the last statement; `\aset` takes the last row of every
-    /// statement that has one.
+    /// `\gset` requires exactly one row from the last statement; `\aset` takes the last row of
+    /// every statement that has one.
     ///
     /// # Errors
-    /// In words, the number of rows is not one, or a column's name makes no variable name.
+    /// The number of rows isn't one, or a column's name can't be a variable's.
     pub(super) fn store(&self, symbols: &Symbols, variables: &mut Variables) -> Result<(), StoreError> {
         let (prefix, results) = match &self.store {
             Store::None => return Ok(()),
@@ -75,7 +76,7 @@ impl StoredResults {
                     let problem = format!("error storing into variable {name}");
                     return Err(StoreError { problem, name: Some(name) });
                 }
-                // A name that no script mentions has no slot, and nobody could read it.
+                // A name that no script mentions has no slot and is never read.
                 if let Some(slot) = symbols.lookup(&name) {
                     variables.set_text(slot, value);
                 }

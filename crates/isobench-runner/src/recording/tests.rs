@@ -8,7 +8,7 @@ use isobench_isolation::history::{Key, Operation, Outcome, Version};
 
 use isobench_script::{Symbols, Weighted, parse};
 
-use super::store::Medium;
+use super::file::Medium;
 use super::*;
 
 /// A disk with room for so many bytes, which are written piece by piece.
