@@ -1,10 +1,10 @@
 //! Runs a script for some seconds, recorded or not, and prints the lines of pgbench's summary that
-//! tell how much was done.
+//! report the work done.
 //!
-//! `cargo run --release -p isobench-runner --example record -- HOST PORT USER DATABASE CLIENTS SECONDS PROTOCOL SCRIPT [SETUP] [--record]`
+//! `cargo run --release -p isobench-runner --example record -- HOST PORT USER DATABASE CLIENTS
+//! SECONDS PROTOCOL SCRIPT [SETUP] [--record]`
 //!
-//! SETUP is a file with SQL that is executed before. For measuring what a recording costs
-//! (`bench/`).
+//! SETUP is a file with SQL that is executed first. Measures the cost of recording (`bench/`).
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let script = parse(script, &std::fs::read_to_string(script)?, &mut symbols)?;
     let mix = Mix::new(vec![Weighted { script, weight: 1 }])?;
     let workload = Workload { mix, variables: Variables::new(&symbols), symbols };
-    // At the levels that are measured here there are no conflicts to speak of.
+    // At the levels measured here conflicts are negligible.
     let mut job = Job::new(
         spec,
         workload,

@@ -1,11 +1,10 @@
-//! Says what recording costs a client's own code, without the system's part: the clients' replies
-//! come from memory.
+//! Measures what recording costs the client's own code, without the system's part: the replies come
+//! from memory.
 //!
 //! `cargo run --release -p isobench-runner --example record_cost -- [ROUNDS]`
 //!
-//! Each round runs the same transactions (two reads and two writes of registers) without a
-//! recording and with one. The least time of all rounds is printed, because what disturbs a run
-//! only makes it longer.
+//! Each round runs the same transactions (two reads and two writes of registers) with and without a
+//! recording. The minimum over all rounds is printed, because disturbances only make a run longer.
 
 use std::io;
 use std::time::Instant;
@@ -34,7 +33,7 @@ COMMIT;
 
 const TRANSACTIONS: u64 = 100_000;
 
-/// A connection whose replies are always the same ones, in turn.
+/// A connection with a fixed cycle of replies.
 struct Memory {
     replies: [Vec<u8>; 6],
     turn: usize,
@@ -104,7 +103,7 @@ impl Transport for Memory {
     }
 }
 
-/// Time stands still: reading it isn't what is measured.
+/// A clock that stands still: reading it isn't what is measured.
 struct Still;
 
 impl Clock for Still {
@@ -113,7 +112,7 @@ impl Clock for Still {
     }
 }
 
-/// Nanoseconds for each transaction.
+/// Returns nanoseconds per transaction.
 fn run(record: bool) -> Result<f64, Box<dyn std::error::Error>> {
     let mut symbols = Symbols::new();
     let script = parse("registers.sql", SCRIPT, &mut symbols)?;

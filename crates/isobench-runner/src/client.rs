@@ -52,6 +52,8 @@ impl Client {
     /// Called at the instant asked for.
     pub(crate) fn on_timer(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         match self.state {
+            // The timer may be due in the same turn in which the run ends; the end takes
+            // precedence.
             ClientState::Waiting { .. } | ClientState::BackingOff { .. } if ctx.stopping => self.on_stop(ctx),
             ClientState::Idle => self.next_transaction(ctx),
             ClientState::Waiting { since } => {
@@ -94,6 +96,8 @@ impl Client {
                 let paused = ctx.now.since(since);
                 let ledger = &mut self.record(ctx).ledger;
                 ledger.time.backoff += paused;
+                // The failed attempt is already in its bucket (retried). Only the transaction is
+                // cut off.
                 ledger.transactions.cut_off += 1;
                 self.leave_block(ctx)
             }
@@ -121,6 +125,7 @@ impl Client {
         if self.is_over(ctx) {
             return self.finish();
         }
+        // The server ended the session between two transactions, so neither of them failed.
         if self.unsolicited.is_some() && ctx.job.spec.rules.notices_loss_at_once() {
             return self.on_lost(ctx, CLOSED);
         }
@@ -132,6 +137,7 @@ impl Client {
         };
         ctx.trace(self.id, || ClientStep::Script(self.script));
         match ctx.job.spec.pacing {
+            // Think time lies between transactions: the first one starts at once.
             Pacing::ThinkTime(pause) if !first => {
                 self.since = ctx.now.after(pause);
                 self.wait(ctx)
@@ -164,6 +170,8 @@ impl Client {
             if !late {
                 return if self.since > ctx.now { self.wait(ctx) } else { self.begin_transaction(ctx) };
             }
+            // Counted although it is never sent: leaving it out would hide that the server was too
+            // slow for the rate (coordinated omission).
             self.done += 1;
             self.tries = 0;
             let transactions = &mut self.record(ctx).ledger.transactions;
@@ -192,11 +200,13 @@ impl Client {
         self.yielded = false;
         self.began = ctx.now;
         if matches!(ctx.job.spec.pacing, Pacing::Rate(_)) {
+            // Latency is measured from the scheduled start, so it includes this delay.
             let lag = ctx.now.since(self.since);
             self.record(ctx).lag.record(lag);
         } else {
             self.since = ctx.now;
         }
+        // A run without retries needn't pay for the copies.
         if ctx.job.spec.retry.allows_another(1) {
             if ctx.job.spec.rules.restores_variables() {
                 self.saved.0.clone_from(&self.variables);
@@ -229,6 +239,8 @@ impl Client {
             inside.reset();
         }
         let ledger = &mut self.record(ctx).ledger;
+        // Every attempt is counted here. Every way in which one ends adds it to exactly one bucket,
+        // and `Ledger::check` compares the sums.
         ledger.attempts.started += 1;
         ledger.retries += u64::from(self.tries > 1);
         if let Some(series) = &mut ctx.recorder.series {
@@ -271,6 +283,7 @@ impl Client {
 
     /// Ends the client for good, and reports why.
     fn abort(&mut self, ctx: &mut Context<'_>, command: usize, cause: Cause) -> ClientAction {
+        // The attempt has been counted as failed; its queued statements must not commit afterwards.
         if !ctx.job.spec.rules.sends_what_is_queued() {
             ctx.out.clear();
         }

@@ -1,36 +1,36 @@
-//! The way in from outside while a run is under way: a request to stop, and the progress it
-//! publishes.
+//! Influence from outside while a run goes on: requests to stop it, and the progress it publishes.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use isobench_pgwire::Patience;
 
-/// A request to end the run before its time, shared with signal handling.
+/// A request to end the run early, shared with signal handling.
 #[derive(Debug, Default)]
 pub struct Control {
     urgency: AtomicU8,
     patience: Patience,
 }
 
-/// How urgently the run is to end.
+/// The urgency of a request to end the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
-    /// Go on.
+    /// No request: continue.
     None,
-    /// Begin nothing new, finish what is under way.
+    /// Start nothing new, finish transactions under way.
     Soon,
-    /// Cancel what is under way.
+    /// Cancel transactions under way.
     Now,
 }
 
 impl Control {
-    /// A control that lets the run go on.
+    /// A control without a request.
     pub fn new() -> Self {
         Control::default()
     }
 
-    /// Somebody outside asks for the end: the first time [`Urgency::Soon`], then [`Urgency::Now`].
-    /// Blocking calls with this control's [`patience`](Control::patience) hurry, too.
+    /// Requests the end of the run on behalf of the user: the first call with [`Urgency::Soon`],
+    /// later ones with [`Urgency::Now`]. Blocking calls that share this control's
+    /// [`patience`](Control::patience) are cut short, too.
     pub fn interrupt(&self) -> Urgency {
         let urgency = if self.patience.requests() == 0 { Urgency::Soon } else { Urgency::Now };
         self.patience.hurry();
@@ -38,18 +38,18 @@ impl Control {
         urgency
     }
 
-    /// How long blocking calls wait that are to end with the run; belongs into the connection
+    /// The patience of blocking calls that are to end with the run; belongs in the connection
     /// options.
     pub fn patience(&self) -> &Patience {
         &self.patience
     }
 
-    /// Asks the run to end; never makes an earlier request less urgent.
+    /// Requests the end of the run. Never makes an earlier request less urgent.
     pub fn request(&self, urgency: Urgency) {
         self.urgency.fetch_max(urgency as u8, Ordering::Relaxed);
     }
 
-    /// What has been asked so far.
+    /// The most urgent request so far.
     pub fn urgency(&self) -> Urgency {
         match self.urgency.load(Ordering::Relaxed) {
             0 => Urgency::None,
@@ -59,8 +59,7 @@ impl Control {
     }
 }
 
-/// One worker's figures since the start of the run, published a few times per wake-up for whoever
-/// shows progress.
+/// One worker's figures since the start of the run, published every few milliseconds for displays.
 ///
 /// Each worker writes its own; the alignment keeps two workers off the same cache line.
 #[derive(Debug, Default)]
@@ -79,20 +78,20 @@ pub struct Published {
     lag_sum: AtomicU64,
 }
 
-/// A reading of the progress of all workers since the start of the run.
+/// Progress of all workers since the start of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Progress {
-    /// Attempts that were started.
+    /// Attempts started.
     pub attempts: u64,
     /// Committed transactions.
     pub committed: u64,
     /// Transactions given up after conflicts.
     pub given_up: u64,
-    /// Transactions abandoned after another error, with clients that went on.
+    /// Transactions abandoned after another error, whose clients continued.
     pub abandoned: u64,
-    /// Transactions skipped because they were too late to begin.
+    /// Transactions skipped because they were already too late.
     pub skipped: u64,
-    /// Committed transactions that took more than one attempt.
+    /// Transactions that have ended and took more than one attempt.
     pub retried: u64,
     /// Attempts after the first, of transactions that have ended.
     pub retries: u64,
@@ -102,7 +101,7 @@ pub struct Progress {
     pub latency_sum_ms: f64,
     /// Sum of the squared latencies of committed transactions, ms².
     pub latency_squares_ms: f64,
-    /// Sum of the lags behind the schedule of transactions that began, ms.
+    /// Sum of the lags behind the schedule of transactions that started, ms.
     pub lag_sum_ms: f64,
 }
 
@@ -145,7 +144,7 @@ impl Published {
 }
 
 impl Progress {
-    /// Adds up what the workers have published.
+    /// Adds up the figures of all workers.
     pub fn read(workers: &[Published]) -> Progress {
         let mut sum = Progress::default();
         for worker in workers {
@@ -171,7 +170,7 @@ mod tests {
     #[test]
     fn an_interrupt_is_for_waits_too() {
         let control = Control::new();
-        // What a run asks of itself is none.
+        // A request by the run itself isn't an interrupt.
         control.request(Urgency::Now);
         assert_eq!(control.patience().requests(), 0);
         let control = Control::new();

@@ -1,29 +1,31 @@
-//! What clients tell while a run goes on, as data: the words are chosen by whoever shows them.
+//! Reports of clients while a run goes on, as data. Their wording is chosen by the program that
+//! shows them.
 
 use isobench_pgwire::ServerError;
 use isobench_script::EvalError;
 
-/// What the clients of a run tell besides what ends a client, notices, and the output of `debug()`.
+/// Reports that are made in addition to notices, the output of `debug()` and the ends of clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Detail {
-    /// Every error that an attempt meets and that doesn't end the client, and what follows it
-    /// (pgbench: `--verbose-errors`).
+    /// Every error of an attempt that doesn't end the client, and what follows it (pgbench:
+    /// `--verbose-errors`).
     pub errors: bool,
     /// Every step of a client (pgbench: `--debug`).
     pub steps: bool,
 }
 
-/// Something that happened to one client and that a user may want to hear of at once.
+/// An event in one client that the user may want to see at once.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// The client ended before its time.
+    /// The client ended early.
     Aborted(CommandPlace, Cause),
-    /// An error that isn't a conflict ended the transaction, and the client goes on (pgbench:
+    /// An error other than a conflict ended the transaction, and the client continues (pgbench:
     /// `--continue-on-error`).
     Abandoned(CommandPlace, FailedStatement),
-    /// An attempt met this error. Told with [`Detail::errors`], before its block is rolled back.
+    /// An attempt met this error. Reported with [`Detail::errors`], before its block is rolled
+    /// back.
     Failed(CommandPlace, FailedStatement),
-    /// What follows the failed attempt, of which there were so many. Told with [`Detail::errors`].
+    /// The consequence of a failed attempt. Reported with [`Detail::errors`].
     Follows {
         /// The client.
         client: usize,
@@ -31,27 +33,27 @@ pub enum Event {
         retry: bool,
         /// Attempts so far.
         tries: u32,
-        /// The share of the latency limit that has been used, if there is one (1: all of it).
+        /// The share of the latency limit that has been used, if there is a limit (1: all of it).
         used: Option<f64>,
     },
-    /// A statement couldn't be prepared, and is executed all the same ([`crate::Rules::Pgbench`]).
+    /// A statement couldn't be prepared, and is executed nevertheless ([`crate::Rules::Pgbench`]).
     NotPrepared(FailedStatement),
     /// The server sent a notice to a client.
     Notice(Box<ServerError>),
-    /// From here on nothing is recorded, for this reason. Told once.
+    /// From here on nothing is recorded, for this reason. Reported once.
     Unrecorded(String),
     /// The output of `debug()`.
     Debug(String),
-    /// One step of a client, told with [`Detail::steps`].
+    /// One step of a client, reported with [`Detail::steps`].
     Trace {
         /// The client.
         client: usize,
-        /// What it does.
+        /// The step.
         step: ClientStep,
     },
 }
 
-/// Which client is at which command.
+/// A client and the command it has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CommandPlace {
     /// The client, from 0.
@@ -62,10 +64,10 @@ pub struct CommandPlace {
     pub command: usize,
 }
 
-/// An error of the server and the statement that met it.
+/// An error of the server and the statement that caused it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedStatement {
-    /// What the server said.
+    /// The error.
     pub error: Box<ServerError>,
     /// Statements of the request that had been answered before (pgbench: "query").
     pub query: u32,
@@ -74,43 +76,41 @@ pub struct FailedStatement {
     pub text: Option<String>,
 }
 
-/// Why a client ended.
+/// The reason why a client ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cause {
-    /// An error of the server that is no conflict.
+    /// An error of the server other than a conflict.
     Server(FailedStatement),
     /// An expression can't be evaluated.
     Evaluation(EvalError),
     /// A meta-command can't be executed.
     Execution(String),
-    /// The value of `\set` can't be given to a variable of that name.
+    /// The value of `\set` can't be assigned to a variable of that name.
     Assignment(String),
     /// The command isn't allowed here.
     NotAllowed(String),
-    /// The result of a query (number in its request, from 0) can't be stored. What is wrong, and
-    /// what was wrong with a variable's name.
+    /// The result of a query can't be stored.
     Result {
         /// Number of the query in its request, from 0.
         query: u32,
         /// What is wrong.
         problem: String,
-        /// The name that makes no variable.
+        /// The name that can't be a variable's, if that is the problem.
         name: Option<String>,
     },
-    /// What a line `--@` says can't be found in the result, or is impossible; with file, line and
-    /// what is wrong.
+    /// A line `--@` doesn't match the result, or is impossible; with file, line and problem.
     Observation(String),
-    /// The script ended where no script may end.
+    /// The script ended inside a block or pipeline.
     Unfinished(Unfinished),
     /// The script has a COPY.
     Copy,
-    /// A new connection for a transaction couldn't be made; with the reason.
+    /// A new connection for a transaction couldn't be opened, for this reason.
     Connect(String),
-    /// The connection was lost, for this reason, maybe after a last error of the server.
+    /// The connection was lost, for this reason, possibly after a last error of the server.
     Lost(String, Option<Box<ServerError>>),
 }
 
-/// What a script left open at its end.
+/// The construct that a script left open at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unfinished {
     /// A transaction block.
@@ -122,7 +122,7 @@ pub enum Unfinished {
 /// One step of a client (pgbench: the lines of `--debug`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientStep {
-    /// A transaction begins, with this script.
+    /// A transaction starts, with this script.
     Script(usize),
     /// A meta-command is executed: script and command.
     Command(usize, usize),
@@ -130,13 +130,13 @@ pub enum ClientStep {
     Preparing(String),
     /// A request is sent: its text, or the name of a prepared statement.
     Sending(String),
-    /// A program has printed the value of a variable: script, command, and the text.
+    /// A program has printed the value of a variable: script, command and output.
     ShellValue(usize, usize, String),
-    /// It waits for the server, or has heard of it.
+    /// The client waits for the server, or has received a reply.
     Receiving,
-    /// The end of a pipeline waits for so many synchronisation points.
+    /// The end of a pipeline waits for this many synchronisation points.
     EndingPipeline(u32),
 }
 
-/// Receives events, from any worker thread.
+/// A handler of events, called from any worker thread.
 pub type Report<'a> = dyn Fn(Event) + Sync + 'a;

@@ -1,4 +1,5 @@
-//! All clients of a run with their sessions, spread over worker threads, and what they bring home.
+//! The clients of a run with their sessions, spread over worker threads, and the outcome of the
+//! run.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -24,11 +25,11 @@ use crate::spec::Stop;
 use crate::time::{Clock, Nanos, SystemClock};
 use crate::worker::{Worker, WorkerOutcome, WorkerTask};
 
-/// Whoever watches a run from outside.
+/// A periodic display of a run's progress.
 pub struct Watch<'a> {
-    /// How often; [`Duration::MAX`] is never.
+    /// Time between two calls; [`Duration::MAX`]: none are made.
     pub every: Duration,
-    /// Is called with the time and the progress since the start of the run.
+    /// Called with the time and the progress since the start of the run.
     pub show: &'a mut dyn FnMut(Duration, Progress),
 }
 
@@ -46,20 +47,20 @@ pub enum OpenError<E> {
     EventLoop(usize, #[source] std::io::Error),
 }
 
-/// The operating system refuses a thread for each worker.
+/// The operating system refuses to start a thread for each worker.
 #[derive(Debug, thiserror::Error)]
 #[error("could not start {workers} worker threads: {source}")]
 pub struct NoThreads {
-    /// How many were wanted.
+    /// Number of threads wanted.
     workers: usize,
     source: std::io::Error,
 }
 
-/// Opens a session for this client and sets it up; returns whatever the caller wants to know of
-/// each session.
+/// Opens and sets up the session of a client. `P` is whatever the caller wants to keep about each
+/// session.
 pub type ConnectClient<'a, P, E> = dyn Fn(usize) -> Result<(Connection, P), E> + Sync + 'a;
 
-/// The clients of a job, connected, and kept connected from one run to the next (warm-up,
+/// The connected clients of a job. They keep their sessions from one run to the next (warm-up,
 /// measurement).
 pub struct Fleet {
     workers: Vec<Worker<Sockets>>,
@@ -68,36 +69,36 @@ pub struct Fleet {
     connecting: Duration,
 }
 
-/// What a run brought.
+/// The outcome of a run.
 #[derive(Debug, Clone)]
 pub struct RunOutcome {
-    /// From the instant when all clients could begin to the instant when the last one had finished.
+    /// From the instant when all clients could start until the last one has finished.
     pub elapsed: Duration,
-    /// For each script, in the task of the mix.
+    /// One record for each script, in the order of the mix.
     pub scripts: Vec<ScriptRecord>,
     /// Conflicts by code, script, command and reason.
     pub conflicts: Vec<ConflictCount>,
-    /// Clients that ended before their time.
+    /// Clients that ended early.
     pub aborted: usize,
-    /// The first worker, from 0, that has such a client.
+    /// The first worker with such a client, from 0.
     pub aborted_in: Option<usize>,
     /// The run was ended by a request from outside.
     pub interrupted: bool,
     /// Time spent on opening and closing sessions during the run, added up over clients
     /// ([`crate::RunSpec::connect_each`]).
     pub reconnecting: Duration,
-    /// What happened over time, if that was asked for ([`crate::RunSpec::series`]).
+    /// Counts over time, if they were asked for ([`crate::RunSpec::series`]).
     pub series: Option<Series>,
     /// How busy each worker was.
     pub load: Vec<WorkerLoad>,
-    /// The levels that transactions named when they were asked ([`Job::asking_level`]), with the
-    /// number of answers.
+    /// The levels that transactions reported when asked ([`Job::asking_level`]), with the number of
+    /// answers.
     pub levels: BTreeMap<String, u64>,
 }
 
 impl Fleet {
-    /// Connects every client, the workers at the same time. Returns what `connect` told of each
-    /// session. Where each transaction has a connection of its own, none is made yet.
+    /// Connects every client, all workers in parallel. Returns what `connect` returned for each
+    /// session. If each transaction has its own connection, none is opened yet.
     ///
     /// # Errors
     /// The first session that can't be set up; the others are closed.
@@ -111,6 +112,7 @@ impl Fleet {
         let mut groups: Vec<Vec<Client>> = Vec::new();
         let workers = job.spec.workers.clamp(1, clients.len().max(1));
         for worker in (1..=workers).rev() {
+            // The first workers take one client more than the last ones, as in pgbench.
             let rest = clients.split_off(clients.len().div_ceil(worker));
             groups.push(std::mem::replace(&mut clients, rest));
         }
@@ -129,8 +131,9 @@ impl Fleet {
         Ok((Fleet { workers, streams, clock, connecting: began.elapsed() }, prepared))
     }
 
-    /// Ends the fleet and hands back the sessions that are still of use: outside a transaction, and
-    /// owed no reply. They were opened with these options, of one host. The others are closed.
+    /// Ends the fleet and returns the sessions that can be reused: outside a transaction, without
+    /// an outstanding reply. The others are closed. `options` are those with which they were
+    /// opened; they name one host.
     pub fn into_sessions(self, options: &ConnectOptions) -> Vec<Connection> {
         let mut sessions = Vec::new();
         for mut worker in self.workers {
@@ -139,28 +142,27 @@ impl Fleet {
         sessions
     }
 
-    /// How long connecting and preparing all sessions took.
+    /// The time it took to connect and set up all sessions.
     pub fn connecting(&self) -> Duration {
         self.connecting
     }
 
-    /// When the clock that [`crate::EndedTransaction::at`] is read from stood at zero.
+    /// The time of day at the origin of the clock of [`crate::EndedTransaction::at`].
     pub fn epoch(&self) -> SystemTime {
         self.clock.epoch()
     }
 
-    /// For each worker, the random stream that says which transactions a log has (pgbench:
+    /// For each worker, the random stream that samples the transactions to be logged (pgbench:
     /// `--sampling-rate`).
     pub fn sampling(&self) -> impl Iterator<Item = Prng> + '_ {
         self.streams.iter().map(|streams| streams.sampling.clone())
     }
 
-    /// Runs until `stop`, or until `control` asks to end. `report` hears of events, from the
-    /// workers' threads; of `observers` the first one watches the first worker's transactions, and
-    /// so on.
+    /// Runs until `stop`, or until `control` asks to end. `report` is called on the workers'
+    /// threads. The first of the `observers` observes the first worker's transactions, and so on.
     ///
     /// # Errors
-    /// There are no threads for the workers; then nothing has been done.
+    /// There are no threads for the workers; nothing has been done then.
     pub fn run(
         &mut self,
         job: &Job,
@@ -201,7 +203,7 @@ impl Fleet {
     }
 }
 
-/// Shows the progress of a run until the last worker is done, which closes the channel.
+/// Shows the progress of a run until the last worker has finished, which closes the channel.
 fn show_progress(
     watch: Watch<'_>,
     clock: &SystemClock,
@@ -216,7 +218,8 @@ fn show_progress(
         show(since(clock.now()), Progress::read(published));
         next = next.saturating_add(every);
     }
-    // Clients that work until the time is up are done a moment after the last showing is due.
+    // Clients that work until the time is up finish a moment after the last display is due, so
+    // without this the last interval would be missing.
     let ended = since(clock.now());
     if ended >= next {
         show(ended, Progress::read(published));
@@ -226,32 +229,34 @@ fn show_progress(
 /// The stack of a worker's thread, bytes.
 const STACK: usize = 2 << 20;
 
-/// What must be left for everything else, bytes.
+/// Memory that must be left for everything else, bytes.
 const ROOM: usize = 16 << 20;
 
-/// Fails if there is no memory for one more worker. Where a thread gets its stack and nothing is
-/// left, whoever needs a byte next ends the program.
+/// Checks that there is memory for one more worker. Without the check, a thread may still get its
+/// stack, and the next allocation anywhere would then abort the program.
 fn room() -> std::io::Result<()> {
     let mut trial = Vec::<u8>::new();
     let outcome = trial.try_reserve_exact(STACK + ROOM);
-    // Or the compiler would find that nobody needs the memory.
+    // Keeps the compiler from removing an allocation that nothing uses.
     std::hint::black_box(&mut trial);
     outcome.map_err(|_| std::io::ErrorKind::OutOfMemory.into())
 }
 
-/// Runs each of these in a thread of its own. They begin together, with what `begin` returns when
-/// all threads are there, or not at all; `meanwhile` runs in this one.
+/// Runs each closure in a thread of its own. They start together, with the value of `begin`, which
+/// is called once all threads exist; if a thread can't be started, none runs. `meanwhile` runs in
+/// this thread.
 fn together<T: Send, B: Copy + Send + Sync>(
     works: Vec<impl FnOnce(B) -> T + Send>,
     begin: impl FnOnce() -> B,
     meanwhile: impl FnOnce(B),
 ) -> Result<Vec<T>, NoThreads> {
     let workers = works.len();
-    // `None`: nobody begins.
+    // `None`: there aren't enough threads, and none starts.
     let gate = OnceLock::<Option<B>>::new();
     thread::scope(|scope| {
         let gate = &gate;
-        // One after the other, so that each finds the room that was looked for.
+        // One after the other, because `room` sees only the memory that earlier threads have
+        // already taken.
         let start = |work: _| {
             room()?;
             let (started, has_started) = channel::<()>();
@@ -297,7 +302,7 @@ fn open_worker<P, E>(
 }
 
 impl RunOutcome {
-    /// Adds up what the workers brought.
+    /// Adds up the outcomes of the workers.
     pub(crate) fn from_workers(job: &Job, began: Nanos, outcomes: Vec<WorkerOutcome>) -> RunOutcome {
         let mut sum = job.recorder();
         for outcome in &outcomes {
@@ -318,7 +323,7 @@ impl RunOutcome {
         }
     }
 
-    /// The outcome of all scripts together.
+    /// The ledger of all scripts together.
     pub fn ledger(&self) -> Ledger {
         self.scripts.iter().map(|script| &script.ledger).sum()
     }
@@ -332,16 +337,16 @@ impl RunOutcome {
         all
     }
 
-    /// True if every client did what was planned.
+    /// True if no client was aborted and the run wasn't interrupted.
     pub fn is_complete(&self) -> bool {
         self.aborted == 0 && !self.interrupted
     }
 
-    /// Checks the accounting rules: every attempt and every transaction in exactly one bucket, and
-    /// as many conflicts by kind, and of everything over time, as in all.
+    /// Checks the accounting rules: every attempt and every transaction is in exactly one bucket;
+    /// the conflicts by kind, and all counts over time, add up to the totals.
     ///
     /// # Errors
-    /// The identity that doesn't hold. That is a defect of the program, never of the server.
+    /// The identity that doesn't hold. This is a defect of the program, never of the server.
     pub fn check(&self) -> Result<(), AccountingError> {
         let ledger = self.ledger();
         ledger.check()?;
@@ -356,8 +361,8 @@ impl RunOutcome {
         self.series.as_ref().map_or(Ok(()), |series| self.check_series(series, &ledger))
     }
 
-    /// Checks that what was counted over time is what was counted in all, and that it covers the
-    /// whole run.
+    /// Checks that the counts over time add up to the totals, and that the bins cover the whole
+    /// run.
     fn check_series(&self, series: &Series, ledger: &Ledger) -> Result<(), AccountingError> {
         let bins = self.elapsed.as_nanos().div_ceil(series.bin.as_nanos().max(1)).max(1);
         let sum = series.total();
@@ -376,7 +381,7 @@ impl RunOutcome {
     }
 }
 
-/// The outcomes of a run contradict each other: a defect of the program.
+/// Figures of a run that contradict each other: a defect of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AccountingError {
     /// An identity of the ledger is broken.
@@ -401,7 +406,7 @@ pub enum AccountingError {
     /// The series and the ledger differ.
     #[error("{over_time} {what} over time, but {counted} in all; please report this")]
     Series {
-        /// Of what.
+        /// The quantity.
         what: &'static str,
         /// Sum over the bins.
         over_time: u128,

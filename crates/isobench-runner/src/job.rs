@@ -1,4 +1,5 @@
-//! What all workers share while a run goes on: the settings, the scripts, and who hears of events.
+//! Everything that the workers share during a run: the settings, the scripts, and how errors are
+//! classified.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use crate::recorder::{AssertionRecord, Recorder};
 use crate::recording::{Recording, RecordingError, Storage};
 use crate::spec::RunSpec;
 
-/// A workload with the settings it is to run under, ready to run any number of times.
+/// A workload with the settings it runs under. Can run any number of times.
 pub struct Job {
     pub(crate) spec: RunSpec,
     pub(crate) workload: Workload,
@@ -18,28 +19,28 @@ pub struct Job {
     pub(crate) classify: Box<Classify>,
     pub(crate) reconnect: Option<Box<Reconnect>>,
     pub(crate) recording: Option<Recording>,
-    /// The statement that asks for the level of the transaction it stands in, if transactions are
-    /// asked.
+    /// The query for the isolation level of the transaction that it is executed in, if transactions
+    /// are asked.
     pub(crate) level_question: Option<String>,
-    /// The variable that has the number of each attempt, if a script mentions it.
+    /// The variable that holds a unique number for each attempt, if a script uses it.
     pub(crate) attempt_id: Option<Slot>,
-    /// The variable that counts the attempts of each transaction, from 1, if a script mentions it.
+    /// The variable that counts the attempts of each transaction, from 1, if a script uses it.
     pub(crate) attempt: Option<Slot>,
 }
 
-/// Makes a connection for a client that has none, within this time (`None`: as long as it takes);
-/// the error is a text for the user.
+/// Opens a connection for a client that has none, within this time (`None`: without a limit). The
+/// error is a text for the user.
 pub type Reconnect = dyn Fn(Option<Duration>) -> Result<Connection, String> + Send + Sync;
 
-/// The most bytes of what servers send that all clients of a job keep together: messages that
-/// haven't arrived whole, results for variables, and what an attempt has read.
+/// The most memory that all clients of a job keep of the server's messages: incomplete messages,
+/// results for variables, and the reads of an attempt.
 const MOST_KEPT: usize = 1 << 30;
 
-/// However many clients there are, each may keep this much.
+/// Each client may keep this much, however many there are.
 const LEAST_KEPT: usize = 1 << 16;
 
 impl Job {
-    /// Makes the workload ready.
+    /// Encodes the workload for sending.
     pub fn new(spec: RunSpec, workload: Workload, classify: Box<Classify>) -> Job {
         let program = Program::new(&workload.mix, spec.protocol);
         let ours = |name| {
@@ -60,7 +61,8 @@ impl Job {
         }
     }
 
-    /// Records what the scripts' lines `--@` tell of, in all runs of the fleet that is opened then.
+    /// Records the reads and writes that the scripts' lines `--@` describe, in all runs of the
+    /// fleet opened with the job.
     ///
     /// # Errors
     /// The recording can't be kept there.
@@ -71,9 +73,10 @@ impl Job {
         Ok(self)
     }
 
-    /// Has some of the scripts' own transactions asked which level they run at, just before their
-    /// COMMIT: in each run the first one of every client, and one in 128 of those that follow. The
-    /// first column of the first row is the answer ([`crate::RunOutcome::levels`]). Statements
+    /// Asks some transactions for the isolation level they run at, just before their COMMIT: the
+    /// first one of every client in each run, and one in 128 of those that follow.
+    ///
+    /// The answer is the first column of the first row ([`crate::RunOutcome::levels`]). Statements
     /// outside a block can't be asked.
     #[must_use]
     pub fn asking_level(mut self, question: &str) -> Job {
@@ -81,24 +84,24 @@ impl Job {
         self
     }
 
-    /// What has been recorded so far, if anything is.
+    /// The recording so far, if the job is recorded.
     pub fn recorded(&self) -> Option<&Recording> {
         self.recording.as_ref()
     }
 
-    /// What has been recorded, after the last run.
+    /// Returns the recording, after the last run.
     pub fn into_recording(self) -> Option<Recording> {
         self.recording
     }
 
-    /// Says how a connection is made for each transaction ([`RunSpec::connect_each`]).
+    /// Sets how a connection is opened for each transaction ([`RunSpec::connect_each`]).
     #[must_use]
     pub fn reconnecting(mut self, connect: Box<Reconnect>) -> Job {
         self.reconnect = Some(connect);
         self
     }
 
-    /// The most bytes that one client keeps of what its server sends.
+    /// The most bytes of the server's messages that one client keeps.
     pub(crate) fn most_kept(&self) -> usize {
         (MOST_KEPT / self.spec.clients.max(1)).clamp(LEAST_KEPT, frame::DEFAULT_LIMIT)
     }
@@ -113,13 +116,13 @@ impl Job {
         &self.workload
     }
 
-    /// How a report names a command: its number and its first line.
+    /// The name of a command in reports: its number and its text.
     pub fn command_label(&self, script: usize, command: usize) -> String {
         let commands = &self.workload.mix.scripts()[script].script.commands;
         format!("{command}: {}", commands[command].text.trim_end())
     }
 
-    /// An empty record of the scripts.
+    /// An empty recorder for the scripts.
     pub(crate) fn recorder(&self) -> Recorder {
         let counts = self.workload.mix.scripts().iter().map(|weighted| weighted.script.commands.len());
         let mut recorder = Recorder::new(counts, self.spec.per_command);
@@ -133,8 +136,8 @@ impl Job {
         &self.workload.mix.scripts()[script].script.commands
     }
 
-    /// pgbench's word for what fails in a command before anything is sent: the meta-command, also
-    /// `\gset` and `\aset`.
+    /// pgbench's word for a command in messages about errors before anything is sent: the
+    /// meta-command's name, also `gset` and `aset`.
     pub fn command_kind(&self, script: usize, command: usize) -> &'static str {
         match self.commands(script).get(command).map(|command| &command.kind) {
             Some(CommandKind::Sql(sql)) => match sql.store {
@@ -147,8 +150,8 @@ impl Job {
         }
     }
 
-    /// Where a command stands, for messages: file, line and text. Past the last command it is the
-    /// last one's place.
+    /// The place of a command for messages: file, line and text. Past the last command it is the
+    /// last one's.
     pub fn place(&self, script: usize, command: usize) -> String {
         let script = &self.workload.mix.scripts()[script].script;
         script

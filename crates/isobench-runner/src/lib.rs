@@ -15,7 +15,7 @@
 //! | `client` | the state machine of one simulated user, without I/O |
 //! | `worker` | the event loop over the clients of one thread |
 //! | `fleet` | threads, connecting, adding up |
-//! | `transport`, `sockets`, `poller` | the network as a trait; its real implementation; waiting for sockets |
+//! | `transport`, `sockets`, `poller` | the network as a trait, and for real |
 //! | `time`, `timers`, `schedule` | clock, timers, due times |
 //! | `recorder` | counters of one worker |
 //! | `series` | counts over time |

@@ -1,27 +1,28 @@
-//! The lines `--@` of one SQL command, made ready for the rows of its replies.
+//! The lines `--@` of one SQL command, prepared for the rows of its replies.
 //!
-//! Not here: the rows (`client/tape.rs`, `client/inside.rs`), and how the lines are written (the
-//! script language).
+//! Not here: the rows (`client/operations.rs`, `client/inside.rs`), and the syntax of the lines
+//! (the script language).
 
 use isobench_script::{Observation, Observed, Slot, Source, Sql, Statement};
 
 use crate::recording::Recording;
 
-/// A command that is observed.
+/// A command whose reads and writes are recorded.
 #[derive(Debug)]
 pub(crate) struct ObservedCommand {
-    /// Which statement of the request it is, from 0; the others are BEGIN, COMMIT and the like.
+    /// The statement of the request that the lines describe, from 0. The others are BEGIN, COMMIT
+    /// and the like.
     pub(crate) statement: u32,
-    /// The variables whose values are noted when the request is sent, because they may have others
-    /// when the reply comes.
+    /// The variables whose values are noted when the request is sent, because they may have changed
+    /// by the time the reply comes.
     pub(crate) noted: Vec<Slot>,
     /// The lines, in order.
     pub(crate) lines: Vec<ObservationLine>,
-    /// How many of the lines collect keys.
+    /// Number of lines that collect keys.
     pub(crate) groups: usize,
 }
 
-/// One line.
+/// One line `--@` of a command.
 #[derive(Debug)]
 pub(crate) struct ObservationLine {
     pub(crate) what: ObservationKind,
@@ -29,39 +30,41 @@ pub(crate) struct ObservationLine {
     pub(crate) place: String,
 }
 
-/// What a line tells of.
+/// The operations that a line describes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ObservationKind {
-    /// Each row is one.
+    /// A read for each row.
     Read { table: u16, key: NumberSource, counter: Option<NumberSource>, value: Option<NumberSource> },
-    /// Each row is one, or the tag says that there was one ([`What::tells_by_tag`]).
+    /// A write for each row, or one if the tag reports a row ([`ObservationKind::is_in_tag`]).
     Write { table: u16, key: NumberSource, counter: Option<NumberSource>, value: Option<NumberSource> },
-    /// As a write.
+    /// Like a write.
     Insert { table: u16, key: NumberSource, group: NumberSource },
-    /// As a write.
+    /// Like a write.
     Append { table: u16, key: NumberSource, element: NumberSource },
-    /// Each row is one.
+    /// A read for each row.
     ReadList { table: u16, key: NumberSource, elements: usize },
-    /// All rows are one; `place` tells it from others of the same command.
+    /// One read by predicate for all rows; `place` distinguishes it from others of the same
+    /// command.
     ReadGroup { table: u16, group: NumberSource, key: usize, place: usize },
-    /// Each row has to be true; `assertion` is the number among those of the script.
+    /// An assertion that each row has to fulfil; `assertion` is its index in the script.
     Holds { assertion: usize, value: usize },
 }
 
-/// What a command discloses of attempts that no error tells of, whether the run is recorded or not.
+/// The columns of a command's rows that report retries and errors inside the server. Read whether
+/// the run is recorded or not.
 #[derive(Debug)]
 pub(crate) struct InsideColumns {
-    /// Which statement of the request it is, from 0.
+    /// The statement of the request that has these columns, from 0.
     pub(crate) statement: u32,
-    /// The SQLSTATE of an error that was caught.
+    /// The SQLSTATE of a caught error.
     pub(crate) swallowed: Option<ReportedColumn>,
-    /// The number of further attempts.
+    /// The number of retries.
     pub(crate) retries: Option<ReportedColumn>,
-    /// The microseconds that the failed ones took.
+    /// The time that failed attempts took, in microseconds.
     pub(crate) wasted: Option<ReportedColumn>,
 }
 
-/// A column of a line.
+/// A column that a line names.
 #[derive(Debug)]
 pub(crate) struct ReportedColumn {
     /// From 0.
@@ -70,14 +73,14 @@ pub(crate) struct ReportedColumn {
     pub(crate) place: String,
 }
 
-/// Where a number comes from.
+/// The source of a number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NumberSource {
     /// The column, from 0.
     Column(usize),
     /// The noted variable, from 0.
     Noted(usize),
-    /// Itself.
+    /// A constant.
     Known(i64),
 }
 
@@ -88,7 +91,7 @@ impl NumberSource {
 }
 
 impl ObservationKind {
-    /// True if nothing comes from rows, so that the reply's tag says whether there was one.
+    /// True if no number comes from a row, so that the reply's tag tells whether there was one.
     pub(crate) fn is_in_tag(self) -> bool {
         let known =
             |numbers: &[Option<NumberSource>]| !numbers.iter().flatten().any(|number| number.is_column());
@@ -103,15 +106,18 @@ impl ObservationKind {
         }
     }
 
-    /// True if no row at all means that a row known by its key wasn't there.
+    /// True if an empty result means that the row with this key doesn't exist.
     pub(crate) fn is_in_absence(self) -> bool {
-        matches!(self, ObservationKind::Read { key, .. } | ObservationKind::ReadList { key, .. } if !key.is_column())
+        match self {
+            ObservationKind::Read { key, .. } | ObservationKind::ReadList { key, .. } => !key.is_column(),
+            _ => false,
+        }
     }
 }
 
 impl ObservedCommand {
-    /// What is to be observed of a command of this script file; `assertions` are the names of those
-    /// that the script has.
+    /// Prepares the observations of a command of this script file; `assertions` are the names of
+    /// the script's assertions. `None` if it has none.
     pub(crate) fn of(
         sql: &Sql,
         file: &str,
@@ -133,7 +139,7 @@ impl ObservedCommand {
         (!observed.lines.is_empty()).then_some(observed)
     }
 
-    /// What a line tells of, if it is one that is recorded.
+    /// Prepares a line, if it is one that is recorded.
     fn line(&mut self, observed: &Observed, table: u16, assertions: &[String]) -> Option<ObservationKind> {
         Some(match observed {
             Observed::Swallowed { .. } | Observed::Inside { .. } => return None,
@@ -186,7 +192,8 @@ impl ObservedCommand {
 }
 
 impl InsideColumns {
-    /// What a command of this script file discloses, if it does.
+    /// Returns the columns that a command's lines `--@ swallowed` and `--@ inside` name, if it has
+    /// such lines.
     pub(crate) fn of(sql: &Sql, file: &str) -> Option<InsideColumns> {
         let mut inside_columns = InsideColumns {
             statement: observed_statement(sql),
@@ -210,20 +217,20 @@ impl InsideColumns {
     }
 }
 
-/// Which statement of a request has the rows that its lines tell of; the others are BEGIN, COMMIT
+/// Returns the index of the statement whose rows the lines describe; the others are BEGIN, COMMIT
 /// and the like.
 fn observed_statement(sql: &Sql) -> u32 {
     let place = sql.statements.iter().position(|statement| *statement == Statement::Other);
     place.and_then(|place| u32::try_from(place).ok()).unwrap_or(0)
 }
 
-/// Where a line stands, for messages.
+/// The place of a line, for messages.
 fn place(observation: &Observation, file: &str) -> String {
     let Observation { line, text, .. } = observation;
     format!("{file}:{line}: {text}")
 }
 
-/// A column's index, from its number.
+/// Converts a column's number to its index.
 fn column(number: u16) -> usize {
     usize::from(number).saturating_sub(1)
 }

@@ -1,15 +1,15 @@
-//! Waiting for many sockets at once, in whichever of the system's two ways costs less at present.
+//! Waits for many sockets at once, with poll or epoll, whichever costs less at the moment.
 //!
-//! epoll leaves a watcher at every socket, which each send and receive, of the client and of a
+//! epoll leaves a watcher at every socket, which each send and receive, both of the client and of a
 //! server on the same machine, then has to call under a lock that both want. poll leaves nothing
-//! behind, but looks at every socket each time. So poll is the cheaper one where a good part of the
-//! sockets has news whenever one looks (a server that answers at once: 5 to 15 % less processor
-//! time per transaction with 8, 64 and 512 clients), and epoll where few have: its cost doesn't
-//! grow with their number. Only polling shows which case it is, since epoll brings news in smaller
-//! portions. So it is tried again and again, more and more rarely if it fails.
+//! behind, but looks at every socket each time. So poll is cheaper if a good part of the sockets is
+//! ready whenever it looks (a server that answers at once: 5 to 15 % less processor time per
+//! transaction with 8, 64 and 512 clients), and epoll if few are: its cost doesn't grow with their
+//! number. Only polling shows which is the case, because epoll returns fewer events at a time. So
+//! poll is tried repeatedly, less and less often if it doesn't pay.
 //!
-//! Waits are as fine as the clock (`ppoll`, `epoll_pwait2`); where the kernel lacks the latter,
-//! rustix rounds to milliseconds.
+//! The resolution of waits is the clock's (`ppoll`, `epoll_pwait2`); if the kernel lacks the
+//! latter, rustix rounds to milliseconds.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -23,41 +23,42 @@ use rustix::io::Errno;
 /// The most events taken from epoll at once.
 const EVENTS: usize = 256;
 
-/// So many polls show what comes of it.
+/// Number of polls after which their result is judged.
 const TRIAL: u64 = 32;
 
-/// poll is kept while on average one socket in so many has news.
+/// poll is kept while on average one socket in this number is ready.
 const LEAST_FOR_POLL: u64 = 6;
 
-/// A socket that is waited for.
+/// A socket of the poller.
 pub(crate) struct PolledSocket {
     pub(crate) socket: Socket,
-    /// News is also that it takes bytes again.
+    /// Room for more bytes to send is an event, too.
     pub(crate) writable: bool,
-    /// It has told its end, and nothing is news any more. poll would tell that again and again.
+    /// The end of the connection has been reported. Nothing else is reported then; poll would
+    /// return the end again and again.
     pub(crate) ended: bool,
 }
 
 /// Waits for the sockets of one worker.
 pub(crate) struct Poller {
-    /// Watches all sockets; none: they are polled.
+    /// Watches all sockets; `None`: they are polled.
     epoll: Option<OwnedFd>,
-    /// Waits since it was decided how to wait, and the news they brought.
+    /// Waits since the last decision between poll and epoll, and the events they returned.
     waits: u64,
     news: u64,
-    /// Waits with epoll until poll is tried again.
+    /// Number of waits with epoll until poll is tried again.
     patience: u64,
-    /// Room for what poll is given; always empty.
+    /// Buffer for the argument of poll, always empty. Kept to avoid an allocation for each wait.
     room: Vec<PollFd<'static>>,
 }
 
 impl Poller {
-    /// Begins with poll, which needs no preparation.
+    /// Starts with poll, which needs no preparation.
     pub(crate) fn new() -> Poller {
         Poller { epoll: None, waits: 0, news: 0, patience: 0, room: Vec::new() }
     }
 
-    /// Takes note of a new socket.
+    /// Adds a socket.
     ///
     /// # Errors
     /// The operating system refuses to watch it.
@@ -68,7 +69,7 @@ impl Poller {
         }
     }
 
-    /// Takes note of a socket whose news are others than before.
+    /// Changes the events of a socket.
     ///
     /// # Errors
     /// The operating system refuses.
@@ -79,8 +80,8 @@ impl Poller {
         }
     }
 
-    /// Waits at most so long, and appends the connections with news. Interrupted by a signal it
-    /// returns early.
+    /// Waits at most for `timeout` and appends the connections that are ready. Returns early if
+    /// interrupted by a signal.
     ///
     /// # Errors
     /// The operating system refuses.
@@ -136,7 +137,7 @@ impl Poller {
         Ok(())
     }
 
-    /// Chooses how to wait from now on.
+    /// Decides between poll and epoll.
     fn decide(&mut self, sockets: &[Option<PolledSocket>]) -> io::Result<()> {
         let news = std::mem::take(&mut self.news);
         let waits = std::mem::take(&mut self.waits);
@@ -149,8 +150,8 @@ impl Poller {
             self.patience = 0;
             return Ok(());
         }
-        // A trial costs some microseconds for each socket: at first a twentieth at most of what is
-        // done meanwhile, then ever less.
+        // A trial costs some microseconds for each socket: at first at most a twentieth of the work
+        // done meanwhile, then less and less.
         self.patience = (8 * count).max(self.patience.saturating_mul(2));
         self.epoll = Some(epoll::create(CreateFlags::CLOEXEC)?);
         for (connection, watched) in sockets.iter().enumerate() {
@@ -163,7 +164,7 @@ impl Poller {
 }
 
 impl PolledSocket {
-    /// What epoll tells of: each arrival once.
+    /// The events asked of epoll, edge-triggered: each arrival is reported once.
     fn events(&self) -> EventFlags {
         let readable = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
         if self.writable { readable | EventFlags::OUT } else { readable }
@@ -181,7 +182,7 @@ fn wait_for_events(epoll: &OwnedFd, timeout: &Timespec, ready: &mut Vec<usize>) 
         let (flags, data) = (event.flags, event.data);
         let Ok(connection) = usize::try_from(data.u64()) else { continue };
         ready.push(connection);
-        // What arrived together with the end of the stream is one event, and the end needs a
+        // Bytes that arrived together with the end of the stream are one event, but the end needs a
         // receive of its own.
         if flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR) {
             ready.push(connection);
@@ -190,8 +191,7 @@ fn wait_for_events(epoll: &OwnedFd, timeout: &Timespec, ready: &mut Vec<usize>) 
     Ok(())
 }
 
-/// The room of a list for things of another lifetime: collecting nothing of a list in place keeps
-/// its memory.
+/// Empties a list for elements of another lifetime. Collecting in place keeps its memory.
 fn emptied<'b>(list: Vec<PollFd<'_>>) -> Vec<PollFd<'b>> {
     list.into_iter().map_while(|_| None).collect()
 }

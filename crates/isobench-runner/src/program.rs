@@ -1,7 +1,7 @@
-//! A workload made ready to send: every SQL command with its messages encoded as far as they don't
-//! depend on variables.
+//! The scripts of a workload with every SQL command's messages encoded, as far as they don't depend
+//! on variables.
 //!
-//! Not here: when a command is sent and what the reply means for the client.
+//! Not here: when a command is sent, and the meaning of the reply to the client.
 
 use std::borrow::Cow;
 
@@ -15,52 +15,52 @@ use crate::observed::{InsideColumns, ObservedCommand};
 use crate::recording::Recording;
 use crate::spec::Protocol;
 
-/// The scripts of a run, their shared variable names and the variables' first values.
+/// The scripts of a run, the names of their variables, and the variables' initial values.
 pub struct Workload {
     /// The weighted scripts.
     pub mix: Mix,
     /// The names of the variables.
     pub symbols: Symbols,
-    /// What every client's variables hold at the start (pgbench: `-D`, `scale`, …).
+    /// The initial values of every client's variables (pgbench: `-D`, `scale`, …).
     pub variables: Variables,
 }
 
-/// What an error of the server means for the attempt that met it.
+/// The meaning of a server's error for the attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ErrorClass {
-    /// A conflict between transactions; the attempt may be repeated.
+    /// A conflict between transactions; the attempt may be retried.
     Conflict {
-        /// Why, in the words of the report.
+        /// The reason, as reports name it.
         reason: Cow<'static, str>,
-        /// About what, if the server says so: a table, or a row of it.
+        /// The table or row that the conflict was about, if the server reports it.
         object: Option<Cow<'static, str>>,
     },
-    /// The server doesn't know whether it committed (SQLSTATE 40003); never repeated.
+    /// The server doesn't know whether it committed (SQLSTATE 40003). Never retried.
     Ambiguous,
     /// Anything else.
     Other,
 }
 
-/// Tells what an error means; a property of the server product.
+/// Classifies a server's error, by the rules of its product.
 pub type Classify = dyn Fn(&ServerError) -> ErrorClass + Send + Sync;
 
-/// One SQL command, ready to send.
+/// One SQL command, encoded for sending.
 pub(crate) struct Request {
-    /// Index among all SQL commands of the program: which prepared statement it is.
+    /// Index among all SQL commands of the program; numbers the prepared statements.
     pub(crate) number: usize,
     encoding: Encoding,
-    /// Its place in the commit structure: may the server commit while it executes this?
+    /// Whether the server may commit while it executes the request.
     commits: Commits,
     pub(crate) store: Store,
-    /// One of its statements rolls the transaction back, as a whole.
+    /// One of its statements rolls back the whole transaction.
     pub(crate) rolls_back: bool,
-    /// The savepoint that it sets, if a further attempt can begin after it.
+    /// The savepoint that it sets, if retries can start after it.
     pub(crate) savepoint: Option<Box<str>>,
     /// The savepoint that it releases.
     pub(crate) releases: Option<Box<str>>,
-    /// What is to be recorded of it, in a run that is.
+    /// Its observations, in a run that is recorded.
     pub(crate) observed: Option<Box<ObservedCommand>>,
-    /// What it discloses of attempts, in every run.
+    /// The columns that report retries and errors inside the server.
     pub(crate) inside_columns: Option<Box<InsideColumns>>,
 }
 
@@ -75,12 +75,12 @@ enum Encoding {
     Extended { text: String, statement: String, params: Vec<Slot>, describe: bool, keep: bool },
 }
 
-/// How much of a request is sent.
+/// The messages of a request that are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sending {
-    /// Everything that it takes.
+    /// All of them.
     Whole,
-    /// The session has the statement prepared.
+    /// Without Parse: the session has the statement prepared.
     Prepared,
 }
 
@@ -119,23 +119,23 @@ impl Request {
         matches!(self.encoding, Encoding::Extended { keep: true, .. })
     }
 
-    /// True if the request itself ends with a Sync, as a Query message does.
+    /// True if the request doesn't need a Sync, because it is a Query message.
     pub(crate) fn is_simple(&self) -> bool {
         matches!(self.encoding, Encoding::Simple(_))
     }
 
-    /// True if the server may commit while it works on this, given the block it is in.
+    /// True if the server may commit while it executes this in a block of this status.
     pub(crate) fn may_commit(&self, status: TransactionStatus) -> bool {
         if status == TransactionStatus::Idle { self.commits.outside } else { self.commits.in_block }
     }
 
-    /// True if one of its statements ends a transaction block by committing it.
+    /// True if one of its statements commits a transaction block.
     pub(crate) fn is_commit(&self) -> bool {
         self.commits.in_block
     }
 
-    /// The text that is sent and that an error's position refers to, with the values that the
-    /// variables have now; `None` if only the name of a prepared statement is sent.
+    /// The text that an error's position refers to, with the current values of the variables.
+    /// `None` if only the name of a prepared statement is sent.
     pub(crate) fn text(&self, variables: &Variables) -> Option<String> {
         match &self.encoding {
             Encoding::Simple(pieces) => {
@@ -148,7 +148,7 @@ impl Request {
         }
     }
 
-    /// The text that is prepared.
+    /// The text of the prepared statement.
     pub(crate) fn prepared_text(&self) -> Option<String> {
         match &self.encoding {
             Encoding::Simple(_) => None,
@@ -164,7 +164,7 @@ impl Request {
         }
     }
 
-    /// What is sent, in short: the text, or the name of the prepared statement.
+    /// The request in messages: its text, or the name of the prepared statement.
     pub(crate) fn label(&self, variables: &Variables) -> String {
         self.text(variables).unwrap_or_else(|| self.name())
     }
@@ -176,7 +176,7 @@ impl Request {
         }
     }
 
-    /// Appends the messages that execute it, without a Sync.
+    /// Appends the messages that execute the request, without a Sync.
     pub(crate) fn encode(&self, variables: &Variables, sending: Sending, out: &mut Vec<u8>) {
         match &self.encoding {
             Encoding::Simple(pieces) => {
@@ -213,7 +213,7 @@ impl Request {
     }
 }
 
-/// The text with the variables' values; a variable that isn't set stays as it is written.
+/// Appends the text with the variables' values. A variable that isn't set stays as written.
 fn write_pieces(pieces: &[Piece], variables: &Variables, out: &mut Vec<u8>) {
     for piece in pieces {
         match piece {
@@ -228,9 +228,10 @@ fn write_pieces(pieces: &[Piece], variables: &Variables, out: &mut Vec<u8>) {
 }
 
 impl Commits {
-    /// Follows the statements of one request through the blocks that they open and close. A
-    /// statement outside any block commits by itself. RELEASE counts as a commit, because with
-    /// CockroachDB's retry savepoint it is one.
+    /// Follows the statements of one request through the blocks that they open and close.
+    ///
+    /// A statement outside a block commits by itself. RELEASE may be a commit, because it is one
+    /// with CockroachDB's retry savepoint.
     fn of(statements: &[Statement]) -> Commits {
         let follow = |mut in_block: bool| {
             let mut commits = false;
@@ -256,11 +257,11 @@ impl Commits {
 pub(crate) struct Program {
     /// For each script and command: the request, if it is SQL.
     requests: Vec<Vec<Option<Request>>>,
-    /// How many SQL commands there are.
+    /// Number of SQL commands.
     pub(crate) statements: usize,
-    /// One of them discloses something of attempts.
+    /// A command reports retries and errors inside the server.
     pub(crate) reports_inside: bool,
-    /// For each script, the names of its assertions; none unless the run is recorded.
+    /// For each script, the names of its assertions; empty unless the run is recorded.
     pub(crate) assertions: Vec<Vec<String>>,
 }
 
@@ -287,7 +288,7 @@ impl Program {
         Program { requests, statements, reports_inside, assertions }
     }
 
-    /// Has what the lines `--@` of the same scripts tell of recorded.
+    /// Prepares the observations of the scripts, which must be those of [`Program::new`].
     pub(crate) fn observe(&mut self, mix: &Mix, recording: &Recording) {
         let scripts = mix.scripts().iter().map(|weighted| &weighted.script);
         for ((script, requests), assertions) in scripts.zip(&mut self.requests).zip(&mut self.assertions) {
@@ -312,7 +313,9 @@ impl Program {
     }
 }
 
-/// Of what is told of commands before a savepoint nobody could say which attempt did it.
+/// Keeps retries from starting at a savepoint after the script's first observed command.
+///
+/// The operations before such a savepoint would belong to every attempt at once.
 fn forget_late_savepoints(script: &Script, requests: &mut [Option<Request>]) {
     let told = |command: &Command| match &command.kind {
         CommandKind::Sql(sql) => !sql.observations.is_empty(),
@@ -324,12 +327,12 @@ fn forget_late_savepoints(script: &Script, requests: &mut [Option<Request>]) {
     }
 }
 
-/// How often a script commits when it runs from its first to its last command, counting every
+/// The number of commits when a script runs from its first to its last command, counting every
 /// branch.
 ///
-/// A conflict makes the *script* begin again, so one that commits more than once repeats work that
-/// is already committed (pgbench: "it is assumed that one transaction script contains only one
-/// transaction").
+/// A conflict restarts the *script*, so one that commits more than once repeats work that is
+/// already committed (PostgreSQL: pgbench, Failures and Serialization/Deadlock Retries: "it is
+/// assumed that one transaction script contains only one transaction").
 pub fn commit_points(script: &Script) -> usize {
     let mut in_block = false;
     let mut points = 0;

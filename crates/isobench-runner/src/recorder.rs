@@ -1,7 +1,7 @@
-//! What one worker writes down: ledgers, latencies and conflicts. No lock; workers' recorders are
-//! merged at the end.
+//! The counters of one worker: ledgers, latencies and conflicts. No locks; the workers' recorders
+//! are merged at the end.
 //!
-//! Not here: when an attempt ends in which bucket (`client/ending.rs`).
+//! Not here: which bucket an attempt ends in (`client/ending.rs`).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,44 +13,45 @@ use crate::control::Progress;
 use crate::series::SeriesCounter;
 use crate::time::Nanos;
 
-/// Everything that is counted for one script.
+/// The counts of one script.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptRecord {
     /// Attempts, transactions and time.
     pub ledger: Ledger,
-    /// Latency of the committed transactions: from the scheduled start (unpaced: the begin of the
-    /// first attempt) to the last reply, all attempts and backoff included.
+    /// Latency of the committed transactions, from the scheduled start (unpaced: the start of the
+    /// first attempt) to the last reply, including all attempts and backoff.
     pub latency: LatencyHistogram,
-    /// Transactions, committed, swallowed, given up or abandoned, that took more than one attempt
-    /// (pgbench: "transactions retried").
+    /// Transactions that took more than one attempt and were committed, swallowed, given up or
+    /// abandoned (pgbench: "transactions retried").
     pub retried_transactions: u64,
-    /// Their attempts after the first. Unlike [`Ledger::retries`], those of transactions that were
-    /// cut off don't count, and those inside the server neither (pgbench: "total number of
-    /// retries").
+    /// Their attempts after the first (pgbench: "total number of retries"). Unlike
+    /// [`Ledger::retries`] this excludes transactions that were cut off, and retries inside the
+    /// server.
     pub retries: u64,
-    /// Transactions given up after a deadlock; the others given up met a serialization failure
-    /// (pgbench: "deadlock failures").
+    /// Transactions given up after a deadlock (pgbench: "deadlock failures"). The others given up
+    /// met a serialization failure.
     pub deadlock_failures: u64,
-    /// Transactions abandoned after an error that is no conflict, with clients that went on; others
-    /// that errored ended their clients (pgbench: "other failures").
+    /// Transactions abandoned after an error other than a conflict, whose clients continued
+    /// (pgbench: "other failures"). The others that errored ended their clients.
     pub abandoned: u64,
-    /// How far behind their scheduled start transactions began; empty in an unpaced run (pgbench:
+    /// Delay of transactions behind their scheduled start; empty in an unpaced run (pgbench:
     /// schedule lag).
     pub lag: Moments,
-    /// For each command of the script; empty unless asked for.
+    /// One record for each command of the script; empty unless asked for.
     pub commands: Vec<CommandRecord>,
-    /// For each assertion of the script (lines `--@ holds`); empty unless the run is recorded.
+    /// One record for each assertion of the script (lines `--@ holds`); empty unless the run is
+    /// recorded.
     pub assertions: Vec<AssertionRecord>,
 }
 
-/// How often an assertion of a script held.
+/// The results of an assertion of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AssertionRecord {
-    /// What the script calls it.
+    /// Its name in the script.
     pub name: String,
     /// Committed transactions in which it was evaluated.
     pub checked: u64,
-    /// Those of them in which it wasn't true, once or more often.
+    /// Those of them in which it was false at least once.
     pub broken: u64,
 }
 
@@ -60,11 +61,11 @@ impl AssertionRecord {
     }
 }
 
-/// What is counted for one command (pgbench: `-r`).
+/// The counts of one command (pgbench: `-r`).
 #[derive(Debug, Clone, Default)]
 pub struct CommandRecord {
-    /// Time from sending the command (meta-commands: from beginning it) to the end of its reply,
-    /// failed executions excluded.
+    /// Time from sending the command (meta-commands: from its start) to the end of its reply,
+    /// without failed executions.
     pub latency: Moments,
     /// Executions whose error ended the transaction.
     pub failures: u64,
@@ -72,40 +73,41 @@ pub struct CommandRecord {
     pub retries: u64,
 }
 
-/// More objects than this aren't told apart for one code and reason: what comes later is
-/// [`OTHERS`].
+/// The most objects that are counted separately for one code and reason. Later ones are counted as
+/// [`OTHERS`], so that a workload with many hot rows doesn't make the table, and the search in it,
+/// grow without bound.
 const MOST_OBJECTS: usize = 50;
 
-/// The object of conflicts whose own isn't kept.
+/// The object of conflicts that aren't counted separately.
 const OTHERS: &str = "others";
 
-/// How often attempts ended in one kind of conflict at one command, or those that the server made
-/// within one.
+/// The number of attempts that ended in one kind of conflict at one command, or that the server
+/// retried inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConflictCount {
-    /// The server's code.
+    /// The server's error code.
     pub sqlstate: SqlState,
     /// Index of the script.
     pub script: usize,
     /// Index of the command in the script.
     pub command: usize,
-    /// The reason, in the words of the server's product.
+    /// The reason, in the terms of the server's product.
     pub reason: Cow<'static, str>,
-    /// The table, or row, that the conflict was about, if the server said so; `others` beyond the
+    /// The table or row that the conflict was about, if the server reports it; `others` beyond the
     /// first 50 of a code and reason.
     pub object: Option<Cow<'static, str>>,
     /// Number of attempts.
     pub count: u64,
 }
 
-/// One worker's record of a run.
+/// The counts of one worker in a run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recorder {
     pub(crate) scripts: Vec<ScriptRecord>,
     pub(crate) conflicts: Vec<ConflictCount>,
-    /// Counts over time, if they are wanted.
+    /// Counts over time, if asked for.
     pub(crate) series: Option<SeriesCounter>,
-    /// What transactions answered that were asked for their level, and how many.
+    /// The levels that transactions reported when asked, with the number of answers.
     pub(crate) levels: BTreeMap<String, u64>,
 }
 
@@ -138,8 +140,8 @@ impl ScriptRecord {
 }
 
 impl Recorder {
-    /// An empty record for scripts with these numbers of commands; `per_command` asks for the
-    /// commands' figures.
+    /// An empty recorder for scripts with these numbers of commands; `per_command` turns on the
+    /// commands' records.
     pub(crate) fn new(commands: impl Iterator<Item = usize>, per_command: bool) -> Recorder {
         let scripts = commands
             .map(|count| ScriptRecord {
@@ -169,7 +171,7 @@ impl Recorder {
         }
     }
 
-    /// Where conflicts of this kind are counted.
+    /// The index at which conflicts of this kind are counted.
     fn position(&self, new: &ConflictCount) -> Option<usize> {
         self.conflicts.iter().position(|old| {
             (old.sqlstate, old.script, old.command) == (new.sqlstate, new.script, new.command)
@@ -177,7 +179,7 @@ impl Recorder {
         })
     }
 
-    /// How many counts of the same code and reason have an object.
+    /// The number of entries of the same code and reason that have an object.
     fn objects(&self, new: &ConflictCount) -> usize {
         let same = |old: &&ConflictCount| (old.sqlstate, &old.reason) == (new.sqlstate, &new.reason);
         self.conflicts.iter().filter(same).filter(|old| old.object.is_some()).count()
@@ -200,7 +202,7 @@ impl Recorder {
         }
     }
 
-    /// The figures that are shown while the run goes on.
+    /// The figures shown while the run goes on.
     pub(crate) fn progress(&self) -> Progress {
         let mut sum = Progress::default();
         for script in &self.scripts {
@@ -213,6 +215,7 @@ impl Recorder {
             sum.retried += script.retried_transactions;
             sum.retries += script.retries;
             sum.conflicts += script.ledger.conflicts;
+            // Sums can be subtracted, so a display can show an interval of its own; means can't.
             let count = script.latency.len() as f64;
             let (mean, stddev) =
                 (script.latency.mean_ms().unwrap_or(0.0), script.latency.stddev_ms().unwrap_or(0.0));

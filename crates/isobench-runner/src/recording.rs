@@ -1,9 +1,9 @@
-//! A recording: what the transactions of a run read and wrote, for the isolation checker, while the
-//! run goes on.
+//! A recording of the reads and writes of a run's transactions, made while the run goes on, for the
+//! isolation checker.
 //!
-//! Each worker encodes its clients' attempts into a chunk of its own (`Pen`) and hands it over when
-//! it is full, so that workers share nothing on the way. Not here: what an attempt has read and
-//! written (`client/tape.rs`).
+//! Each worker encodes its clients' attempts into a chunk of its own ([`ChunkWriter`]) and hands it
+//! over when it is full, so that workers share nothing meanwhile. Not here: the reads and writes of
+//! an attempt (`client/operations.rs`).
 
 mod file;
 
@@ -20,26 +20,26 @@ use isobench_script::{Mix, Script};
 
 use file::ChunkFile;
 
-/// The size at which a worker's chunk is full, in bytes.
+/// Size at which a worker's chunk is full, bytes.
 const CHUNK: usize = 1 << 20;
 
-/// Where a recording is kept while a run goes on.
+/// The place where a recording is kept while a run goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Storage {
-    /// In memory up to so many bytes; what is beyond them in a temporary file without a name.
+    /// In memory up to this many bytes; the rest in a temporary file without a name.
     Memory(usize),
-    /// In this file from the start, so that it is there after a crash. It is overwritten.
+    /// In this file from the start, so that it survives a crash. It is overwritten.
     File(PathBuf),
 }
 
 impl Default for Storage {
-    /// 256 MiB of memory, which is some twenty million operations.
+    /// 256 MiB of memory, enough for some twenty million operations.
     fn default() -> Storage {
         Storage::Memory(256 << 20)
     }
 }
 
-/// A run can't be recorded.
+/// A run that can't be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
     /// The file can't be made.
@@ -50,7 +50,7 @@ pub enum RecordingError {
     Tables(usize),
 }
 
-/// What the transactions of a job read and wrote, over all its runs.
+/// The reads and writes of a job's transactions, over all its runs.
 #[derive(Debug)]
 pub struct Recording {
     tables: Vec<String>,
@@ -59,25 +59,25 @@ pub struct Recording {
     sink: Mutex<ChunkSink>,
 }
 
-/// Where the workers' chunks go.
+/// The destination of the workers' chunks.
 #[derive(Debug)]
 struct ChunkSink {
     /// The first chunks.
     memory: VecDeque<Vec<u8>>,
-    /// How many bytes they may have.
+    /// The most bytes that `memory` may hold.
     most: usize,
-    /// How many they have.
+    /// The bytes that it holds.
     held: usize,
-    /// The other chunks; made when the first of them comes.
+    /// The other chunks; created when the first of them arrives.
     store: Option<ChunkFile>,
     transactions: u64,
     dropped: u64,
-    /// Why transactions are missing.
+    /// The reason why transactions are missing.
     problem: Option<String>,
 }
 
 impl Recording {
-    /// An empty recording of what the scripts' lines `--@` tell of.
+    /// An empty recording for the scripts' lines `--@`.
     ///
     /// # Errors
     /// The file can't be made, or there are too many tables.
@@ -127,33 +127,34 @@ impl Recording {
         self.sink().transactions
     }
 
-    /// Attempts that are missing, or of which a part is. Complete between two runs.
+    /// Attempts that are missing or incomplete. Complete between two runs.
     pub fn dropped(&self) -> u64 {
         self.sink().dropped
     }
 
-    /// Bytes that the recording has so far.
+    /// Size of the recording so far, in bytes.
     pub fn size(&self) -> u64 {
         let sink = self.sink();
         sink.held as u64 + sink.store.as_ref().map_or(0, ChunkFile::length)
     }
 
-    /// Why the recording ends before the run did, such as that the disk is full.
+    /// The reason why the recording ends before the run, such as a full disk.
     pub fn problem(&self) -> Option<String> {
         self.sink().problem.clone()
     }
 
-    /// An attempt is missing, or a part of one.
+    /// Counts an attempt that is missing or incomplete.
     pub(crate) fn drop_one(&self) {
         self.sink().dropped += 1;
     }
 
-    /// Takes a worker's chunk. Returns why this and all later ones are lost, when that is new.
+    /// Takes a worker's chunk. Returns the reason why this and all later chunks are lost, the first
+    /// time.
     fn add(&self, chunk: Vec<u8>, transactions: u64) -> Option<String> {
         self.sink().add(chunk, transactions)
     }
 
-    /// Writes the recording as a file; one that is kept in this file already is finished.
+    /// Writes the recording to a file. If it is kept in this file already, finishes it.
     ///
     /// # Errors
     /// The file can't be written, or the recording can't be read where it is kept.
@@ -175,8 +176,8 @@ impl Recording {
         file.flush()
     }
 
-    /// The recording as a history. What was in memory is given back on the way. A file that it was
-    /// kept in is finished.
+    /// Turns the recording into a history and frees its memory on the way. A file that it is kept
+    /// in is finished.
     ///
     /// # Errors
     /// It can't be read where it is kept.
@@ -203,6 +204,7 @@ impl ChunkSink {
             self.dropped += transactions;
             return None;
         }
+        // Once a chunk is in the file all later ones follow it there, which keeps them in order.
         if self.store.is_none() && self.held + chunk.len() <= self.most {
             chunk.shrink_to_fit();
             self.held += chunk.len();
@@ -222,7 +224,8 @@ impl ChunkSink {
             Err(error) => {
                 self.dropped += transactions;
                 let problem = format!(
-                    "the recording ends here, because it can't be written: {error}; what follows is measured and not checked"
+                    "the recording ends here, because it can't be written: {error}; \
+                     what follows is measured and not checked"
                 );
                 self.problem = Some(problem.clone());
                 Some(problem)
@@ -231,10 +234,10 @@ impl ChunkSink {
     }
 }
 
-/// Chunks in memory, which are given back when they have been read.
+/// Reads chunks in memory, and frees each when it has been read.
 struct MemoryChunks {
     chunks: VecDeque<Vec<u8>>,
-    /// How much of the first.
+    /// Bytes of the first chunk that have been read.
     read: usize,
 }
 
@@ -255,14 +258,14 @@ impl Read for MemoryChunks {
     }
 }
 
-/// What one worker has written down of its clients' attempts and not yet handed over.
+/// One worker's chunk: the attempts of its clients that haven't been handed over yet.
 #[derive(Debug, Default)]
 pub(crate) struct ChunkWriter {
     encoder: Encoder,
 }
 
 impl ChunkWriter {
-    /// Adds an attempt. Returns a problem when it is new.
+    /// Adds an attempt. Returns the reason why the recording has ended, the first time.
     pub(crate) fn write(
         &mut self,
         recording: &Recording,
@@ -273,7 +276,7 @@ impl ChunkWriter {
         if self.encoder.len() >= CHUNK { self.flush(recording) } else { None }
     }
 
-    /// Hands over what has been written so far. Returns a problem when it is new.
+    /// Hands over the chunk. Returns the reason why the recording has ended, the first time.
     pub(crate) fn flush(&mut self, recording: &Recording) -> Option<String> {
         if self.encoder.is_empty() {
             return None;

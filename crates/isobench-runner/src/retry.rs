@@ -1,5 +1,4 @@
-//! When a conflict is followed by a further attempt, and after what delay: the retry policy as a
-//! value.
+//! The retry policy as a value: whether a conflict is followed by a retry, and after what delay.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -8,33 +7,35 @@ use std::time::Duration;
 
 use isobench_script::Prng;
 
-/// How often a transaction is attempted and how long the client waits between two attempts.
+/// The number of attempts of a transaction, and the pause between them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RetryPolicy {
-    /// The most attempts of one transaction, the first included; `None` is unlimited (pgbench:
+    /// The most attempts of one transaction, including the first; `None` is unlimited (pgbench:
     /// `--max-tries`, 0 = unlimited).
     pub max_tries: Option<NonZeroU32>,
-    /// The delay before each further attempt.
+    /// The delay before each retry.
     pub backoff: Backoff,
-    /// Where each further attempt begins.
+    /// The point at which each retry starts.
     pub restart: Restart,
 }
 
-/// Where a further attempt begins.
+/// The point at which a retry starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Restart {
     /// At the script's first command, after ROLLBACK.
     #[default]
     Transaction,
-    /// After the script's command `SAVEPOINT name`, in the same transaction block, after
-    /// `ROLLBACK TO SAVEPOINT name`, as CockroachDB's retry protocol wants it (there the name is
-    /// `cockroach_restart`). At the first command after a conflict that came before that command
-    /// was answered, or after `RELEASE name` was, or if the server refuses `ROLLBACK TO`.
+    /// After the script's command `SAVEPOINT name`, in the same transaction block, after `ROLLBACK
+    /// TO SAVEPOINT name`, as CockroachDB's retry protocol requires (there the name is
+    /// `cockroach_restart`).
     ///
-    /// The block's first savepoint counts, if it isn't set in a pipeline, and nothing before it has
-    /// lines `--@`: what was done before it stays done. RELEASE may be the real commit, so a
-    /// connection that is lost after it leaves the attempt ambiguous. A server that keeps the
-    /// snapshot of the transaction, as PostgreSQL does from repeatable read up, meets the same
+    /// At the first command instead if the conflict came before SAVEPOINT was answered or after
+    /// `RELEASE name` was, or if the server refuses `ROLLBACK TO`.
+    ///
+    /// Only the block's first savepoint is used, and only if it isn't set in a pipeline and no
+    /// command before it has lines `--@`, because work before it isn't undone. RELEASE may be the
+    /// real commit, so an attempt whose connection is lost after it is ambiguous. A server that
+    /// keeps the transaction's snapshot, as PostgreSQL does from repeatable read up, meets the same
     /// conflict again.
     Savepoint,
 }
@@ -47,10 +48,10 @@ impl RetryPolicy {
         restart: Restart::Transaction,
     };
 
-    /// Attempts without end and without delay.
+    /// Unlimited attempts without delay.
     pub const UNLIMITED: RetryPolicy = RetryPolicy { max_tries: None, ..RetryPolicy::NEVER };
 
-    /// True if a transaction that has had `tries` attempts may have another one.
+    /// True if a transaction that has made `tries` attempts may make another one.
     pub fn allows_another(&self, tries: u32) -> bool {
         self.max_tries.is_none_or(|most| tries < most.get())
     }
@@ -61,7 +62,7 @@ impl RetryPolicy {
 /// Written as `none`, `fixed:5ms` or `exponential:base=1ms,factor=2,max=100ms,jitter=full`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Backoff {
-    /// No delay: the next attempt begins at once.
+    /// No delay: the retry starts immediately.
     None,
     /// Always the same delay.
     Fixed(Duration),
@@ -73,7 +74,7 @@ pub enum Backoff {
         factor: f64,
         /// The longest delay.
         max: Duration,
-        /// What is drawn at random.
+        /// The random part of the delay.
         jitter: Jitter,
     },
 }
@@ -88,8 +89,7 @@ pub enum Jitter {
 }
 
 impl Backoff {
-    /// The delay before the next attempt of a transaction that was retried `retries` times before
-    /// (0: first retry).
+    /// The delay before the next attempt of a transaction that has been retried `retries` times.
     pub fn delay(&self, retries: u32, rng: &mut Prng) -> Duration {
         match *self {
             Backoff::None => Duration::ZERO,
@@ -127,10 +127,11 @@ impl fmt::Display for Backoff {
     }
 }
 
-/// The text is no backoff policy.
+/// The text isn't a backoff policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "invalid backoff \"{text}\": {why}; use none, fixed:DELAY or exponential:base=DELAY,factor=NUMBER,max=DELAY,jitter=full|none \
+    "invalid backoff \"{text}\": {why}; use none, fixed:DELAY or \
+     exponential:base=DELAY,factor=NUMBER,max=DELAY,jitter=full|none \
      (a DELAY is a number with its unit, such as 500us, 5ms or 1s)"
 )]
 pub struct BackoffError {
@@ -204,7 +205,7 @@ fn parse_exponential(parameters: &str) -> Result<Backoff, String> {
     Ok(Backoff::Exponential { base, factor, max, jitter })
 }
 
-/// The longest delay that is accepted: a longer one is a slip of the unit.
+/// The longest delay accepted. A longer one is most likely a wrong unit.
 const LONGEST_DELAY: Duration = Duration::from_hours(1);
 
 fn parse_delay(text: &str) -> Result<Duration, String> {

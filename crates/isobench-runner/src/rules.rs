@@ -1,92 +1,92 @@
-//! Whose rules a run follows where pgbench's are not the ones a measurement needs.
+//! The differences between pgbench's rules and those that a measurement needs.
 //!
-//! Every difference is a question that is answered here; nothing else asks which rules hold.
+//! Each difference is a question answered here; nothing else compares rules.
 
-/// Whose rules hold.
+/// The rules that a run follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rules {
-    /// What a measurement needs.
+    /// Those that a measurement needs.
     #[default]
     Isobench,
-    /// What pgbench does.
+    /// Those of pgbench.
     Pgbench,
 }
 
 impl Rules {
-    /// A retry begins with the variables as they were at the transaction's begin. pgbench restores
-    /// the random state only, so an attempt sees what an earlier one has set.
+    /// A retry starts with the variables' values at the start of the transaction. pgbench restores
+    /// only the random state, so that an attempt sees the variables that an earlier one has set.
     pub(crate) fn restores_variables(self) -> bool {
         self == Rules::Isobench
     }
 
-    /// The variable `attempt_id` has a number of its own for each attempt, and `attempt` its number
-    /// within its transaction. To pgbench they are variables like any other.
+    /// The variable `attempt_id` holds a unique number for each attempt, and `attempt` its number
+    /// in the transaction. In pgbench they are variables like any other.
     pub(crate) fn numbers_attempts(self) -> bool {
         self == Rules::Isobench
     }
 
-    /// Each client draws its scripts from a stream of its own, so that the number of workers
-    /// doesn't change the work. In pgbench the clients of a thread share one.
+    /// Each client chooses its scripts from its own stream, so that the number of workers doesn't
+    /// change the work. In pgbench the clients of a thread share one.
     pub(crate) fn chooses_per_client(self) -> bool {
         self == Rules::Isobench
     }
 
-    /// A statement that can't be prepared is the attempt's error. pgbench executes it all the same,
-    /// and takes the error of that for the attempt's.
+    /// A statement that can't be prepared is the attempt's error. pgbench executes it nevertheless,
+    /// and the error of that is the attempt's.
     pub(crate) fn heeds_failed_prepare(self) -> bool {
         self == Rules::Isobench
     }
 
-    /// An error in a pipeline belongs to the command that met it. pgbench, which reads the replies
-    /// when the pipeline ends, blames `\endpipeline`.
+    /// An error in a pipeline belongs to the command that caused it. pgbench, which reads the
+    /// replies when the pipeline ends, blames `\endpipeline`.
     pub(crate) fn blames_command_in_pipeline(self) -> bool {
         self == Rules::Isobench
     }
 
-    /// A worker's share of the rate is that of its clients among all. In pgbench all threads have
-    /// the same share.
+    /// A worker's share of the rate is proportional to its clients. In pgbench all threads have the
+    /// same share.
     pub(crate) fn shares_rate_by_clients(self) -> bool {
         self == Rules::Isobench
     }
 
-    /// A transaction that meets a conflict when the time is over counts nowhere, even if its tries
-    /// are exhausted.
+    /// A transaction that meets a conflict after the end of the run is cut off even if its tries
+    /// are exhausted. pgbench counts it nowhere.
     pub(crate) fn forgets_failures_at_the_end(self) -> bool {
         self == Rules::Pgbench
     }
 
-    /// A connection that is lost while nothing is outstanding is noticed at once. pgbench finds out
+    /// A connection that is lost while nothing is outstanding is noticed at once. pgbench notices
     /// when it needs the connection next, if it ever does.
     pub(crate) fn notices_loss_at_once(self) -> bool {
         self == Rules::Isobench
     }
 
-    /// A client whose next transaction is due after the end of the run leaves at once, so that the
-    /// run may be shorter than asked for, and its rate higher.
+    /// A client whose next transaction is due after the end of the run finishes at once. So the run
+    /// may be shorter than asked for, and its rate higher.
     pub(crate) fn leaves_before_the_end(self) -> bool {
         self == Rules::Pgbench
     }
 
-    /// What the server says of the rest of a pipeline that has a COPY is shown before its client
-    /// ends.
+    /// The server's messages about the rest of a pipeline that has a COPY are shown before its
+    /// client ends.
     pub(crate) fn hears_complaints_of_copy(self) -> bool {
         self == Rules::Pgbench
     }
 
-    /// What a pipeline has queued is sent when something else in the script ends its client, so
-    /// that the server executes it; as far as it was synchronised, it even commits. pgbench sends
-    /// it as it is queued.
+    /// The queued part of a pipeline is sent when the script ends its client for another reason.
+    /// The server executes it and, up to the last synchronisation point, even commits it. pgbench
+    /// sends messages as it queues them.
     pub(crate) fn sends_what_is_queued(self) -> bool {
         self == Rules::Pgbench
     }
 
-    /// A command whose error ends the client is counted among the failures of commands. In pgbench
-    /// they are those of transactions that failed, and after which the client went on.
+    /// A command whose error ends the client is counted among the failures of commands. pgbench
+    /// counts only failed transactions after which the client continued.
     pub(crate) fn counts_failures_of_aborted_clients(self) -> bool {
         self == Rules::Isobench
     }
 
-    /// A transaction whose script ends inside a block counts as processed before its client is
+    /// A transaction whose script ends inside a block is counted as processed before its client is
     /// aborted.
     pub(crate) fn counts_unfinished_block(self) -> bool {
         self == Rules::Pgbench

@@ -1,4 +1,5 @@
-//! The schedule of a paced run: when one worker's next transaction is due (pgbench: `-R`).
+//! The schedule of a paced run: the instants at which one worker's transactions are due (pgbench:
+//! `-R`).
 
 use std::time::Duration;
 
@@ -6,20 +7,20 @@ use isobench_script::Prng;
 
 use crate::time::Nanos;
 
-/// One worker's share of the rate: due times with exponentially distributed gaps, handed to
+/// One worker's share of the rate: due times with exponentially distributed gaps, taken by
 /// whichever of its clients asks next.
 pub(crate) struct Schedule {
     mean_gap: Duration,
-    /// Gaps are drawn in whole microseconds, as pgbench does, so beyond a million per second none
-    /// is left. At least one then, or a client that skips what it is too late for would skip for
-    /// ever.
+    /// Gaps are drawn in whole microseconds, as in pgbench, so above a million per second they
+    /// would be 0. The minimum is 1 then; otherwise a client that skips late transactions would
+    /// never stop skipping.
     least_gap: u64,
     due: Nanos,
     rng: Prng,
 }
 
 impl Schedule {
-    /// A schedule that begins at `start`, for a worker that carries `share` (0 to 1) of `rate`
+    /// A schedule that starts at `start`, for a worker with this `share` (0 to 1) of `rate`
     /// transactions per second.
     pub(crate) fn new(rate: f64, share: f64, start: Nanos, rng: Prng) -> Schedule {
         let mean_gap = Duration::try_from_secs_f64(1.0 / (rate * share)).unwrap_or(Duration::MAX);
@@ -27,7 +28,7 @@ impl Schedule {
         Schedule { mean_gap, least_gap, due: start, rng }
     }
 
-    /// The instant at which the next transaction is due.
+    /// Returns the instant at which the next transaction is due.
     pub(crate) fn next(&mut self) -> Nanos {
         let gap = self.rng.poisson(self.mean_gap.as_secs_f64() * 1e6);
         self.due = self.due.after(Duration::from_micros(u64::try_from(gap).unwrap_or(0).max(self.least_gap)));

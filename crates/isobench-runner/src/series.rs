@@ -1,46 +1,44 @@
-//! A run over time: what happened in each stretch of it, counted exactly, by every worker for
-//! itself.
+//! Exact counts over time, in bins; each worker counts for itself.
 //!
-//! Not here: the counts of the whole run (`recorder.rs`), and what is shown while it goes on
+//! Not here: the counts of the whole run (`recorder.rs`), and the progress shown while it goes on
 //! (`control.rs`).
 
 use std::time::Duration;
 
 use crate::time::{Nanos, nanos};
 
-/// More bins than this aren't kept: neighbours are merged, and all bins are twice as long from then
-/// on.
+/// The most bins that are kept. Beyond that, neighbours are merged and all bins become twice as
+/// long.
 const MOST_BINS: usize = 1_200;
 
-/// What happened over time, all workers together.
+/// Counts over time, of all workers together.
 ///
-/// The clock starts when all clients could begin, as that of [`crate::RunOutcome::elapsed`] does.
-/// Bin *n*, from 0, holds what happened later than *n* × `bin` and not later than (*n* + 1) ×
-/// `bin`; the first one holds the begin, too. The bins cover the whole run: there are as many as
-/// the time elapsed takes, those in which nothing happened included, and the last one may be
-/// shorter than the others. Merged by addition.
+/// The clock starts when all clients can start, as that of [`crate::RunOutcome::elapsed`] does. Bin
+/// *n*, from 0, holds the events later than *n* × `bin` and not later than (*n* + 1) × `bin`; the
+/// first one includes the start. The bins cover the whole elapsed time, including those without
+/// events; the last one may be shorter. Merged by addition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Series {
-    /// How long a bin is: what [`crate::RunSpec::series`] asks for, doubled as often as it takes to
-    /// keep the bins of a long run few (1,200 at most).
+    /// Length of a bin: that of [`crate::RunSpec::series`], doubled as often as needed to keep at
+    /// most 1,200 bins.
     pub bin: Duration,
-    /// The bins, in their order.
+    /// The bins in chronological order.
     pub bins: Vec<Bin>,
 }
 
-/// What happened in one stretch of a run, over all clients and scripts.
+/// The events in one interval of a run, over all clients and scripts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bin {
-    /// Transactions whose commit was acknowledged then. Over all bins: the ledger's committed
+    /// Transactions whose commit was acknowledged. Over all bins: the ledger's committed
     /// transactions.
     pub committed: u64,
-    /// Attempts that ended in a conflict then: when their block was rolled back. Over all bins: the
-    /// ledger's conflicts.
+    /// Attempts that ended in a conflict, at the time when their block was rolled back. Over all
+    /// bins: the ledger's conflicts.
     pub conflicts: u64,
-    /// Attempts that began then. Over all bins: the ledger's attempts started.
+    /// Attempts started. Over all bins: the ledger's attempts started.
     pub attempts: u64,
-    /// Sum of the latencies of the transactions that committed then, in nanoseconds. A latency
-    /// belongs to the bin of its end as a whole.
+    /// Sum of the latencies of the transactions that committed, in nanoseconds. The whole latency
+    /// belongs to the bin of its end.
     pub latency_ns: u64,
 }
 
@@ -54,7 +52,7 @@ impl Bin {
 }
 
 impl Series {
-    /// All bins together.
+    /// The sum of all bins.
     pub fn total(&self) -> Bin {
         sum(&self.bins)
     }
@@ -67,27 +65,27 @@ fn sum(bins: &[Bin]) -> Bin {
     })
 }
 
-/// Counts the events of one worker, which come in the order of time.
+/// Counts the events of one worker, which come in chronological order.
 #[derive(Debug, Clone)]
 pub(crate) struct SeriesCounter {
     began: Nanos,
     /// Length of a bin in nanoseconds.
     width: u64,
-    /// The bins that are over.
+    /// The finished bins.
     past: Vec<Bin>,
     present: Bin,
-    /// The last instant of the present bin.
+    /// The last instant of the current bin.
     until: Nanos,
 }
 
 impl SeriesCounter {
-    /// Counts from `began` on, in bins of this length (a nanosecond at least).
+    /// Counts from `began` on, in bins of this length (at least a nanosecond).
     pub(crate) fn new(began: Nanos, bin: Duration) -> SeriesCounter {
         let width = nanos(bin).max(1);
         SeriesCounter { began, width, past: Vec::new(), present: Bin::default(), until: began.plus(width) }
     }
 
-    /// The bin of an instant that isn't before any that was asked for.
+    /// The bin of an instant, which must not be earlier than any before.
     #[inline]
     pub(crate) fn at(&mut self, now: Nanos) -> &mut Bin {
         if now > self.until {
@@ -96,7 +94,7 @@ impl SeriesCounter {
         &mut self.present
     }
 
-    /// Makes the bin of `now` the present one.
+    /// Makes the bin of `now` the current one.
     #[cold]
     fn advance(&mut self, now: Nanos) {
         let since = now.since(self.began);
@@ -112,7 +110,7 @@ impl SeriesCounter {
         self.until = self.began.plus((index + 1).saturating_mul(self.width));
     }
 
-    /// Makes bins of twice the length.
+    /// Doubles the length of the bins.
     fn coarsen(&mut self) {
         self.past.push(std::mem::take(&mut self.present));
         self.past = self.past.chunks(2).map(sum).collect();
@@ -120,7 +118,7 @@ impl SeriesCounter {
         self.width = self.width.saturating_mul(2);
     }
 
-    /// Adds what another worker of the same run has counted. The longer bins of both are kept.
+    /// Adds the counts of another worker of the same run. The longer bins are kept.
     pub(crate) fn merge(&mut self, other: &SeriesCounter) {
         let mut other = other.clone();
         while self.width < other.width {
@@ -140,7 +138,7 @@ impl SeriesCounter {
         self.until = self.began.plus((self.past.len() as u64 + 1).saturating_mul(self.width));
     }
 
-    /// What was counted, up to the end of the run.
+    /// Returns the counts up to the end of the run.
     pub(crate) fn finish(mut self, ended: Nanos) -> Series {
         self.at(ended);
         self.past.push(self.present);
@@ -148,7 +146,7 @@ impl SeriesCounter {
     }
 }
 
-/// The bin, from 0, of an instant so long after the begin.
+/// The index of the bin of an instant this long after the start.
 fn index(since: u64, width: u64) -> u64 {
     since.div_ceil(width).saturating_sub(1)
 }

@@ -1,5 +1,5 @@
-//! Runs a job's clients in one thread on any transport and clock, so that tests need neither server
-//! nor time.
+//! Runs a job's clients in one thread on any transport and clock, so that tests depend neither on a
+//! server nor on time.
 
 use crate::clients::{WorkerStreams, clients};
 use crate::control::{Control, Published};
@@ -12,14 +12,14 @@ use crate::time::Clock;
 use crate::transport::Transport;
 use crate::worker::{Worker, WorkerTask};
 
-/// All clients of a job as one worker, on sessions that count as connected and idle.
+/// All clients of a job as one worker, on sessions taken to be connected and idle.
 pub struct Simulation<T> {
     worker: Worker<T>,
     streams: WorkerStreams,
 }
 
 impl<T: Transport> Simulation<T> {
-    /// Client number *n* uses connection *n* of the transport.
+    /// Sets up the clients; client *n* uses connection *n* of the transport.
     pub fn new(job: &Job, transport: T) -> Simulation<T> {
         let (mut clients, mut streams) = clients(job);
         if !job.spec.connect_each {
@@ -30,7 +30,7 @@ impl<T: Transport> Simulation<T> {
         Simulation { worker: Worker::new(clients, transport), streams: streams.swap_remove(0) }
     }
 
-    /// Runs until `stop`, or until `control` asks to end; may be called again with the same
+    /// Runs until `stop`, or until `control` asks to end. May be called again with the same
     /// sessions.
     pub fn run(
         &mut self,

@@ -1,6 +1,6 @@
-//! The real transport: the sockets of one worker. How they are waited for is in `poller.rs`.
+//! The real transport: the sockets of one worker. `poller.rs` waits for them.
 //!
-//! They are read and written without waiting by `Socket`, which knows whether they are encrypted.
+//! They are read and written without blocking by `Socket`, which handles encryption.
 
 use std::io;
 use std::sync::mpsc::{Sender, channel};
@@ -24,15 +24,14 @@ pub(crate) struct Sockets {
 }
 
 impl Sockets {
-    /// Sockets for so many connections, none of which is open.
+    /// Sockets for this many connections, none of them open.
     pub(crate) fn new(connections: usize) -> Sockets {
         let open = std::iter::repeat_with(|| None).take(connections).collect();
         let cancels = vec![None; connections];
         Sockets { poller: Poller::new(), open, cancels, canceller: None }
     }
 
-    /// Takes over a connection that has been set up; returns what it has received and not
-    /// understood.
+    /// Takes over a connection that has been set up. Returns the bytes received but not parsed.
     ///
     /// # Errors
     /// The operating system refuses to watch the socket.
@@ -44,8 +43,8 @@ impl Sockets {
         Ok(session.pending)
     }
 
-    /// Gives a connection back, which has received these bytes and not understood them yet, as a
-    /// session of these options.
+    /// Gives a connection back as a session of these options; `received` are the bytes received but
+    /// not parsed.
     pub(crate) fn release(
         &mut self,
         connection: usize,
@@ -79,11 +78,11 @@ impl Drop for Sockets {
     }
 }
 
-/// Tells the server that the session ends, as far as the connection takes it.
+/// Sends Terminate, as far as the connection accepts it.
 fn take_leave(watched: &mut PolledSocket) {
     let mut message = Vec::new();
     frontend::terminate(&mut message);
-    // If the connection is lost, the server knows already.
+    // If the connection is lost, the server already knows.
     let _ = watched.socket.send_now(&message);
 }
 
@@ -136,12 +135,12 @@ impl Transport for Sockets {
     }
 
     fn cancel(&mut self, connection: usize) {
-        // Cancelling opens a connection, which may block; so a thread of its own does it, one after
-        // the other.
+        // Cancelling opens a connection, which may block, so it happens in a separate thread, one
+        // after the other.
         let canceller = self.canceller.get_or_insert_with(|| {
             let (sender, tokens) = channel::<CancelToken>();
-            // Best effort: without a thread, or if the server can't be reached, the connection is
-            // closed soon.
+            // Best effort: if there is no thread, or the server can't be reached, the connection is
+            // closed soon afterwards.
             let _ = thread::Builder::new().spawn(move || {
                 for token in tokens {
                     let _ = token.cancel();

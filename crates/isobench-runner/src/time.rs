@@ -1,6 +1,6 @@
-//! Instants and the clock: one reading is nanoseconds since the run's own origin.
+//! Instants and the clock: nanoseconds since the run's own origin.
 //!
-//! The runner never asks the operating system for the time itself, so a simulation can supply it.
+//! The runner reads time only from [`Clock`], so that a simulation can supply it.
 
 use std::time::{Duration, SystemTime};
 
@@ -20,7 +20,7 @@ impl Nanos {
         self.plus(nanos(duration))
     }
 
-    /// The instant so many nanoseconds later; never beyond [`Nanos::NEVER`].
+    /// The instant this many nanoseconds later; never beyond [`Nanos::NEVER`].
     pub(crate) fn plus(self, ns: u64) -> Nanos {
         Nanos(self.0.saturating_add(ns))
     }
@@ -41,31 +41,31 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Tells the time. Implemented by [`SystemClock`] and by the simulation.
+/// A source of time. Implemented by [`SystemClock`] and by the simulation.
 pub trait Clock {
-    /// The present instant. Never goes backwards.
+    /// The current instant. Never goes backwards.
     fn now(&self) -> Nanos;
 
-    /// What the calling thread has used up to now; `None` where time is simulated.
+    /// The processor time of the calling thread so far; `None` if time is simulated.
     fn thread_time(&self) -> Option<ThreadTime> {
         None
     }
 }
 
-/// What a thread has used since it began.
+/// The processor time of a thread since it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadTime {
     /// Time on a processor, user and system.
     pub cpu: Duration,
-    /// Time in which it was ready to run and had no processor; `None` where the system doesn't
-    /// tell.
+    /// Time in which it was ready to run and had no processor; `None` if the system doesn't report
+    /// it.
     pub starved: Option<Duration>,
 }
 
-/// The operating system's monotonic clock, counted from the moment it was made.
+/// The operating system's monotonic clock, counted from its creation.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock {
-    /// What the system's clock said, in its nanoseconds.
+    /// Reading of the system's clock at the origin, ns.
     origin: u64,
     epoch: SystemTime,
 }
@@ -94,15 +94,15 @@ impl Clock for SystemClock {
     }
 }
 
-/// How long this thread has waited for a processor: the second number of the file (Linux:
+/// Time that this thread has waited for a processor: the second number of the file (Linux:
 /// `sched-stats.rst`).
 fn starved() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
-/// The system's monotonic clock in nanoseconds. It is read once or twice per transaction, and
-/// [`std::time::Instant`] would check and convert what is plain here.
+/// The system's monotonic clock in nanoseconds. It is read once or twice per transaction;
+/// [`std::time::Instant`] would spend more on checks and conversions.
 fn monotonic() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()

@@ -1,12 +1,12 @@
-//! The one queue of a worker's timers.
+//! The queue of a worker's timers.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::time::Nanos;
 
-/// Instants at which clients want to be called. A client that changes its mind is simply called for
-/// nothing.
+/// Instants at which clients want to be called. Timers aren't removed: a client that no longer
+/// needs its call ignores it.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     queue: BinaryHeap<Reverse<(Nanos, usize)>>,
@@ -23,7 +23,7 @@ impl Timers {
         self.queue.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Takes out a client whose instant has come, with that instant.
+    /// Removes a timer that is due, and returns its instant and client.
     pub(crate) fn due(&mut self, now: Nanos) -> Option<(Nanos, usize)> {
         if self.next()? > now {
             return None;

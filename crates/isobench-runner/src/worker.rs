@@ -1,8 +1,7 @@
 //! One worker: the event loop over its clients. Stop condition, pacing, retries and protocol are
 //! values in it.
 //!
-//! Not here: what a client does when it is called (`client.rs`), and the threads that workers run
-//! on (`fleet.rs`).
+//! Not here: what a client does when it is called (`client.rs`), and the threads (`fleet.rs`).
 
 use std::io;
 use std::time::Duration;
@@ -27,42 +26,44 @@ use crate::time::{Clock, Nanos};
 use crate::timers::Timers;
 use crate::transport::{Received, Transport};
 
-/// Bytes received at once.
+/// Size of the receive buffer, bytes.
 const BUFFER: usize = 64 * 1024;
 
-/// The longest sleep of the loop, so that a request to stop is seen soon.
+/// The longest wait of the loop, so that a request to stop is noticed soon.
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
 
-/// How often a connection is received from before others, timers and the clock have their turn: a
+/// The most receives from one connection before others, timers and the clock have their turn: a
 /// server may send without end.
 const MOST_RECEIVES: usize = 16;
 
-/// How often progress is published.
+/// Time between two publications of progress.
 const PUBLISH_EVERY: Duration = Duration::from_millis(10);
 
-/// How long the server has for answering a cancel request before the connection is given up.
+/// Time for the server to answer a cancel request before the connection is closed.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
 
-/// A worker's clients with their connections. Stays together from warm-up to measurement.
+/// The clients of a worker with their connections. Kept from warm-up to measurement.
 pub(crate) struct Worker<T> {
     pub(crate) clients: Vec<Client>,
     pub(crate) transport: T,
-    /// What a connection hasn't taken yet.
+    /// For each client, bytes that its connection hasn't accepted yet.
     unsent: Vec<Vec<u8>>,
 }
 
-/// How a run was cut short.
+/// The phase of a run. Each phase is entered from the one before and never left backwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum RunPhase {
-    /// Transactions begin.
+    /// Transactions start. Then `Stopping`, at the deadline or by request.
     Running,
-    /// None begins; those under way go on until this instant at most.
+    /// No transaction starts; those under way continue at most until this instant. Then
+    /// `Cancelling`, also by an urgent request.
     Stopping(Nanos),
-    /// The server was asked to cancel; whatever is left at this instant is closed.
+    /// The server was asked to cancel what is under way. At this instant the remaining connections
+    /// are closed.
     Cancelling(Nanos),
 }
 
-/// What one worker brings home from a run.
+/// The outcome of one worker's run.
 pub(crate) struct WorkerOutcome {
     pub(crate) recorder: Recorder,
     /// The instant at which its last client finished.
@@ -90,6 +91,8 @@ impl<T: Transport> Worker<T> {
     ) -> WorkerOutcome {
         let began = task.clock.now();
         let spec = &task.job.spec;
+        // Each worker draws its own schedule, so that workers share nothing. Together these are
+        // again a Poisson process, of the summed rate.
         let share = if spec.rules.shares_rate_by_clients() {
             self.clients.len() as f64 / spec.clients.max(1) as f64
         } else {
@@ -137,7 +140,7 @@ impl<T: Transport> Worker<T> {
 }
 
 impl Worker<Sockets> {
-    /// Takes out the sessions that are still of use.
+    /// Takes out the sessions that can be reused.
     pub(crate) fn release(&mut self, options: &ConnectOptions) -> Vec<Connection> {
         let transport = &mut self.transport;
         let sent = self.unsent.iter().map(Vec::is_empty);
@@ -153,12 +156,12 @@ impl Worker<Sockets> {
     }
 }
 
-/// What a worker is told to do.
+/// The parameters of a worker's run.
 pub(crate) struct WorkerTask<'a> {
     pub(crate) job: &'a Job,
     pub(crate) stop: Stop,
     pub(crate) clock: &'a dyn Clock,
-    /// When the run began, for all workers.
+    /// The start of the run, the same for all workers.
     pub(crate) began: Nanos,
     pub(crate) control: &'a Control,
     pub(crate) published: &'a Published,
@@ -166,7 +169,7 @@ pub(crate) struct WorkerTask<'a> {
     pub(crate) streams: &'a WorkerStreams,
 }
 
-/// The state of one run of a worker.
+/// The state of a worker during one run.
 struct WorkerRun<'a, T> {
     task: &'a WorkerTask<'a>,
     worker: &'a mut Worker<T>,
@@ -178,7 +181,7 @@ struct WorkerRun<'a, T> {
     schedule: Option<Schedule>,
     choice: Option<Prng>,
     observer: Option<&'a mut (dyn TransactionObserver + 'static)>,
-    /// ns.
+    /// Time in ns.
     reconnecting: u64,
     timers: Timers,
     out: Vec<u8>,
@@ -186,9 +189,9 @@ struct WorkerRun<'a, T> {
     phase: RunPhase,
     interrupted: bool,
     published: Nanos,
-    /// No transaction and no attempt begins from this instant on.
+    /// No transaction and no attempt starts from this instant on.
     deadline: Nanos,
-    /// Clients whose connections may have more than has been received.
+    /// Clients whose connections were left before they were empty.
     more: Vec<usize>,
 }
 
@@ -235,7 +238,7 @@ impl<T: Transport> WorkerRun<'_, T> {
         }
     }
 
-    /// The instant until which the loop can sleep if nothing arrives.
+    /// The instant until which the loop may wait if nothing arrives.
     fn next_instant(&self) -> Nanos {
         if !self.more.is_empty() {
             return self.now;
@@ -244,10 +247,10 @@ impl<T: Transport> WorkerRun<'_, T> {
         self.timers.next().unwrap_or(Nanos::NEVER).min(self.now.after(LONGEST_WAIT)).min(end)
     }
 
-    /// Calls the clients whose instant has come, and returns how many they were.
+    /// Calls the clients whose timers are due. Returns their number.
     fn serve_timers(&mut self, due: &mut Vec<(Nanos, usize)>) -> usize {
-        // Taken out all at once: a client that asks to be called again at once waits for its next
-        // turn.
+        // Taken out first, so that a client that asks to be called again at once waits for its next
+        // turn instead of keeping the others from theirs.
         due.extend(std::iter::from_fn(|| self.timers.due(self.now)));
         let (turn, count) = (self.now, due.len());
         for (at, client) in due.drain(..) {
@@ -260,7 +263,7 @@ impl<T: Transport> WorkerRun<'_, T> {
         count
     }
 
-    /// Calls a client and does what it asks for.
+    /// Calls a client and carries out the action it returns.
     fn call(&mut self, client: usize, step: impl FnOnce(&mut Client, &mut Context<'_>) -> ClientAction) {
         let was_live = self.worker.clients[client].is_live();
         self.out.clear();
@@ -292,7 +295,7 @@ impl<T: Transport> WorkerRun<'_, T> {
             ClientAction::Disconnect => return self.disconnect(client),
             ClientAction::Close => {
                 if !self.out.is_empty() {
-                    // As far as the connection takes it; nobody waits for an answer.
+                    // Best effort: the client is gone, and no reply is awaited.
                     let _ = self.worker.transport.send(client, &self.out);
                 }
                 return self.close(client);
@@ -318,8 +321,8 @@ impl<T: Transport> WorkerRun<'_, T> {
         }
     }
 
-    /// How long opening a session may block: no longer than what is under way may take; `None`: as
-    /// long as it takes.
+    /// The time for which opening a session may block: until transactions under way would be
+    /// cancelled (`None`: without a limit).
     fn time_to_connect(&self) -> Option<Duration> {
         let end = match self.phase {
             RunPhase::Running => self.deadline.after(self.task.job.spec.grace),
@@ -342,17 +345,18 @@ impl<T: Transport> WorkerRun<'_, T> {
     fn close(&mut self, client: usize) {
         self.worker.transport.close(client);
         self.worker.unsent[client] = Vec::new();
-        // At the end of the run clients are left that have done nothing wrong.
+        // At the end of the run the clients that are closed haven't failed.
         let at_the_end = matches!(self.phase, RunPhase::Cancelling(_));
         if self.task.job.spec.on_error == OnError::EndRun && !at_the_end {
             self.task.control.request(Urgency::Now);
         }
     }
 
-    /// Sends what the client has left; keeps what the connection doesn't take at once.
+    /// Sends the client's bytes, and keeps those that the connection doesn't accept at once.
     fn send(&mut self, client: usize) {
         let unsent = &mut self.worker.unsent[client];
         let waiting = !unsent.is_empty();
+        // Bytes must not overtake those that the connection hasn't accepted yet.
         let sent = if waiting { Ok(0) } else { self.worker.transport.send(client, &self.out) };
         let outcome = sent.and_then(|sent| {
             if sent == self.out.len() {
@@ -366,7 +370,7 @@ impl<T: Transport> WorkerRun<'_, T> {
         }
     }
 
-    /// Sends what was kept back.
+    /// Sends bytes that were kept.
     fn send_rest(&mut self, client: usize) -> io::Result<()> {
         let unsent = &mut self.worker.unsent[client];
         let sent = self.worker.transport.send(client, unsent)?;
@@ -378,9 +382,9 @@ impl<T: Transport> WorkerRun<'_, T> {
         Ok(())
     }
 
-    /// A connection has news: takes all of it, or as much as there is time for in one turn.
+    /// Receives from a connection that is ready, until it is empty or its turn is over.
     fn serve(&mut self, client: usize, buffer: &mut [u8]) {
-        // It may have left the session that the news is of.
+        // The event may belong to a session that the client has left since.
         if !self.worker.clients[client].is_connected() {
             return;
         }
@@ -396,6 +400,8 @@ impl<T: Transport> WorkerRun<'_, T> {
             match received {
                 Ok(Received::Bytes(count)) => {
                     self.call(client, |client, ctx| client.on_bytes(ctx, &buffer[..count]));
+                    // A short read means that the connection is empty. Asking once more would cost
+                    // a system call for every reply.
                     if count < buffer.len() || !self.worker.clients[client].is_connected() {
                         return;
                     }
@@ -408,6 +414,8 @@ impl<T: Transport> WorkerRun<'_, T> {
                 Err(error) => return self.lose(client, &error),
             }
         }
+        // An edge-triggered poller reports the rest of this connection's bytes only when more
+        // arrive, so the loop has to come back by itself.
         self.more.push(client);
     }
 
@@ -420,19 +428,23 @@ impl<T: Transport> WorkerRun<'_, T> {
         });
     }
 
-    /// Ends the run when its time has come or somebody asks for it, first gently, then not.
+    /// Moves the run to its next phase when its time has come or a request asks for it.
     fn watch_the_end(&mut self) {
         let urgency = self.task.control.urgency();
         let grace = self.task.job.spec.grace;
         match self.phase {
             RunPhase::Running if urgency > Urgency::None || self.now >= self.deadline => {
                 self.interrupted = urgency > Urgency::None;
+                // Idle clients finish now; the others when their transaction ends.
                 self.phase = RunPhase::Stopping(self.now.after(grace));
                 self.for_live(Client::on_stop);
             }
             RunPhase::Stopping(until) if urgency == Urgency::Now || self.now >= until => {
                 self.interrupted |= urgency > Urgency::None;
                 self.phase = RunPhase::Cancelling(self.now.after(CANCEL_PATIENCE));
+                // Only a session with a request outstanding can be cancelled. A request that
+                // arrives between two statements would hit the next one (PostgreSQL: Protocol,
+                // Canceling Requests in Progress).
                 for client in 0..self.worker.clients.len() {
                     if self.worker.clients[client].is_live() && self.worker.clients[client].awaits_reply() {
                         self.worker.transport.cancel(client);
@@ -452,7 +464,7 @@ impl<T: Transport> WorkerRun<'_, T> {
         }
     }
 
-    /// The operating system doesn't let the worker go on.
+    /// Ends the run because the operating system can't wait for the connections.
     fn give_up(&mut self, error: &io::Error) {
         let why = format!("its worker can't wait for its connections: {error}");
         (self.task.report)(Event::Aborted(CommandPlace::default(), Cause::Lost(why, None)));

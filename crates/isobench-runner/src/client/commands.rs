@@ -85,6 +85,7 @@ impl Client {
             };
             match next {
                 Ok(Next::Go(command)) => {
+                    // Expressions take time, too. The clock is read only if somebody wants to know.
                     if job.spec.per_command {
                         ctx.now = ctx.clock.now();
                         self.end_command(ctx);
@@ -119,6 +120,7 @@ impl Client {
         let Some(request) = ctx.job.program.request(self.script, self.command) else {
             return not_allowed("not an SQL command");
         };
+        // By pgbench's rules a lost connection is noticed only when it is needed.
         if let Some(why) = self.lost.take() {
             self.state = ClientState::Replying;
             return Ok(Next::Stop(self.on_lost(ctx, &why)));
@@ -146,6 +148,7 @@ impl Client {
         }
         ctx.trace(self.id, || ClientStep::Sending(request.label(&self.variables)));
         request.encode(&self.variables, sending, ctx.out);
+        // From here on a lost connection may hide a commit, until the reply has come.
         self.may_commit |= request.may_commit(self.status);
         self.yielded = true;
         self.answered = 0;
@@ -319,6 +322,7 @@ impl Client {
             return self.end_client(ctx, Cause::Unfinished(Unfinished::Pipeline));
         }
         if self.status != TransactionStatus::Idle {
+            // The client ends here: its next transaction would run inside this block.
             if ctx.job.spec.rules.counts_unfinished_block() {
                 self.count_committed(ctx);
                 return self.abort(ctx, self.command, Cause::Unfinished(Unfinished::Block));

@@ -35,6 +35,8 @@ impl Client {
             if let Some((code, command)) = inside.swallowed {
                 return self.count_swallowed(ctx, code, command);
             }
+            // The server measured the wasted time by its own clock, so it may exceed ours. The two
+            // parts must add up to the attempt's time.
             wasted = inside.wasted.min(ctx.now.since(self.attempt_began));
         }
         let (now, began, since, tries) = (ctx.now, self.attempt_began, self.since, self.tries);
@@ -140,6 +142,8 @@ impl Client {
         let spec = &ctx.job.spec;
         let exhausted = self.is_exhausted(ctx);
         let forgotten = ctx.stopping && spec.rules.forgets_failures_at_the_end();
+        // Exhausted tries take precedence over the end of the run: the transaction would have been
+        // given up in any case.
         if exhausted && !forgotten {
             self.report_follows(ctx, false);
             self.count_command(ctx, command, false);
@@ -154,6 +158,7 @@ impl Client {
             );
             return self.leave_transaction(ctx);
         }
+        // A retry would start after the end of the run, and pgbench doesn't start one either.
         if ctx.stopping {
             self.end_attempt(ctx, Bucket::CutOff);
             return self.leave_transaction(ctx);
@@ -178,6 +183,8 @@ impl Client {
             self.variables.clone_from(&saved.0);
         }
         self.functions.clone_from(&saved.1);
+        // Backoff draws from its own stream. If it used that of the expressions, the retry policy
+        // would change the transactions.
         let delay = ctx.job.spec.retry.backoff.delay(self.tries - 1, &mut self.backoffs);
         if delay == Duration::ZERO {
             return self.begin_attempt(ctx);
@@ -189,6 +196,7 @@ impl Client {
     fn errored(&mut self, ctx: &mut Context<'_>, failure: &AttemptError) -> ClientAction {
         let command = failure.command;
         let failed = self.failed(ctx, failure);
+        // After RELEASE the work may be committed although a later statement failed.
         let unknown = self.has_released();
         self.end_attempt(ctx, if unknown { Bucket::Ambiguous } else { Bucket::Errored });
         if ctx.job.spec.on_error != OnError::Continue {
@@ -216,6 +224,7 @@ impl Client {
 
     /// Called when the connection can't be used any more.
     pub(crate) fn on_lost(&mut self, ctx: &mut Context<'_>, why: &str) -> ClientAction {
+        // pgbench reads from a connection only while it waits for a reply.
         let at_once = ctx.job.spec.rules.notices_loss_at_once();
         let idle = matches!(
             self.state,
@@ -278,6 +287,7 @@ impl Client {
                 let now = ctx.now;
                 self.record(ctx).ledger.time.waiting += now.since(since);
             }
+            // No attempt is under way, or it is already in its bucket.
             ClientState::Idle
             | ClientState::Connecting
             | ClientState::LeavingBlock
@@ -315,6 +325,8 @@ impl Client {
         *transaction += 1;
         if self.operations.is_some() {
             let under_way = self.outstanding > 0 || self.pipeline.is_some();
+            // The bucket says why the client gave up, the history what the database may contain: a
+            // COMMIT that was sent and not answered may have succeeded.
             let unanswered = under_way && self.may_commit && self.failure.is_none();
             let unknown = bucket == Bucket::Ambiguous || unanswered;
             self.record_operations(ctx, if unknown { Outcome::Unknown } else { Outcome::Aborted });

@@ -151,6 +151,8 @@ impl Client {
     }
 
     fn on_error(&mut self, ctx: &mut Context<'_>, error: ServerError) {
+        // FATAL while no reply is owed (a shutdown, idle_in_transaction_session_timeout) answers no
+        // statement. It is kept as the reason for the loss of the connection that follows.
         let owes =
             self.outstanding > 0 || self.pipeline.as_ref().is_some_and(|pipeline| !pipeline.is_empty());
         if self.copy.is_some() || error.is_fatal() && !owes {
@@ -358,6 +360,7 @@ impl Client {
 
     /// Called when the whole reply to a request, or to a pipeline, has come.
     fn on_reply(&mut self, ctx: &mut Context<'_>) -> ClientAction {
+        // Everything has been answered, so the outcome of each statement is known.
         self.may_commit = false;
         self.pipeline = None;
         let stored = self.stored.take();
@@ -386,6 +389,7 @@ impl Client {
     /// Rolls back a block that an error has left open, unless the session ends with the client.
     pub(super) fn roll_back(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         let ends = self.failure.as_ref().is_some_and(|failure| !survives(ctx, &failure.error));
+        // A client that ends closes its session, and that rolls the block back.
         if self.status == TransactionStatus::Idle || ends {
             return self.attempt_failed(ctx);
         }
@@ -402,6 +406,7 @@ impl Client {
         if self.status == TransactionStatus::Idle || self.is_at_savepoint(ctx) {
             return self.attempt_failed(ctx);
         }
+        // ROLLBACK TO failed, so the block itself has to be rolled back.
         if self.leave_savepoint() {
             return self.roll_back(ctx);
         }

@@ -33,7 +33,7 @@ pub(crate) const CLOSED: &str = "server closed the connection unexpectedly";
 ///          │         │            │                   ▼ conflict or error       │
 ///          │         │        BackingOff ◄──── RollingBack ─────────────────────┘
 ///          ▼         ▼            ▼                   │
-///       Finished  Finished    Finished                └──► Aborted (also from anywhere when the connection is lost)
+///       Finished  Finished    Finished                └──► Aborted (also on a lost connection)
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClientState {

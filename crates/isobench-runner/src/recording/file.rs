@@ -1,12 +1,12 @@
-//! The file that chunks of a recording go to when memory isn't to hold them, or no more of them.
+//! The file for chunks of a recording that aren't to be kept in memory, or don't fit.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// What a recording needs of a file.
+/// The file operations that a recording needs. A trait, so that tests can simulate a full disk.
 pub(super) trait Medium: Read + Write + Seek + Send {
-    /// Makes the file this long.
+    /// Truncates the file to this length.
     fn cut(&mut self, length: u64) -> io::Result<()>;
 }
 
@@ -16,18 +16,18 @@ impl Medium for File {
     }
 }
 
-/// A file of whole chunks, maybe after a header.
+/// A file of whole chunks, possibly after a header.
 pub(super) struct ChunkFile {
     medium: Box<dyn Medium>,
     path: Option<PathBuf>,
-    /// Where the chunks begin.
+    /// Offset of the first chunk.
     start: u64,
-    /// Where they end; what is beyond was not written as a whole, or is the trailer.
+    /// Offset after the last chunk. What follows was written incompletely, or is the trailer.
     end: u64,
 }
 
 impl ChunkFile {
-    /// A file of this name, which begins with the header.
+    /// Creates a file of this name that starts with the header.
     pub(super) fn at(path: &Path, header: &[u8]) -> io::Result<ChunkFile> {
         let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
         let mut store = ChunkFile { path: Some(path.to_owned()), ..ChunkFile::on(Box::new(file)) };
@@ -36,36 +36,37 @@ impl ChunkFile {
         Ok(store)
     }
 
-    /// A file without a name in the folder for temporary files, which is gone with the process.
+    /// Creates a file without a name in the folder for temporary files. It vanishes with the
+    /// process.
     pub(super) fn temporary() -> io::Result<ChunkFile> {
         Ok(ChunkFile::on(Box::new(tempfile::tempfile()?)))
     }
 
-    /// An empty one.
+    /// An empty file.
     pub(super) fn on(medium: Box<dyn Medium>) -> ChunkFile {
         ChunkFile { medium, path: None, start: 0, end: 0 }
     }
 
-    /// True if it is the file of this name.
+    /// True if the file has this name.
     pub(super) fn is_at(&self, path: &Path) -> bool {
         self.path.as_deref() == Some(path)
     }
 
-    /// True if it stays.
+    /// True if the file has a name, so that it outlives the process.
     pub(super) fn is_named(&self) -> bool {
         self.path.is_some()
     }
 
-    /// How many bytes the chunks have.
+    /// Size of the chunks in bytes.
     pub(super) fn length(&self) -> u64 {
         self.end - self.start
     }
 
-    /// Writes a chunk, as a whole or (as far as the file system lets it) not at all.
+    /// Writes a chunk completely or, as far as the file system allows, not at all.
     pub(super) fn append(&mut self, chunk: &[u8]) -> io::Result<()> {
         let written = self.medium.seek(SeekFrom::Start(self.end)).and_then(|_| self.medium.write_all(chunk));
         if let Err(error) = written {
-            // If this fails too, the file ends in the middle of a chunk, which its readers notice.
+            // If this fails too, the file ends in the middle of a chunk, which readers notice.
             let _ = self.medium.cut(self.end);
             return Err(error);
         }
@@ -73,7 +74,7 @@ impl ChunkFile {
         Ok(())
     }
 
-    /// Writes the trailer; more chunks may follow, and another trailer.
+    /// Writes the trailer. More chunks may follow, and then another trailer.
     pub(super) fn finish(&mut self, trailer: &[u8]) -> io::Result<()> {
         let end = self.end;
         self.append(trailer)?;
@@ -82,7 +83,7 @@ impl ChunkFile {
         self.medium.flush()
     }
 
-    /// The chunks, from the first on.
+    /// Returns a reader of all chunks.
     pub(super) fn chunks(&mut self) -> io::Result<impl Read> {
         self.medium.seek(SeekFrom::Start(self.start))?;
         Ok((&mut self.medium).take(self.end - self.start))

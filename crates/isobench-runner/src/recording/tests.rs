@@ -1,4 +1,4 @@
-//! What goes into a recording comes out of it, however it is kept, and as far as there is room.
+//! A recording returns everything written to it, wherever it is kept, as far as there is room.
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use isobench_script::{Symbols, Weighted, parse};
 use super::file::Medium;
 use super::*;
 
-/// A disk with room for so many bytes, which are written piece by piece.
+/// A disk of limited size that writes piece by piece.
 #[derive(Clone)]
 struct Disk {
     bytes: Arc<Mutex<Cursor<Vec<u8>>>>,
@@ -70,7 +70,7 @@ fn recording(most: usize, store: Option<ChunkFile>) -> Recording {
     Recording::with(vec!["t".to_owned()], most, store)
 }
 
-/// Writes so many attempts with the numbers from `first` on; returns the problems told.
+/// Writes `count` attempts with the numbers from `first` on; returns the problems reported.
 fn fill(recording: &Recording, first: u64, count: u64) -> Vec<String> {
     let (mut chunk, mut draft) = (ChunkWriter::default(), Draft::new());
     let mut problems = Vec::new();
@@ -113,7 +113,7 @@ fn a_full_disk_ends_the_recording_and_is_told_once() {
         if most == 0 {
             recording.sink().store = store;
         } else {
-            // Memory first.
+            // Within the limit of the memory.
             assert_eq!(fill(&recording, 0, 1000), [""; 0]);
             recording.sink().store = store;
         }
@@ -143,7 +143,7 @@ fn a_chunk_that_doesnt_fit_leaves_nothing_behind() {
     assert_eq!(chunks, [vec![1; 3000], vec![3; 2000]].concat());
 }
 
-/// Looked for one by one, as many tables take seconds.
+/// A linear search for each table would take seconds.
 #[test]
 fn there_are_no_more_tables_than_a_history_can_have() {
     let recorded = |tables: u32| {
@@ -182,7 +182,7 @@ fn a_file_is_readable_at_any_time() {
     assert!(ids(&history).into_iter().eq(0..10) && problem.is_some(), "there is no trailer yet");
     recording.write_to(&path).expect("a trailer");
     assert_eq!(read(&contents()[..]).expect("whole").transactions().len(), 10);
-    // Between two runs, say.
+    // As between two runs.
     assert_eq!(fill(&recording, 10, 10), [""; 0]);
     recording.drop_one();
     let copy = folder.path().join("copy");
