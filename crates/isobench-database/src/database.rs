@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn products_are_told_from_version_texts() {
+    fn products_are_recognised_by_version_texts() {
         #[rustfmt::skip]
         let table = [
             ("PostgreSQL 15.18 (Debian 15.18-0+deb12u1) on x86_64-pc-linux-gnu, compiled by gcc", "PostgreSQL", "15.18"),

@@ -193,8 +193,8 @@ fn odd_tables_keep_what_they_have() {
 }
 
 #[test]
-fn a_reset_brings_back_the_same_state() {
-    let Some((server, bin)) = support::postgresql("a_reset_brings_back_the_same_state") else { return };
+fn a_reset_restores_the_same_state() {
+    let Some((server, bin)) = support::postgresql("a_reset_restores_the_same_state") else { return };
     let (mut conn, db) = database(&server, "ours");
     let opts = InitOptions { foreign_keys: true, ..with_steps("dt") };
     assert!(reset(&mut conn, &db, &opts).unwrap().notes.is_empty());

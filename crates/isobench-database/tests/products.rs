@@ -92,7 +92,7 @@ fn cockroachdb_before_schemas_gets_a_database() {
 }
 
 #[test]
-fn yugabytedb_tells_its_effective_level() {
+fn yugabytedb_reports_its_effective_level() {
     let (server, mut conn, db) = start(include_str!("scripts/yugabytedb.txt"));
     assert_eq!((db.product.name, db.version.as_str()), ("YugabyteDB", "2.13.0.0-b0"));
     conn.execute(&db.product.set_level(Level::ReadCommitted)).unwrap();

@@ -17,8 +17,8 @@ fn conflict(db: &Database, met: Result<(), Error>) -> Option<(String, String, bo
 }
 
 #[test]
-fn a_standby_is_recognised_and_its_recovery_conflicts_are_told_apart() {
-    let test = "a_standby_is_recognised_and_its_recovery_conflicts_are_told_apart";
+fn a_standby_is_recognised_and_its_recovery_conflicts_are_distinguished() {
+    let test = "a_standby_is_recognised_and_its_recovery_conflicts_are_distinguished";
     let Some((server, bin)) = support::postgresql(test) else { return };
     let mut primary = Connection::open(&support::options(&server, server.database())).unwrap();
     primary.execute("create table t as select k from generate_series(1, 1000) as numbers(k)").unwrap();

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn held_and_waited_for_are_told_apart() {
+    fn held_and_awaited_locks_are_distinguished() {
         let row = |texts: [&str; 5]| {
             texts.iter().map(|text| (*text != "NULL").then(|| (*text).to_owned())).collect::<Vec<_>>()
         };

@@ -25,7 +25,7 @@ fn once(observer: &Observer) -> Observed {
 }
 
 #[test]
-fn cockroachdb_tells_its_retries() {
+fn cockroachdb_reports_its_retries() {
     let server = ScriptedServer::start(include_str!("scripts/cockroachdb.txt"));
     let database = Database::from_version_text("CockroachDB CCL v23.2.1 (x86_64-pc-linux-gnu, built …)");
     let observer = quiet(server.options(), &database);

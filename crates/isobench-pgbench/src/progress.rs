@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_tells_what_came_since_the_last_one() {
+    fn a_line_covers_the_time_since_the_last_one() {
         let mut lines = ProgressLines::new(&RunSpec::default(), false);
         let first =
             Progress { committed: 2, latency_sum_ms: 6.0, latency_squares_ms: 20.0, ..Progress::default() };

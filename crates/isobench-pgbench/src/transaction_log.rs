@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_made_is_told_in_pgbenchs_words() {
+    fn a_file_that_cannot_be_made_is_reported_in_pgbenchs_words() {
         let settings =
             LogSettings { prefix: "/nowhere/log".to_owned(), ..settings(&tempfile::tempdir().unwrap()) };
         let opened = TransactionLogs::open_since(
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_at_the_end() {
+    fn a_full_disk_is_reported_at_the_end() {
         let folder = tempfile::tempdir().unwrap();
         let settings = settings(&folder);
         let name = format!("{}.{}", settings.prefix, std::process::id());
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_asks_for_a_log() {
+    fn without_settings_there_is_no_log() {
         let logs = TransactionLogs::open_since(
             None,
             &RunSpec::default(),
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_is_told_when_a_transaction_ends_after_it() {
+    fn an_interval_is_written_when_a_transaction_ends_after_it() {
         let folder = tempfile::tempdir().unwrap();
         let settings = LogSettings { aggregate_interval: Some(Duration::from_secs(2)), ..settings(&folder) };
         let seconds = |seconds: f64| Duration::from_secs_f64(seconds).as_nanos().try_into().unwrap();

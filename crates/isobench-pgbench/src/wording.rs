@@ -404,7 +404,7 @@ SELECT 1 \\gset
     }
 
     #[test]
-    fn commands_are_told_as_they_are_written_but_for_expressions() {
+    fn commands_are_traced_as_they_are_written_but_for_expressions() {
         for (line, told) in [
             ("\\set  w   3 +  4", "\\set w"),
             ("\\sleep :n us", "\\sleep :n us"),

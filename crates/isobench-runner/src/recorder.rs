@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_told_apart_as_long_as_they_are_few() {
+    fn few_objects_are_counted_separately() {
         let mut recorder = Recorder::new([3].into_iter(), false);
         let mut other = recorder.clone();
         for row in 0..60 {

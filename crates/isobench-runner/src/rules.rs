@@ -69,7 +69,7 @@ impl Rules {
 
     /// The server's messages about the rest of a pipeline that has a COPY are shown before its
     /// client ends.
-    pub(crate) fn hears_complaints_of_copy(self) -> bool {
+    pub(crate) fn shows_complaints_of_copy(self) -> bool {
         self == Rules::Pgbench
     }
 

@@ -1,9 +1,10 @@
-//! The real transport: sockets, epoll and threads, against a few lines of server in a thread.
+//! The real transport: sockets, poll, epoll and threads, against a minimal server in a thread.
 //!
-//! Not here: what a client does in which state; that is tested on the simulated server
-//! (`simulation/`).
+//! Not here: the behaviour of clients, which is tested on the simulated server (`simulation/`).
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
@@ -20,8 +21,8 @@ use isobench_runner::{
 use isobench_script::{Mix, Streams, Symbols, Variables, Weighted, parse};
 use isobench_testkit::handler::{self, Peer};
 
-/// No run gets there unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// A run that takes longer hangs.
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A folder for a socket, removed at the end.
 struct Folder(PathBuf);
@@ -38,23 +39,23 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What remains is a small folder in the system's folder for temporary files.
+        // Best effort: it is a small folder among the system's temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// When FATAL and the end of the connection come.
+/// When the server sends FATAL and closes the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SessionEnd {
     Never,
-    /// Instead of the first reply of the session that was made first.
+    /// Instead of the first reply of the first session.
     ToTheFirst,
     /// Together with the first reply of each session.
     WithReplies,
 }
 
-/// Answers one session, the `number`th one from 0.
-fn serve(peer: &mut Peer, session_end: SessionEnd, number: usize) {
+/// Answers one session, the `number`th one from 0. True if the server is to end it.
+fn serve(peer: &mut Peer, session_end: SessionEnd, number: usize) -> bool {
     peer.welcome();
     while peer.query().is_some() {
         let first = session_end == SessionEnd::ToTheFirst && number == 0;
@@ -70,12 +71,13 @@ fn serve(peer: &mut Peer, session_end: SessionEnd, number: usize) {
             }
         });
         if ends {
-            return;
+            return true;
         }
     }
+    false
 }
 
-/// What a test runs.
+/// The settings of a test's run.
 struct Case {
     scripts: Vec<&'static str>,
     spec: RunSpec,
@@ -83,19 +85,19 @@ struct Case {
     session_end: SessionEnd,
 }
 
-/// What a run brought.
+/// The results of a run.
 struct RunResult {
     outcome: RunOutcome,
     events: Vec<Event>,
-    /// For each worker, the ends of transactions that its observer heard of.
+    /// For each worker, the ends of transactions reported to its observer.
     ended: Vec<Vec<EndedTransaction>>,
-    /// Sessions that the server has seen.
+    /// Sessions that the server has accepted.
     sessions: usize,
-    /// What was recorded; of most scripts nothing.
+    /// The recording; empty for most scripts.
     history: History,
 }
 
-/// Keeps what it hears, for one worker.
+/// Collects the ends of one worker's transactions.
 struct EndRecorder {
     worker: usize,
     ended: Arc<Mutex<Vec<Vec<EndedTransaction>>>>,
@@ -108,16 +110,17 @@ impl TransactionObserver for EndRecorder {
 }
 
 impl Case {
-    /// So many clients of so many workers run a script once.
+    /// Clients on this many workers that run a script once.
     fn new(script: &'static str, clients: usize, workers: usize) -> Case {
         let spec = RunSpec { clients, workers, seed: 1, grace: Duration::from_secs(1), ..RunSpec::default() };
         Case { scripts: vec![script], spec, stop: Stop::Transactions(1), session_end: SessionEnd::Never }
     }
 
-    fn workload(&self) -> Workload {
+    fn workload(&self, folder: &Path) -> Workload {
         let mut symbols = Symbols::new();
+        let ended = folder.join(ENDED).display().to_string();
         let scripts = self.scripts.iter().map(|text| {
-            let script = parse("test.sql", text, &mut symbols).expect("a script");
+            let script = parse("test.sql", &text.replace("ENDED", &ended), &mut symbols).expect("a script");
             Weighted { script, weight: 1 }
         });
         let mix = Mix::new(scripts.collect()).expect("a mix");
@@ -130,7 +133,7 @@ impl Case {
         let options = ConnectOptions::new(Host::unix(&folder.0, 5432), "somebody", "something");
         let again = options.clone();
         let reconnect = move |_| Connection::open(&again).map_err(|error| error.to_string());
-        let job = Job::new(self.spec.clone(), self.workload(), Box::new(|_| ErrorClass::Other))
+        let job = Job::new(self.spec.clone(), self.workload(&folder.0), Box::new(|_| ErrorClass::Other))
             .reconnecting(Box::new(reconnect))
             .recording(Storage::Memory(0))
             .expect("a recording");
@@ -149,7 +152,7 @@ impl Case {
         let (done, over) = channel::<()>();
         let outcome = thread::scope(|scope| {
             let control = &control;
-            // A run that hangs becomes one that is cut off.
+            // A run that hangs is cut off, and fails the assertion on its end below.
             scope.spawn(move || {
                 if over.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
                     control.request(Urgency::Now);
@@ -171,21 +174,34 @@ impl Case {
     }
 }
 
-/// Answers sessions at a socket in the folder; counts them.
+/// Answers and counts sessions at a socket in the folder.
 fn listen(folder: &Folder, session_end: SessionEnd) -> Arc<AtomicUsize> {
     let sessions = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&sessions);
+    let ended = folder.0.join(ENDED);
     handler::serve_all(&folder.0.join(".s.PGSQL.5432"), move |peer, number| {
         count.fetch_add(1, Ordering::Relaxed);
-        serve(peer, session_end, number);
+        if serve(peer, session_end, number) {
+            // Closes the connection before the file says so.
+            drop(std::mem::replace(peer, Peer::new(Cursor::new(Vec::new()))));
+            // The folder is gone if the test is already over.
+            let _ = File::create(&ended);
+        }
     })
     .expect("a socket");
     sessions
 }
 
-/// One of two clients of a worker keeps it busy, so that what happens to the other one meanwhile
-/// becomes one event.
-const BUSY: &str = "\\if :client_id = 1\n\\shell sleep 0.3\n\\endif\nSELECT 1;\n";
+/// The file in the server's folder that exists once the server has ended a session.
+const ENDED: &str = "ended";
+
+/// The second of two clients keeps their worker busy until the first one's session has ended. So
+/// its reply and its end are one event for the first client.
+const BUSY: &str = "\\if :client_id = 1
+\\shell n=0; until test -e ENDED; do n=$((n+1)); test $n -lt 30000 || exit 1; sleep 0.01; done
+\\endif
+SELECT 1;
+";
 
 #[test]
 fn many_clients_of_several_workers_do_their_work() {
@@ -195,7 +211,7 @@ fn many_clients_of_several_workers_do_their_work() {
     assert_eq!(ran.outcome.ledger().transactions.committed, 1000);
     assert!(ran.outcome.is_complete() && ran.events.is_empty(), "{:?}", ran.events);
     assert_eq!(ran.sessions, 20);
-    // Each observer hears of its own worker's clients.
+    // Each observer gets the transactions of its own worker's clients.
     for (ended, (clients, count)) in ran.ended.iter().zip([(0..7, 350), (7..14, 350), (14..20, 300)]) {
         assert_eq!(ended.len(), count);
         assert!(ended.iter().all(|ended| clients.contains(&ended.client)));
@@ -203,11 +219,11 @@ fn many_clients_of_several_workers_do_their_work() {
 }
 
 #[test]
-fn every_worker_tells_its_load_and_their_counts_over_time_are_added() {
+fn every_worker_reports_its_load_and_their_counts_over_time_are_added() {
     let mut case = Case::new("SELECT 1;\nSELECT 2;\n", 20, 3);
     case.stop = Stop::Transactions(50);
     case.spec.series = Some(Duration::from_micros(500));
-    // That the sums over time are those of the ledger is asserted for every run.
+    // Every run asserts that the sums over time are the ledger's.
     let ran = case.run();
     let series = ran.outcome.series.expect("a series");
     assert_eq!((series.total().committed, series.total().attempts), (1000, 1000));
@@ -216,7 +232,7 @@ fn every_worker_tells_its_load_and_their_counts_over_time_are_added() {
     for load in load {
         assert!(load.cpu.is_some_and(|cpu| !cpu.is_zero()), "{:?}", load.cpu);
         assert!(load.busy <= load.elapsed && load.elapsed <= ran.outcome.elapsed);
-        // Each client begins, and hears of 100 replies.
+        // Each client starts once and receives 100 replies.
         assert!(load.lag.len() >= 101 * load.clients as u64 && load.timers.is_empty());
         assert!((0.0..=1.0).contains(&load.busy_share()) && load.passes > 0);
     }
@@ -232,7 +248,7 @@ fn the_workers_record_one_history() {
     ids.sort_unstable();
     assert!(ids.into_iter().eq(20..1020));
     for (index, transaction) in ran.history.transactions().iter().enumerate() {
-        // The server has no row for anybody.
+        // The server returns no rows.
         let key = Key { table: 0, id: i64::from(transaction.client) };
         let read = Operation::Read { key, version: Version::INITIAL };
         assert!(ran.history.operations(index).eq([read]));
@@ -241,8 +257,8 @@ fn the_workers_record_one_history() {
 }
 
 #[test]
-fn an_end_that_arrives_together_with_the_last_words_is_noticed() {
-    // Unnoticed, the first client would wait until the end of the run and be cut off.
+fn an_end_that_arrives_together_with_the_last_message_is_noticed() {
+    // If it weren't noticed, the first client would wait until the end of the run and be cut off.
     let ran = Case { session_end: SessionEnd::ToTheFirst, ..Case::new(BUSY, 2, 1) }.run();
     let ledger = ran.outcome.ledger();
     assert_eq!((ledger.transactions.committed, ledger.transactions.cut_off), (1, 0));
@@ -266,9 +282,9 @@ fn a_client_may_have_a_connection_for_each_transaction() {
 }
 
 #[test]
-fn the_end_of_a_connection_that_was_left_concerns_nobody() {
-    // The first client's reply and the end of the connection are one event, of which the first half
-    // makes it leave.
+fn the_end_of_a_connection_that_was_left_is_ignored() {
+    // The first client's reply and the end of its connection are one event; the reply makes it
+    // leave the session.
     for pacing in [Pacing::Unpaced, Pacing::ThinkTime(Duration::from_millis(1))] {
         let mut case = Case { session_end: SessionEnd::WithReplies, ..Case::new(BUSY, 2, 1) };
         case.spec.connect_each = true;
@@ -298,7 +314,7 @@ fn by_pgbenchs_rules_the_clients_of_a_worker_share_its_choice_of_scripts() {
     case.stop = Stop::Transactions(30);
     // pgbench's order: each client's expressions, the variable default_seed, then for each thread
     // the choice of scripts, the schedule and the sampling.
-    let mix = case.workload().mix;
+    let mix = case.workload(Path::new("")).mix;
     let mut streams = Streams::new(case.spec.seed);
     let _expressions = (streams.split(), streams.split(), streams.number());
     let expected: Vec<Vec<usize>> = (0..2)

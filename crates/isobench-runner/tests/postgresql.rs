@@ -1,5 +1,4 @@
-//! Retries from a savepoint on the installed PostgreSQL, where a deadlock can be answered by
-//! ROLLBACK TO.
+//! Retries from a savepoint on the installed PostgreSQL, where ROLLBACK TO resolves a deadlock.
 
 use std::time::Duration;
 
@@ -12,8 +11,7 @@ use isobench_runner::{
 use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
 use isobench_testkit::installed::{postgresql_programs, skip};
 
-/// The clients take the two rows in opposite orders. What is done before the savepoint is done
-/// once.
+/// The clients update the two rows in opposite orders. Work before the savepoint is done once.
 const CROSSING: &str = "\\set first 1 + :client_id
 \\set second 2 - :client_id
 BEGIN;

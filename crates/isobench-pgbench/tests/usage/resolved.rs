@@ -113,7 +113,7 @@ fn defined_variables_win() {
 }
 
 #[test]
-fn seeds_are_told_and_drawn() {
+fn seeds_are_reported_and_drawn() {
     let seed = |text: &str| {
         let (said, request) = Line::new(text).request(18);
         let Ok(Request::Benchmark(_, run)) = request else { panic!("{text}") };

@@ -145,7 +145,7 @@ impl Client {
         // In the middle of a pipeline the server will complain about the messages that aren't rows.
         // pgbench shows that, as libpq reports it.
         let complains = self.copy == Some(CopyDirection::In)
-            && ctx.job.spec.rules.hears_complaints_of_copy()
+            && ctx.job.spec.rules.shows_complaints_of_copy()
             && self.pipeline.as_ref().is_some_and(|pipeline| pipeline.goes_on());
         self.copy.is_some() && (!complains || self.unsolicited.is_some())
     }

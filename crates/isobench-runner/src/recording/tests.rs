@@ -106,7 +106,7 @@ fn chunks_come_back_in_their_order() {
 }
 
 #[test]
-fn a_full_disk_ends_the_recording_and_is_told_once() {
+fn a_full_disk_ends_the_recording_and_is_reported_once() {
     for (most, room) in [(0, 2_500_000), (2_500_000, 1_000_000), (0, 10), (0, 0)] {
         let recording = recording(most, Some(disk(room)));
         let store = recording.sink().store.take();
@@ -160,7 +160,7 @@ fn there_are_no_more_tables_than_a_history_can_have() {
 }
 
 #[test]
-fn a_file_that_cant_be_made_is_told_before_anything_runs() {
+fn a_file_that_cant_be_made_is_reported_before_the_run() {
     let text = "--@ write t key=1 value=2\nSELECT 1;";
     let script = parse("x.sql", text, &mut Symbols::new()).expect("a script");
     let mix = Mix::new(vec![Weighted { script, weight: 1 }]).expect("a mix");

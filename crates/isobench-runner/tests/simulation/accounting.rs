@@ -1,4 +1,4 @@
-//! Every bucket of attempts and transactions, and where the time goes.
+//! Every bucket of attempts and transactions, and the time spent in each.
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{Event, OnError, TransactionEnd};

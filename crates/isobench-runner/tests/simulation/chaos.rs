@@ -1,4 +1,4 @@
-//! Random faults, protocols, policies, pacings, ends and interrupts: the account always balances,
+//! Random faults, protocols, policies, pacings, ends and interrupts. The ledger always balances and
 //! agrees with the server, and no run hangs (all asserted in `harness.rs`).
 
 use std::time::Duration;
@@ -102,8 +102,8 @@ fn pacing() -> impl Strategy<Value = Pacing> {
     ]
 }
 
-/// A number of transactions, or a time; a server that hangs is only left when the time is over or
-/// somebody asks.
+/// A number of transactions, or a time. A server that hangs is left only at the end of the time or
+/// on request.
 fn stop() -> impl Strategy<Value = Stop> {
     prop_oneof![
         (0_u64..12).prop_map(Stop::Transactions),
@@ -115,7 +115,7 @@ fn rules() -> impl Strategy<Value = Rules> {
     select(vec![Rules::Isobench, Rules::Pgbench])
 }
 
-/// How long it takes to open a session, if each transaction has its own.
+/// The time it takes to open a session, if each transaction has its own.
 fn connecting() -> impl Strategy<Value = Option<Duration>> {
     prop::option::of((0_u64..3_000).prop_map(Duration::from_micros))
 }
@@ -139,7 +139,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Anything, with these scripts.
+    /// Cases of any kind, with these scripts.
     pub fn cases(scripts: Scripts)(
         (script, protocol) in script(scripts),
         clients in 1_usize..6,
@@ -167,8 +167,8 @@ prop_compose! {
         case.asks = asks;
         case.stop = stop;
         case.interrupts = interrupts;
-        // Against a server that hangs, or conflicts without end, a number of transactions is no
-        // end.
+        // With a server that hangs, or endless conflicts, a number of transactions may never be
+        // reached.
         case.interrupts.push((millis(5_000), Urgency::Now));
         let (connecting, faults) = (case.settings.connecting, case.settings.faults);
         case.settings = SimulationSettings { connecting, faults, time_limit: Duration::from_secs(20), ..settings };
@@ -184,7 +184,7 @@ proptest! {
         let spec = case.spec.clone();
         let stop = case.stop;
         let ran = case.run();
-        // Nobody ends without a word, but for those that the end of the run leaves.
+        // Every client that ends is reported, except those still running at the end of the run.
         prop_assert!(ran.aborts().len() <= ran.outcome.aborted);
         if spec.on_error == OnError::EndRun && !ran.aborts().is_empty() {
             prop_assert!(ran.outcome.aborted > 0 && !ran.outcome.is_complete());

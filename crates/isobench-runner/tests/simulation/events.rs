@@ -1,4 +1,4 @@
-//! What is told while a run goes on, in which order, and with how much detail.
+//! Reports while a run goes on: their order and detail.
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{ClientStep, CommandPlace, Detail, Event, OnError, Protocol, Rules};
@@ -12,7 +12,7 @@ use crate::harness::{Case, RunResult, TRANSFER, at, backoff, millis, tries};
 const CONFLICT: Fault = Fault::Error(SqlState::SERIALIZATION_FAILURE);
 const BROKEN: Fault = Fault::Error(SqlState::UNDEFINED_TABLE);
 
-/// An event, in short.
+/// An abbreviated event.
 #[derive(Debug, PartialEq)]
 enum Reported {
     Aborted(CommandPlace),
@@ -44,7 +44,7 @@ fn conflicts(count: u64) -> Case {
     Case::new(TRANSFER).faults(Faults::none().and(On::Update, When::First(count), CONFLICT))
 }
 
-/// Something else at the first update.
+/// Another error at the first update.
 fn broken() -> Case {
     Case::new(TRANSFER).faults(Faults::none().and(On::Update, When::First(1), BROKEN)).transactions(2)
 }
@@ -52,7 +52,7 @@ fn broken() -> Case {
 const UPDATE: CommandPlace = CommandPlace { client: 0, script: 0, command: 2 };
 
 #[test]
-fn conflicts_are_told_only_if_asked_for() {
+fn conflicts_are_reported_only_if_asked_for() {
     assert_eq!(conflicts(2).retry(tries(2)).run().events, []);
     let ran = conflicts(2).retry(tries(2)).detail(ERRORS).run();
     let conflict = || Reported::Failed(UPDATE, SqlState::SERIALIZATION_FAILURE);
@@ -64,8 +64,8 @@ fn conflicts_are_told_only_if_asked_for() {
 }
 
 #[test]
-fn the_share_of_the_latency_limit_is_told() {
-    // An attempt ends after 3 ms, and the pause takes 4 ms.
+fn the_share_of_the_latency_limit_is_reported() {
+    // An attempt takes 3 ms, the pause 4 ms.
     let case = conflicts(9).retry(backoff("fixed:4ms")).limit(millis(10)).detail(ERRORS);
     let ran = case.run();
     let follows = told(&ran).into_iter().skip(1).step_by(2).collect::<Vec<_>>();
@@ -80,8 +80,8 @@ fn the_share_of_the_latency_limit_is_told() {
 }
 
 #[test]
-fn an_error_is_told_before_its_block_is_rolled_back() {
-    // The connection is lost with the ROLLBACK: the error was heard of, what follows isn't.
+fn an_error_is_reported_before_its_block_is_rolled_back() {
+    // The connection is lost with the ROLLBACK: the error was received, its consequences weren't.
     let faults = Faults::none().and(On::Update, When::First(1), CONFLICT).and(
         On::Rollback,
         When::First(1),
@@ -93,7 +93,7 @@ fn an_error_is_told_before_its_block_is_rolled_back() {
 }
 
 #[test]
-fn an_error_that_ends_the_client_is_told_once() {
+fn an_error_that_ends_the_client_is_reported_once() {
     for on_error in [OnError::Abort, OnError::EndRun] {
         for detail in [Detail::default(), ERRORS] {
             let ran = broken().on_error(on_error).detail(detail).run();
@@ -102,9 +102,10 @@ fn an_error_that_ends_the_client_is_told_once() {
     }
 }
 
-/// What is under way when a client ends the run is cancelled: of that nothing is told.
+/// Transactions under way when a client ends the run are cancelled, and their errors aren't
+/// reported.
 #[test]
-fn a_statement_that_the_end_of_the_run_cancels_isnt_told() {
+fn a_statement_that_the_end_of_the_run_cancels_isnt_reported() {
     let hangs = Fault::Hang { cancellable: true };
     let faults =
         Faults::none().and(On::Update, When::Nth(1, 1), hangs).and(On::Update, When::Nth(0, 3), BROKEN);
@@ -115,7 +116,7 @@ fn a_statement_that_the_end_of_the_run_cancels_isnt_told() {
 }
 
 #[test]
-fn an_abandoned_transaction_is_always_told() {
+fn an_abandoned_transaction_is_always_reported() {
     let abandoned = || Reported::Abandoned(UPDATE, SqlState::UNDEFINED_TABLE);
     assert_eq!(told(&broken().on_error(OnError::Continue).run()), [abandoned()]);
     let ran = broken().on_error(OnError::Continue).detail(ERRORS).run();
@@ -125,7 +126,7 @@ fn an_abandoned_transaction_is_always_told() {
 }
 
 #[test]
-fn what_an_error_in_a_pipeline_entails_isnt_told() {
+fn consequences_of_an_error_in_a_pipeline_arent_reported() {
     let script = "\\startpipeline\nBEGIN;\n\\syncpipeline\nUPDATE t SET v = 1;\n\\syncpipeline\nINSERT INTO h VALUES (1);\nEND;\n\\endpipeline\n";
     for (rules, command) in [(Rules::Isobench, 3), (Rules::Pgbench, 7)] {
         let faults = Faults::none().and(On::Update, When::First(1), CONFLICT);
@@ -137,7 +138,7 @@ fn what_an_error_in_a_pipeline_entails_isnt_told() {
 }
 
 #[test]
-fn a_retry_that_the_end_of_the_run_prevents_isnt_told() {
+fn a_retry_that_the_end_of_the_run_prevents_isnt_reported() {
     let ran = conflicts(9).time(millis(2)).detail(ERRORS).run();
     assert_eq!(told(&ran), [Reported::Failed(UPDATE, SqlState::SERIALIZATION_FAILURE)]);
 }
@@ -154,13 +155,13 @@ fn preparing(statement: usize) -> Reported {
     Reported::Step(ClientStep::Preparing(format!("P_{statement}")))
 }
 
-/// It waits, and hears of the end of the reply.
+/// The client waits, or receives the end of a reply.
 const RECEIVING: Reported = Reported::Step(ClientStep::Receiving);
 
-// The expectations are what pgbench 18 tells with --debug.
+// The expected steps are those of pgbench 18 with --debug.
 
 #[test]
-fn every_step_is_told_if_asked_for() {
+fn every_step_is_reported_if_asked_for() {
     let script = "\\set v 7\nUPDATE t SET v = :v;\n\\sleep 0 us\nSELECT :v AS x \\gset\n";
     let begin = || [Reported::Step(ClientStep::Script(0)), Reported::Step(ClientStep::Command(0, 0))];
     let sleep = || Reported::Step(ClientStep::Command(0, 2));
@@ -201,7 +202,7 @@ fn every_step_is_told_if_asked_for() {
 }
 
 #[test]
-fn the_steps_of_a_pipeline_are_told() {
+fn the_steps_of_a_pipeline_are_reported() {
     let script = "\\startpipeline\nUPDATE t SET v = 1;\n\\syncpipeline\nSELECT 1;\n\\endpipeline\n";
     let command = |number| Reported::Step(ClientStep::Command(0, number));
     let ending = |syncs| Reported::Step(ClientStep::EndingPipeline(syncs));

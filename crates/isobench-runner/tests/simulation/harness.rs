@@ -1,4 +1,4 @@
-//! One run on the simulated server, and what is checked after every one.
+//! Runs on the simulated server, and the checks made after each of them.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -29,10 +29,10 @@ END;
 /// One INSERT that commits by itself.
 pub const INSERT: &str = "INSERT INTO h VALUES (1);\n";
 
-/// What asks for a transaction's level.
+/// The query for a transaction's level.
 pub const LEVEL_QUESTION: &str = "SHOW transaction_isolation";
 
-/// Nanoseconds of milliseconds.
+/// Milliseconds in nanoseconds.
 pub const fn ms(milliseconds: u64) -> u64 {
     milliseconds * 1_000_000
 }
@@ -47,33 +47,33 @@ pub const fn micros(microseconds: u64) -> Duration {
     Duration::from_micros(microseconds)
 }
 
-/// At most so many tries, without backoff.
+/// At most this many tries, without backoff.
 pub fn tries(most: u32) -> RetryPolicy {
     RetryPolicy { max_tries: NonZeroU32::new(most), ..RetryPolicy::NEVER }
 }
 
-/// Tries without end, with this backoff.
+/// Unlimited tries with this backoff.
 pub fn backoff(text: &str) -> RetryPolicy {
     RetryPolicy { backoff: text.parse().expect("a backoff policy"), ..RetryPolicy::UNLIMITED }
 }
 
-/// What a test runs.
+/// The settings of a test's run.
 #[derive(Debug, Clone)]
 pub struct Case {
     pub scripts: Vec<(String, u64)>,
     pub spec: RunSpec,
     pub stop: Stop,
     pub settings: SimulationSettings,
-    /// What variables hold at the start.
+    /// Initial values of variables.
     pub variables: Vec<(&'static str, i64)>,
     pub interrupts: Vec<(Duration, Urgency)>,
-    /// Where to record what transactions read and write, if that is to be recorded.
+    /// Where to keep the recording, if the case is recorded.
     pub storage: Option<Storage>,
     /// Some transactions are asked for their level.
     pub asks: bool,
 }
 
-/// A case that is set up, to be run once or several times with the same sessions.
+/// A case with connected clients, to be run once or several times with the same sessions.
 pub struct ConnectedCase {
     pub case: Case,
     job: Job,
@@ -82,18 +82,18 @@ pub struct ConnectedCase {
     control: Arc<Control>,
 }
 
-/// What a run brought.
+/// The results of a run.
 pub struct RunResult {
     pub outcome: RunOutcome,
     pub ledger: Ledger,
-    /// What the server has done, from the begin of the first run on.
+    /// What the server has done since the start of the first run.
     pub truth: Truth,
     pub events: Vec<Event>,
-    /// The ends of transactions, as the observer heard of them.
+    /// The ends of transactions reported to the observer.
     pub ended: Vec<EndedTransaction>,
 }
 
-/// An observer that keeps what it hears.
+/// An observer that collects the ends of transactions.
 #[derive(Default)]
 struct EndRecorder {
     ended: Vec<EndedTransaction>,
@@ -106,7 +106,7 @@ impl TransactionObserver for EndRecorder {
 }
 
 impl Case {
-    /// One client, one transaction, the simple protocol, retries without end or delay, a server
+    /// One client, one transaction, the simple protocol, unlimited retries without delay, a server
     /// that takes 1 ms.
     pub fn new(script: &str) -> Case {
         let spec = RunSpec {
@@ -171,7 +171,7 @@ impl Case {
         self
     }
 
-    /// A session for each transaction, which takes so long to open.
+    /// Opens a session for each transaction, which takes this long.
     pub fn connect_each(mut self, connecting: Duration) -> Case {
         self.spec.connect_each = true;
         self.settings.connecting = connecting;
@@ -188,7 +188,7 @@ impl Case {
         self
     }
 
-    /// What happens over time is counted, in bins of this length.
+    /// Counts over time, in bins of this length.
     pub fn series(mut self, bin: Duration) -> Case {
         self.spec.series = Some(bin);
         self
@@ -199,14 +199,14 @@ impl Case {
         self
     }
 
-    /// Some transactions are asked for their level, which is this one.
+    /// Asks some transactions for their level; the server answers with this one.
     pub fn asks(mut self, level: &'static str) -> Case {
         self.asks = true;
         self.settings.answers.insert(0, (LEVEL_QUESTION, Answer::column("transaction_isolation", &[level])));
         self
     }
 
-    /// What transactions read and write is recorded.
+    /// Records the reads and writes of transactions.
     pub fn recorded(mut self) -> Case {
         self.storage = Some(Storage::default());
         self
@@ -230,7 +230,7 @@ impl Case {
             variables.set(symbols.intern(name), Value::Int(*value));
         }
         let workload = Workload { mix, symbols, variables };
-        // How a session is opened is the simulated server's business.
+        // Sessions are opened by the simulated server.
         let nobody = |_| Err("nobody is to be asked for a real connection".to_owned());
         let job = Job::new(self.spec.clone(), workload, Box::new(classify)).reconnecting(Box::new(nobody));
         let job = match &self.storage {
@@ -257,7 +257,7 @@ impl Case {
         RunResult { truth, ..ran }
     }
 
-    /// Runs the case once and returns what was recorded, too.
+    /// Runs the case once, and returns the recording too.
     pub fn run_recorded(self) -> (RunResult, History) {
         let stop = self.stop;
         let mut stage = self.recorded().stage();
@@ -268,7 +268,7 @@ impl Case {
 }
 
 impl ConnectedCase {
-    /// Runs the clients until `stop`, and checks that the account balances.
+    /// Runs the clients until `stop`, and checks that the ledger balances.
     pub fn run(&mut self, stop: Stop) -> RunResult {
         let events = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&events);
@@ -293,19 +293,19 @@ impl ConnectedCase {
         ran
     }
 
-    /// Lets the server finish, and holds the accounts of all runs against what it has done.
+    /// Lets the server finish, and compares the ledgers of all runs with what it has done.
     pub fn end(self, runs: &[&RunResult]) -> Truth {
         self.settle(runs)
     }
 
-    /// As [`Stage::end`], and returns what was recorded.
+    /// Like [`ConnectedCase::end`], and returns the recording.
     pub fn end_recorded(self, runs: &[&RunResult]) -> (Truth, History) {
         let truth = self.settle(runs);
         let recording = self.job.into_recording().expect("the case is recorded");
         (truth, recording.into_history().expect("a history"))
     }
 
-    /// What has been recorded so far.
+    /// The recording so far.
     pub fn recording(&self) -> &Recording {
         self.job.recorded().expect("the case is recorded")
     }
@@ -320,7 +320,7 @@ impl ConnectedCase {
             assert_eq!(truth.sessions.iter().sum::<u64>(), begun, "sessions and transactions");
         }
         if counts_rows {
-            // What was swallowed is acknowledged, and whatever else its transaction did is done.
+            // A swallowed transaction is acknowledged, and its other work is done.
             let least = sum.transactions.committed + sum.transactions.swallowed;
             let unknown = sum.transactions.ambiguous;
             let rows = truth.committed_rows;
@@ -334,7 +334,7 @@ impl ConnectedCase {
 }
 
 impl RunResult {
-    /// Which clients ended before their time, and why.
+    /// The clients that ended early, with the reason.
     pub fn aborts(&self) -> Vec<(CommandPlace, Cause)> {
         let aborts = self.events.iter().filter_map(|event| match event {
             Event::Aborted(place, cause) => Some((*place, cause.clone())),
@@ -343,13 +343,13 @@ impl RunResult {
         aborts.collect()
     }
 
-    /// Where and why the only client that ended before its time did so.
+    /// The only client that ended early, with the reason.
     pub fn abort(&self) -> (CommandPlace, Cause) {
         let [abort] = &self.aborts()[..] else { panic!("{:?}", self.events) };
         abort.clone()
     }
 
-    /// Where the only client that ended before its time met an error of the server, and which.
+    /// The error of the server that ended the only client that ended early.
     pub fn server_error(&self) -> (CommandPlace, FailedStatement) {
         match self.abort() {
             (place, Cause::Server(failed)) => (place, failed),
@@ -357,12 +357,12 @@ impl RunResult {
         }
     }
 
-    /// How many transactions ended like this, by the observer's account.
+    /// The number of transactions that ended like this, as reported to the observer.
     pub fn count(&self, end: TransactionEnd) -> u64 {
         self.ended.iter().filter(|ended| ended.end == end).count() as u64
     }
 
-    /// Holds what the observer heard against the account.
+    /// Compares the observer's reports with the ledger.
     fn check_observations(&self, spec: &RunSpec) {
         let transactions = self.ledger.transactions;
         let given_up = self.count(TransactionEnd::Deadlock) + self.count(TransactionEnd::Serialization);
@@ -372,7 +372,7 @@ impl RunResult {
         assert_eq!(self.count(TransactionEnd::Skipped), transactions.skipped);
         let deadlocks: u64 = self.outcome.scripts.iter().map(|script| script.deadlock_failures).sum();
         assert_eq!(self.count(TransactionEnd::Deadlock), deadlocks);
-        // Nobody hears of a transaction with which its client ends.
+        // A transaction that ends with its client isn't reported.
         let (lost, heard) =
             (transactions.ambiguous + transactions.errored, self.count(TransactionEnd::OtherError));
         assert!(heard <= lost && lost - heard <= self.outcome.aborted as u64, "{heard} of {lost}");
@@ -389,8 +389,8 @@ impl RunResult {
             let of_script = || self.ended.iter().filter(|ended| ended.script == number);
             let committed = of_script().filter(|ended| ended.end == TransactionEnd::Committed).count() as u64;
             assert_eq!(committed, script.ledger.transactions.committed);
-            // Of those told as other errors, the abandoned ones count, and those of unknown outcome
-            // don't.
+            // Of those reported as other errors, retries of the abandoned ones are counted, those
+            // of unknown outcome aren't.
             let retried = of_script().filter(|ended| ended.tries > 1);
             let (others, known): (Vec<_>, Vec<_>) =
                 retried.partition(|ended| ended.end == TransactionEnd::OtherError);
@@ -423,7 +423,7 @@ impl RunResult {
         assert!(began.clone().all(|ended| ended.lag <= most && ended.lag <= ended.latency));
     }
 
-    /// What `debug()` printed.
+    /// The output of `debug()`.
     pub fn debugs(&self) -> Vec<&str> {
         let texts = self.events.iter().filter_map(|event| match event {
             Event::Debug(text) => Some(text.as_str()),
@@ -433,11 +433,11 @@ impl RunResult {
     }
 }
 
-/// Holds what is said of the worker against the whole.
+/// Compares the worker's load with the whole run.
 fn check_load(outcome: &RunOutcome) {
     let [load] = &outcome.load[..] else { panic!("{:?}", outcome.load) };
     assert!(load.busy <= load.elapsed && load.elapsed <= outcome.elapsed, "{load:?}");
-    // A pass serves one at least, but for those that only look after the end.
+    // Every pass serves at least one client, except those that only check for the end.
     assert!(load.timers.len() <= load.lag.len() && load.passes > 0, "{load:?}");
     assert!(u128::from(load.lag.moments().max_ns().unwrap_or(0)) <= load.busy.as_nanos(), "{load:?}");
 }
@@ -455,7 +455,7 @@ fn classify(error: &ServerError) -> ErrorClass {
     }
 }
 
-/// A place, in short.
+/// Short for a place.
 pub fn at(client: usize, script: usize, command: usize) -> CommandPlace {
     CommandPlace { client, script, command }
 }

@@ -1,5 +1,4 @@
-//! What commands disclose of attempts: errors that their own SQL swallowed, and retries inside the
-//! server.
+//! Errors swallowed by a command's own SQL, and retries inside the server, as rows report them.
 
 use isobench_isolation::History;
 use isobench_isolation::history::{Outcome, text};
@@ -24,7 +23,7 @@ const INSIDE: &str = "--@ inside retries=$1 wasted=$2
 SELECT inside;
 ";
 
-/// Both in a pipeline, with a row in the same transaction; an answer decides.
+/// Both in a pipeline, with a row in the same transaction. The server's answer decides which.
 const PIPELINE: &str = "\\startpipeline
 BEGIN;
 --@ inside retries=$1 wasted=$2
@@ -37,8 +36,8 @@ END;
 \\endpipeline
 ";
 
-/// Draws whether the call swallows an error, and which. Commands: 0 `\set`, 1 BEGIN, 2 SELECT, 3
-/// SELECT, 4 INSERT, 5 END.
+/// Draws whether the call swallows an error, and which one. Commands: 0 `\set`, 1 BEGIN, 2 SELECT,
+/// 3 SELECT, 4 INSERT, 5 END.
 const DRAWN: &str = "\\set n random(1, 4)
 BEGIN;
 --@ inside retries=$1 wasted=$2
@@ -114,13 +113,13 @@ fn retries_inside_are_attempts() {
         assert_eq!((ran.ledger.conflicts, ran.ledger.retries), (6, 6));
         assert_eq!(ran.ledger.transactions.committed, 2);
         assert_eq!(ran.ledger.time.wasted, 500_000);
-        // Preparing takes no time here.
+        // Preparing takes no time in this simulation.
         assert_eq!(ran.ledger.time.useful, ms(2) - 500_000);
         let series = ran.outcome.series.as_ref().expect("a series").total();
         assert_eq!((series.attempts, series.conflicts, series.committed), (8, 6, 2));
         let reason = "retried inside the server".to_owned();
         assert_eq!(conflicts(&ran), [("40001".to_owned(), 0, reason, 6)]);
-        // pgbench's own count knows those of the client only.
+        // pgbench's count has only the client's retries.
         assert_eq!(ran.outcome.scripts[0].retries, 0);
     }
 }
@@ -161,14 +160,14 @@ fn a_pipeline_has_them_too() {
 }
 
 #[test]
-fn the_statement_of_a_request_tells_and_no_other() {
+fn only_the_observed_statement_of_a_request_counts() {
     let script = "--@ inside retries=$1 wasted=$2\nBEGIN\\; SELECT inside\\; COMMIT;\n";
     let ran = answered(Case::new(script), "inside", &[Some("1"), Some("5")]).run();
     assert_eq!((ran.ledger.attempts.started, ran.ledger.time.wasted), (2, 5_000));
 }
 
 #[test]
-fn every_row_tells() {
+fn every_row_is_an_operation() {
     let mut case = Case::new("--@ inside retries=$1\nSELECT inside;\n");
     case.settings.answers.push(("inside", Answer::column("a", &["1", "0", "2"])));
     assert_eq!(case.run().ledger.retries, 3);
@@ -196,7 +195,7 @@ fn a_result_that_is_not_as_its_line_says_ends_the_client() {
     }
 }
 
-/// The client has ended at this command, because of the line and for the reason.
+/// Asserts that the client has ended at this command because of the line and reason.
 fn says(ran: &RunResult, command: usize, line: &str, why: &str) {
     let (place, Cause::Observation(told)) = ran.abort() else { panic!("{:?}", ran.events) };
     assert_eq!(place, at(0, 0, command));
@@ -204,7 +203,7 @@ fn says(ran: &RunResult, command: usize, line: &str, why: &str) {
     assert_eq!((ran.ledger.attempts.errored, ran.ledger.attempts.started), (1, 1));
 }
 
-/// What a command does besides: it reads a row and writes one. Before it a row is read.
+/// A command that also reads a row and writes one. Another row is read before.
 const RECORDED: &str = "BEGIN;
 --@ read registers key=1 version=$1 value=$2
 SELECT version, writer FROM registers WHERE id = 1;
@@ -249,7 +248,7 @@ const SCRIPTS: Scripts = &[(DRAWN, &Protocol::ALL), (PIPELINE, EXTENDED)];
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// With any faults, policies and ends; `harness.rs` asserts that the account balances.
+    /// With any faults, policies and ends; `harness.rs` asserts that the ledger balances.
     #[test]
     fn whatever_happens_the_account_balances(case in cases(SCRIPTS), recorded in any::<bool>()) {
         let drawn: [(&str, &[Option<&str>]); 6] = [

@@ -1,4 +1,4 @@
-//! Transactions are asked for their level, and everything else stays as it is.
+//! Asking transactions for their level, which changes nothing else.
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{OnError, Protocol, Stop};
@@ -18,7 +18,7 @@ fn one_in_128_transactions_is_asked_and_nothing_else_changes() {
             ran.outcome.scripts[0].commands.iter().map(|command| command.latency.count()).collect()
         };
         assert_eq!(count(&plain), count(&asked));
-        // COMMIT takes a millisecond with and without the question before it.
+        // COMMIT takes a millisecond, whether the level is asked for or not.
         let commit = |ran: &crate::harness::RunResult| ran.outcome.scripts[0].commands[4].latency.mean_ms();
         assert_eq!(commit(&plain), commit(&asked));
     }
@@ -41,8 +41,8 @@ fn statements_outside_a_block_and_pipelines_are_not_asked() {
     }
 }
 
-/// A conflict may meet the question, too, and a session may be lost there: every attempt is
-/// accounted for, which the harness checks.
+/// Asking may fail with a conflict, or lose the session. Every attempt is accounted for, as the
+/// harness checks.
 #[test]
 fn errors_meet_the_question() {
     for seed in 0..40 {

@@ -1,4 +1,4 @@
-//! How busy the worker was: on a clock that stands still while it works, and on one that doesn't.
+//! The worker's load, on a clock that stands still while it works and on one that doesn't.
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{Pacing, Stop, WorkerLoad};
@@ -18,15 +18,15 @@ fn a_client_that_takes_no_time_is_never_busy() {
     assert_eq!((load.clients, load.elapsed, load.busy), (3, millis(20), millis(0)));
     assert_eq!((load.cpu, load.starved), (None, None));
     assert_eq!((load.busy_share(), load.cpu_share(), load.starved_share()), (0.0, None, None));
-    // Three clients begin, and hear of 5 × 4 replies each, which come at the same time.
+    // Three clients start, and receive 5 × 4 replies each, all at the same instants.
     assert_eq!((load.passes, load.lag.len(), load.lag.max_ms()), (21, 3 + 60, Some(0.0)));
     assert!(load.timers.is_empty());
 }
 
 #[test]
 fn a_receive_that_takes_time_makes_others_wait() {
-    // Each of four replies takes 100 µs, so that a pass takes 400 µs, and what it begins is spread
-    // in time from then on.
+    // Each of four replies takes 100 µs, so a pass takes 400 µs, and what it starts is spread in
+    // time from then on.
     let mut case = Case::new(INSERT).clients(4).transactions(1);
     case.settings.receiving = micros(100);
     let ran = case.run();
@@ -44,7 +44,7 @@ fn a_worker_that_is_always_late_is_always_busy() {
     let ran = case.run();
     let load = load(&ran);
     assert!(load.busy_share() > 0.99, "{}", load.busy_share());
-    // 50 replies take 5 ms, so that is what a transaction takes; 1 ms of it is the server's.
+    // 50 replies take 5 ms, which is the latency of a transaction; 1 ms of it is the server's.
     let mean = load.lag.mean_ms().expect("replies");
     let latency = ran.outcome.latency().mean_ms().expect("transactions");
     assert!((latency - mean - 1.0).abs() < 0.05, "{latency} ms, lag {mean} ms");
@@ -58,14 +58,14 @@ fn timers_are_late_when_the_worker_is() {
     let faults = Faults::none().and(On::Update, When::First(10), conflict);
     let mut case = Case::new(TRANSFER).retry(backoff("fixed:2ms")).faults(faults).clients(5).transactions(20);
     case.settings.receiving = micros(300);
-    // So that they don't keep in step.
+    // Keeps the clients out of step.
     case.settings.latency = 500_000..=1_500_000;
     let ran = case.run();
     let load = load(&ran);
     // Ten of each client.
     assert_eq!((load.timers.len(), ran.ledger.attempts.retried), (50, 50));
-    // A timer that comes due during a pass waits for its end; a pass serves each client once at
-    // most.
+    // A timer that becomes due during a pass waits for its end; a pass serves each client at most
+    // once.
     let latest = load.timers.max_ms().expect("timers");
     assert!((0.1..=1.5).contains(&latest) && Some(latest) <= load.lag.max_ms(), "{latest}");
 }

@@ -1,5 +1,5 @@
-//! Connections that are lost, in every state of the client: which bucket, and that the others go
-//! on.
+//! Connections lost in every state of the client: the bucket of the attempt, and the other clients,
+//! which continue.
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{Cause, Pacing, Protocol};
@@ -8,7 +8,8 @@ use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
 
 use crate::harness::{Case, INSERT, RunResult, TRANSFER, backoff, millis, ms};
 
-/// Two clients with three transactions each; the first one is struck in its second transaction.
+/// Two clients with three transactions each; the fault hits the second transaction of the first
+/// client.
 fn struck(script: &str, on: On, fault: Fault) -> RunResult {
     let ran = Case::new(script)
         .clients(2)
@@ -21,7 +22,7 @@ fn struck(script: &str, on: On, fault: Fault) -> RunResult {
     ran
 }
 
-/// Why the connection was lost, and what the server said last.
+/// The reason for the loss, and the server's last error.
 fn lost(ran: &RunResult) -> (String, Option<SqlState>) {
     match ran.abort().1 {
         Cause::Lost(why, last) => (why, last.map(|error| error.code)),
@@ -77,14 +78,14 @@ fn a_statement_that_commits_by_itself_is_ambiguous_in_every_protocol() {
 }
 
 #[test]
-fn a_farewell_right_behind_the_reply_doesnt_undo_the_commit() {
+fn a_fatal_error_right_after_the_reply_doesnt_undo_the_commit() {
     let ran = struck(TRANSFER, On::Commit, Fault::TerminatedAfterReply);
     assert_eq!((ran.ledger.transactions.total, ran.ledger.transactions.committed), (5, 5));
     assert_eq!(lost(&ran).1, Some(SqlState::ADMIN_SHUTDOWN));
 }
 
 #[test]
-fn the_reason_of_the_server_is_told() {
+fn the_reason_of_the_server_is_reported() {
     let ran = struck(TRANSFER, On::Update, Fault::TERMINATED);
     let why = "server closed the connection unexpectedly";
     assert_eq!(lost(&ran), (why.to_owned(), Some(SqlState::ADMIN_SHUTDOWN)));
@@ -158,14 +159,14 @@ fn a_conflict_stays_one_when_the_connection_is_lost_with_it() {
     assert_eq!((ran.ledger.attempts, ran.ledger.conflicts, ran.truth.committed_rows), (ERRORED, 1, 4));
 }
 
-/// A standby ends sessions that are in the way of its recovery: FATAL 40001.
+/// A standby ends sessions that conflict with its recovery: FATAL 40001.
 #[test]
 fn a_conflict_that_ends_the_session_is_counted_by_its_reason() {
     let fault = Fault::TerminatedBy(SqlState::SERIALIZATION_FAILURE);
     let ran = struck(TRANSFER, On::Update, fault);
     assert_eq!((ran.ledger.attempts, ran.ledger.conflicts), (ERRORED, 1));
     assert_eq!(ran.outcome.conflicts[0].reason, "concurrent update");
-    // Whether it was committed before, it doesn't say; so it is no conflict, either.
+    // The error doesn't say whether the commit succeeded before, so it isn't a conflict.
     let ran = struck(TRANSFER, On::Commit, fault);
     assert_eq!((ran.ledger.attempts, ran.ledger.conflicts), (AMBIGUOUS, 0));
 }

@@ -1,7 +1,7 @@
 //! The whole runner on a simulated server and clock: every transition of a client, every bucket,
 //! exact times.
 //!
-//! `harness.rs` runs a case and checks after every run that the account balances and agrees with
+//! `harness.rs` runs a case and checks after every run that the ledger balances and agrees with
 //! what the server really did. The other files hold the tests by topic.
 
 mod accounting;

@@ -1,6 +1,6 @@
-//! What an observer hears: every transaction once, with its number, its tries and its times.
+//! Reports to observers: every transaction once, with its number, tries and times.
 //!
-//! `harness.rs` holds what was heard against the account after every run of every test.
+//! After every run of every test `harness.rs` compares them with the ledger.
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{EndedTransaction, Nanos, OnError, Pacing, Stop, TransactionEnd};
@@ -11,8 +11,8 @@ use crate::harness::{Case, INSERT, RunResult, TRANSFER, backoff, millis, ms, tri
 const CONFLICT: Fault = Fault::Error(SqlState::SERIALIZATION_FAILURE);
 const DEADLOCK: Fault = Fault::Error(SqlState::DEADLOCK_DETECTED);
 
-/// The only client's transactions: how they ended, their tries, latency and end in ms. Numbers
-/// count from 1.
+/// The only client's transactions: their ends, tries, latencies and ends in ms. Checks that their
+/// numbers count from 1.
 fn heard(ran: &RunResult) -> Vec<(TransactionEnd, u32, u64, u64)> {
     for (index, ended) in ran.ended.iter().enumerate() {
         assert_eq!((ended.client, ended.number, ended.lag), (0, index as u64 + 1, 0));
@@ -23,7 +23,7 @@ fn heard(ran: &RunResult) -> Vec<(TransactionEnd, u32, u64, u64)> {
 }
 
 #[test]
-fn a_committed_transaction_is_heard_of_with_all_its_numbers() {
+fn a_committed_transaction_is_reported_with_all_its_numbers() {
     let ran = Case::new(TRANSFER).run();
     let transaction = EndedTransaction {
         client: 0,
@@ -39,7 +39,7 @@ fn a_committed_transaction_is_heard_of_with_all_its_numbers() {
 }
 
 #[test]
-fn conflicts_are_told_by_the_last_one() {
+fn conflicts_are_classified_by_the_last_one() {
     // Commits: conflict and deadlock, deadlock and conflict, conflict and none.
     let faults = [CONFLICT, DEADLOCK, DEADLOCK, CONFLICT, CONFLICT].into_iter().enumerate();
     let faults = faults.fold(Faults::none(), |faults, (number, fault)| {
@@ -66,7 +66,7 @@ fn the_latency_has_all_attempts_and_their_backoff() {
 }
 
 #[test]
-fn abandoned_and_unknown_transactions_are_told_as_other_errors() {
+fn abandoned_and_unknown_transactions_are_reported_as_other_errors() {
     let faults = Faults::none()
         .and(On::Update, When::Nth(0, 0), Fault::Error(SqlState::UNDEFINED_TABLE))
         .and(On::Commit, When::Nth(0, 0), Fault::Unknown { committed: false });
@@ -81,7 +81,7 @@ fn abandoned_and_unknown_transactions_are_told_as_other_errors() {
 }
 
 #[test]
-fn nobody_hears_of_a_transaction_that_ends_with_its_client_or_the_run() {
+fn a_transaction_that_ends_with_its_client_or_the_run_isnt_reported() {
     let case = |fault| {
         let faults = Faults::none().and(On::Update, When::Nth(0, 1), fault);
         Case::new(TRANSFER).faults(faults).transactions(3)
@@ -102,7 +102,7 @@ fn nobody_hears_of_a_transaction_that_ends_with_its_client_or_the_run() {
 
 #[test]
 fn a_schedule_shows_as_lag_and_in_the_latency() {
-    // One client can do 250 transactions a second and is asked for 500.
+    // One client can complete 250 transactions a second; 500 are due.
     let ran = Case::new(TRANSFER).pacing(Pacing::Rate(500.0)).transactions(200).run();
     assert!(ran.ended.iter().all(|ended| ended.latency == ended.lag + ms(4)));
     let lags: Vec<u64> = ran.ended.iter().map(|ended| ended.lag).collect();
@@ -118,14 +118,14 @@ fn skipped_transactions_have_numbers_and_no_tries() {
     assert_eq!(numbers, (1..=500).collect::<Vec<_>>());
     let mut skipped = ran.ended.iter().filter(|ended| ended.end == TransactionEnd::Skipped);
     assert!(ran.count(TransactionEnd::Skipped) > 200);
-    // It is skipped for being so late.
+    // It is skipped because it is so late.
     assert!(skipped.all(|ended| ended.tries == 0 && ended.lag > ms(10) && ended.latency == ended.lag));
     let begun = ran.ended.iter().filter(|ended| ended.end == TransactionEnd::Committed);
     assert!(begun.clone().count() > 100 && begun.clone().all(|ended| ended.lag <= ms(10)));
 }
 
 #[test]
-fn clients_and_scripts_are_told_apart_and_numbers_count_for_each_run() {
+fn clients_and_scripts_are_distinguished_and_numbers_count_for_each_run() {
     let mut case = Case::new(TRANSFER).clients(3);
     case.scripts.push((INSERT.to_owned(), 1));
     let mut stage = case.stage();
@@ -137,7 +137,7 @@ fn clients_and_scripts_are_told_apart_and_numbers_count_for_each_run() {
             assert_eq!(numbers, (1..=count).collect::<Vec<_>>());
         }
     }
-    // A transaction of the one script takes 4 ms, of the other 1 ms.
+    // A transaction of one script takes 4 ms, of the other 1 ms.
     assert!(runs[0].ended.iter().all(|ended| ended.latency == [ms(4), ms(1)][ended.script]));
     stage.end(&[&runs[0], &runs[1]]);
 }

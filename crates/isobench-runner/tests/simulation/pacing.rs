@@ -1,4 +1,4 @@
-//! When transactions begin: think time, and schedules with lag, skipped and late transactions.
+//! The starts of transactions: think time, and schedules with lag, skipped and late transactions.
 
 use isobench_runner::Pacing;
 use isobench_stats::TimeLedger;
@@ -6,7 +6,7 @@ use isobench_testkit::simulated::{Fault, Faults, On, When};
 
 use crate::harness::{Case, RunResult, TRANSFER, backoff, millis, ms};
 
-/// The instants at which blocks began, over all clients, in order.
+/// The instants at which blocks started, over all clients, in order.
 fn begins(ran: &RunResult) -> Vec<u64> {
     let statements = ran.truth.statements.iter().flatten();
     let mut begins: Vec<u64> =
@@ -16,12 +16,12 @@ fn begins(ran: &RunResult) -> Vec<u64> {
 }
 
 #[test]
-fn think_time_lies_between_transactions() {
+fn think_time_is_between_transactions() {
     let ran = Case::new(TRANSFER).pacing(Pacing::ThinkTime(millis(5))).transactions(3).run();
     assert_eq!(begins(&ran), [0, ms(9), ms(18)]);
     assert_eq!(ran.ledger.time, TimeLedger { useful: ms(12), waiting: ms(10), ..TimeLedger::default() });
     assert_eq!(ran.outcome.elapsed, millis(22));
-    // The pause is no part of the latency.
+    // The pause isn't part of the latency.
     assert_eq!(ran.outcome.latency().max_ms(), Some(4.0));
 }
 
@@ -57,14 +57,14 @@ fn a_schedule_doesnt_depend_on_how_fast_the_server_is() {
         begins(&case.run())
     };
     let (fast, slow) = (due(1, 1_000), due(1, 100_000));
-    // Begins that follow a pause are those of the schedule, and the same in both runs.
+    // Starts after a pause are those of the schedule, and the same in both runs.
     let both = fast.iter().filter(|begin| slow.contains(begin)).count();
     assert!(both > 350, "{both} of 400 begin on time");
 }
 
 #[test]
 fn latency_counts_from_the_schedule() {
-    // One client can do 250 transactions a second and is asked for 500.
+    // One client can complete 250 transactions a second; 500 are due.
     let ran = Case::new(TRANSFER).pacing(Pacing::Rate(500.0)).transactions(200).run();
     let script = &ran.outcome.scripts[0];
     let (lag, latency) = (script.lag.max_ns().unwrap_or(0), script.latency.max_ms().unwrap_or(0.0));

@@ -1,4 +1,4 @@
-//! Pipelines: replies that belong to several commands, errors inside, synchronisation points.
+//! Pipelines: replies to several commands, errors in between, synchronisation points.
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{Cause, OnError, Protocol, Unfinished};
@@ -64,7 +64,7 @@ fn what_couldnt_be_prepared_is_prepared_before_the_next_attempt() {
         let ran = pipelined(script).faults(faults).run();
         assert_eq!((ran.ledger.attempts.committed, ran.ledger.attempts.retried), (3, 1), "Parse {number}");
         assert_eq!((ran.outcome.aborted, ran.truth.parses), (0, vec![4]));
-        // What was to be prepared is what has failed, though \startpipeline is under way.
+        // The command to be prepared is to blame, although \startpipeline is being executed.
         assert_eq!(ran.outcome.conflicts[0].command, command);
     }
     let faults = Faults::none().and(On::Select, When::First(1), CONFLICT);
@@ -88,8 +88,7 @@ fn another_error_in_a_pipeline_names_its_command() {
 fn synchronisation_points_divide_a_pipeline() {
     let script = "\\startpipeline\nBEGIN;\n\\syncpipeline\nUPDATE t SET v = 1;\n\\syncpipeline\nINSERT INTO h VALUES (1);\nEND;\n\\endpipeline\n";
     assert_eq!(pipelined(script).run().ledger.attempts.committed, 3);
-    // The error in the middle leaves the block aborted; what follows fails as a consequence, and
-    // isn't the cause.
+    // The error in the middle aborts the block. Later errors are its consequences, not causes.
     let faults = Faults::none().and(On::Update, When::First(1), CONFLICT);
     let ran = pipelined(script).faults(faults).run();
     assert_eq!((ran.ledger.attempts.retried, ran.ledger.attempts.committed), (1, 3));
@@ -164,7 +163,7 @@ fn copy_in_a_pipeline_ends_the_client() {
     }
 }
 
-/// Commands 6 and 7 are in a pipeline, but don't follow its \startpipeline.
+/// Commands 6 and 7 are in a pipeline, but not after its \startpipeline in the script.
 const UNFORESEEN: &str = "\\if :client_id = 0
 \\startpipeline
 \\else
@@ -177,16 +176,16 @@ INSERT INTO h VALUES (1);
 ";
 
 #[test]
-fn what_nobody_could_foresee_is_sent_without_a_name() {
+fn a_branched_pipeline_is_sent_without_names() {
     let ran = pipelined(UNFORESEEN).run();
     assert_eq!(ran.ledger.attempts.committed, 3);
     assert_eq!(ran.truth.texts(0), ["UPDATE t SET v = 1", "INSERT INTO h VALUES (1)"].repeat(3));
-    // SELECT 5 once for the session, the other two each time.
+    // SELECT 5 once per session, the other two each time.
     assert_eq!(ran.truth.parses, [7]);
 }
 
 #[test]
-fn a_conflict_of_what_nobody_could_foresee_is_retried() {
+fn a_conflict_of_a_branched_pipeline_is_retried() {
     for on in [On::Update, On::Insert] {
         let faults = Faults::none().and(on, When::First(2), CONFLICT);
         let ran = pipelined(UNFORESEEN).faults(faults).run();
@@ -202,7 +201,7 @@ fn a_conflict_of_what_nobody_could_foresee_is_retried() {
 }
 
 #[test]
-fn an_error_of_what_nobody_could_foresee_has_its_text() {
+fn an_error_of_a_branched_pipeline_has_its_text() {
     let faults = Faults::none().and(On::Parse, When::Nth(0, 2), Fault::Error(SqlState::UNDEFINED_TABLE));
     let (place, failed) = pipelined(UNFORESEEN).faults(faults).run().server_error();
     assert_eq!((place, failed.text.as_deref()), (at(0, 0, 7), Some("INSERT INTO h VALUES (1);")));

@@ -86,7 +86,7 @@ fn an_error_ends_an_implicit_transaction() {
 }
 
 #[test]
-fn a_syntax_error_is_the_servers_business() {
+fn a_syntax_error_is_left_to_the_server() {
     for protocol in Protocol::ALL {
         let ran = Case::new("BEGIN;\nBROKEN;\nEND;\n").protocol(protocol).run();
         let (place, failed) = ran.server_error();
@@ -114,7 +114,7 @@ fn copy_ends_the_client_in_every_protocol() {
 }
 
 #[test]
-fn what_follows_an_error_in_a_block_isnt_sent() {
+fn statements_after_an_error_in_a_block_arent_sent() {
     let faults = Faults::none().and(On::Update, When::First(1), Fault::Error(SqlState::UNDEFINED_TABLE));
     let case = Case::new(TRANSFER).faults(faults);
     let ends = |case: Case| -> Vec<End> {

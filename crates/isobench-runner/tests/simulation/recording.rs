@@ -1,5 +1,5 @@
-//! What is recorded of what transactions read and write: exact, in every protocol, whatever happens
-//! to them.
+//! Recordings of the reads and writes of transactions: exact in every protocol and under every
+//! fault.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -30,7 +30,7 @@ const AT_ONCE: &str = "\\set id random(1, 3)
 BEGIN\\; UPDATE registers SET version = version + 1, writer = :attempt_id WHERE id = :id RETURNING version\\; COMMIT;
 ";
 
-/// A statement that commits by itself.
+/// A statement outside a block, which commits by itself.
 const ALONE: &str = "\\set id random(1, 3)
 --@ write registers key=:id version=$1 value=:attempt_id
 UPDATE registers SET version = version + 1, writer = :attempt_id WHERE id = :id RETURNING version;
@@ -63,7 +63,7 @@ COMMIT;
 \\endif
 ";
 
-/// One line a transaction.
+/// One line per transaction.
 fn told(history: &History) -> String {
     text::print(history)
 }
@@ -165,7 +165,7 @@ fn attempts_of_a_transaction_are_counted_but_not_by_pgbench_s_rules() {
     assert_eq!(texts(own), unset.replace(":attempt", "5"));
 }
 
-/// How the attempt of one client ends, after this fault.
+/// The end of one client's attempt under this fault.
 fn struck(on: On, fault: Fault) -> (RunResult, History) {
     Case::new(REGISTER).retry(tries(1)).faults(Faults::none().and(on, When::Nth(0, 0), fault)).run_recorded()
 }
@@ -183,7 +183,7 @@ fn every_end_of_an_attempt_has_its_outcome() {
         (On::Update, Fault::Error(SqlState::UNDEFINED_TABLE), Aborted, 1),
         (On::Update, lost, Aborted, 1),
         (On::Update, Fault::LostAfter(Loss::Reset), Aborted, 1),
-        // COMMIT was on its way by then.
+        // COMMIT had already been sent.
         (On::Update, Fault::LostWhenIdle(millis(0), Loss::Reset), Unknown, 2),
         (On::Commit, lost, Unknown, 2),
         (On::Commit, Fault::LostAfter(Loss::Closed), Unknown, 2),
@@ -222,7 +222,7 @@ fn what_is_cut_off_is_unknown_only_if_it_was_committing() {
     assert_eq!(outcomes(&history), [Outcome::Aborted], "it was cancelled");
 }
 
-/// What the lost reply would have told is missing, and the history says so.
+/// The operations in the lost reply are missing, and the history reports that.
 #[test]
 fn a_lost_reply_makes_the_history_incomplete() {
     for script in [ALONE, AT_ONCE] {
@@ -261,7 +261,7 @@ fn what_a_script_rolls_back_is_aborted() {
     check_writes(&ran.truth, &history);
 }
 
-/// What a script has committed stays committed, though the rest of it fails.
+/// Work that a script has committed stays committed if the rest of the script fails.
 #[test]
 fn an_error_after_the_commit_doesnt_undo_it() {
     let script = format!("{REGISTER}INSERT INTO h VALUES (1);\n");
@@ -285,7 +285,7 @@ fn an_error_after_the_commit_in_a_pipeline_doesnt_undo_it_either() {
 }
 
 #[test]
-fn a_row_that_isnt_there_is_told_by_its_own_statement() {
+fn a_missing_row_is_read_by_its_own_statement() {
     let script = "BEGIN;\n--@ read registers key=1 version=$1\nSELECT version, writer FROM registers WHERE id = 1;\n--@ read registers key=-1 version=$1\nSELECT version, writer FROM registers WHERE id = -1;\n--@ read registers key=2 version=$1\nSELECT version, writer FROM registers WHERE id = 2;\nEND;\n";
     let (_, history) = Case::new(script).run_recorded();
     assert_eq!(operations(&history), ["r registers 1 = v0", "r registers -1 = init", "r registers 2 = v0"]);
@@ -413,7 +413,7 @@ fn what_doesnt_fit_ends_the_client_and_says_why() {
         let (place, Cause::Observation(why)) = ran.abort() else { panic!("{:?}", ran.events) };
         assert!(why.starts_with(&format!("test.sql:2: --@ {line}: ")) && why.contains(problem), "{why}");
         assert_eq!((place.command, ran.ledger.attempts.errored), (1, 1));
-        // It was committed by the server; and nobody knows what it did.
+        // The server committed it, and its operations are unknown.
         assert_eq!(history.dropped(), u64::from(!why.contains("undefined")), "{why}");
     }
 }
@@ -489,7 +489,7 @@ fn where_a_recording_is_kept_makes_no_difference() {
     assert_eq!(std::fs::read(file).expect("a file"), memory.1);
 }
 
-/// Checks what holds of every recording in which nothing is missing.
+/// Checks the properties of every recording without missing transactions.
 fn check(ran: &RunResult, history: &History) {
     check_writes(&ran.truth, history);
     check_instants(&ran.truth, history);
@@ -501,8 +501,8 @@ fn check(ran: &RunResult, history: &History) {
     assert!(history.dropped() <= ran.ledger.attempts.ambiguous);
 }
 
-/// What the server has committed was recorded as committed or unknown, and nothing else was
-/// recorded as committed.
+/// Checks that the transactions committed by the server were recorded as committed or unknown, and
+/// no others as committed.
 fn check_writes(truth: &Truth, history: &History) {
     let mut recorded: BTreeMap<Written, Outcome> = BTreeMap::new();
     for (index, transaction) in history.transactions().iter().enumerate() {
@@ -515,7 +515,7 @@ fn check_writes(truth: &Truth, history: &History) {
         }
     }
     let written: BTreeSet<Written> = truth.writes.iter().copied().collect();
-    // The transactions of which something is missing.
+    // The transactions with missing operations.
     let mut missing = BTreeSet::new();
     for written in &written {
         match recorded.get(written) {
@@ -532,8 +532,8 @@ fn check_writes(truth: &Truth, history: &History) {
     }
 }
 
-/// A transaction's instants enclose what the server did for it, and those of a client follow each
-/// other.
+/// Checks that a transaction's instants enclose the server's work for it, and that those of a
+/// client follow each other.
 fn check_instants(truth: &Truth, history: &History) {
     let mut last: BTreeMap<u32, Transaction> = BTreeMap::new();
     let mut ids = BTreeSet::new();
@@ -567,7 +567,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_the_recording_tells_the_truth(case in cases(SCRIPTS)) {
+    fn the_recording_is_right_under_any_faults(case in cases(SCRIPTS)) {
         let case = case.rules(Rules::Isobench);
         let (ran, history) = case.run_recorded();
         check(&ran, &history);
@@ -575,7 +575,7 @@ proptest! {
         prop_assert!(!observed);
     }
 
-    /// Also of what a script rolls back, and of clients that go on after errors.
+    /// Includes scripts that roll back, and clients that continue after errors.
     #[test]
     fn what_is_rolled_back_was_never_written(case in cases(&[(ROLLBACK, &Protocol::ALL)])) {
         let (ran, history) = case.rules(Rules::Isobench).on_error(OnError::Continue).run_recorded();

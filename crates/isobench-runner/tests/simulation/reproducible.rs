@@ -1,4 +1,4 @@
-//! The same seed gives every client the same transactions, whatever else happens.
+//! The same seed gives every client the same transactions, under any other conditions.
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{Pacing, Protocol, RetryPolicy};
@@ -6,7 +6,8 @@ use isobench_testkit::simulated::{Fault, Faults, On, When};
 
 use crate::harness::{Case, TRANSFER, backoff, millis, tries};
 
-/// What each client was about to commit, transaction by transaction, given up ones included.
+/// The work that each client was about to commit, transaction by transaction, including those given
+/// up.
 fn streams(case: Case) -> Vec<Vec<String>> {
     let clients = case.spec.clients;
     let ran = case.run();

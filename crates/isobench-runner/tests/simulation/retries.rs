@@ -1,4 +1,4 @@
-//! Retries: the same transaction again, as often and after such delays as the policy says.
+//! Retries: the same transaction again, as often and with such delays as the policy says.
 
 use isobench_pgwire::SqlState;
 use isobench_runner::Protocol;
@@ -42,8 +42,8 @@ fn a_result_stored_before_the_conflict_is_forgotten() {
     let mut case = Case::new(script).faults(first(On::Update, 1)).transactions(2);
     case.settings.answers = vec![("answer", Answer::column("v", &["42"]))];
     let ran = case.run();
-    // Unset in both attempts of the first transaction, kept from the first to the second
-    // transaction.
+    // The variable is unset in both attempts of the first transaction, and kept from the first to
+    // the second transaction.
     assert_eq!(
         ran.truth.matching(0, "SELECT "),
         [
@@ -78,7 +78,7 @@ fn tries_are_limited() {
 
 #[test]
 fn the_latency_limit_ends_retries() {
-    // An attempt that fails takes 4 ms; the third ends at 12 ms, beyond the limit.
+    // A failed attempt takes 4 ms; the third ends at 12 ms, beyond the limit.
     let ran = Case::new(TRANSFER).limit(millis(10)).faults(first(On::Insert, 100)).run();
     assert_eq!(ran.ledger.attempts, Attempts { started: 3, retried: 2, given_up: 1, ..Attempts::default() });
     assert_eq!(ran.outcome.elapsed, millis(12));
@@ -125,15 +125,15 @@ fn the_backoff_of_the_next_transaction_starts_afresh() {
 }
 
 #[test]
-fn no_attempt_begins_after_the_end_of_the_run() {
+fn no_attempt_starts_after_the_end_of_the_run() {
     let always = Faults::none().and(On::Commit, When::Chance(1.0), CONFLICT);
     // Attempts end at 4, 8 and 12 ms; the run at 10 ms.
     let ran = Case::new(TRANSFER).faults(always.clone()).time(millis(10)).run();
     assert_eq!(ran.ledger.attempts, Attempts { started: 3, retried: 2, cut_off: 1, ..Attempts::default() });
     assert_eq!(ran.ledger.transactions, Transactions { total: 1, cut_off: 1, ..Transactions::default() });
     assert_eq!((ran.ledger.conflicts, ran.outcome.elapsed), (3, millis(12)));
-    // The transaction has no end that its retries could be counted with, and no command is to blame
-    // for the last.
+    // The transaction hasn't ended, so its retries aren't counted, and its last conflict isn't
+    // counted for a command.
     let script = &ran.outcome.scripts[0];
     assert_eq!((ran.ledger.retries, script.retries, script.retried_transactions), (2, 0, 0));
     assert_eq!((script.commands[4].retries, script.commands[4].failures), (2, 0));

@@ -1,4 +1,4 @@
-//! Where the rules of pgbench differ from those of a measurement, side by side.
+//! Pgbench's rules and those of a measurement side by side.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::harness::{Case, INSERT, RunResult, TRANSFER, at, millis, tries};
 const CONFLICT: Fault = Fault::Error(SqlState::SERIALIZATION_FAILURE);
 const BROKEN: Fault = Fault::Error(SqlState::UNDEFINED_TABLE);
 
-/// What the execution of a statement brings that isn't prepared.
+/// The error of executing a statement that isn't prepared.
 const NO_STATEMENT: SqlState = SqlState(*b"26000");
 
 const PIPELINE: &str = "\\startpipeline
@@ -69,7 +69,7 @@ fn random_numbers_repeat_by_both_rules() {
     }
 }
 
-/// Two scripts, and what is told of each choice.
+/// Two scripts, and reports of each choice.
 fn choosing(rules: Rules, clients: usize) -> Case {
     let mut case =
         Case::new(TRANSFER).rules(rules).clients(clients).detail(Detail { errors: false, steps: true });
@@ -111,7 +111,7 @@ fn with_one_client_both_rules_do_the_same() {
 
 #[test]
 fn pgbenchs_workers_have_equal_shares_of_the_rate() {
-    // The simulation has one worker with all clients, so that it gets the whole rate, or one of
+    // The simulation has one worker for all clients, so it gets either the whole rate or one of
     // three shares.
     let committed = |rules| {
         let mut case = Case::new(INSERT).rules(rules).clients(6).pacing(Pacing::Rate(300.0));
@@ -156,12 +156,12 @@ fn pgbench_goes_on_after_a_failed_preparation() {
         let ran = case.clone().run();
         let text = "INSERT INTO h VALUES ($1);";
         assert_eq!(not_prepared(&ran), [(code, 0, Some(text))]);
-        // What ends the client is the error of the execution, of which only a name was sent; even
-        // if a conflict was first.
+        // The client ends by the error of the execution, which sent only a name, even if a conflict
+        // came first.
         let (place, failed) = ran.server_error();
         assert_eq!((place, failed.error.code, failed.query), (at(0, 0, 3), NO_STATEMENT, 0));
         assert_eq!((failed.text, ran.ledger.attempts.errored, ran.ledger.conflicts), (None, 1, 0));
-        // It is never prepared again; END never is at all.
+        // Under pgbench's rules it isn't prepared again, and END isn't prepared at all.
         let ran = case.on_error(OnError::Continue).transactions(3).run();
         assert_eq!((ran.truth.parses[0], not_prepared(&ran).len()), (3, 1));
         assert_eq!((ran.ledger.attempts.errored, ran.outcome.aborted), (3, 0));
@@ -191,8 +191,8 @@ fn a_failed_preparation_for_a_pipeline_names_its_statement() {
     let (place, failed) = ran.server_error();
     assert_eq!((place, failed.error.code), (at(0, 0, 2), SqlState::UNDEFINED_TABLE));
     assert_eq!(failed.text.as_deref(), Some("UPDATE t SET v = 1;"));
-    // pgbench prepares the other ones all the same, and blames the end of the pipeline for what
-    // follows.
+    // pgbench prepares the others nevertheless, and blames the end of the pipeline for the
+    // consequences.
     let ran = case.rules(Rules::Pgbench).run();
     let text = "UPDATE t SET v = 1;";
     assert_eq!(not_prepared(&ran), [(SqlState::UNDEFINED_TABLE, 0, Some(text))]);
@@ -211,7 +211,7 @@ fn pgbench_blames_the_end_of_a_pipeline() {
             };
             let ran = case(BROKEN);
             assert_eq!(ran.server_error().0, at(0, 0, command), "{rules:?}");
-            // pgbench doesn't count what ends the client.
+            // pgbench doesn't count the error that ends the client.
             let counted = u64::from(rules == Rules::Isobench);
             assert_eq!(ran.outcome.scripts[0].commands[command].failures, counted);
             let ran = case(CONFLICT);
@@ -258,7 +258,7 @@ fn a_connection_lost_while_preparing_ends_the_client_by_both_rules() {
             .transactions(2)
             .run();
         assert!(matches!(ran.abort(), (place, Cause::Lost(_, None)) if place == at(0, 0, 3)), "{rules:?}");
-        // Nothing that was outstanding could have committed.
+        // Nothing outstanding could have committed.
         assert_eq!((ran.ledger.attempts.errored, ran.ledger.attempts.ambiguous), (1, 0));
     }
 }

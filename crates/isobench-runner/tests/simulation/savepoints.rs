@@ -1,4 +1,4 @@
-//! Further attempts that begin after a savepoint, as CockroachDB's retry protocol wants it.
+//! Retries that start after a savepoint, as CockroachDB's retry protocol requires.
 
 use isobench_isolation::history::{Outcome, text};
 use isobench_pgwire::SqlState;
@@ -33,7 +33,7 @@ COMMIT;
 \\endpipeline
 ";
 
-/// A row that is told of. Commands: 0 BEGIN, 1 SAVEPOINT, 2 UPDATE, 3 RELEASE, 4 COMMIT.
+/// An observed row. Commands: 0 BEGIN, 1 SAVEPOINT, 2 UPDATE, 3 RELEASE, 4 COMMIT.
 const RECORDED: &str = "BEGIN;
 SAVEPOINT s;
 --@ write registers key=1 version=$1 value=:attempt_id
@@ -54,7 +54,7 @@ fn case(script: &str) -> Case {
     case
 }
 
-/// First words of what the first client's statements were.
+/// The first words of the first client's statements.
 fn words(ran: &RunResult) -> Vec<String> {
     let word = |text: &&str| {
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
@@ -97,17 +97,17 @@ fn a_further_attempt_is_the_same_again() {
         assert!(update.ends_with(&format!("attempt = {}", number + 1)), "{update}");
     }
     assert!(updates[4].ends_with("attempt = 1"));
-    // The random numbers go on as if nothing had failed.
+    // The random numbers continue as if nothing had failed.
     let smooth = case(PROTOCOL).transactions(2).run();
     assert_eq!(smooth.truth.texts(0).last(), ran.truth.texts(0).last());
     assert_eq!(smooth.truth.texts(0)[8], updates[4]);
 }
 
 #[test]
-fn a_conflict_elsewhere_begins_from_the_beginning() {
+fn a_conflict_elsewhere_restarts_at_the_first_command() {
     for (on, nth) in [(On::Begin, 0), (On::Statement, 1), (On::Commit, 0)] {
         let mut case = case(PROTOCOL).faults(Faults::none().and(on, When::Nth(0, nth), CONFLICT));
-        // PostgreSQL's RELEASE is no commit.
+        // In PostgreSQL RELEASE isn't a commit.
         case.settings.release_commits = false;
         let ran = case.run();
         let words = words(&ran);
@@ -118,7 +118,7 @@ fn a_conflict_elsewhere_begins_from_the_beginning() {
 }
 
 #[test]
-fn a_refused_return_begins_from_the_beginning() {
+fn a_refused_rollback_to_restarts_at_the_first_command() {
     for fault in [Fault::Error(SqlState::INTERNAL_ERROR), CONFLICT] {
         let faults = Faults::none().and(On::Update, When::Nth(0, 0), CONFLICT).and(
             On::RollbackTo,
@@ -162,7 +162,7 @@ fn the_block_stays_open_in_the_backoff_and_is_left_at_the_end() {
     let cut = stage.run(stop);
     assert_eq!((cut.ledger.transactions.cut_off, cut.ledger.attempts.retried), (1, 1));
     assert_eq!(words(&cut).last().map(String::as_str), Some("ROLLBACK"));
-    // The session can be used for another run, which begins at the beginning.
+    // The session can be used for another run, which starts at the first command.
     let next = stage.run(again);
     assert_eq!(next.ledger.attempts.committed, 1);
     assert_eq!(words(&next)[5..7], ["BEGIN", "SAVEPOINT"]);
@@ -201,7 +201,7 @@ fn every_attempt_is_recorded() {
 }
 
 #[test]
-fn what_is_told_before_a_savepoint_keeps_it_from_being_one() {
+fn operations_before_a_savepoint_rule_out_retries_from_it() {
     let script = RECORDED
         .replace("BEGIN;\nSAVEPOINT s;\n", "BEGIN;\n")
         .replace("RELEASE", "SAVEPOINT s;\nSELECT 1;\nRELEASE");
@@ -242,8 +242,7 @@ const SCRIPTS: Scripts = &[(PROTOCOL, &Protocol::ALL), (PIPELINE, EXTENDED)];
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// With any faults, policies and ends; `harness.rs` holds the account against the server's
-    /// rows.
+    /// With any faults, policies and ends; `harness.rs` compares the ledger with the server's rows.
     #[test]
     fn whatever_happens_the_account_balances(
         case in cases(SCRIPTS),

@@ -1,11 +1,11 @@
-//! Meta-commands and results as a script meets them.
+//! Meta-commands and results from a script's point of view.
 
 use isobench_runner::{Cause, CommandPlace, Protocol, Unfinished};
 use isobench_testkit::simulated::Answer;
 
 use crate::harness::{Case, RunResult, at, millis};
 
-/// Runs a script against a server that knows a few queries by name.
+/// Runs a script against a server that knows a few queries.
 fn run(script: &str, protocol: Protocol) -> RunResult {
     let mut case = Case::new(script).protocol(protocol);
     case.settings.answers = vec![
@@ -18,7 +18,7 @@ fn run(script: &str, protocol: Protocol) -> RunResult {
     case.run()
 }
 
-/// The last statement that the server got, in every protocol.
+/// The last statement that the server received, in every protocol.
 fn last(script: &str) -> String {
     let texts = Protocol::ALL.map(|protocol| {
         let ran = run(script, protocol);
@@ -29,7 +29,7 @@ fn last(script: &str) -> String {
     texts[0].clone()
 }
 
-/// Where and why a script ends, the same in every protocol.
+/// The place and reason of a script's end, the same in every protocol.
 fn problem(script: &str) -> (CommandPlace, Cause) {
     let problems = Protocol::ALL.map(|protocol| {
         let ran = run(script, protocol);
@@ -119,7 +119,7 @@ fn a_sleep_takes_its_time() {
 }
 
 #[test]
-fn debug_tells_its_place() {
+fn debug_reports_its_place() {
     let ran = run("\\set x debug(41 + 1)\n", Protocol::Simple);
     assert_eq!(ran.debugs(), ["debug(script=0,command=1): int 42"]);
 }

@@ -1,5 +1,5 @@
-//! What is counted over time: known schedules make known bins. That the sums are the ledger's is
-//! asserted after every run.
+//! Counts over time: known schedules give known bins. After every run the harness asserts that they
+//! add up to the ledger.
 
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ fn bins(ran: &RunResult, figure: fn(&Bin) -> u64) -> Vec<u64> {
 
 #[test]
 fn a_steady_run_has_even_bins() {
-    // A transaction takes 4 ms, and ends when the next one begins.
+    // A transaction takes 4 ms, and the next one starts at the same instant.
     let ran = Case::new(TRANSFER).series(millis(8)).clients(3).time(millis(40)).run();
     assert_eq!(series(&ran).bin, millis(8));
     assert_eq!(bins(&ran, |bin| bin.committed), [6; 5]);
     assert_eq!(bins(&ran, |bin| bin.latency_ns), [6 * ms(4); 5]);
-    // The first of each client begins with the run; those that would begin with its end don't.
+    // The first of each client starts with the run; those that would start at its end don't.
     assert_eq!(bins(&ran, |bin| bin.attempts), [9, 6, 6, 6, 3]);
     assert_eq!(bins(&ran, |bin| bin.conflicts), [0; 5]);
 }

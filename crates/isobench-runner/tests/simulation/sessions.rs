@@ -1,5 +1,4 @@
-//! A session for each transaction: when it is opened, what it lasts for, and what goes wrong with
-//! it.
+//! A session for each transaction: opening it, its lifetime, and its failures.
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{Cause, OnError, Pacing, Protocol, RetryPolicy, Rules, Stop, TransactionEnd, Urgency};
@@ -20,7 +19,7 @@ fn struck(on: On, when: When, fault: Fault) -> Case {
     each().faults(Faults::none().and(on, when, fault))
 }
 
-/// For every statement of a client, its session.
+/// The session of every statement of a client.
 fn sessions(ran: &RunResult, client: usize) -> Vec<u64> {
     ran.truth.statements[client].iter().map(|statement| statement.session).collect()
 }
@@ -33,7 +32,7 @@ fn every_transaction_has_a_session_of_its_own() {
         for client in 0..2 {
             assert_eq!(sessions(&ran, client), [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2], "{protocol:?}");
         }
-        // What was prepared is forgotten with the session.
+        // Prepared statements are forgotten with the session.
         let parses = if protocol == Protocol::Simple { 0 } else { 12 };
         assert_eq!(ran.truth.parses, [parses; 2], "{protocol:?}");
         assert!(ran.outcome.is_complete());
@@ -58,7 +57,7 @@ fn a_script_without_sql_has_sessions_too() {
 #[test]
 fn no_session_is_opened_for_nothing() {
     assert_eq!(each().transactions(0).run().truth.sessions, [0; 0]);
-    // The one client can do about 160 transactions a second.
+    // The one client can complete about 160 transactions a second.
     let ran = each().pacing(Pacing::Rate(1000.0)).limit(millis(10)).time(millis(500)).run();
     let transactions = ran.ledger.transactions;
     assert!(transactions.skipped > 300, "{transactions:?}");
@@ -142,7 +141,7 @@ fn a_session_that_is_lost_ends_its_client() {
 }
 
 #[test]
-fn what_comes_after_the_last_reply_concerns_nobody() {
+fn messages_after_the_last_reply_are_ignored() {
     let farewells = [
         Fault::TerminatedAfterReply,
         Fault::LostWhenIdle(millis(0), Loss::Closed),
@@ -151,7 +150,7 @@ fn what_comes_after_the_last_reply_concerns_nobody() {
         Fault::LostWhenIdle(millis(3), Loss::Reset),
     ];
     for fault in farewells {
-        // With and without a session that takes the old one's place before the end comes.
+        // With and without a new session that replaces the old one before the end arrives.
         for pacing in [Pacing::Unpaced, Pacing::ThinkTime(millis(5))] {
             for connecting in [millis(0), millis(2)] {
                 let faults = Faults::none().and(On::Commit, When::First(5), fault);
@@ -166,7 +165,8 @@ fn what_comes_after_the_last_reply_concerns_nobody() {
 
 #[test]
 fn a_reply_that_fills_the_buffer_isnt_followed_by_a_receive_from_nowhere() {
-    // Somewhere in between, the last reply takes 64 KiB, after which more could be expected.
+    // For some width in between, the last reply takes exactly 64 KiB, the size of the buffer, after
+    // which more might follow.
     for width in 65_460..65_490 {
         let wide: &'static str = Box::leak("x".repeat(width).into_boxed_str());
         let mut case = Case::new("SELECT everything;\n").connect_each(millis(0)).transactions(2);
@@ -185,7 +185,7 @@ fn what_arrives_with_the_session_is_understood() {
 
 #[test]
 fn half_a_message_of_the_old_session_is_forgotten() {
-    // The farewell's pieces come 10 µs apart, and the client leaves after the first ones.
+    // The last error's pieces come 10 µs apart, and the client leaves after the first ones.
     for size in 1..30 {
         let mut case = struck(On::Commit, When::First(4), Fault::TerminatedAfterReply).transactions(3);
         case.settings.pieces = Some(size);
@@ -196,7 +196,7 @@ fn half_a_message_of_the_old_session_is_forgotten() {
 
 #[test]
 fn a_transaction_whose_session_is_being_opened_at_the_end_is_done() {
-    // As pgbench does: what has begun to connect before the end has begun.
+    // As in pgbench, a transaction that has started to connect before the end has started.
     for end in [1, 3] {
         let ran = each().time(millis(end)).run();
         assert_eq!((ran.ledger.attempts.committed, ran.outcome.elapsed), (1, millis(6)), "{end}");

@@ -1,4 +1,4 @@
-//! How a run ends: by number, by time, by request, and against a server that doesn't answer.
+//! The end of a run: by number, by time, on request, and with a server that doesn't answer.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
 
 use crate::harness::{Case, RunResult, TRANSFER, millis, ms};
 
-/// The server is asked to cancel within this of the instant at which it could be.
+/// The server is asked to cancel at most this long after it could be.
 const NOTICED: Duration = millis(51);
 
 const HANG: Fault = Fault::Hang { cancellable: true };
 const DEAF: Fault = Fault::Hang { cancellable: false };
 
-/// One of two clients hangs; the run is to last 10 ms, with 100 ms of grace.
+/// One of two clients hangs; the run lasts 10 ms, with 100 ms of grace.
 fn hung(on: On, fault: Fault) -> RunResult {
     let faults = Faults::none().and(on, When::Nth(0, 1), fault);
     let mut case = Case::new(TRANSFER).clients(2).faults(faults).time(millis(10));
@@ -44,7 +44,7 @@ fn what_is_under_way_at_the_deadline_is_finished() {
 }
 
 #[test]
-fn no_transaction_begins_at_or_after_the_deadline() {
+fn no_transaction_starts_at_or_after_the_deadline() {
     let ran = Case::new(TRANSFER).time(millis(8)).run();
     assert_eq!((ran.ledger.transactions.committed, ran.outcome.elapsed), (2, millis(8)));
     let mut case = Case::new(TRANSFER).clients(50).time(millis(100));
@@ -95,7 +95,7 @@ fn a_server_that_ignores_the_cancel_is_left() {
 }
 
 #[test]
-fn a_commit_that_nobody_could_wait_for_is_ambiguous() {
+fn a_commit_without_time_for_its_reply_is_ambiguous() {
     let ran = hung(On::Commit, DEAF);
     assert_eq!(
         ran.ledger.attempts,
@@ -117,7 +117,7 @@ fn a_sleep_that_is_too_long_is_cut_off() {
     assert!(ran.outcome.elapsed < millis(2_200), "{:?}", ran.outcome.elapsed);
 }
 
-/// One of two clients is sent notices, faster than it can read them.
+/// One of two clients receives notices faster than it can read them.
 fn flooded(cancellable: bool) -> Case {
     let faults = Faults::none().and(On::Update, When::Nth(0, 1), Fault::Flood { cancellable });
     let mut case = Case::new(TRANSFER).clients(2).faults(faults).time(millis(10));
@@ -145,7 +145,7 @@ fn a_server_that_never_stops_talking_doesnt_stop_the_clock() {
 }
 
 #[test]
-fn a_session_that_nobody_opens_is_given_up_at_the_end() {
+fn a_session_that_doesnt_open_is_given_up_at_the_end() {
     let faults = Faults::none().and(On::Connect, When::Nth(0, 2), Fault::Hang { cancellable: false });
     let mut case = Case::new(TRANSFER).connect_each(millis(1)).clients(2).faults(faults).time(millis(50));
     case.spec.grace = millis(100);
@@ -211,7 +211,7 @@ fn an_empty_sleep_lets_others_have_a_turn_and_ends() {
     assert!(ran.ledger.transactions.committed > 100, "{:?}", ran.ledger.transactions);
 }
 
-/// The second of four clients meets this in its third transaction, in a run of a minute.
+/// The second of four clients meets the fault in its third transaction, in a run of a minute.
 fn ends_the_run(on: On, fault: Fault) -> Case {
     let faults = Faults::none().and(on, When::Nth(1, 2), fault);
     Case::new(TRANSFER).clients(4).faults(faults).time(millis(60_000)).on_error(OnError::EndRun)
@@ -240,7 +240,7 @@ fn asked_to_the_run_ends_though_others_hang() {
         faults(On::Insert, 0).and(On::Update, When::Nth(1, 2), Fault::Error(SqlState::UNDEFINED_TABLE));
     case.spec.grace = Duration::from_secs(30);
     let ran = case.run();
-    // Nobody waits for the grace.
+    // The grace isn't waited for.
     assert!(ran.outcome.elapsed < millis(200), "{:?}", ran.outcome.elapsed);
     assert!(ran.ledger.attempts.cut_off >= 1, "{:?}", ran.ledger.attempts);
 }
@@ -262,7 +262,7 @@ fn conflicts_and_the_end_of_the_time_are_no_reason_to_end_the_run() {
     case.spec.grace = millis(100);
     let mut stage = case.stage();
     let first = stage.run(Stop::Time(millis(50)));
-    // The client that hangs is left at the end, and the next run goes on without it.
+    // The client that hangs is closed at the end, and the next run continues without it.
     assert_eq!(
         (first.outcome.aborted, first.ledger.attempts.cut_off, first.outcome.interrupted),
         (1, 1, false)
