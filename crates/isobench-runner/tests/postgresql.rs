@@ -8,7 +8,7 @@ use isobench_runner::{
     Control, ErrorClass, Fleet, Job, Protocol, Restart, RetryPolicy, RunOutcome, RunSpec, Stop, Watch,
     Workload,
 };
-use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
+use isobench_script::{Mix, Symbols, Value, Variables, Weighted, parse};
 use isobench_testkit::installed::{postgresql_programs, skip};
 
 /// The clients update the two rows in opposite orders. Work before the savepoint is done once.
@@ -18,11 +18,22 @@ BEGIN;
 UPDATE t SET v = v + 1 WHERE id = 3 + :client_id;
 SAVEPOINT restart;
 UPDATE t SET v = v + 1 WHERE id = :first;
-\\sleep 5 ms
+SELECT meet(:round, :client_id);
 UPDATE t SET v = v + 1 WHERE id = :second;
 RELEASE SAVEPOINT restart;
 COMMIT;
 ";
+
+/// Waits until the other client has come here, too, so that each has locked its first row. The locks
+/// last as long as the sessions, so that later calls return at once.
+const MEET: &str = "CREATE FUNCTION meet(round int, me int) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_lock(round, me);
+    WHILE NOT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted
+                      AND classid = round AND objid = 1 - me) LOOP
+        PERFORM pg_sleep(0.001);
+    END LOOP;
+END $$";
 
 const TRANSACTIONS: u64 = 5;
 
@@ -38,10 +49,11 @@ fn a_deadlock_is_answered_at_the_savepoint() {
     let options = ConnectOptions::new(host, server.user(), server.database());
     let mut session = Connection::open(&options).expect("a session");
     session.execute("CREATE TABLE t (id int PRIMARY KEY, v int NOT NULL)").expect("a table");
-    for protocol in Protocol::ALL {
+    session.execute(MEET).expect("a function");
+    for (round, protocol) in (1..).zip(Protocol::ALL) {
         session.execute("TRUNCATE t").expect("an empty table");
         session.execute("INSERT INTO t SELECT id, 0 FROM generate_series(1, 4) id").expect("rows");
-        let outcome = run(&options, protocol);
+        let outcome = run(&options, protocol, round);
         let ledger = outcome.ledger();
         outcome.check().expect("a balanced account");
         assert_eq!(ledger.transactions.committed, 2 * TRANSACTIONS, "{:?}", outcome.conflicts);
@@ -59,19 +71,21 @@ fn a_deadlock_is_answered_at_the_savepoint() {
     }
 }
 
-fn run(options: &ConnectOptions, protocol: Protocol) -> RunOutcome {
+fn run(options: &ConnectOptions, protocol: Protocol, round: i64) -> RunOutcome {
     let spec = RunSpec {
         clients: 2,
         protocol,
         retry: RetryPolicy { restart: Restart::Savepoint, ..RetryPolicy::UNLIMITED },
         per_command: true,
-        grace: Duration::from_secs(20),
+        grace: Duration::from_mins(5),
         ..RunSpec::default()
     };
     let mut symbols = Symbols::new();
     let script = parse("crossing.sql", CROSSING, &mut symbols).expect("a script");
     let mix = Mix::new(vec![Weighted { script, weight: 1 }]).expect("a mix");
-    let workload = Workload { mix, variables: Variables::new(&symbols), symbols };
+    let mut variables = Variables::new(&symbols);
+    variables.set(symbols.intern("round"), Value::Int(round));
+    let workload = Workload { mix, variables, symbols };
     let job = Job::new(
         spec,
         workload,
@@ -82,7 +96,7 @@ fn run(options: &ConnectOptions, protocol: Protocol) -> RunOutcome {
     );
     let connect = |_| -> Result<_, isobench_pgwire::Error> {
         let mut session = Connection::open(options)?;
-        session.execute("SET deadlock_timeout = '20ms'")?;
+        session.execute("SET deadlock_timeout = '20ms'; SET statement_timeout = '5min'")?;
         Ok((session, ()))
     };
     let (mut fleet, _) = Fleet::open(&job, &connect).expect("sessions");
