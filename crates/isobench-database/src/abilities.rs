@@ -1,10 +1,10 @@
-//! Whether a server can do what a strategy needs.
+//! Checks that a server supports the features that a strategy needs.
 
 use crate::database::Database;
 use crate::facts::abilities::Ability;
 
 impl Ability {
-    /// Why this server can't do it, as a clause; `None` if it can.
+    /// The reason why this server doesn't support it, as a clause; `None` if it does.
     pub fn missing(self, database: &Database) -> Option<&'static str> {
         match self {
             Ability::Has => None,

@@ -1,11 +1,11 @@
 //! A table that is about to be filled by one COPY: whether its rows can be frozen, and whether the
-//! server can fill in what is the same in all of them.
+//! server can fill in the columns that are the same in all rows.
 //!
-//! Of the time that a COPY of the accounts takes, most is the server's, and a quarter of that goes
-//! into reading the two columns that are `0` and blank in every row, and padding the latter. As
-//! defaults of columns that the COPY leaves out they are computed once. So the table gets these
-//! defaults for the time of the COPY, in the same transaction and under the lock of its TRUNCATE,
-//! so that nobody else ever sees them; what is stored is the same, byte by byte.
+//! Most of the time of a COPY into the accounts is the server's, and a quarter of that is spent on
+//! reading the two columns that are `0` and blank in every row, and on padding the latter. As
+//! defaults of columns that the COPY leaves out they are computed only once. So the table gets
+//! these defaults for the duration of the COPY, in the same transaction and under the lock of its
+//! TRUNCATE. No other session ever sees them, and the stored rows are the same, byte by byte.
 
 use isobench_pgwire::Connection;
 
@@ -15,18 +15,17 @@ use crate::schema::Names;
 use crate::table::Table;
 use crate::tables::Freeze;
 
-/// What a table is like, as far as filling it depends on it.
+/// The properties of a table that decide how it is filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CopyTarget {
-    /// Its rows are frozen.
+    /// Rows are frozen.
     pub(crate) freeze: bool,
     /// The server fills in the columns that are the same in all rows.
     pub(crate) constants_by_server: bool,
 }
 
-/// Whether the accounts are exactly as they were made (their columns in their order, nothing added
-/// that sees single rows) and belong to us, so that their defaults can be changed without anybody
-/// noticing.
+/// Condition: the accounts are exactly as created (their columns in order, nothing added that acts
+/// on single rows) and belong to us, so that changing their defaults has no other effect.
 const AS_MADE: &str = "pg_catalog.pg_has_role(relowner, 'usage') and relchecks = 0 and not relhastriggers and 4 = all \
     (select count(*) from pg_catalog.pg_attribute where attrelid = pg_class.oid and attnum > 0 union all \
     select count(*) from pg_catalog.pg_attribute where attrelid = pg_class.oid and not attisdropped \
@@ -35,14 +34,14 @@ const AS_MADE: &str = "pg_catalog.pg_has_role(relowner, 'usage') and relchecks =
     (4, 'filler', 'character')))";
 
 impl CopyTarget {
-    /// Asks the server what the table is like.
+    /// Reads the table's properties from the server.
     pub(crate) fn look(
         conn: &mut Connection,
         db: &Database,
         table: Table,
         freeze: Freeze,
     ) -> Result<CopyTarget, Error> {
-        // What is asked for in the catalogues isn't there in much older versions.
+        // Much older versions lack the catalogs that the query needs.
         if !db.at_least(14, 0) {
             return Ok(CopyTarget { freeze: freeze == Freeze::Always, constants_by_server: false });
         }
@@ -64,19 +63,19 @@ impl CopyTarget {
         Ok(CopyTarget { freeze, constants_by_server: answer(1) })
     }
 
-    /// Before the COPY: makes the constants defaults, if the server shall fill them in.
+    /// Before the COPY: turns the constants into defaults, if the server is to fill them in.
     pub(crate) fn let_server_fill(self, conn: &mut Connection, db: &Database) -> Result<(), Error> {
         self.alter(conn, db, "alter abalance set default 0, alter filler set default ''")
     }
 
-    /// After the COPY: takes the defaults back.
+    /// After the COPY: removes the defaults.
     pub(crate) fn restore(self, conn: &mut Connection, db: &Database) -> Result<(), Error> {
         self.alter(conn, db, "alter abalance drop default, alter filler drop default")
     }
 
     fn alter(self, conn: &mut Connection, db: &Database, how: &str) -> Result<(), Error> {
         if self.constants_by_server {
-            // A partitioned table's own defaults are the ones that its COPY uses.
+            // The COPY of a partitioned table uses its own defaults, not those of its partitions.
             let statement = format!("alter table only {} {how}", Table::Accounts.name());
             let statement = db.place(&statement, &Names::default());
             conn.execute(&statement).map_err(|error| Error::of(error, &statement))?;

@@ -1,4 +1,4 @@
-//! A server's product and version, and how they are recognised.
+//! The product and version of a server, and their recognition.
 
 use isobench_pgwire::{Connection, SqlState, cut};
 
@@ -6,25 +6,25 @@ use crate::error::Error;
 use crate::product::Product;
 use crate::products::{PRODUCTS, UNKNOWN};
 
-/// A server's product and version.
+/// The product and version of a server.
 #[derive(Debug, Clone)]
 pub struct Database {
-    /// The row of the product.
+    /// The product's facts.
     pub product: &'static Product,
     /// The whole answer to `SELECT version()`; empty if the server doesn't answer that.
     pub version_text: String,
-    /// The version alone, for example `18.3`, `v20.1.5`, `2.25.0.0-b489`; empty if not to be found.
+    /// The version number, for example `18.3`, `v20.1.5`, `2.25.0.0-b489`; empty if it can't be
+    /// found.
     pub version: String,
-    /// The schema in which our own tables lie, as [`Database::place`] writes it before their names;
-    /// `None` where the search path decides.
+    /// The schema of our own tables, as [`Database::place`] puts it before their names; `None` if
+    /// the search path decides.
     pub schema: Option<String>,
 }
 
 impl Database {
-    /// Understands the answer to `SELECT version()`.
+    /// Parses the answer to `SELECT version()`.
     ///
-    /// `server_version` is not asked: `CockroachDB` calls itself 9.5.0 or 13.0.0 there, `H2`
-    /// 8.2.23.
+    /// `server_version` isn't used: `CockroachDB` reports 9.5.0 or 13.0.0 there, `H2` 8.2.23.
     pub fn from_version_text(text: &str) -> Self {
         let product = PRODUCTS
             .iter()
@@ -59,12 +59,12 @@ impl Database {
     }
 }
 
-/// Asks the server what it is. A product that isn't in the table works with the generic row.
+/// Asks the server for its product and version. A product without facts gets the generic ones.
 ///
 /// # Errors
 /// The connection is lost. A server that can't answer is an unknown product.
 pub fn detect(conn: &mut Connection) -> Result<Database, Error> {
-    /// The question whose answer tells products apart.
+    /// The query that distinguishes the products.
     const QUESTION: &str = "SELECT version()";
     match conn.value(QUESTION) {
         Ok(text) => {
@@ -79,7 +79,7 @@ pub fn detect(conn: &mut Connection) -> Result<Database, Error> {
     }
 }
 
-/// True if the error says that a table doesn't exist, in any product's code (H2 has its own).
+/// True if the error says that a table doesn't exist. H2 has a code of its own.
 pub(crate) fn is_undefined_table(code: SqlState) -> bool {
     code == SqlState::UNDEFINED_TABLE || matches!(code.as_str(), "42S02" | "42S04")
 }
@@ -90,16 +90,31 @@ mod tests {
 
     #[test]
     fn products_are_recognised_by_version_texts() {
-        #[rustfmt::skip]
         let table = [
-            ("PostgreSQL 15.18 (Debian 15.18-0+deb12u1) on x86_64-pc-linux-gnu, compiled by gcc", "PostgreSQL", "15.18"),
+            (
+                "PostgreSQL 15.18 (Debian 15.18-0+deb12u1) on x86_64-pc-linux-gnu, compiled by gcc",
+                "PostgreSQL",
+                "15.18",
+            ),
             ("PostgreSQL 18beta1 on x86_64-pc-linux-gnu", "PostgreSQL", "18beta1"),
             ("CockroachDB OSS v20.1.5 (x86_64-linux-gnu, built …)", "CockroachDB", "v20.1.5"),
-            ("CockroachDB CCL v23.2.1 (x86_64-pc-linux-gnu, built 2024/01/18 05:03:31, go1.21.5)", "CockroachDB", "v23.2.1"),
-            ("PostgreSQL 11.2-YB-2.13.0.0-b0 on x86_64-pc-linux-gnu, compiled by clang", "YugabyteDB", "2.13.0.0-b0"),
+            (
+                "CockroachDB CCL v23.2.1 (x86_64-pc-linux-gnu, built 2024/01/18 05:03:31, go1.21.5)",
+                "CockroachDB",
+                "v23.2.1",
+            ),
+            (
+                "PostgreSQL 11.2-YB-2.13.0.0-b0 on x86_64-pc-linux-gnu, compiled by clang",
+                "YugabyteDB",
+                "2.13.0.0-b0",
+            ),
             ("PostgreSQL 15.12-YB-2.25.1.0-b381 on aarch64-unknown-linux-gnu", "YugabyteDB", "2.25.1.0-b381"),
             ("PostgreSQL 8.2.23 server protocol using H2 2.4.240 (2025-09-22)", "H2", "2.4.240"),
-            ("PostgreSQL 8.0.2 on i686-pc-linux-gnu, compiled by GCC gcc, Redshift 1.0.12103", "unknown", "8.0.2"),
+            (
+                "PostgreSQL 8.0.2 on i686-pc-linux-gnu, compiled by GCC gcc, Redshift 1.0.12103",
+                "unknown",
+                "8.0.2",
+            ),
             ("PostgreSQL 9.5-RisingWave-2.0.0 (abc)", "unknown", "9.5-RisingWave-2.0.0"),
             ("CrateDB 5.8.1 (built 1234)", "unknown", ""),
             ("", "unknown", ""),

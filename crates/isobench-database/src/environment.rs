@@ -1,8 +1,8 @@
-//! What a result says once of the server, besides its settings: version, extensions, what is set
-//! for role and database, sizes of tables.
+//! Facts about the server that a result states once, besides its settings: version, extensions,
+//! settings of role and database, sizes of tables.
 //!
-//! Nothing here fails: what the server doesn't show, or doesn't let the role see, has a note. Not
-//! here: `settings`.
+//! Nothing here fails: what the server doesn't show, or doesn't permit the role to see, becomes a
+//! note. Not here: `settings`.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::database::Database;
 use crate::facts::settings::SettingsSource;
 use crate::settings::NEVER;
 
-/// The server, as far as it doesn't change while it is measured.
+/// The properties of a server that don't change while it is measured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     /// The whole answer to `SELECT version()`.
@@ -20,33 +20,33 @@ pub struct Environment {
     /// The extensions of the database, with their versions.
     pub extensions: BTreeMap<String, String>,
     /// Settings attached to the role, the database, or both, as "role:
-    /// `default_transaction_isolation` = serializable". Names of role and database aren't told.
+    /// `default_transaction_isolation` = serializable". Without the names of role and database.
     pub role_settings: Vec<String>,
-    /// What couldn't be read and why, a sentence each.
+    /// Sentences about what couldn't be read, with the reason.
     pub notes: Vec<String>,
 }
 
-/// A table or an index.
+/// Name and size of a table or an index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RelationSize {
     /// Its name.
     pub name: String,
     /// "table" or "index".
     pub kind: String,
-    /// Its size in bytes; a table's with its TOAST table and maps, without its indexes.
+    /// Size in bytes. A table's includes its TOAST table and maps, but not its indexes.
     pub bytes: u64,
-    /// Rows, as the server estimates them; `None` for an index, and for a table that was never
-    /// analyzed.
+    /// The server's estimate of the number of rows; `None` for an index, and for a table that was
+    /// never analyzed.
     pub rows: Option<u64>,
 }
 
-/// Tables and indexes beyond this number, the largest first, are left out.
+/// The most tables and indexes that are listed, the largest first.
 const MOST_RELATIONS: usize = 50;
 
 /// PostgreSQL manual, "`pg_extension`".
 const EXTENSIONS: &str = "select extname, extversion from pg_catalog.pg_extension order by 1";
 
-/// PostgreSQL manual, "`pg_db_role_setting`". 0 stands for all roles or all databases.
+/// PostgreSQL manual, "`pg_db_role_setting`". 0 means all roles or all databases.
 const ROLE_SETTINGS: &str = "select case when setrole = 0 and setdatabase = 0 then 'all' \
     when setdatabase = 0 then 'role' when setrole = 0 then 'database' else 'role in database' end, \
     split_part(setting, '=', 1), substr(setting, strpos(setting, '=') + 1) \
@@ -55,15 +55,15 @@ const ROLE_SETTINGS: &str = "select case when setrole = 0 and setdatabase = 0 th
     and setrole in (0, (select oid from pg_catalog.pg_roles where rolname = current_user)) \
     and not lower(split_part(setting, '=', 1)) like any (array[{never}]) order by 1, 2";
 
-/// PostgreSQL manual, "Database Object Size Functions", "`pg_class`". What is dropped meanwhile has
-/// no size.
+/// PostgreSQL manual, "Database Object Size Functions", "`pg_class`". A relation dropped meanwhile
+/// has no size.
 const RELATIONS: &str = "select relname, case relkind when 'i' then 'index' else 'table' end, \
     coalesce(pg_catalog.pg_table_size(c.oid), 0), \
     case when relkind <> 'i' and reltuples >= 0 then reltuples::bigint end \
     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = relnamespace \
     where nspname = current_schema() and relkind in ('r', 'm', 'i') order by 3 desc, 1 limit {most}";
 
-/// Reads it.
+/// Reads the properties of the server.
 pub fn environment(conn: &mut Connection, db: &Database) -> Environment {
     let mut environment = Environment { version_text: db.version_text.clone(), ..Environment::default() };
     if let Some(note) = without_catalogs(db) {
@@ -96,11 +96,11 @@ pub fn environment(conn: &mut Connection, db: &Database) -> Environment {
     environment
 }
 
-/// The tables and indexes in the schema where new tables are made, the largest first; at most
+/// The tables and indexes in the schema in which new tables are created, the largest first; at most
 /// fifty.
 ///
 /// # Errors
-/// A note that says why they can't be read.
+/// A note with the reason why they can't be read.
 pub fn relation_sizes(conn: &mut Connection, db: &Database) -> Result<Vec<RelationSize>, String> {
     if let Some(note) = without_catalogs(db) {
         return Err(note);
@@ -118,8 +118,8 @@ pub fn relation_sizes(conn: &mut Connection, db: &Database) -> Result<Vec<Relati
     Ok(rows.rows.into_iter().filter_map(relation).collect())
 }
 
-/// Why there is nothing to read, if the product doesn't have PostgreSQL's catalogs: those that have
-/// them have its settings, too.
+/// The reason why nothing can be read from a product without PostgreSQL's catalogs. Products with
+/// `pg_settings` have the other catalogs, too.
 fn without_catalogs(db: &Database) -> Option<String> {
     (!matches!(db.product.settings, SettingsSource::PgSettings)).then(|| {
         format!(

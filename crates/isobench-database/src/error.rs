@@ -1,4 +1,4 @@
-//! What can go wrong between isobench and the server under test while it is prepared or checked.
+//! Errors while the server under test is prepared or checked.
 
 use isobench_pgwire::{ServerError, SqlState};
 
@@ -12,41 +12,41 @@ pub enum Error {
     Query {
         /// The statement, as sent; long ones are cut.
         statement: String,
-        /// What the server said.
+        /// The error.
         source: Box<ServerError>,
     },
-    /// The server didn't let a COPY begin. pgbench prints `unexpected copy in result: …`.
+    /// The server refused to start a COPY. pgbench prints `unexpected copy in result: …`.
     #[error("could not copy rows into {}: {}", table.name(), source.report(None))]
     CopyRefused {
         /// The table to be filled.
         table: Table,
-        /// What the server said.
+        /// The error.
         source: Box<ServerError>,
     },
-    /// The server refused the rows of a COPY. pgbench prints what the server said, and
-    /// `PQendcopy failed`.
+    /// The server refused the rows of a COPY. pgbench prints the server's error, and `PQendcopy
+    /// failed`.
     #[error("copying rows into {} failed: {}", table.name(), source.report(None))]
     CopyFailed {
         /// The table to be filled.
         table: Table,
-        /// What the server said.
+        /// The error.
         source: Box<ServerError>,
     },
     /// The connection could not be made, was lost, or the server broke the protocol.
     #[error(transparent)]
     Connection(#[from] isobench_pgwire::Error),
-    /// The server answered, but not what was asked for.
+    /// The server's answer wasn't the one expected.
     #[error("unexpected answer to \"{statement}\": {got}")]
     Answer {
         /// The statement.
         statement: String,
-        /// What came instead.
+        /// The answer.
         got: String,
     },
-    /// A schema or database of our name exists and doesn't bear our mark.
+    /// A schema or database of our name exists without our mark.
     #[error(
-        "{what} \"{name}\" exists already and was not made by isobench; it is left alone. Rename or drop it, \
-         or use a database of your own for the benchmark (-d)"
+        "{what} \"{name}\" exists already and was not made by isobench; it is left alone. Rename or \
+         drop it, or use a database of your own for the benchmark (-d)"
     )]
     NotOurs {
         /// `schema` or `database`.
@@ -54,59 +54,63 @@ pub enum Error {
         /// Its name.
         name: &'static str,
     },
-    /// Sessions of ours aren't sessions of the server's.
+    /// Our sessions aren't sessions of the server.
     #[error(
-        "the server is reached through a pooler or proxy that shares its sessions out, so that one of ours isn't one of the server's \
-         (transaction pooling). An isolation level, a schema and the tables' safety belong to a session, so nothing is done there. Connect to the server itself, \
-         or to a pool that keeps sessions (PgBouncer: pool_mode = session, and a pool_size above the number of clients)"
+        "the server is reached through a pooler or proxy that shares its sessions out, so that one of \
+         ours isn't one of the server's (transaction pooling). An isolation level, a schema and the \
+         tables' safety belong to a session, so nothing is done there. Connect to the server itself, \
+         or to a pool that keeps sessions (PgBouncer: pool_mode = session, and a pool_size above the \
+         number of clients)"
     )]
     Pooled,
-    /// Beside the first session there is no second one.
+    /// The server refused a second session beside the first one.
     #[error(
-        "a second session beside the first one was refused, and isobench needs one for each client and two of its own: {source}"
+        "a second session beside the first one was refused, and isobench needs one for each client \
+         and two of its own: {source}"
     )]
     Alone {
-        /// Why.
+        /// The reason.
         source: isobench_pgwire::Error,
     },
-    /// A pooler gives sessions on as they are.
+    /// A pooler passes sessions on without cleaning them.
     #[error(
-        "the server is reached through a pooler that doesn't clean a session before somebody else gets it (PgBouncer: server_reset_query is \
-         empty), so isolation levels and schemas set by isobench would stay in other users' sessions; nothing is done there. Connect to \
-         the server itself, or to a pool with server_reset_query = DISCARD ALL"
+        "the server is reached through a pooler that doesn't clean a session before somebody else \
+         gets it (PgBouncer: server_reset_query is empty), so isolation levels and schemas set by \
+         isobench would stay in other users' sessions; nothing is done there. Connect to the server \
+         itself, or to a pool with server_reset_query = DISCARD ALL"
     )]
     Leaky,
-    /// Something of somebody else's depends on what is to be removed.
+    /// Another user's object depends on something that is to be removed.
     #[error(
-        "{what} \"{name}\" isn't removed, because something outside of it depends on it and would go along: {object}. Drop that, or the \
-         {what}, yourself"
+        "{what} \"{name}\" isn't removed, because something outside of it depends on it and would go \
+         along: {object}. Drop that, or the {what}, yourself"
     )]
     Depends {
         /// `schema` or `database`.
         what: &'static str,
         /// Its name.
         name: &'static str,
-        /// What depends on it, as the server calls it.
+        /// The object, as the server names it.
         object: String,
     },
-    /// A session isn't in the place of our own: whatever is sent there would meet somebody else's
-    /// tables.
+    /// A session isn't in our own schema or database: its statements would hit other users' tables.
     #[error(
-        "a session that was to work in {what} \"{name}\" is in \"{found}\", or the {what} doesn't bear isobench's mark; nothing was \
-         touched. A pooler or proxy may have led it to another session of the server: connect to the server itself"
+        "a session that was to work in {what} \"{name}\" is in \"{found}\", or the {what} doesn't \
+         bear isobench's mark; nothing was touched. A pooler or proxy may have led it to another \
+         session of the server: connect to the server itself"
     )]
     Astray {
         /// `schema` or `database`.
         what: &'static str,
         /// Its name.
         name: &'static str,
-        /// Where the session is.
+        /// The place where the session is.
         found: String,
     },
-    /// Another run of isobench works on this database right now.
+    /// Another run of isobench is using this database.
     #[error(
-        "another run of isobench uses {what} \"{name}\" at this moment; wait until it ends, or use another \
-         database (-d)"
+        "another run of isobench uses {what} \"{name}\" at this moment; wait until it ends, or use \
+         another database (-d)"
     )]
     InUse {
         /// `schema` or `database`.
@@ -114,23 +118,23 @@ pub enum Error {
         /// Its name.
         name: &'static str,
     },
-    /// The role may not make the schema or database.
+    /// The role may not create the schema or database.
     #[error(
-        "this role may not create {what} \"{name}\": {source}. Ask for the right (GRANT CREATE ON DATABASE … \
-         for a schema, CREATEDB for a database), or use a database of your own (-d)"
+        "this role may not create {what} \"{name}\": {source}. Ask for the right (GRANT CREATE ON \
+         DATABASE … for a schema, CREATEDB for a database), or use a database of your own (-d)"
     )]
     MayNotCreate {
         /// `schema` or `database`.
         what: &'static str,
         /// Its name.
         name: &'static str,
-        /// What the server said.
+        /// The error.
         source: Box<ServerError>,
     },
 }
 
 impl Error {
-    /// The server's error code, where the server said one.
+    /// The server's error code, if the server reported an error.
     pub fn code(&self) -> Option<SqlState> {
         match self {
             Error::MayNotCreate { source, .. } => Some(source.code),
@@ -140,7 +144,7 @@ impl Error {
         }
     }
 
-    /// What the server said when it refused a statement or its rows.
+    /// The server's error, if it refused a statement or its rows.
     pub(crate) fn refusal(&self) -> Option<&ServerError> {
         match self {
             Error::Query { source, .. }
@@ -150,7 +154,7 @@ impl Error {
         }
     }
 
-    /// True if the session is gone, so that anything further needs a new one.
+    /// True if the session is lost, so that anything further needs a new one.
     pub fn is_connection_lost(&self) -> bool {
         match self {
             Error::Connection(error) => error.is_connection_lost(),
@@ -158,9 +162,9 @@ impl Error {
         }
     }
 
-    /// Adds the statement to what the connection reported.
+    /// Adds the statement to an error of the connection.
     pub(crate) fn of(error: isobench_pgwire::Error, statement: &str) -> Self {
-        /// Characters of a statement worth showing: a batch of a thousand rows is not.
+        /// The most characters of a statement that are shown. A batch may have a thousand rows.
         const SHOWN: usize = 500;
         match error {
             isobench_pgwire::Error::Server(source) => {

@@ -1,4 +1,4 @@
-//! One command of isobench's own on the server, tried again where a product asks for that.
+//! One administrative command on the server, repeated where a product requires that.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use isobench_pgwire::{Completed, Connection, Rows, TransactionStatus};
 use crate::database::Database;
 use crate::error::Error;
 
-/// Runs a command; outside a transaction block, tries again after conflicts as often as the product
-/// needs.
+/// Runs a command. Outside a transaction block, repeats it after conflicts as often as the product
+/// allows.
 ///
 /// # Errors
 /// The server refuses it, or the connection is lost.
@@ -24,7 +24,7 @@ pub fn execute(conn: &mut Connection, db: &Database, sql: &str) -> Result<Vec<Co
     }
 }
 
-/// Asks a question.
+/// Runs a query.
 ///
 /// # Errors
 /// The server refuses it, or the connection is lost.
@@ -32,7 +32,7 @@ pub fn query(conn: &mut Connection, sql: &str) -> Result<Rows, Error> {
     conn.query(sql).map_err(|error| Error::of(error, sql))
 }
 
-/// Counts the tries of a command that failed because of a conflict, and waits between them.
+/// Counts the tries of a command that fails because of conflicts, and waits between them.
 pub(crate) struct Retry<'a> {
     db: &'a Database,
     left: u32,
@@ -40,19 +40,19 @@ pub(crate) struct Retry<'a> {
 }
 
 impl<'a> Retry<'a> {
-    /// As many tries as the product's row allows.
+    /// Allows as many tries as the product's facts.
     pub(crate) fn new(db: &'a Database) -> Self {
         Retry { db, left: db.product.dialect.retries, pause: Duration::from_millis(10) }
     }
 
-    /// Waits if the error is a conflict and a try is left.
+    /// Waits if the error is a conflict and there is a try left.
     ///
     /// # Errors
-    /// Gives the error back if it isn't, or none is.
+    /// Returns the error if it isn't a conflict, or no try is left.
     pub(crate) fn after(&mut self, error: Error) -> Result<(), Error> {
-        /// Schema changes of a cluster settle within that time.
+        /// The longest pause. A cluster's schema changes settle within that time.
         const LONGEST_PAUSE: Duration = Duration::from_millis(640);
-        // COMMIT answered ROLLBACK: nothing was done.
+        // A COMMIT answered with ROLLBACK has done nothing.
         let nothing_done = matches!(error, Error::Answer { .. });
         let conflict = error.refusal().is_some_and(|source| self.db.product.conflict(source).is_some());
         if !(conflict || nothing_done) || self.left == 0 {

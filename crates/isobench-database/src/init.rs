@@ -1,4 +1,4 @@
-//! Makes the TPC-B-like tables: runs the steps that `tables` lists.
+//! Creates the TPC-B-like tables: runs the steps listed in `tables`.
 
 use std::time::Instant;
 
@@ -12,13 +12,12 @@ use crate::options::InitOptions;
 use crate::progress::{Progress, Timings};
 use crate::schema::Names;
 use crate::steps::Steps;
-use crate::tables::{self, Action};
+use crate::tables::{self, TableAction};
 
-/// Makes the tables (pgbench: `-i`).
+/// Creates the tables (pgbench: `-i`).
 ///
 /// # Errors
-/// The server refuses a command, or the connection is lost. A transaction that was open is rolled
-/// back.
+/// The server refuses a command, or the connection is lost. An open transaction is rolled back.
 pub fn init(
     conn: &mut Connection,
     db: &Database,
@@ -41,8 +40,8 @@ pub(crate) fn run_steps(
     for step in steps.iter() {
         let step_started = Instant::now();
         let actions = tables::actions(db, opts, step);
-        // A step that only has something to say didn't happen.
-        let happens = actions.iter().any(|action| !matches!(action, Action::Tell(_)));
+        // A step that only reports something isn't timed.
+        let happens = actions.iter().any(|action| !matches!(action, TableAction::Report(_)));
         if happens {
             progress(Progress::Step(step));
         }
@@ -55,22 +54,22 @@ pub(crate) fn run_steps(
     Ok(timings)
 }
 
-/// Runs actions in order; after an error an open transaction is rolled back.
+/// Runs actions in order. After an error an open transaction is rolled back.
 pub(crate) fn run_actions(
     conn: &mut Connection,
     db: &Database,
-    actions: &[Action],
+    actions: &[TableAction],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), Error> {
     for action in actions {
         let done = match action {
-            Action::Run(sql) => execute(conn, db, &db.place(sql, &Names::default())).map(|_| ()),
-            Action::Load { table, how, rows } => fill(conn, db, *table, *how, *rows, progress),
-            Action::TellPartitions(count) => {
+            TableAction::Run(sql) => execute(conn, db, &db.place(sql, &Names::default())).map(|_| ()),
+            TableAction::Load { table, how, rows } => fill(conn, db, *table, *how, *rows, progress),
+            TableAction::ReportPartitions(count) => {
                 progress(Progress::Partitions(*count));
                 Ok(())
             }
-            Action::Tell(what) => {
+            TableAction::Report(what) => {
                 progress(Progress::Note(what.clone()));
                 Ok(())
             }
@@ -89,13 +88,13 @@ pub(crate) fn run_actions(
     Ok(())
 }
 
-/// The scale of the tables that are there: the number of branches, as pgbench counts them when a
-/// run starts. `None` if there is no such table.
+/// The scale of the existing tables: the number of branches, as pgbench counts them when a run
+/// starts. `None` if there is no such table.
 ///
 /// # Errors
-/// Any other error of the server, a lost connection, or a count that is no scale.
+/// Any other error of the server, a lost connection, or a count that can't be a scale.
 pub fn scale_of(conn: &mut Connection) -> Result<Option<u32>, Error> {
-    /// pgbench's question.
+    /// pgbench's query.
     const QUESTION: &str = "select count(*) from pgbench_branches";
     match conn.value(QUESTION) {
         Ok(answer) => {

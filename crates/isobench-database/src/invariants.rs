@@ -1,9 +1,9 @@
-//! What must hold in the TPC-B-like tables after any number of transactions, whatever the level.
+//! Invariants of the TPC-B-like tables, which hold after any number of transactions at every level.
 //!
 //! The built-in scripts add the same delta to a balance of each kind and to the history, in one
-//! transaction, so sums and counts reveal lost, doubled and half-done transactions. They can't lose
-//! updates at read committed, because they add deltas in SQL; that the sums agree says nothing
-//! about a script that reads first and writes then.
+//! transaction, so sums and counts reveal lost, doubled and partial transactions. These scripts
+//! can't lose updates at read committed, because they add deltas in SQL. Sums that agree therefore
+//! say nothing about a script that reads first and writes later.
 
 use isobench_pgwire::Connection;
 
@@ -11,7 +11,7 @@ use crate::database::Database;
 use crate::error::Error;
 use crate::schema::Names;
 
-/// What one transaction of a script writes into the TPC-B-like tables.
+/// The writes of one transaction to the TPC-B-like tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writes {
     /// The delta to an account, a teller, a branch and the history: `tpcb-like`.
@@ -22,7 +22,7 @@ pub enum Writes {
     Nothing,
 }
 
-/// The built-in scripts and what they write.
+/// The built-in scripts and their writes.
 const BUILTIN: [(&str, Writes); 3] = [
     ("tpcb-like", Writes::AllTables),
     ("simple-update", Writes::AccountAndHistory),
@@ -30,7 +30,7 @@ const BUILTIN: [(&str, Writes); 3] = [
 ];
 
 impl Writes {
-    /// What a built-in script writes, by its full name; `None` for any other script.
+    /// The writes of a built-in script with this full name; `None` for any other script.
     pub fn of_builtin(name: &str) -> Option<Self> {
         BUILTIN.iter().find(|row| row.0 == name).map(|row| row.1)
     }
@@ -51,27 +51,27 @@ pub struct Baseline {
     pub branches: i128,
 }
 
-/// What the client counted since the baseline.
+/// The client's counts since the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Expectation {
-    /// Transactions committed, of the scripts that write into the history.
+    /// Committed transactions of the scripts that write the history.
     pub committed: u64,
-    /// Transactions of which nobody told whether they were committed, of the same scripts.
+    /// Transactions of these scripts with an unknown outcome.
     pub ambiguous: u64,
 }
 
-/// One invariant and whether it held.
+/// The result of checking one invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
     /// A stable name.
     pub name: &'static str,
-    /// Whether it held.
+    /// True if it held.
     pub held: bool,
-    /// The figures compared, in a sentence.
+    /// A sentence with the figures compared.
     pub detail: String,
 }
 
-/// All five figures in one statement, so that they belong to one snapshot at every level.
+/// Reads all five figures in one statement, so that they belong to one snapshot at every level.
 const FIGURES: &str = "select (select count(*) from pgbench_history), \
     (select cast(coalesce(sum(delta), 0) as bigint) from pgbench_history), \
     (select cast(coalesce(sum(abalance), 0) as bigint) from pgbench_accounts), \
@@ -99,14 +99,14 @@ pub fn baseline(conn: &mut Connection, db: &Database) -> Result<Baseline, Error>
     read.ok_or_else(|| Error::Answer { statement: figures.into_owned(), got: format!("{row:?}") })
 }
 
-/// Reads the figures again and compares their changes with each other and with what the client
-/// counted.
+/// Reads the figures again, and compares their changes with each other and with the client's
+/// counts.
 ///
-/// `mix` says what each script of the mix writes. A script other than the built-in ones has no
-/// invariants known here: don't call this for a mix that has one.
+/// `mix` lists the writes of each script. Scripts other than the built-in ones have no invariants
+/// here; a mix that contains one must not be checked.
 ///
 /// # Errors
-/// A table is missing, or the connection is lost. A violated invariant is no error.
+/// A table is missing, or the connection is lost. A violated invariant isn't an error.
 pub fn check(
     conn: &mut Connection,
     db: &Database,
@@ -117,17 +117,17 @@ pub fn check(
     Ok(compare(before, &baseline(conn, db)?, expectation, mix))
 }
 
-/// Something that must be equal to something else, by how much each changed.
-struct Sum {
+/// Two figures whose changes must be equal.
+struct SumPair {
     /// The invariant's name.
     name: &'static str,
-    /// What the one figure is called, and how it changed.
+    /// Name and change of one figure.
     left: (&'static str, i128),
-    /// The same for the other one.
+    /// Name and change of the other figure.
     right: (&'static str, i128),
 }
 
-/// The comparison alone: pure.
+/// Compares the figures without a server.
 pub fn compare(
     before: &Baseline,
     after: &Baseline,
@@ -138,18 +138,18 @@ pub fn compare(
     let history = ("history", after.history - before.history);
     let tellers = ("tellers", after.tellers - before.tellers);
     let branches = ("branches", after.branches - before.branches);
-    let mut sums = vec![Sum { name: "sum(accounts) = sum(history)", left: accounts, right: history }];
+    let mut sums = vec![SumPair { name: "sum(accounts) = sum(history)", left: accounts, right: history }];
     if !mix.contains(&Writes::AccountAndHistory) {
-        sums.push(Sum { name: "sum(tellers) = sum(history)", left: tellers, right: history });
-        sums.push(Sum { name: "sum(branches) = sum(history)", left: branches, right: history });
+        sums.push(SumPair { name: "sum(tellers) = sum(history)", left: tellers, right: history });
+        sums.push(SumPair { name: "sum(branches) = sum(history)", left: branches, right: history });
     } else if mix.contains(&Writes::AllTables) {
-        // Only a part of the transactions writes these two: nothing but each other to compare them
-        // with.
-        sums.push(Sum { name: "sum(tellers) = sum(branches)", left: tellers, right: branches });
+        // Only a part of the transactions writes these two, so they can only be compared with each
+        // other.
+        sums.push(SumPair { name: "sum(tellers) = sum(branches)", left: tellers, right: branches });
     } else {
         let nothing = ("nothing that writes them", 0);
-        sums.push(Sum { name: "sum(tellers) unchanged", left: tellers, right: nothing });
-        sums.push(Sum { name: "sum(branches) unchanged", left: branches, right: nothing });
+        sums.push(SumPair { name: "sum(tellers) unchanged", left: tellers, right: nothing });
+        sums.push(SumPair { name: "sum(branches) unchanged", left: branches, right: nothing });
     }
     let mut checked = vec![rows_of_history(before, after, expectation)];
     checked.extend(sums.into_iter().map(|sum| Checked {

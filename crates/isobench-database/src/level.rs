@@ -1,4 +1,4 @@
-//! Tells a product the isolation level of a session, and asks which one it runs.
+//! Sets the isolation level of a session, and reads the level that it really runs at.
 
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_pgwire::{Connection, TransactionStatus};
@@ -8,8 +8,7 @@ use crate::facts::level::{EffectiveLevelQuery, SetLevel};
 use crate::product::Product;
 
 impl Product {
-    /// The SQL that makes `level` the level of all later transactions of a session; sent once per
-    /// session.
+    /// The SQL that sets the level of all later transactions of a session. Sent once per session.
     pub fn set_level(&self, level: Level) -> String {
         match self.set_level {
             SetLevel::SessionCharacteristics => {
@@ -26,17 +25,17 @@ impl Product {
         self.effective_level
     }
 
-    /// The statement that asks for the level inside a transaction.
+    /// The query for the level inside a transaction.
     pub fn level_question(&self) -> &'static str {
         self.effective_level.steps.get(self.effective_level.answer).copied().unwrap_or_default()
     }
 
-    /// Reads the level that this session's transactions run at.
+    /// Reads the level at which this session's transactions run.
     ///
-    /// A server that doesn't understand the question is [`EffectiveLevel::Unknown`], not an error.
+    /// A server that doesn't understand the query is [`EffectiveLevel::Unknown`], not an error.
     ///
     /// # Errors
-    /// The connection is lost, or the server reports something else than an unknown name or syntax.
+    /// The connection is lost, or the server reports another error than an unknown name or syntax.
     pub fn read_effective(&self, conn: &mut Connection) -> Result<EffectiveLevel, Error> {
         let query = self.effective_level;
         let mut level = EffectiveLevel::Unknown;
@@ -45,7 +44,8 @@ impl Product {
                 Ok(Some(answer)) if index == query.answer => level = EffectiveLevel::from_setting(&answer),
                 Ok(_) => {}
                 Err(error) => {
-                    // Class 42: syntax, unknown function or parameter; 0A: feature missing.
+                    // Class 42: syntax error, unknown function or parameter; 0A: feature not
+                    // supported.
                     let unknown = error.code().is_some_and(|code| matches!(code.class(), "42" | "0A"));
                     if conn.transaction_status() != TransactionStatus::Idle {
                         conn.execute("ROLLBACK")?;

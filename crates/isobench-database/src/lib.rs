@@ -1,8 +1,8 @@
 //! The server under test: its product, its tables, their starting state and their invariants.
 //!
-//! Everything here is administrative work over one blocking connection, before or after what is
-//! measured; nothing knows about clients, retries of measured transactions, or time. What differs
-//! between products stands as data in `products/`, in the terms of `facts/`, which know neither
+//! Everything here is administrative work over one blocking connection, before or after the
+//! measurement. Nothing knows about clients, retries of measured transactions, or time. The
+//! differences between products are data in `products/`, in terms of `facts/`, which know neither
 //! product nor server.
 //!
 //! ```
@@ -59,7 +59,7 @@ pub use init::{init, scale_of};
 pub use invariants::{Baseline, Checked, Expectation, Writes, baseline, check};
 pub use namespace::{Connector, Namespace};
 pub use object::Relations;
-pub use options::{Habits, InitOptions, PartitionMethod};
+pub use options::{InitOptions, InitVariant, PartitionMethod};
 pub use pooling::{Pooling, pooling, require_sessions};
 pub use product::Product;
 pub use progress::{Progress, Timings};

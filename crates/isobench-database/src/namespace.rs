@@ -1,10 +1,10 @@
-//! A place of our own on a server that is somebody else's: a schema `isobench`, or a database where
-//! a product has no schemas (or none that can be marked as ours).
+//! A schema `isobench` of our own on another user's server, or a database if a product has no
+//! schemas (or none that can be marked as ours).
 //!
-//! Ours is what bears our mark, a comment; an unmarked one is left alone and refused. A marked one
-//! that exists already is the leftover of a killed run, unless a run is at work there now; an
-//! advisory lock, held by the connection that this module keeps open, tells the two apart. What was
-//! made is removed on release and on drop, so also on the way out after Ctrl-C or a panic.
+//! It is ours if it has our mark, a comment; without it, it is left alone and refused. A marked one
+//! that exists already is the leftover of a killed run, unless a run is using it. An advisory lock,
+//! held by the connection that this module keeps open, distinguishes the two. It is removed on
+//! release and on drop, so also after Ctrl-C or a panic.
 
 use std::time::{Duration, Instant};
 
@@ -12,53 +12,58 @@ use isobench_pgwire::{ConnectOptions, Connection, Patience, ServerError, SqlStat
 
 use crate::database::Database;
 use crate::error::Error;
-use crate::facts::home::Home;
+use crate::facts::namespace::NamespaceFacts;
 use crate::pooling::require_sessions;
 
-/// The name of schema or database.
+/// The name of the schema or database.
 const NAME: &str = "isobench";
 /// The comment that marks it as ours.
 const MARK: &str = "made by isobench; safe to drop";
 /// The key of the advisory lock: the letters `isobench`.
 const LOCK_KEY: i64 = i64::from_be_bytes(*b"isobench");
-/// How long removing may take: sessions of an interrupted run may hold locks a little longer.
+/// The time limit for removing it: sessions of an interrupted run may still hold locks for a while.
 const REMOVAL_LIMIT: Duration = Duration::from_secs(30);
 
-impl Home {
-    fn kind(&self, db: &Database) -> Kind {
+impl NamespaceFacts {
+    fn kind(&self, db: &Database) -> NamespaceKind {
         let (major, minor) = self.schema_since;
-        if (major, minor) == (0, 0) || db.at_least(major, minor) { Kind::Schema } else { Kind::Database }
+        if (major, minor) == (0, 0) || db.at_least(major, minor) {
+            NamespaceKind::Schema
+        } else {
+            NamespaceKind::Database
+        }
     }
 }
 
-/// What the place is.
+/// The kind of the namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum NamespaceKind {
     Schema,
     Database,
 }
 
-impl Kind {
+impl NamespaceKind {
     const fn word(self) -> &'static str {
         match self {
-            Kind::Schema => "schema",
-            Kind::Database => "database",
+            NamespaceKind::Schema => "schema",
+            NamespaceKind::Database => "database",
         }
     }
 
-    /// The query for the name of the place where a session is.
-    const fn current(self, home: &Home) -> &'static str {
+    /// The query for the name of the session's current schema or database.
+    const fn current(self, facts: &NamespaceFacts) -> &'static str {
         match self {
-            Kind::Schema => home.current,
-            Kind::Database => "SELECT current_database()",
+            NamespaceKind::Schema => facts.current,
+            NamespaceKind::Database => "SELECT current_database()",
         }
     }
 
-    /// The query for the mark. `CockroachDB`'s way for databases: the only product that needs one.
-    const fn marked(self, home: &Home) -> &'static str {
+    /// The query for the mark. That for databases is `CockroachDB`'s, the only product that needs
+    /// one.
+    const fn marked(self, facts: &NamespaceFacts) -> &'static str {
         match self {
-            Kind::Schema => home.marked,
-            Kind::Database => {
+            NamespaceKind::Schema => facts.marked,
+            NamespaceKind::Database => {
                 "SELECT coalesce(comment, '') FROM [SHOW DATABASES WITH COMMENT] \
                  WHERE database_name = 'isobench'"
             }
@@ -66,32 +71,32 @@ impl Kind {
     }
 }
 
-/// How sessions get into the place where the tables are; may be moved to other threads.
+/// Opens sessions in the schema or database of the tables. May be moved to other threads.
 #[derive(Debug, Clone)]
 pub struct Connector {
     options: ConnectOptions,
-    home: Option<(&'static Home, Kind)>,
+    facts: Option<(&'static NamespaceFacts, NamespaceKind)>,
 }
 
 impl Connector {
-    /// Into whatever place the connection's own settings lead: on a server of our own, or in the
-    /// user's tables.
+    /// Opens sessions wherever the connection's own settings lead: on a server of our own, or in
+    /// the user's tables.
     pub fn wherever(options: ConnectOptions) -> Connector {
-        Connector { options, home: None }
+        Connector { options, facts: None }
     }
 
-    /// What its sessions are opened with.
+    /// The options of its sessions.
     pub fn options(&self) -> &ConnectOptions {
         &self.options
     }
 
-    /// How long its sessions wait for the server.
+    /// The patience of its sessions with the server.
     pub fn patience(&self) -> &Patience {
         &self.options.patience
     }
 
-    /// The same for sessions that are opened, and used by blocking calls, within this time; `None`:
-    /// as long as it takes.
+    /// A connector whose sessions must be opened, and used by blocking calls, within this time
+    /// (`None`: without a limit).
     #[must_use]
     pub fn within(&self, limit: Option<Duration>) -> Connector {
         let mut within = self.clone();
@@ -100,57 +105,57 @@ impl Connector {
         within
     }
 
-    /// Opens a session in the place. Where the place is one of our own, the session itself has said
-    /// so before anything else is sent.
+    /// Opens a session. In a namespace of our own, the session is asked where it is before any
+    /// other statement is sent.
     ///
     /// # Errors
-    /// The connection can't be made, or [`Error::Astray`].
+    /// The connection can't be opened, or [`Error::Astray`].
     pub fn open(&self) -> Result<Connection, Error> {
         let mut conn = Connection::open(&self.options)?;
-        if let Some((home, kind)) = self.home {
-            if kind == Kind::Schema {
-                conn.execute(home.enter).map_err(|error| Error::of(error, home.enter))?;
+        if let Some((facts, kind)) = self.facts {
+            if kind == NamespaceKind::Schema {
+                conn.execute(facts.enter).map_err(|error| Error::of(error, facts.enter))?;
             }
-            verify(&mut conn, home, kind)?;
+            verify(&mut conn, facts, kind)?;
         }
         Ok(conn)
     }
 }
 
-/// Asks a session where it is, and whether that place is ours.
-fn verify(conn: &mut Connection, home: &Home, kind: Kind) -> Result<(), Error> {
+/// Checks that a session is in our namespace, and that this has our mark.
+fn verify(conn: &mut Connection, facts: &NamespaceFacts, kind: NamespaceKind) -> Result<(), Error> {
     let mut ask = |query| conn.value(query).map_err(|error| Error::of(error, query));
-    let found = ask(kind.current(home))?.unwrap_or_else(|| "nowhere".to_owned());
-    let marked = found == NAME && ask(kind.marked(home))?.as_deref() == Some(MARK);
+    let found = ask(kind.current(facts))?.unwrap_or_else(|| "nowhere".to_owned());
+    let marked = found == NAME && ask(kind.marked(facts))?.as_deref() == Some(MARK);
     if marked { Ok(()) } else { Err(Error::Astray { what: kind.word(), name: NAME, found }) }
 }
 
-/// A place of our own, held until it is released, kept or dropped.
+/// A schema or database of our own, held until it is released, kept or dropped.
 #[derive(Debug)]
 pub struct Namespace {
     admin: Option<Connection>,
     options: ConnectOptions,
-    home: &'static Home,
-    kind: Kind,
+    facts: &'static NamespaceFacts,
+    kind: NamespaceKind,
     leftover: bool,
     locked: bool,
     made: bool,
 }
 
 impl Namespace {
-    /// Makes the place, after removing what a killed run left of it.
+    /// Creates the schema or database, after removing the leftover of a killed run.
     ///
     /// # Errors
-    /// [`Error::Pooled`], [`Error::NotOurs`], [`Error::InUse`], [`Error::MayNotCreate`], or what
-    /// the server or the connection reports.
+    /// [`Error::Pooled`], [`Error::NotOurs`], [`Error::InUse`], [`Error::MayNotCreate`], or an
+    /// error of the server or the connection.
     pub fn claim(admin: &ConnectOptions, db: &Database) -> Result<Namespace, Error> {
         require_sessions(admin, db.product)?;
-        let home = &db.product.home;
-        let kind = home.kind(db);
+        let facts = &db.product.namespace;
+        let kind = facts.kind(db);
         let (what, name) = (kind.word(), NAME);
         let mut conn = Connection::open(admin)?;
-        let locked = home.advisory_lock && lock(&mut conn, what)?;
-        let query = kind.marked(home);
+        let locked = facts.advisory_lock && lock(&mut conn, what)?;
+        let query = kind.marked(facts);
         let mark = conn.value(query).map_err(|error| Error::of(error, query))?;
         let leftover = match mark.as_deref() {
             None => false,
@@ -160,7 +165,7 @@ impl Namespace {
         let mut namespace = Namespace {
             admin: Some(conn),
             options: admin.clone(),
-            home,
+            facts,
             kind,
             leftover,
             locked,
@@ -184,7 +189,7 @@ impl Namespace {
             other => other,
         })?;
         if let Err(error) = self.run(&comment) {
-            // Without the mark nobody would dare to remove it; it is still empty.
+            // Without the mark no later run would dare to remove it; it is still empty.
             let _ = self.run(&format!("DROP {what} {NAME}"));
             return Err(error);
         }
@@ -192,7 +197,7 @@ impl Namespace {
         Ok(())
     }
 
-    /// The connection that makes and removes; a new one if the old one was lost.
+    /// The administrative connection; a new one if the old one was lost.
     fn admin(&mut self) -> Result<&mut Connection, Error> {
         match &mut self.admin {
             Some(conn) => Ok(conn),
@@ -205,26 +210,25 @@ impl Namespace {
         Ok(())
     }
 
-    /// How sessions get into the place.
+    /// A connector for sessions in the namespace.
     pub fn connector(&self) -> Connector {
         let mut options = self.options.clone();
-        if self.kind == Kind::Database {
+        if self.kind == NamespaceKind::Database {
             NAME.clone_into(&mut options.dbname);
         }
-        Connector { options, home: Some((self.home, self.kind)) }
+        Connector { options, facts: Some((self.facts, self.kind)) }
     }
 
-    /// What stands before the names of tables there, as [`Database::schema`](crate::Database) has
-    /// it.
+    /// The schema as [`Database::schema`](crate::Database) has it before table names.
     pub fn schema(&self) -> String {
         match self.kind {
-            Kind::Schema => NAME.to_owned(),
+            NamespaceKind::Schema => NAME.to_owned(),
             // CockroachDB's databases have a schema of this name from the start.
-            Kind::Database => format!("{NAME}.public"),
+            NamespaceKind::Database => format!("{NAME}.public"),
         }
     }
 
-    /// One line to say before work starts.
+    /// A line for the user before work starts.
     pub fn describe(&self) -> String {
         let (what, server) = (self.kind.word(), self.options.describe());
         let instead = if self.leftover { ", in place of one that an earlier run left behind" } else { "" };
@@ -239,7 +243,7 @@ impl Namespace {
         )
     }
 
-    /// Removes what was made.
+    /// Removes the schema or database.
     ///
     /// # Errors
     /// The server refuses, or can't be reached; the message says what is left.
@@ -252,7 +256,7 @@ impl Namespace {
         Ok(())
     }
 
-    /// Leaves everything in place, for somebody to look at; the next run removes it.
+    /// Leaves everything in place for inspection. The next run removes it.
     pub fn keep(mut self) {
         self.made = false;
         if let Some(conn) = self.admin.take() {
@@ -260,19 +264,19 @@ impl Namespace {
         }
     }
 
-    /// Removes what bears our mark, and nothing that depends on it from outside.
+    /// Removes a marked namespace, but nothing outside that depends on it.
     fn remove(&mut self) -> Result<(), Error> {
-        let (home, kind) = (self.home, self.kind);
+        let (facts, kind) = (self.facts, self.kind);
         let conn = self.admin()?;
         conn.set_timeout(Some(REMOVAL_LIMIT));
-        let removed = remove(conn, home, kind);
+        let removed = remove(conn, facts, kind);
         conn.set_timeout(None);
-        // "drop cascades to table …" is no news.
+        // "drop cascades to table …" is expected.
         conn.take_notices();
         removed
     }
 
-    /// Removes, over a new connection if the old one was lost meanwhile.
+    /// Removes the namespace, over a new connection if the old one was lost.
     fn remove_again(&mut self) -> Result<(), Error> {
         match self.remove() {
             Err(error) if error.is_connection_lost() => {
@@ -287,15 +291,16 @@ impl Namespace {
 impl Drop for Namespace {
     fn drop(&mut self) {
         if self.made {
-            // Nobody is left to be told; the next run finds the mark and removes it.
+            // An error can't be reported any more. The next run finds the mark and removes the
+            // namespace.
             let _ = self.remove_again();
         }
     }
 }
 
-/// Removes the place over this connection, if it is there and bears our mark.
-fn remove(conn: &mut Connection, home: &Home, kind: Kind) -> Result<(), Error> {
-    let (what, marked) = (kind.word(), kind.marked(home));
+/// Removes the namespace over this connection, if it exists and has our mark.
+fn remove(conn: &mut Connection, facts: &NamespaceFacts, kind: NamespaceKind) -> Result<(), Error> {
+    let (what, marked) = (kind.word(), kind.marked(facts));
     match conn.value(marked).map_err(|error| Error::of(error, marked))?.as_deref() {
         None => return Ok(()),
         Some(MARK) => {}
@@ -304,10 +309,10 @@ fn remove(conn: &mut Connection, home: &Home, kind: Kind) -> Result<(), Error> {
     let drop = format!("DROP {what} IF EXISTS {NAME} CASCADE");
     let mut run =
         |sql: &str| conn.execute(sql).map_err(|error| Error::of(error, sql)).map(|_| conn.take_notices());
-    if !home.tells_cascade {
+    if !facts.reports_cascade {
         return run(&drop).map(|_| ());
     }
-    // With an empty search path, each object that goes along is told with its schema.
+    // With an empty search path, notices name dependent objects with their schemas.
     for sql in ["BEGIN", "SET LOCAL search_path = ''"] {
         run(sql)?;
     }
@@ -319,21 +324,21 @@ fn remove(conn: &mut Connection, home: &Home, kind: Kind) -> Result<(), Error> {
     run("COMMIT").map(|_| ())
 }
 
-/// What a DROP takes along that doesn't lie in the place, as the server calls it. Its words may be
-/// in any language, names aren't.
+/// A dependent object outside the namespace, as a DROP's notice names it. The notice may be in any
+/// language; names aren't translated.
 fn outsider(notice: &ServerError) -> Option<String> {
-    let told = notice.detail.as_deref().unwrap_or(&notice.message);
+    let text = notice.detail.as_deref().unwrap_or(&notice.message);
     let ours = |line: &&str| line.contains(&format!(" {NAME}."));
-    told.lines().find(|line| !ours(line)).map(str::to_owned)
+    text.lines().find(|line| !ours(line)).map(str::to_owned)
 }
 
-/// Takes the lock: true if we have it, false if this server has none.
+/// Takes the lock. Returns false if this server has no advisory locks.
 fn lock(conn: &mut Connection, what: &'static str) -> Result<bool, Error> {
     let query = format!("SELECT pg_try_advisory_lock({LOCK_KEY})");
     match conn.value(&query) {
         Ok(Some(answer)) if answer == "t" || answer == "true" => Ok(true),
         Ok(_) => Err(Error::InUse { what, name: NAME }),
-        // YugabyteDB before 2.25 knows the function and says that it isn't supported.
+        // YugabyteDB before 2.25 knows the function, but reports that it isn't supported.
         Err(error) if error.code().is_some_and(|code| matches!(code.class(), "0A" | "42" | "XX")) => {
             Ok(false)
         }

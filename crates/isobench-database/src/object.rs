@@ -1,7 +1,7 @@
-//! What a conflict was about: the table, or the row of it, as far as the server says so.
+//! The table or row that a conflict was about, as far as the server reports it.
 //!
-//! Where a product says it stands in its row, as data. Not here: which errors are conflicts, and
-//! why they arose (`conflict.rs`).
+//! Where a product reports it is part of its facts. Not here: which errors are conflicts, and their
+//! reasons (`conflict.rs`).
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,13 +11,13 @@ use isobench_pgwire::{Connection, ServerError};
 use crate::database::Database;
 use crate::facts::object::{ObjectMark, Part};
 
-/// Longer names are cut: keys may hold whole texts.
+/// The most characters of a name: keys may contain long texts.
 const LONGEST: usize = 100;
 
-/// What PostgreSQL writes before the number of a table.
+/// The text before a table's number in PostgreSQL's errors.
 const RELATION: &str = "relation ";
 
-/// What `CockroachDB` writes before the number of a table.
+/// The text before a table's number in `CockroachDB`'s errors.
 const TABLE: &str = "/Table/";
 
 impl ObjectMark {
@@ -47,7 +47,7 @@ impl ObjectMark {
             ObjectMark::DocKey => {
                 let detail = error.detail.as_deref()?;
                 let key = &detail[detail.find("DocKey(DocKey(")? + "DocKey(".len()..];
-                // Hash and values; the second list of them ends it.
+                // Hash and values; the end of the second list ends the key.
                 let end = key.find("])")? + "])".len();
                 Some(&key[..end])
             }
@@ -55,13 +55,13 @@ impl ObjectMark {
     }
 }
 
-/// The names of tables by the numbers that stand for them in errors. Numbers are others whenever
-/// the tables are made anew.
+/// Names of tables by their numbers in errors. The numbers change whenever the tables are
+/// recreated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Relations(HashMap<u32, String>);
 
 impl Relations {
-    /// Asks the server, if its errors have numbers. None are known where it doesn't tell.
+    /// Reads the names, if the server's errors use numbers. Empty if the server refuses.
     pub fn read(conn: &mut Connection, db: &Database) -> Relations {
         let answer = db.product.relations.map(|sql| conn.query(sql).map(|answer| answer.rows));
         let rows = answer.and_then(Result::ok).unwrap_or_default();
@@ -72,8 +72,8 @@ impl Relations {
         Relations(rows.into_iter().filter_map(pair).collect())
     }
 
-    /// The object of a conflict with the name of its table in place of the number, if that is
-    /// known: `relation 16409` → `t`, `/Table/110/5/5/0` → `t/5/5/0`.
+    /// Replaces a table's number in the object of a conflict by the table's name, if it is known:
+    /// `relation 16409` → `t`, `/Table/110/5/5/0` → `t/5/5/0`.
     pub fn name(&self, object: Cow<'static, str>) -> Cow<'static, str> {
         let number = object.strip_prefix(TABLE).or_else(|| object.strip_prefix(RELATION));
         let Some(number) = number else { return object };
@@ -95,8 +95,8 @@ pub(crate) fn object(marks: &[ObjectMark], error: &ServerError) -> Option<Cow<'s
     }
 }
 
-/// The table that a statement updates, deletes from, inserts into or, if it has been written for a
-/// foreign key, reads; without its schema.
+/// The table that a statement updates, deletes from or inserts into, or that it reads to check a
+/// foreign key; without its schema.
 fn target(statement: &str) -> Option<&str> {
     let mut words = statement.split_ascii_whitespace().peekable();
     let mut is = |word: &str| words.next_if(|next| next.eq_ignore_ascii_case(word)).is_some();
@@ -114,8 +114,7 @@ fn target(statement: &str) -> Option<&str> {
     Some(table.trim_matches(['"', ';']))
 }
 
-/// The length of a key at the begin of a text: up to a blank or a bracket outside of quotation
-/// marks.
+/// The length of a key at the start of a text, up to a blank or a bracket outside quotation marks.
 fn end_of_key(text: &str) -> usize {
     let (mut quoted, mut escaped) = (false, false);
     let end = text.find(|letter: char| {

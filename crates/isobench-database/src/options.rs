@@ -1,21 +1,22 @@
-//! What the tables shall look like: pgbench's initialisation options as values.
+//! pgbench's initialisation options as values.
 
 use crate::steps::{InitStep, Steps};
 
-/// How the TPC-B-like tables are made.
+/// Options for creating the TPC-B-like tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InitOptions {
     /// The steps, in order (pgbench: `-I`).
     pub steps: Steps,
-    /// The scale factor, from 1: branches; ten tellers and 100,000 accounts each (pgbench: `-s`).
+    /// The scale factor, at least 1: the number of branches, with ten tellers and 100,000 accounts
+    /// each (pgbench: `-s`).
     pub scale: u32,
-    /// The fill factor of all tables but the history, 10 to 100 (pgbench: `-F`).
+    /// The fill factor of all tables except the history, 10 to 100 (pgbench: `-F`).
     pub fillfactor: u8,
-    /// Whether tables are unlogged where the product knows that (pgbench: `--unlogged-tables`).
+    /// Create unlogged tables, if the product has them (pgbench: `--unlogged-tables`).
     pub unlogged: bool,
-    /// Whether step `f` is added if it isn't there (pgbench: `--foreign-keys`).
+    /// Add step `f` if it is missing (pgbench: `--foreign-keys`).
     pub foreign_keys: bool,
-    /// Whether the caller wants few progress reports (pgbench: `-q`); the steps don't change.
+    /// Report progress less often (pgbench: `-q`). The steps don't change.
     pub quiet: bool,
     /// The tablespace of the tables (pgbench: `--tablespace`).
     pub tablespace: Option<String>,
@@ -23,34 +24,34 @@ pub struct InitOptions {
     pub index_tablespace: Option<String>,
     /// The number of partitions of the accounts; 0: not partitioned (pgbench: `--partitions`).
     pub partitions: u32,
-    /// How the accounts are partitioned (pgbench: `--partition-method`).
+    /// The partitioning method of the accounts (pgbench: `--partition-method`).
     pub partition_method: PartitionMethod,
-    /// What else differs between versions of pgbench.
-    pub habits: Habits,
+    /// Other differences between versions of pgbench.
+    pub variant: InitVariant,
 }
 
-/// What versions of pgbench do differently when they make tables on PostgreSQL. The default is what
-/// the newest does.
+/// Differences between versions of pgbench when they create tables on PostgreSQL. The default is
+/// the newest version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Habits {
-    /// Branches and tellers are inserted row by row instead of copied, so that further columns may
-    /// exist.
+pub struct InitVariant {
+    /// Branches and tellers are inserted row by row instead of copied, so that the tables may have
+    /// further columns.
     pub insert_small_tables: bool,
-    /// Accounts are copied with `FREEZE` unless partitions were asked for, instead of looking at
-    /// the table.
-    pub freeze_blindly: bool,
-    /// With partitions, `unlogged` goes for all tables, even the partitioned one, instead of the
-    /// partitions alone.
+    /// Accounts are copied with `FREEZE` unless partitions were asked for, without looking at the
+    /// table.
+    pub freeze_unchecked: bool,
+    /// With partitions, `unlogged` applies to all tables, even the partitioned one, rather than to
+    /// the partitions alone.
     pub unlogged_everywhere: bool,
 }
 
-/// How the accounts are partitioned by their number.
+/// The partitioning method of the accounts, by their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PartitionMethod {
     /// Equal ranges of numbers.
     #[default]
     Range,
-    /// The number's hash.
+    /// The hash of the number.
     Hash,
 }
 
@@ -68,19 +69,19 @@ impl Default for InitOptions {
             index_tablespace: None,
             partitions: 0,
             partition_method: PartitionMethod::Range,
-            habits: Habits::default(),
+            variant: InitVariant::default(),
         }
     }
 }
 
 impl InitOptions {
-    /// The steps that will run: `steps`, and `f` where foreign keys are wanted.
+    /// The steps that will run: `steps`, and `f` if foreign keys are wanted.
     pub fn effective_steps(&self) -> Steps {
         if self.foreign_keys { self.steps.clone().with_foreign_keys() } else { self.steps.clone() }
     }
 
-    /// The steps that make the same tables from nothing, vacuumed and with their keys, whatever
-    /// `steps` leaves out.
+    /// The steps that create the same tables from scratch, with keys and vacuumed, even if `steps`
+    /// omits some.
     pub(crate) fn complete_steps(&self) -> Steps {
         let wanted = self.effective_steps();
         let generate =

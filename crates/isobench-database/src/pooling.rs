@@ -1,9 +1,9 @@
-//! Whether a session of ours is a session of the server's, or a pooler hands each transaction to
-//! whichever session is free.
+//! Recognises poolers that assign each transaction to any session of the server.
 //!
 //! An isolation level, a search path, a prepared statement and an advisory lock belong to a session
-//! of the server. Behind a pooler in transaction mode, setting one of them changes somebody else's
-//! transactions and not ours. So it is recognised first, by questions that change nothing.
+//! of the server. Behind a pooler in transaction mode, setting one of them affects other users'
+//! transactions instead of ours. So such a pooler is recognised first, by queries that change
+//! nothing.
 //!
 //! Sources: `PgBouncer`, "Features", table "SQL feature map for pooling modes"; PostgreSQL:
 //! Protocol, Message Formats, `BackendKeyData`.
@@ -15,38 +15,36 @@ use isobench_pgwire::{ConnectOptions, Connection};
 use crate::error::Error;
 use crate::product::Product;
 
-/// What stands between us and the server.
+/// The kind of pooler between isobench and the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pooling {
-    /// Nothing that changes sessions: two sessions are two processes, those that the server named
-    /// at start-up.
+    /// None that changes sessions: two sessions are two processes, those that the server named at
+    /// start-up.
     None,
-    /// A pooler, perhaps, which keeps a session of the server's for each of ours as long as it
+    /// Possibly a pooler, which assigns a session of the server to each of ours as long as it
     /// lasts.
     Sessions,
-    /// The same, but what is set in a session stays behind for whoever gets it next.
+    /// Likewise, but a session's settings remain for its next user.
     Leaky,
-    /// A pooler that gives each transaction, or each statement, to whichever session of the
-    /// server's is free.
+    /// A pooler that assigns each transaction, or each statement, to any free session of the
+    /// server.
     Transactions,
-    /// The product doesn't name its sessions, so it can't be asked.
+    /// The product doesn't identify its sessions, so this can't be found out.
     Unknown,
 }
 
-/// How often two sessions are told apart. One comparison tells, unless other users of the pool come
-/// between.
+/// Number of comparisons of two sessions. One is enough unless other users of the pool interfere.
 const ROUNDS: usize = 3;
 
-/// How long the second session may wait for its turn. A pool with a single session of the server's,
-/// which the first one of ours keeps, never gives it one.
+/// The time limit for opening the second session. A pool with a single session of the server,
+/// occupied by our first one, never opens it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Recognises it, with two sessions at once. Whether transactions are shared out is asked without
-/// changing anything; only where they aren't, a setting that nobody else knows is set and taken
-/// back.
+/// Recognises a pooler with two simultaneous sessions. Queries that change nothing show whether
+/// transactions are shared out; only if they aren't, a setting without a meaning is set and reset.
 ///
 /// # Errors
-/// [`Error::Alone`]; a connection can't be made or is lost.
+/// [`Error::Alone`]; a connection can't be opened or is lost.
 pub fn pooling(options: &ConnectOptions, product: &Product) -> Result<Pooling, Error> {
     let Some(question) = product.session_name else { return Ok(Pooling::Unknown) };
     let mut first = Connection::open(options)?;
@@ -54,14 +52,14 @@ pub fn pooling(options: &ConnectOptions, product: &Product) -> Result<Pooling, E
     let mut second = Connection::open(options).map_err(|source| Error::Alone { source })?;
     second.set_timeout(Some(PATIENCE));
     let found = match name(&mut second, question) {
-        // A proxy may lead everybody into the same session of the server's, and say so in its keys.
+        // A proxy may put all clients into one session of the server, and name that in their keys.
         Ok(Some(other)) if other == known => Ok(Pooling::Transactions),
         Ok(Some(other)) if is_key(&first, &known) && is_key(&second, &other) => Ok(Pooling::None),
         Ok(_) => compare(&mut first, &mut second, question, &known),
         Err(Error::Connection(isobench_pgwire::Error::Timeout(_))) => Ok(Pooling::Sessions),
         Err(error) => Err(error),
     };
-    // Without a key there is no pooler of the usual kind, but a product that has none.
+    // A product without keys isn't a pooler of the usual kind.
     let has_key = first.cancel_token().pid() != 0;
     first.close();
     second.close();
@@ -76,10 +74,10 @@ fn is_key(session: &Connection, name: &str) -> bool {
     name == session.cancel_token().pid().to_string()
 }
 
-/// Makes sure that what is set in a session stays there.
+/// Checks that a session's settings stay in that session.
 ///
 /// # Errors
-/// [`Error::Pooled`], [`Error::Leaky`]; a connection can't be made or is lost.
+/// [`Error::Pooled`], [`Error::Leaky`]; a connection can't be opened or is lost.
 pub fn require_sessions(options: &ConnectOptions, product: &Product) -> Result<(), Error> {
     match pooling(options, product)? {
         Pooling::Transactions => Err(Error::Pooled),
@@ -88,8 +86,7 @@ pub fn require_sessions(options: &ConnectOptions, product: &Product) -> Result<(
     }
 }
 
-/// Leaves a setting of no meaning in a session, and looks whether the next one to get the same
-/// session of the server's finds it.
+/// Leaves a setting without a meaning in a session, and checks whether the next session finds it.
 fn leaks(options: &ConnectOptions, question: &str) -> Result<bool, Error> {
     for _ in 0..ROUNDS {
         let mut leaving = Connection::open(options)?;
@@ -113,7 +110,7 @@ fn leaks(options: &ConnectOptions, question: &str) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// Lets a second session hold a transaction, and asks both who they are.
+/// Compares the identifiers of two sessions while the second one holds a transaction open.
 fn compare(
     first: &mut Connection,
     second: &mut Connection,
@@ -123,7 +120,7 @@ fn compare(
     for _ in 0..ROUNDS {
         match second.execute("BEGIN") {
             Ok(_) => {}
-            // PgBouncer refuses blocks where it gives each statement away.
+            // PgBouncer refuses transaction blocks in statement mode.
             Err(isobench_pgwire::Error::Server(_)) => return Ok(Pooling::Transactions),
             Err(isobench_pgwire::Error::Timeout(_)) => return Ok(Pooling::Sessions),
             Err(error) => return Err(error.into()),
@@ -141,7 +138,7 @@ fn compare(
     Ok(Pooling::Sessions)
 }
 
-/// What the server calls the session that answers; `None` if it doesn't say.
+/// The server's identifier of the session; `None` if it has none.
 fn name(conn: &mut Connection, question: &str) -> Result<Option<String>, Error> {
     match conn.value(question) {
         Ok(name) => Ok(name),

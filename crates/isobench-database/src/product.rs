@@ -1,65 +1,64 @@
-//! A server product as one row of facts.
+//! A server product as a table of facts.
 //!
-//! Adding a product is adding a file to `products/`. What a fact means stands at its type
-//! (`facts/`); what is done with it stands with the doer (`level`, `conflict`, `init`, `reset`,
-//! `namespace`, `settings`).
+//! To add a product, add a file to `products/`. Facts are documented at their types (`facts/`);
+//! they are used by `level`, `conflict`, `init`, `reset`, `namespace` and `settings`.
 
 use isobench_isolation::Level;
 
 use crate::facts::abilities::Abilities;
 use crate::facts::conflict::ConflictRule;
 use crate::facts::dialect::Dialect;
-use crate::facts::home::Home;
 use crate::facts::level::{EffectiveLevelQuery, SetLevel};
+use crate::facts::namespace::NamespaceFacts;
 use crate::facts::object::ObjectMark;
 use crate::facts::promises::Promises;
 use crate::facts::settings::SettingsSource;
 use crate::facts::waiting::WaitView;
 
-/// What isobench knows about a server product: plain facts, no behaviour.
+/// The facts about a server product.
 #[derive(Debug)]
 pub struct Product {
-    /// The name for people and result documents.
+    /// The name for users and result documents.
     pub name: &'static str,
-    /// How it is recognised from the answer to `SELECT version()`.
+    /// Its marks in the answer to `SELECT version()`.
     pub recognition: Recognition,
-    /// How a session's level is set.
+    /// The statement that sets a session's level.
     pub set_level: SetLevel,
-    /// How the effective level is read.
+    /// The commands that read the effective level.
     pub effective_level: EffectiveLevelQuery,
-    /// What its manual promises at each level.
+    /// The promises of its manual for each level.
     pub promises: Promises,
-    /// The query for what it calls the session that answers; `None` where sessions have no names.
-    /// PostgreSQL's is the process that `BackendKeyData` names, too.
+    /// The query for the server's identifier of the session; `None` if there is none. PostgreSQL's
+    /// is the process that `BackendKeyData` names.
     pub session_name: Option<&'static str>,
-    /// How it tells that a session waits for another one.
+    /// The view that shows that a session waits for another one.
     pub waits: WaitView,
     /// The errors that are conflicts.
     pub conflicts: &'static [ConflictRule],
-    /// Conflicts that contradict a level: what a transaction at this level, or a weaker one, can't
-    /// meet, by the beginning of the reason. Empty where that isn't known.
+    /// Conflicts that contradict a level: those that a transaction at this level or a weaker one
+    /// can't meet, by the start of their reason. Empty if that is unknown.
     pub impossible: &'static [(Level, &'static str)],
-    /// Where they say what the conflict was about.
+    /// Where the errors name the object of the conflict.
     pub objects: &'static [ObjectMark],
-    /// The query for the tables that errors name by number: number and name; `None` where they have
-    /// no numbers.
+    /// The query for the tables that errors name by number: number and name; `None` if they aren't
+    /// numbered.
     pub relations: Option<&'static str>,
-    /// How its tables are made, filled and tidied.
+    /// The facts that decide how its tables are created, filled and maintained.
     pub dialect: Dialect,
-    /// What it can do for applications that cope with conflicts.
+    /// Its features for applications that handle conflicts.
     pub abilities: Abilities,
-    /// Where isobench works on a server that isn't its own.
-    pub home: Home,
-    /// Where its settings can be read.
+    /// The schema or database in which isobench works on a server that isn't its own.
+    pub namespace: NamespaceFacts,
+    /// The source of its settings.
     pub settings: SettingsSource,
 }
 
-/// How a product is recognised.
+/// The marks of a product in the answer to `SELECT version()`.
 #[derive(Debug, Clone, Copy)]
 pub struct Recognition {
-    /// What the answer to `SELECT version()` contains.
+    /// Text that the answer to `SELECT version()` contains.
     pub contains: &'static str,
-    /// What it doesn't contain: marks of products that only claim to be this one.
+    /// Texts that it doesn't contain, which identify other products that claim to be this one.
     pub lacks: &'static [&'static str],
     /// The text before the version number.
     pub version_after: &'static str,

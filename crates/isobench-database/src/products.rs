@@ -14,5 +14,5 @@ pub use yugabytedb::YUGABYTEDB;
 
 use crate::product::Product;
 
-/// Every product that can be recognised. The order matters: the first match wins.
+/// Every product that can be recognised, in this order: the first match wins.
 pub static PRODUCTS: [&Product; 4] = [&COCKROACHDB, &YUGABYTEDB, &H2, &POSTGRESQL];

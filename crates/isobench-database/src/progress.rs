@@ -1,4 +1,4 @@
-//! What an initialisation tells while it runs, and what it took. The words for it are the caller's.
+//! Progress of an initialisation, and its duration. The wording is the caller's.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use isobench_pgwire::ServerError;
 use crate::steps::InitStep;
 use crate::table::Table;
 
-/// Something that happened while tables are made.
+/// An event while tables are created.
 #[derive(Debug, Clone)]
 pub enum Progress {
     /// A step starts.
     Step(InitStep),
-    /// The partitions of the accounts are made now: this many.
+    /// The partitions of the accounts are created next: this many.
     Partitions(u32),
-    /// Rows were sent; told every 100 rows of a table.
+    /// Rows were sent; reported every 100 rows of a table.
     Rows {
         /// The table.
         table: Table,
@@ -27,11 +27,11 @@ pub enum Progress {
     },
     /// The server sent a notice.
     Notice(Box<ServerError>),
-    /// A sentence on what is done differently on this product, for example a step it doesn't need.
+    /// A sentence about a difference on this product, for example a step that it doesn't need.
     Note(String),
 }
 
-/// How long an initialisation and each of its steps took.
+/// The duration of an initialisation and of each step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Timings {
     /// The steps in the order they ran.

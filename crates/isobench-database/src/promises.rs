@@ -1,23 +1,23 @@
-//! What a product's manual promises at the level that is asked for, and at the level that runs.
+//! The promises of a product's manual for the requested level and for the effective level.
 //!
-//! Not here: what the server really does, which the probe and the checker find out.
+//! Not here: the server's real behaviour, which the probe and the checker find out.
 
 use isobench_isolation::{EffectiveLevel, Guarantee, Level};
 
 use crate::product::Product;
 
 impl Product {
-    /// What this product's manual promises to whoever asks for this level.
+    /// The manual's promise to a transaction that requests this level.
     pub const fn promises(&self, level: Level) -> Guarantee {
         self.promises.at(level)
     }
 
-    /// What this product's manual promises at the level that really runs: what a history or an
-    /// interleaving is judged by.
+    /// The manual's promise at the effective level, by which histories and interleavings are
+    /// judged.
     ///
-    /// `None` if the server doesn't say which level it runs, or names one outside the standard,
-    /// also where sessions differ ("mixed (…)"). Then nothing is promised, and nothing can be
-    /// broken.
+    /// `None` if the server doesn't report its level, or reports one outside the standard,
+    /// including differences between sessions ("mixed (…)"). Then nothing is promised, and nothing
+    /// can be violated.
     pub const fn promises_effective(&self, effective: &EffectiveLevel) -> Option<Guarantee> {
         match effective {
             EffectiveLevel::Standard(level) => Some(self.promises(*level)),
@@ -44,7 +44,7 @@ mod tests {
         assert_eq!(H2.promises(Level::RepeatableRead).to_string(), "repeatable read (PL-2.99)");
     }
 
-    /// `CockroachDB` runs weaker levels as serializable, and then has to keep what serializable
+    /// `CockroachDB` runs weaker levels as serializable, and then has to keep serializable's
     /// promises.
     #[test]
     fn the_level_that_runs_is_what_is_promised() {

@@ -1,11 +1,11 @@
-//! Brings the TPC-B-like tables back to their starting state, between the cells of a comparison.
+//! Resets the TPC-B-like tables to their starting state, between the cells of a comparison.
 //!
-//! The same state includes the physical one: no dead rows, no bloat, fresh indexes, fresh
-//! statistics, rows frozen and visible to all, and no dirty page left whose writing would fall into
-//! the next cell. So a reset is an initialisation from nothing (drop, create, COPY FREEZE, vacuum,
-//! keys) and a checkpoint. Alternatives, measured on PostgreSQL 15 as ratios of time to that one
-//! (below 1 is faster), after 2,000 transactions of `tpcb-like`; medians of 5 at scale 1 and 10,
-//! one measurement at scale 100, on a shared machine: differences below a quarter mean nothing.
+//! This includes the physical state: no dead rows, no bloat, fresh indexes, fresh statistics, rows
+//! frozen and visible to all, and no dirty page whose writing would fall into the next cell. So a
+//! reset is an initialisation from scratch (drop, create, COPY FREEZE, vacuum, keys) and a
+//! checkpoint. Alternatives, measured on PostgreSQL 15 as ratios of time to that one (below 1 is
+//! faster), after 2,000 transactions of `tpcb-like`; medians of 5 at scale 1 and 10, one
+//! measurement at scale 100, on a shared machine: differences below a quarter aren't significant.
 //!
 //! | way | scale 1 | 10 | 100 |
 //! |---|---|---|---|
@@ -18,12 +18,13 @@
 //! | changed rows put back, VACUUM FULL | 1.01 | 1.22 | 1.38 |
 //! | changed rows put back, VACUUM (the bloat stays: not the same state) | 0.53 | 0.36 | |
 //!
-//! On PostgreSQL no honest one gains enough to be worth a second way of making tables; the fast one
-//! is not honest. Dropping also undoes whatever a script of the user did to the tables themselves.
+//! On PostgreSQL none that restores the same state gains enough to be worth a second way of
+//! creating tables. Dropping also undoes changes that a user's script made to the tables
+//! themselves.
 //!
-//! Elsewhere a load takes minutes, in batches which are tried again after conflicts, and the bloat
-//! that can be seen from here is none. There the tables are loaded once, and then [`put_back`]
-//! before each further cell: whether, and after which load, is a fact of the product
+//! On other products a load takes minutes, in batches that are repeated after conflicts, and no
+//! bloat can be observed. There the tables are loaded once, and then [`put_back`] before each
+//! further cell; whether, and after which load, is a fact of the product
 //! (`Dialect::put_back_after`).
 
 use std::time::{Duration, Instant};
@@ -39,17 +40,17 @@ use crate::progress::Progress;
 use crate::steps::InitStep;
 use crate::tables::{self, ForeignKeys};
 
-/// What a reset took, and what the reader of a result should know about it.
+/// The duration of a reset, and notes for readers of the result.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResetNote {
     /// From the first command to the last answer.
     pub took: Duration,
-    /// Sentences for people, for example that a checkpoint wasn't permitted; usually none.
+    /// Sentences, for example that a checkpoint wasn't permitted; usually none.
     pub notes: Vec<String>,
 }
 
-/// Makes the tables anew as `opts` says, complete with keys whatever `opts.steps` leaves out,
-/// vacuumed, analysed and checkpointed where the product knows that.
+/// Recreates the tables as `opts` says, with keys even if `opts.steps` omits them, vacuumed,
+/// analyzed and checkpointed as far as the product supports that.
 ///
 /// # Errors
 /// The server refuses a command other than the checkpoint or the statistics, or the connection is
@@ -65,16 +66,16 @@ pub fn reset(conn: &mut Connection, db: &Database, opts: &InitOptions) -> Result
     Ok(ResetNote { took: started.elapsed(), notes })
 }
 
-/// Whether tables that were made like `made`, which took this long, can be put back into the state
-/// that `wanted` describes instead of being made anew; they may differ in their foreign keys.
+/// True if tables created as `made`, which took this long, can be put back into the state that
+/// `wanted` describes instead of being recreated. They may differ in their foreign keys.
 pub fn can_put_back(db: &Database, made: &InitOptions, took: Duration, wanted: &InitOptions) -> bool {
     let alike = InitOptions { foreign_keys: made.foreign_keys, ..wanted.clone() };
     db.product.dialect.put_back_after.is_some_and(|limit| took >= limit) && *made == alike
 }
 
-/// Puts the rows of tables that were made like `made` back into the starting state that `wanted`
-/// describes: see [`can_put_back`]. The built-in scripts may have worked on them, and nothing else.
-/// Statistics stay as they were after the load.
+/// Puts the rows of tables created as `made` back into the starting state that `wanted` describes:
+/// see [`can_put_back`]. Only the built-in scripts may have changed them. Statistics stay those of
+/// the load.
 ///
 /// # Errors
 /// The server refuses a command other than the checkpoint, or the connection is lost.
@@ -97,9 +98,9 @@ pub fn put_back(
     Ok(ResetNote { took: started.elapsed(), notes })
 }
 
-/// Vacuums and analyses tables of any workload where the product knows that, and ends with a
-/// checkpoint, so that none of it falls into a measurement. What the server refuses becomes a
-/// sentence in `notes`.
+/// Vacuums and analyzes the tables of any workload as far as the product supports that, and ends
+/// with a checkpoint, so that none of it happens during a measurement. Refusals of the server
+/// become sentences in `notes`.
 ///
 /// # Errors
 /// The connection is lost.
@@ -120,7 +121,7 @@ pub fn tidy(
     checkpoint(conn, db, notes)
 }
 
-/// Writes what is dirty, where the product and the role permit it.
+/// Writes dirty pages, if product and role permit it.
 fn checkpoint(conn: &mut Connection, db: &Database, notes: &mut Vec<String>) -> Result<(), Error> {
     if db.product.dialect.checkpoint
         && let Err(error) = execute(conn, db, "checkpoint")
@@ -136,7 +137,7 @@ fn checkpoint(conn: &mut Connection, db: &Database, notes: &mut Vec<String>) -> 
     Ok(())
 }
 
-/// Turns what the server refused into a note; anything else stays an error.
+/// Turns a refusal of the server into a note; anything else stays an error.
 fn tolerate(error: Error, what: &str, notes: &mut Vec<String>) -> Result<(), Error> {
     match error {
         Error::Query { source, .. } if !source.is_fatal() => {

@@ -1,9 +1,9 @@
-//! SQL that names the schema of our own tables.
+//! Adds the schema of our own tables to SQL statements.
 //!
 //! A session's search path can be lost behind a proxy, and then a bare `DROP TABLE registers` would
-//! hit a table of the user's. So on a server that isn't ours, every statement of isobench's own
-//! says where its tables lie. The texts are our own, too, which is why whole words suffice: nothing
-//! here understands SQL.
+//! hit a user's table. So on a server that isn't ours, every administrative statement names the
+//! schema of its tables. The statements are our own, so matching whole words suffices; there is no
+//! SQL parser here.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,20 +14,20 @@ use crate::table::Table;
 /// pgbench's tables.
 const PGBENCH: [Table; 4] = [Table::Accounts, Table::Branches, Table::History, Table::Tellers];
 
-/// The kinds of objects that lie in a schema and that our set-ups make.
+/// The kinds of objects in a schema that our set-ups create.
 const KINDS: [&str; 4] = ["TABLE", "SEQUENCE", "FUNCTION", "PROCEDURE"];
 
-/// The names of tables, sequences and functions that belong to isobench: pgbench's, and those that
-/// a set-up makes.
+/// The names of isobench's tables, sequences and functions: pgbench's, and those created by a
+/// set-up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names(BTreeSet<String>);
 
 impl Names {
-    /// What these statements create or drop, besides pgbench's tables.
+    /// The names that these statements create or drop, in addition to pgbench's tables.
     pub fn made_by<'a>(statements: impl IntoIterator<Item = &'a str>) -> Names {
         let mut names = BTreeSet::new();
         for sql in statements {
-            let mut words = words(sql).filter(|word| word.kind == Kind::Name).map(|word| word.text);
+            let mut words = words(sql).filter(|word| word.kind == TokenKind::Name).map(|word| word.text);
             while let Some(word) = words.next() {
                 if word == "CREATE" || word == "DROP" {
                     let mut rest = words.by_ref().skip_while(|word| matches!(*word, "OR" | "REPLACE"));
@@ -46,31 +46,32 @@ impl Names {
     }
 }
 
-/// True of what follows a table's name in that of the table itself, or of one of its partitions.
+/// True if the text after a table's name makes the whole the name of the table or of one of its
+/// partitions.
 fn is_partition(rest: &str) -> bool {
     rest.is_empty()
         || rest.strip_prefix('_').is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 impl Database {
-    /// The name of a table of ours, with the schema where one is to be named.
+    /// The name of one of our tables, with its schema if one is to be named.
     pub fn placed(&self, table: &str) -> String {
         self.schema.as_ref().map_or_else(|| table.to_owned(), |schema| format!("{schema}.{table}"))
     }
 
-    /// A statement of isobench's own, with the schema before each of these names; as it is where
+    /// Adds the schema to each of these names in a statement of our own. Returns it unchanged if
     /// the search path decides.
     pub fn place<'a>(&self, sql: &'a str, names: &Names) -> Cow<'a, str> {
         let Some(schema) = &self.schema else { return Cow::Borrowed(sql) };
         let mut placed = String::with_capacity(sql.len() + 64);
         for word in words(sql) {
             let name = match word.kind {
-                Kind::Name => Some(word.text),
-                Kind::Quoted => Some(word.text.trim_matches('\'')),
-                Kind::Other => None,
+                TokenKind::Name => Some(word.text),
+                TokenKind::Quoted => Some(word.text.trim_matches('\'')),
+                TokenKind::Other => None,
             };
             match name.filter(|name| names.contains(name)) {
-                Some(name) if word.kind == Kind::Quoted => {
+                Some(name) if word.kind == TokenKind::Quoted => {
                     placed.extend(["'", schema.as_str(), ".", name, "'"]);
                 }
                 Some(name) => placed.extend([schema.as_str(), ".", name]),
@@ -81,27 +82,28 @@ impl Database {
     }
 }
 
-/// What a piece of a statement is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// A word that may be the name of a table: no variable, and no part of a dotted name.
+enum TokenKind {
+    /// A word that may be a table's name: neither a variable nor a part of a dotted name.
     Name,
-    /// A string in single quotes, with its quotes. Functions such as `nextval` take names so.
+    /// A string in single quotes, with the quotes. Functions such as `nextval` take names in this
+    /// form.
     Quoted,
-    /// Anything else, comments among it.
+    /// Anything else, including comments.
     Other,
 }
 
-/// A piece of a statement.
+/// A token of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Word<'a> {
+struct SqlToken<'a> {
     text: &'a str,
-    kind: Kind,
+    kind: TokenKind,
 }
 
-/// The pieces of a statement, which together are the whole of it. Bodies in dollar quotes are
+/// The tokens of a statement, which together are the whole text. Bodies in dollar quotes are
 /// statements, too.
-fn words(sql: &str) -> impl Iterator<Item = Word<'_>> {
+fn words(sql: &str) -> impl Iterator<Item = SqlToken<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let rest = sql.get(at..).filter(|rest| !rest.is_empty())?;
@@ -121,13 +123,13 @@ fn words(sql: &str) -> impl Iterator<Item = Word<'_>> {
         let (before, after) = (sql[..at].chars().next_back(), rest[length..].chars().next());
         at += length;
         let kind = match text.chars().next() {
-            Some('\'') => Kind::Quoted,
+            Some('\'') => TokenKind::Quoted,
             Some(first) if is_word(first) && !matches!(before, Some('.' | ':')) && after != Some('.') => {
-                Kind::Name
+                TokenKind::Name
             }
-            _ => Kind::Other,
+            _ => TokenKind::Other,
         };
-        Some(Word { text, kind })
+        Some(SqlToken { text, kind })
     })
 }
 

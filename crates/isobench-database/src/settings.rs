@@ -1,5 +1,5 @@
-//! The server's settings that a reader of a result must know: those that matter always, and those
-//! that differ from the default.
+//! The server's settings that a reader of a result must know: some always, others if they differ
+//! from the default.
 
 use std::collections::BTreeMap;
 
@@ -9,35 +9,40 @@ use crate::database::Database;
 use crate::error::Error;
 use crate::facts::settings::SettingsSource;
 
-/// The settings found, and why there are none or not all.
+/// The settings found, and the reason if some are missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerSettings {
     /// Name → value with its unit, as `SHOW` prints it.
     pub values: BTreeMap<String, String>,
-    /// A sentence for people, if something is missing.
+    /// A sentence for the user, if something is missing.
     pub note: Option<String>,
 }
 
-/// Settings that say something about speed or conflicts; told even if they are at their default.
-const ALWAYS: &str = "'autovacuum', 'commit_delay', 'data_checksums', 'deadlock_timeout', 'default_transaction_isolation', 'fsync', \
-    'full_page_writes', 'max_connections', 'max_pred_locks_per_page', 'max_pred_locks_per_relation', \
-    'max_pred_locks_per_transaction', 'max_wal_size', 'shared_buffers', 'synchronous_commit', 'wal_level', 'wal_sync_method', \
+/// Settings that affect speed or conflicts; included even at their defaults.
+const ALWAYS: &str = "'autovacuum', 'commit_delay', 'data_checksums', 'deadlock_timeout', \
+    'default_transaction_isolation', 'fsync', 'full_page_writes', 'max_connections', \
+    'max_pred_locks_per_page', 'max_pred_locks_per_relation', 'max_pred_locks_per_transaction', \
+    'max_wal_size', 'shared_buffers', 'synchronous_commit', 'wal_level', 'wal_sync_method', \
     'yb_enable_read_committed_isolation', 'yb_max_query_layer_retries'";
 
-/// Settings about places, names, languages and where logs go, or that might hold a secret: never
-/// told. `LIKE` patterns. What is logged is told, since it costs time.
-pub(crate) const NEVER: &str = "'%\\_file', '%\\_directory', '%\\_directories', '%\\_command', '%conninfo%', '%password%', \
-    '%passphrase%', 'lc\\_%', 'log\\_line\\_prefix', 'log\\_filename', 'log\\_file\\_mode', \
-    'log\\_destination', 'log\\_rotation%', 'log\\_truncate%', 'ssl\\_%', 'krb%', 'listen\\_addresses', 'port', 'cluster\\_name', '%timezone%', \
-    'datestyle', 'default\\_text\\_search\\_config', 'application\\_name', 'client\\_encoding', \
-    'server\\_encoding', 'search\\_path', 'extra\\_float\\_digits', 'is\\_superuser', 'session\\_authorization', 'event\\_source', \
-    'data\\_%\\_mode', 'unix\\_socket\\_%', 'bonjour%', 'syslog%', 'primary\\_slot\\_name', 'in\\_hot\\_standby', \
-    'server\\_version%', 'external\\_pid\\_file', 'transaction\\_%', 'dynamic\\_library\\_path', '%role%'";
+/// Settings that are never included, as `LIKE` patterns: places, names, languages and log
+/// destinations, and those that might contain a secret. What is logged is included, because it
+/// costs time.
+pub(crate) const NEVER: &str = "'%\\_file', '%\\_directory', '%\\_directories', '%\\_command', \
+    '%conninfo%', '%password%', '%passphrase%', 'lc\\_%', 'log\\_line\\_prefix', \
+    'log\\_filename', 'log\\_file\\_mode', 'log\\_destination', 'log\\_rotation%', \
+    'log\\_truncate%', 'ssl\\_%', 'krb%', 'listen\\_addresses', 'port', 'cluster\\_name', \
+    '%timezone%', 'datestyle', 'default\\_text\\_search\\_config', 'application\\_name', \
+    'client\\_encoding', 'server\\_encoding', 'search\\_path', 'extra\\_float\\_digits', \
+    'is\\_superuser', 'session\\_authorization', 'event\\_source', 'data\\_%\\_mode', \
+    'unix\\_socket\\_%', 'bonjour%', 'syslog%', 'primary\\_slot\\_name', 'in\\_hot\\_standby', \
+    'server\\_version%', 'external\\_pid\\_file', 'transaction\\_%', \
+    'dynamic\\_library\\_path', '%role%'";
 
 /// Reads the settings of the server.
 ///
 /// # Errors
-/// The connection is lost. What the server refuses becomes the note.
+/// The connection is lost. A refusal of the server becomes the note.
 pub fn settings(conn: &mut Connection, db: &Database) -> Result<ServerSettings, Error> {
     match db.product.settings {
         SettingsSource::PgSettings => from_query(conn, &pg_settings_query()),
@@ -87,7 +92,7 @@ fn from_commands(conn: &mut Connection, commands: &[(&str, &str)]) -> Result<Ser
                 settings.values.insert((*name).to_owned(), cut(&value.unwrap_or_default()).into_owned());
             }
             Err(error) if error.is_connection_lost() => return Err(Error::of(error, command)),
-            // This version doesn't have the setting, or not for this role.
+            // The setting doesn't exist in this version, or isn't visible to this role.
             Err(error) => {
                 settings.note.get_or_insert_with(|| format!("{name} can't be read: {error}"));
             }

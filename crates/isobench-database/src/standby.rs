@@ -1,4 +1,4 @@
-//! Whether a server is a hot standby, which can be read and not written.
+//! Recognition of hot standbys, which can be read but not written.
 
 use isobench_pgwire::Connection;
 
@@ -6,8 +6,8 @@ use crate::database::Database;
 use crate::error::Error;
 use crate::products::POSTGRESQL;
 
-/// True if the server only follows a primary (PostgreSQL manual, "Hot Standby"). Since version 14
-/// it says so at start-up, before and behind a pooler it is asked.
+/// True if the server is a standby (PostgreSQL manual, "Hot Standby"). Since version 14 it reports
+/// that at start-up; older versions, and servers behind a pooler, are asked.
 ///
 /// # Errors
 /// The connection is lost.
@@ -22,7 +22,7 @@ pub fn is_standby(conn: &mut Connection, db: &Database) -> Result<bool, Error> {
     match conn.value(QUESTION) {
         Ok(answer) => Ok(answer.as_deref() == Some("t")),
         Err(error) if error.is_connection_lost() => Err(Error::of(error, QUESTION)),
-        // Whatever doesn't know the question follows nobody.
+        // A server that doesn't know the function isn't a standby.
         Err(_) => Ok(false),
     }
 }

@@ -10,11 +10,11 @@ pub enum InitStep {
     DropTables,
     /// `t`: creates the tables.
     CreateTables,
-    /// `g`: fills them with rows made here.
+    /// `g`: fills them with client-side rows.
     ClientGenerate,
     /// `G`: fills them with rows made by the server.
     ServerGenerate,
-    /// `v`: vacuums and analyses them.
+    /// `v`: vacuums and analyzes them.
     Vacuum,
     /// `p`: adds the primary keys.
     PrimaryKeys,
@@ -92,19 +92,19 @@ impl fmt::Display for Steps {
     }
 }
 
-/// What is wrong with a text of steps; message and detail are pgbench's.
+/// An invalid text of steps; message and detail are pgbench's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StepsError {
-    /// There is no step in it.
+    /// It contains no step.
     #[error("no initialization steps specified")]
     Empty,
-    /// A letter that is no step.
+    /// This letter isn't a step.
     #[error("unrecognized initialization step \"{0}\"")]
     Unknown(char),
 }
 
 impl StepsError {
-    /// What pgbench adds in its line `detail:`.
+    /// pgbench's line `detail:`.
     pub fn detail(&self) -> Option<String> {
         match self {
             StepsError::Empty => None,
@@ -119,7 +119,7 @@ impl StepsError {
 impl FromStr for Steps {
     type Err = StepsError;
 
-    /// Takes letters; blanks between them mean nothing.
+    /// Parses letters; blanks between them are ignored.
     fn from_str(text: &str) -> Result<Self, StepsError> {
         if text.is_empty() {
             return Err(StepsError::Empty);

@@ -1,7 +1,7 @@
 //! The four TPC-B-like tables: names, columns, numbers of rows.
 //!
-//! They are those that the manual's page of pgbench and the real `pgbench -i` show. Not here: what
-//! is done with them (`tables.rs`).
+//! They are those of pgbench's manual page and of the real `pgbench -i`. Not here: operations on
+//! them (`tables.rs`).
 
 /// Tellers per branch.
 pub const TELLERS: u64 = 10;
@@ -53,7 +53,7 @@ impl Table {
             }
     }
 
-    /// The columns that a load fills where it names them.
+    /// The columns filled by a load that names its columns.
     pub(crate) const fn loaded_columns(self) -> &'static str {
         match self {
             Table::History => "tid,bid,aid,delta,mtime",

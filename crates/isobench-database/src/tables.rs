@@ -1,7 +1,7 @@
-//! What has to be done to the TPC-B-like tables, for each product and step: pure, no server needed.
+//! The actions on the TPC-B-like tables for each product and step. Pure, without a server.
 //!
-//! Not here: the tables themselves (`table.rs`), doing it (`init.rs`), the text of the rows
-//! (`fill.rs`).
+//! Not here: the tables themselves (`table.rs`), carrying out the actions (`init.rs`), the text of
+//! the rows (`fill.rs`).
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -12,21 +12,21 @@ use crate::options::{InitOptions, PartitionMethod};
 use crate::steps::InitStep;
 use crate::table::{ACCOUNTS, TELLERS, Table};
 
-/// From this scale on, account numbers are `bigint`, for they would not fit into `int`.
+/// From this scale on, account numbers are `bigint`, because they don't fit into `int`.
 const BIG_SCALE: u32 = 20_000;
 
-/// In the order pgbench creates them.
+/// pgbench's order of CREATE TABLE.
 const CREATE_ORDER: [Table; 4] = [Table::History, Table::Tellers, Table::Accounts, Table::Branches];
-/// In the order pgbench vacuums them.
+/// pgbench's order of VACUUM.
 const VACUUM_ORDER: [Table; 4] = [Table::Branches, Table::Tellers, Table::Accounts, Table::History];
-/// Tables before those they refer to; products without multi-table checks need it.
+/// Referencing tables first, for products that check foreign keys table by table.
 const REFERRING_FIRST: [Table; 4] = [Table::History, Table::Accounts, Table::Tellers, Table::Branches];
-/// In the order pgbench drops and truncates them, which decides the order of its notices.
+/// pgbench's order of DROP and TRUNCATE, which decides the order of the notices.
 const ALPHABETICAL: [Table; 4] = [Table::Accounts, Table::Branches, Table::History, Table::Tellers];
-/// The tables that start with rows, in the order they are filled.
+/// The tables that start with rows, in the order of filling.
 const FILLED: [Table; 3] = [Table::Branches, Table::Tellers, Table::Accounts];
 
-/// The foreign keys: table, column, table referred to.
+/// The foreign keys: table, column, referenced table.
 const FOREIGN_KEYS: [(Table, &str, Table); 5] = [
     (Table::Tellers, "bid", Table::Branches),
     (Table::Accounts, "bid", Table::Branches),
@@ -39,74 +39,74 @@ fn names(tables: [Table; 4]) -> String {
     tables.map(Table::name).join(", ")
 }
 
-/// One thing to do on the server.
+/// One action on the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
+pub enum TableAction {
     /// A command.
     Run(String),
-    /// Rows made here are sent.
+    /// Client-side rows are sent.
     Load {
-        /// Where to.
+        /// The table.
         table: Table,
-        /// How.
-        how: LoadHow,
-        /// How many rows there are.
+        /// The method.
+        how: LoadMethod,
+        /// Number of rows.
         rows: u64,
     },
-    /// The partitions of the accounts come next: tell the user.
-    TellPartitions(u32),
-    /// The step needs nothing on this product: tell the user why.
-    Tell(String),
+    /// Reports to the user that this many partitions of the accounts are created next.
+    ReportPartitions(u32),
+    /// Reports to the user why the step does nothing on this product.
+    Report(String),
 }
 
-/// How rows made here are sent.
+/// The method to send client-side rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoadHow {
-    /// One COPY in the transaction that is open.
+pub enum LoadMethod {
+    /// One COPY in the open transaction.
     Copy(Freeze),
-    /// A COPY of this many rows in a transaction of its own, again and again.
+    /// A COPY of this many rows in a transaction of its own, repeatedly.
     CopyBatches(u64),
-    /// An INSERT of this many rows, again and again.
+    /// An INSERT of this many rows, repeatedly.
     InsertBatches(u64),
 }
 
-/// Whether copied rows are frozen, which saves the vacuum its work.
+/// Freezing of copied rows, which spares VACUUM the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freeze {
-    /// No row is.
+    /// Rows aren't frozen.
     Never,
-    /// All are, unless the table turns out to be partitioned, for which the server refuses it.
+    /// Rows are frozen, unless the table turns out to be partitioned, because the server refuses it then.
     Possible,
-    /// All are; the server refuses if it can't be.
+    /// Rows are frozen; the server may refuse.
     Always,
 }
 
-impl fmt::Display for Action {
-    /// One line for golden tests and `--debug`.
+impl fmt::Display for TableAction {
+    /// One line, for golden tests and `--debug`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Action::Run(sql) => write!(f, "{sql};"),
-            Action::Load { table, how, rows } => {
+            TableAction::Run(sql) => write!(f, "{sql};"),
+            TableAction::Load { table, how, rows } => {
                 let command = match how {
-                    LoadHow::Copy(freeze) => copy_command(*table, "", *freeze != Freeze::Never),
-                    LoadHow::CopyBatches(_) => copy_in_batches(*table),
-                    LoadHow::InsertBatches(_) => insert_in_batches(*table),
+                    LoadMethod::Copy(freeze) => copy_command(*table, "", *freeze != Freeze::Never),
+                    LoadMethod::CopyBatches(_) => copy_in_batches(*table),
+                    LoadMethod::InsertBatches(_) => insert_in_batches(*table),
                 };
                 write!(f, "-- load {rows} rows: {command}")?;
                 match how {
-                    LoadHow::Copy(Freeze::Possible) => write!(f, ", unless it is partitioned"),
-                    LoadHow::Copy(_) => Ok(()),
-                    LoadHow::CopyBatches(batch) => write!(f, ", {batch} rows in each transaction"),
-                    LoadHow::InsertBatches(batch) => write!(f, " … ({batch} rows in each command)"),
+                    LoadMethod::Copy(Freeze::Possible) => write!(f, ", unless it is partitioned"),
+                    LoadMethod::Copy(_) => Ok(()),
+                    LoadMethod::CopyBatches(batch) => write!(f, ", {batch} rows in each transaction"),
+                    LoadMethod::InsertBatches(batch) => write!(f, " … ({batch} rows in each command)"),
                 }
             }
-            Action::TellPartitions(count) => write!(f, "-- creating {count} partitions"),
-            Action::Tell(what) => write!(f, "-- {what}"),
+            TableAction::ReportPartitions(count) => write!(f, "-- creating {count} partitions"),
+            TableAction::Report(what) => write!(f, "-- {what}"),
         }
     }
 }
 
-/// The command that copies whole rows, or these columns of them.
+/// The command that copies all columns, or these.
 pub(crate) fn copy_command(table: Table, columns: &str, freeze: bool) -> String {
     let options = if freeze { " with (freeze on)" } else { "" };
     format!("copy {}{columns} from stdin{options}", table.name())
@@ -117,13 +117,13 @@ pub(crate) fn copy_in_batches(table: Table) -> String {
     copy_command(table, &format!("({})", table.loaded_columns()), false)
 }
 
-/// The command that inserts a batch of rows, up to where they begin.
+/// The command that inserts a batch, up to where its rows start.
 pub(crate) fn insert_in_batches(table: Table) -> String {
     format!("insert into {}({}) values ", table.name(), table.loaded_columns())
 }
 
-/// What a step does on this server.
-pub fn actions(db: &Database, opts: &InitOptions, step: InitStep) -> Vec<Action> {
+/// The actions of a step on this server.
+pub fn actions(db: &Database, opts: &InitOptions, step: InitStep) -> Vec<TableAction> {
     match step {
         InitStep::DropTables => vec![drop_tables(db)],
         InitStep::CreateTables => create_tables(db, opts),
@@ -135,25 +135,25 @@ pub fn actions(db: &Database, opts: &InitOptions, step: InitStep) -> Vec<Action>
     }
 }
 
-fn drop_tables(db: &Database) -> Action {
-    // CockroachDB and H2 check table by table, PostgreSQL all at once.
+fn drop_tables(db: &Database) -> TableAction {
+    // CockroachDB and H2 check foreign keys table by table, PostgreSQL all at once.
     let order = if db.product.dialect.load == Load::CopyAtOnce { ALPHABETICAL } else { REFERRING_FIRST };
-    Action::Run(format!("drop table if exists {}", names(order)))
+    TableAction::Run(format!("drop table if exists {}", names(order)))
 }
 
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-fn create_tables(db: &Database, opts: &InitOptions) -> Vec<Action> {
+fn create_tables(db: &Database, opts: &InitOptions) -> Vec<TableAction> {
     let dialect = &db.product.dialect;
-    // The spaces are pgbench's; they show where the server or pgbench quotes the statement.
+    // The spaces are pgbench's; they are visible where the server or pgbench quotes the statement.
     let aid = if opts.scale >= BIG_SCALE { "bigint" } else { "   int" };
     let partitions = if dialect.storage { opts.partitions } else { 0 };
     let unlogged = if opts.unlogged && dialect.unlogged { "unlogged " } else { "" };
-    // A partitioned table has no rows to log, and the server refuses to call it unlogged since
-    // version 18.
-    let unlogged_whole = if partitions == 0 || opts.habits.unlogged_everywhere { unlogged } else { "" };
+    // A partitioned table has no rows of its own to log, and since version 18 the server refuses to
+    // create an unlogged one.
+    let unlogged_whole = if partitions == 0 || opts.variant.unlogged_everywhere { unlogged } else { "" };
     let fillfactor =
         if dialect.fillfactor { format!(" with (fillfactor={})", opts.fillfactor) } else { String::new() };
     let tablespace = match &opts.tablespace {
@@ -172,16 +172,16 @@ fn create_tables(db: &Database, opts: &InitOptions) -> Vec<Action> {
             (Table::History, _) => "",
             _ => fillfactor.as_str(),
         };
-        actions.push(Action::Run(format!(
+        actions.push(TableAction::Run(format!(
             "create {unlogged_whole}table {}({}{key}){storage}{tablespace}",
             table.name(),
             table.columns(aid)
         )));
     }
     if partitions > 0 {
-        actions.push(Action::TellPartitions(partitions));
+        actions.push(TableAction::ReportPartitions(partitions));
         for number in 1..=partitions {
-            actions.push(Action::Run(format!(
+            actions.push(TableAction::Run(format!(
                 "create {unlogged}table {name}_{number}\n  partition of {name}\n  for values {}{fillfactor}",
                 partition_bounds(opts, number),
                 name = Table::Accounts.name(),
@@ -191,8 +191,8 @@ fn create_tables(db: &Database, opts: &InitOptions) -> Vec<Action> {
     actions
 }
 
-/// What the user asked for and the product hasn't got.
-fn ignored_options(db: &Database, opts: &InitOptions) -> Vec<Action> {
+/// Options that the product doesn't support.
+fn ignored_options(db: &Database, opts: &InitOptions) -> Vec<TableAction> {
     let (name, dialect) = (db.product.name, &db.product.dialect);
     let storage = opts.partitions > 0 || opts.tablespace.is_some() || opts.index_tablespace.is_some();
     let told = [
@@ -205,7 +205,7 @@ fn ignored_options(db: &Database, opts: &InitOptions) -> Vec<Action> {
             ),
         ),
     ];
-    told.into_iter().filter(|(ignored, _)| *ignored).map(|(_, text)| Action::Tell(text)).collect()
+    told.into_iter().filter(|(ignored, _)| *ignored).map(|(_, text)| TableAction::Report(text)).collect()
 }
 
 fn partition_bounds(opts: &InitOptions, number: u32) -> String {
@@ -219,36 +219,37 @@ fn partition_bounds(opts: &InitOptions, number: u32) -> String {
     format!("from ({from}) to ({to})")
 }
 
-fn empty_tables(db: &Database) -> Vec<Action> {
+fn empty_tables(db: &Database) -> Vec<TableAction> {
     match db.product.dialect.empty {
-        Empty::Truncate => vec![Action::Run(format!("truncate table {}", names(ALPHABETICAL)))],
-        Empty::Delete => {
-            REFERRING_FIRST.iter().map(|table| Action::Run(format!("delete from {}", table.name()))).collect()
-        }
+        Empty::Truncate => vec![TableAction::Run(format!("truncate table {}", names(ALPHABETICAL)))],
+        Empty::Delete => REFERRING_FIRST
+            .iter()
+            .map(|table| TableAction::Run(format!("delete from {}", table.name())))
+            .collect(),
     }
 }
 
 /// Puts actions between `begin` and `commit`.
-fn in_transaction(actions: Vec<Action>) -> Vec<Action> {
-    let (begin, commit) = (Action::Run("begin".to_owned()), Action::Run("commit".to_owned()));
+fn in_transaction(actions: Vec<TableAction>) -> Vec<TableAction> {
+    let (begin, commit) = (TableAction::Run("begin".to_owned()), TableAction::Run("commit".to_owned()));
     std::iter::once(begin).chain(actions).chain(std::iter::once(commit)).collect()
 }
 
-fn client_generate(db: &Database, opts: &InitOptions) -> Vec<Action> {
+fn client_generate(db: &Database, opts: &InitOptions) -> Vec<TableAction> {
     let load = db.product.dialect.load;
     let mut actions = empty_tables(db);
     for table in FILLED {
         let rows = table.rows(opts.scale);
         let how = match load {
-            Load::CopyAtOnce if opts.habits.insert_small_tables && table != Table::Accounts => {
+            Load::CopyAtOnce if opts.variant.insert_small_tables && table != Table::Accounts => {
                 actions.extend((1..=rows).map(|number| single_insert(table, number)));
                 continue;
             }
-            Load::CopyAtOnce => LoadHow::Copy(freeze(db, opts, table)),
-            Load::CopyBatches(rows) => LoadHow::CopyBatches(rows),
-            Load::Insert(rows) => LoadHow::InsertBatches(rows),
+            Load::CopyAtOnce => LoadMethod::Copy(freeze(db, opts, table)),
+            Load::CopyBatches(rows) => LoadMethod::CopyBatches(rows),
+            Load::Insert(rows) => LoadMethod::InsertBatches(rows),
         };
-        actions.push(Action::Load { table, how, rows });
+        actions.push(TableAction::Load { table, how, rows });
     }
     if load == Load::CopyAtOnce { in_transaction(actions) } else { actions }
 }
@@ -258,29 +259,29 @@ fn freeze(db: &Database, opts: &InitOptions, table: Table) -> Freeze {
     if !db.at_least(14, 0) {
         return Freeze::Never;
     }
-    match (opts.habits.freeze_blindly, table) {
+    match (opts.variant.freeze_unchecked, table) {
         (false, _) => Freeze::Possible,
         (true, Table::Accounts) if opts.partitions > 0 => Freeze::Never,
         (true, _) => Freeze::Always,
     }
 }
 
-/// A row of a small table, in the words of pgbench before it copied them.
-fn single_insert(table: Table, number: u64) -> Action {
+/// Inserts a row of a small table, in the words of pgbench's older versions.
+fn single_insert(table: Table, number: u64) -> TableAction {
     let values = match table {
         Table::Tellers => format!(" ({number},{},0)", (number - 1) / TELLERS + 1),
         _ => format!("({number},0)"),
     };
-    Action::Run(format!("insert into {}({}) values{values}", table.name(), table.loaded_columns()))
+    TableAction::Run(format!("insert into {}({}) values{values}", table.name(), table.loaded_columns()))
 }
 
-fn server_generate(db: &Database, opts: &InitOptions) -> Vec<Action> {
+fn server_generate(db: &Database, opts: &InitOptions) -> Vec<TableAction> {
     let dialect = &db.product.dialect;
     let mut actions = empty_tables(db);
     for table in FILLED {
         let rows = table.rows(opts.scale);
         for range in batches(rows, dialect.series_batch.unwrap_or(rows)) {
-            actions.push(Action::Run(series_insert(table, &range, dialect)));
+            actions.push(TableAction::Run(series_insert(table, &range, dialect)));
         }
     }
     if dialect.series_batch.is_none() { in_transaction(actions) } else { actions }
@@ -304,7 +305,7 @@ fn series_insert(table: Table, range: &RangeInclusive<u64>, dialect: &Dialect) -
         Table::History => String::new(),
     };
     let key = table.key().unwrap_or("tid");
-    // PostgreSQL gives the column the alias of the table; others need to be told both.
+    // PostgreSQL gives the column the table's alias; other products need both.
     let alias = if dialect.series_batch.is_none() { key.to_owned() } else { format!("numbers({key})") };
     format!(
         "insert into {}({}) select {values} from generate_series({}, {}) as {alias}",
@@ -315,45 +316,45 @@ fn series_insert(table: Table, range: &RangeInclusive<u64>, dialect: &Dialect) -
     )
 }
 
-fn vacuum(db: &Database) -> Vec<Action> {
+fn vacuum(db: &Database) -> Vec<TableAction> {
     match db.product.dialect.vacuum {
         Some(command) => each_table(command),
-        None => vec![Action::Tell(format!("no vacuum on {}; step v is left out", db.product.name))],
+        None => vec![TableAction::Report(format!("no vacuum on {}; step v is left out", db.product.name))],
     }
 }
 
 /// A maintenance command for each table, in pgbench's order.
-fn each_table(command: &str) -> Vec<Action> {
-    VACUUM_ORDER.iter().map(|table| Action::Run(format!("{command} {}", table.name()))).collect()
+fn each_table(command: &str) -> Vec<TableAction> {
+    VACUUM_ORDER.iter().map(|table| TableAction::Run(format!("{command} {}", table.name()))).collect()
 }
 
-/// What a reset does about statistics where there is no vacuum.
-pub(crate) fn analyze(db: &Database) -> Vec<Action> {
+/// The actions of a reset to update statistics if there is no vacuum.
+pub(crate) fn analyze(db: &Database) -> Vec<TableAction> {
     match db.product.dialect {
         Dialect { vacuum: None, analyze: Some(command), .. } => each_table(command),
         _ => Vec::new(),
     }
 }
 
-/// What brings loaded tables of this scale back into their starting state: the history is emptied,
-/// balances that changed are 0 again, in transactions of one branch's accounts, and foreign keys
-/// are there if they are wanted.
-pub fn put_back(db: &Database, scale: u32, keys: ForeignKeys) -> Vec<Action> {
+/// The actions that put loaded tables of this scale back into their starting state: the history is
+/// emptied, changed balances become 0 again, one branch's accounts per transaction, and foreign
+/// keys exist if they are wanted.
+pub fn put_back(db: &Database, scale: u32, keys: ForeignKeys) -> Vec<TableAction> {
     let history = Table::History.name();
     let mut actions = match keys {
         ForeignKeys::Drop => drop_foreign_keys(db),
         ForeignKeys::Keep | ForeignKeys::Add => Vec::new(),
     };
-    actions.push(Action::Run(match db.product.dialect.empty {
+    actions.push(TableAction::Run(match db.product.dialect.empty {
         Empty::Truncate => format!("truncate table {history}"),
         Empty::Delete => format!("delete from {history}"),
     }));
     for (table, balance) in [(Table::Branches, "bbalance"), (Table::Tellers, "tbalance")] {
         let name = table.name();
-        actions.push(Action::Run(format!("update {name} set {balance} = 0 where {balance} <> 0")));
+        actions.push(TableAction::Run(format!("update {name} set {balance} = 0 where {balance} <> 0")));
     }
     actions.extend(batches(Table::Accounts.rows(scale), ACCOUNTS).map(|range| {
-        Action::Run(format!(
+        TableAction::Run(format!(
             "update {} set abalance = 0 where abalance <> 0 and aid between {} and {}",
             Table::Accounts.name(),
             range.start(),
@@ -366,34 +367,35 @@ pub fn put_back(db: &Database, scale: u32, keys: ForeignKeys) -> Vec<Action> {
     actions
 }
 
-/// What becomes of the foreign keys of tables whose rows are put back.
+/// The foreign keys of tables whose rows are put back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForeignKeys {
-    /// They stay as they are, there or not.
+    /// Stay as they are.
     Keep,
-    /// They weren't there.
+    /// Are added: the tables have none.
     Add,
-    /// They were there; what was made for them goes, too.
+    /// Are dropped, with everything created for them.
     Drop,
 }
 
-fn drop_foreign_keys(db: &Database) -> Vec<Action> {
+fn drop_foreign_keys(db: &Database) -> Vec<TableAction> {
     let mut actions = Vec::new();
     for (table, column, _) in FOREIGN_KEYS {
         let name = table.name();
-        actions
-            .push(Action::Run(format!("alter table {name} drop constraint if exists {name}_{column}_fkey")));
+        actions.push(TableAction::Run(format!(
+            "alter table {name} drop constraint if exists {name}_{column}_fkey"
+        )));
         if db.product.dialect.foreign_key_index {
-            actions.push(Action::Run(format!("drop index if exists {name}_{column}_idx")));
+            actions.push(TableAction::Run(format!("drop index if exists {name}_{column}_idx")));
         }
     }
     actions
 }
 
-fn primary_keys(db: &Database, opts: &InitOptions) -> Vec<Action> {
+fn primary_keys(db: &Database, opts: &InitOptions) -> Vec<TableAction> {
     if db.product.dialect.primary_key == PrimaryKey::InCreateTable {
         let text = format!("on {} the primary keys are part of step t; step p is left out", db.product.name);
-        return vec![Action::Tell(text)];
+        return vec![TableAction::Report(text)];
     }
     let tablespace = match &opts.index_tablespace {
         Some(name) if db.product.dialect.storage => format!(" using index tablespace {}", quoted(name)),
@@ -403,20 +405,20 @@ fn primary_keys(db: &Database, opts: &InitOptions) -> Vec<Action> {
         .into_iter()
         .filter_map(|table| Some((table, table.key()?)))
         .map(|(table, key)| {
-            Action::Run(format!("alter table {} add primary key ({key}){tablespace}", table.name()))
+            TableAction::Run(format!("alter table {} add primary key ({key}){tablespace}", table.name()))
         })
         .collect()
 }
 
-fn foreign_keys(db: &Database) -> Vec<Action> {
+fn foreign_keys(db: &Database) -> Vec<TableAction> {
     let mut actions = Vec::new();
     for (table, column, to) in FOREIGN_KEYS {
         let name = table.name();
         if db.product.dialect.foreign_key_index {
             let index = format!("create index if not exists {name}_{column}_idx on {name}({column})");
-            actions.push(Action::Run(index));
+            actions.push(TableAction::Run(index));
         }
-        actions.push(Action::Run(format!(
+        actions.push(TableAction::Run(format!(
             "alter table {name} add constraint {name}_{column}_fkey foreign key ({column}) references {}",
             to.name()
         )));

@@ -1,4 +1,4 @@
-//! What the installed PostgreSQL really says of conflicts: why, and about what.
+//! Reasons and objects of real conflicts on the installed PostgreSQL.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::thread;
 use isobench_database::{Database, Relations, detect};
 use isobench_pgwire::{Connection, Error};
 
-/// Two sessions with tables `t` and `c`, whose rows refer to those of `t`.
+/// Two sessions with tables `t` and `c`, whose rows reference those of `t`.
 fn sessions(server: &isobench_pgserver::Server) -> (Connection, Connection, Database) {
     let open = || Connection::open(&support::options(server, server.database())).unwrap();
     let (mut one, other) = (open(), open());
@@ -20,7 +20,7 @@ fn sessions(server: &isobench_pgserver::Server) -> (Connection, Connection, Data
     (one, other, db)
 }
 
-/// Reason and object of the conflict that a statement met, if it met one.
+/// Reason and object of a statement's conflict, if it met one.
 fn conflict(db: &Database, met: Result<(), Error>) -> Option<(String, Option<String>)> {
     let Err(Error::Server(error)) = met else { return None };
     let conflict = db.product.conflict(&error)?;
@@ -37,7 +37,8 @@ fn conflicts_tell_their_reason_and_where_possible_their_object() {
     let Some((server, _)) = support::postgresql(test) else { return };
     let (mut one, mut other, db) = sessions(&server);
     let write_dependency = "read/write dependencies: identification as a pivot, during write";
-    // What the other one does after one's snapshot, what one does then, and what comes of it.
+    // The other session's statements after one's snapshot, then one's own, and the expected
+    // conflict.
     let cases = [
         ("update t set v = 1 where k = 1", "update t set v = 2 where k = 1", "concurrent update", None),
         ("delete from t where k = 3", "update t set v = 2 where k = 3", "concurrent delete", None),

@@ -1,4 +1,4 @@
-//! What each product is told, by step and options: compared with files that people can read.
+//! The statements for each product, by step and options, compared with golden files.
 
 mod support;
 
@@ -51,7 +51,7 @@ fn cases() -> Vec<(&'static str, InitOptions)> {
 
 #[test]
 fn sql_of_each_product() {
-    /// Of a long list of batches, the first and the last ones show the pattern.
+    /// The number of first and last batches shown of a long list.
     const SHOWN: usize = 3;
     for (file, version) in SERVERS {
         let db = Database::from_version_text(version);

@@ -15,7 +15,7 @@ use isobench_isolation::{EffectiveLevel, Level};
 use isobench_pgserver::Server;
 use isobench_pgwire::Connection;
 
-/// Everything about the tables that a dump would show, and the data: kind, name, detail.
+/// Everything in a dump of the tables, and the data: kind, name, detail.
 const CATALOG: &str = "
     with tables as (select * from pg_class where relname like 'pgbench%' and relkind in ('r', 'p'))
     select '1 table', relname, concat_ws(' ', relkind, case when relkind = 'r' then relpersistence end, reloptions,
@@ -26,7 +26,8 @@ const CATALOG: &str = "
     union all select '3 constraint', relname, conname || ' ' || pg_get_constraintdef(c.oid)
         from tables join pg_constraint c on conrelid = tables.oid
     union all select '4 index', relname, pg_get_indexdef(indexrelid) from tables join pg_index on indrelid = tables.oid
-    union all select '5 size', relname, concat_ws(' ', pg_relation_size(tables.oid), reltuples, relallvisible) from tables
+    union all select '5 size', relname, concat_ws(' ', pg_relation_size(tables.oid), reltuples, relallvisible)
+        from tables
         where relname <> 'pgbench_history'
     union all select '5 stored', 'pgbench_accounts', md5(string_agg(ctid::text || aid, ' ' order by ctid))
         from pgbench_accounts
@@ -54,7 +55,7 @@ fn pgbench(bin: &Path, server: &Server, dbname: &str, arguments: &[&str]) -> Str
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Makes a database and a session in it.
+/// Creates a database and a session in it.
 fn database(server: &Server, name: &str) -> (Connection, Database) {
     let mut admin = Connection::open(&support::options(server, server.database())).unwrap();
     admin.execute(&format!("create database {name}")).unwrap();
@@ -92,7 +93,7 @@ fn tables_equal_those_of_pgbench() {
         init(&mut ours, &db, &opts, &mut |_| {}).unwrap();
         let (theirs, ours) = (catalog(&mut theirs), catalog(&mut ours));
         // Ours freezes the small tables as well, so their pages are all-visible even without a
-        // vacuum; and what an ANALYZE never saw has no statistics to compare.
+        // vacuum. A table that was never analyzed has no statistics to compare.
         let comparable = |line: &&String| !line.starts_with("5 s") || arguments.contains(&"dtgvp");
         let theirs: Vec<_> = theirs.iter().filter(comparable).collect();
         let ours: Vec<_> = ours.iter().filter(comparable).collect();
@@ -139,7 +140,7 @@ fn progress_and_refusals_are_data() {
         "query failed: ERROR:  relation \"pgbench_accounts\" does not exist\nQuery was: truncate table \
          pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers"
     );
-    // The failed transaction was rolled back, so that the session works on.
+    // The failed transaction was rolled back, so the session still works.
     init(&mut ours, &db, &with_steps("dt"), &mut |_| {}).unwrap();
     let error = refused(&mut ours, "alter table pgbench_accounts add check (aid < 70000)", "g");
     assert!(matches!(&error, Error::CopyFailed { table: Table::Accounts, .. }), "{error}");
@@ -157,7 +158,7 @@ fn progress_and_refusals_are_data() {
     assert!(matches!(&error, Error::CopyRefused { table: Table::Tellers, .. }), "{error}");
 }
 
-/// What may have been done to the accounts before they are filled again.
+/// Changes that a user may have made to the accounts before they are filled again.
 const ODD_ACCOUNTS: [&str; 9] = [
     "select 1",
     "alter table pgbench_accounts alter abalance set default 7, alter filler set default 'x'",
@@ -176,7 +177,8 @@ const ODD_ACCOUNTS: [&str; 9] = [
 fn odd_tables_keep_what_they_have() {
     let Some((server, _)) = support::postgresql("odd_tables_keep_what_they_have") else { return };
     let (mut conn, db) = database(&server, "ours");
-    let columns = "select string_agg(concat_ws(' ', attname, attidentity, pg_get_expr(adbin, adrelid)), ',' order by attnum) \
+    let columns = "select string_agg(concat_ws(' ', attname, attidentity, pg_get_expr(adbin, adrelid)), ',' \
+        order by attnum) \
         from pg_attribute left join pg_attrdef on adrelid = attrelid and adnum = attnum \
         where attrelid = 'pgbench_accounts'::regclass and attnum > 0";
     let contents = "select concat_ws(' ', count(*), sum(greatest(aid, bid)), sum(least(aid, bid)), max(abalance), \
@@ -204,7 +206,7 @@ fn a_reset_restores_the_same_state() {
     reset(&mut conn, &db, &opts).unwrap();
     assert_eq!(catalog(&mut conn), fresh);
 
-    // Somebody without the right to run a checkpoint gets a note.
+    // A role without the right to run a checkpoint gets a note.
     conn.execute("create role plain login; create schema plain authorization plain").unwrap();
     let mut plain = support::options(&server, "ours");
     plain.user = "plain".to_owned();
@@ -214,8 +216,8 @@ fn a_reset_restores_the_same_state() {
     assert!(note.notes[0].starts_with("no right to run CHECKPOINT"), "{note:?}");
 }
 
-/// What is put back on other products (here it never is, because of the bloat): rows, keys and
-/// constraints, not where rows lie.
+/// Putting rows back as on other products (never done here, because of the bloat): rows, keys and
+/// constraints, but not the rows' places.
 #[test]
 fn rows_that_are_put_back_are_the_rows_of_the_start() {
     let test = "rows_that_are_put_back_are_the_rows_of_the_start";
@@ -232,7 +234,7 @@ fn rows_that_are_put_back_are_the_rows_of_the_start() {
         })
         .into();
     assert_ne!(fresh[0], fresh[1]);
-    // From what to what; at first the tables are as the second one has them.
+    // From, to, and the result; first the tables are created as in the second one.
     for (made, wanted, expected) in
         [(&with, &with, 1), (&with, &without, 0), (&without, &without, 0), (&without, &with, 1)]
     {
@@ -315,7 +317,7 @@ fn a_namespace_is_made_used_and_removed() {
     let error = Namespace::claim(&options, &db).unwrap_err();
     assert!(matches!(error, Error::InUse { .. }), "{error}");
 
-    // Somebody ends our idle connection: the release makes another one.
+    // Another session terminates our idle connection: the release opens a new one.
     conn.execute(
         "select pg_terminate_backend(pid) from pg_stat_activity where query like 'COMMENT ON schema isobench%'",
     )
@@ -334,7 +336,7 @@ fn leftovers_are_replaced_and_strangers_left_alone() {
     kept.connector().open().unwrap().execute("create table t(k int)").unwrap();
     kept.keep();
     assert!(schemas(&mut conn).is_some());
-    // The lock goes when the server notices that the session has ended.
+    // The server releases the lock when it notices that the session has ended.
     let namespace = loop {
         match Namespace::claim(&options, &db) {
             Err(Error::InUse { .. }) => std::thread::yield_now(),
@@ -365,7 +367,7 @@ fn leftovers_are_replaced_and_strangers_left_alone() {
     assert!(conn.execute("select * from isobench.precious").is_ok());
 }
 
-/// DROP … CASCADE would take along what a user has made of tables that a kept run left behind.
+/// DROP … CASCADE would also remove what a user has built on tables that a kept run left behind.
 #[test]
 fn what_depends_on_leftovers_stays() {
     let Some((server, _)) = support::postgresql("what_depends_on_leftovers_stays") else { return };
@@ -387,7 +389,8 @@ fn what_depends_on_leftovers_stays() {
     for (make, drop, named) in [
         ("create view precious as select k from isobench.t", "drop view precious", "view public.precious"),
         (
-            "create table precious (k int references isobench.t); insert into isobench.t values (1); insert into precious values (1)",
+            "create table precious (k int references isobench.t); insert into isobench.t values (1); \
+             insert into precious values (1)",
             "drop table precious",
             "constraint precious_k_fkey on table public.precious",
         ),

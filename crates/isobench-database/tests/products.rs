@@ -1,4 +1,4 @@
-//! Products that aren't at hand, played by a scripted server with what was recorded from them
+//! Products that aren't installed, as scripted servers that replay recordings of them
 //! (tests/scripts/).
 
 mod support;
@@ -18,7 +18,7 @@ fn start(script: &str) -> (ScriptedServer, Connection, Database) {
     (server, conn, db)
 }
 
-/// The reason that the product's row gives to the error of a statement.
+/// The reason that the product's rules give for a statement's error.
 fn reason(conn: &mut Connection, db: &Database, sql: &str) -> Option<String> {
     match conn.execute(sql).unwrap_err() {
         WireError::Server(error) => db.product.conflict(&error).map(|conflict| conflict.reason.into_owned()),
@@ -70,7 +70,7 @@ fn cockroachdb_load_is_tried_again() {
         said.push(format!("{p:?}"));
     })
     .unwrap();
-    // Only the foreign keys are something to do there.
+    // Only the foreign keys need an action there.
     assert_eq!(timings.steps.len(), 1);
     assert!(said[3].starts_with("Note(\"no vacuum on CockroachDB"), "{said:?}");
     conn.close();
@@ -114,8 +114,7 @@ fn yugabytedb_reports_its_effective_level() {
     server.finish();
 }
 
-/// As `PGlite`'s socket server does: each of its clients is told the process that answers all of
-/// them.
+/// Like `PGlite`'s socket server, which names the same process to all of its clients.
 #[test]
 fn a_proxy_with_one_session_for_all_is_recognised() {
     let session = "== connect database=test\n> SELECT pg_catalog.pg_backend_pid()\n< row 42\n";

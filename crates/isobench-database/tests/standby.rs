@@ -1,4 +1,4 @@
-//! A hot standby: how it is recognised, and what it says when its recovery is in a session's way.
+//! A hot standby: its recognition, and the errors of sessions that conflict with its recovery.
 
 mod support;
 
@@ -30,8 +30,8 @@ fn a_standby_is_recognised_and_its_recovery_conflicts_are_distinguished() {
     let (mut sleeper, mut idler, mut watcher) = (standby.connect(), standby.connect(), standby.connect());
     assert!(is_standby(&mut watcher, &db).unwrap());
 
-    // Both have a snapshot that needs the rows which the primary removes; the one works, the other
-    // one waits for its client.
+    // Both have a snapshot that needs the rows which the primary removes; one is executing a
+    // statement, the other one is idle in its transaction.
     idler.execute("begin isolation level repeatable read; select count(*) from t").unwrap();
     let sleeping = thread::spawn(move || {
         let sql = "begin isolation level repeatable read; select count(*) from t; select pg_sleep(600)";
@@ -52,7 +52,7 @@ fn a_standby_is_recognised_and_its_recovery_conflicts_are_distinguished() {
     let ended = conflict(&db, idler.execute("select count(*) from t").map(drop));
     assert_eq!(ended, Some(("recovery conflict".to_owned(), "40001".to_owned(), true)));
 
-    // Why no level above repeatable read is measured there.
+    // The reason why no level above repeatable read is measured there.
     watcher.execute("set default_transaction_isolation = 'serializable'").unwrap();
     let refused = watcher.execute("select 1").unwrap_err();
     assert_eq!(refused.code().unwrap().as_str(), "0A000");

@@ -110,7 +110,8 @@ impl Sight {
         let major: u32 = major.unwrap_or(0);
         self.server.counters = Counters::new(&COCKROACHDB_VIEWS, |view| view.versions.contains(&major));
         self.notes.push(
-            "CockroachDB: what sessions wait for isn't sampled; metrics are those of the node that the observer is connected to"
+            "CockroachDB: what sessions wait for isn't sampled; metrics are those of the node that \
+             the observer is connected to"
                 .to_owned(),
         );
     }
@@ -137,7 +138,8 @@ impl Sight {
         self.sessions(session, &database);
         if yugabytedb {
             self.notes.push(
-                "YugabyteDB: statistics are those of the node that the observer is connected to; the retries inside the server \
+                "YugabyteDB: statistics are those of the node that the observer is connected to; \
+                 the retries inside the server \
                  have no view in SQL that isobench knows; locks aren't sampled"
                     .to_owned(),
             );

@@ -18,7 +18,10 @@ const QUIET: [(&str, &str); 2] = [("autovacuum", "off"), ("deadlock_timeout", "2
 fn make_table(server: &Server) {
     let mut connection = session(server);
     connection
-        .execute("create table counted (id int primary key, value int); insert into counted select i, 0 from generate_series(1, 500) i; analyze counted")
+        .execute(
+            "create table counted (id int primary key, value int); insert into counted \
+             select i, 0 from generate_series(1, 500) i; analyze counted",
+        )
         .unwrap();
     connection.close();
 }

@@ -27,7 +27,7 @@ pub fn initialize(common: &Common, tables: &InitOptions, console: Console) -> u8
             return 1;
         }
     };
-    let tables = InitOptions { habits: common.version.init_habits(), ..tables.clone() };
+    let tables = InitOptions { variant: common.version.init_variant(), ..tables.clone() };
     let mut lines = Lines::new(common.version, tables.quiet);
     match make(&mut connection, &tables, &mut lines, console) {
         Ok(()) => {

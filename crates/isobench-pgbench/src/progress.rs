@@ -143,7 +143,8 @@ mod tests {
         let now = Progress { given_up: 3, retried: 3, retries: 6, lag_sum_ms: 4.0, ..Progress::default() };
         assert_eq!(
             ProgressLines::new(&paced(), false).line(Duration::from_secs(1), &now),
-            "progress: 1.0 s, 0.0 tps, lat 0.000 ms stddev 0.000, 3 failed, lag 0.000 ms, 0 skipped, 3 retried, 6 retries"
+            "progress: 1.0 s, 0.0 tps, lat 0.000 ms stddev 0.000, 3 failed, lag 0.000 ms, 0 \
+             skipped, 3 retried, 6 retries"
         );
     }
 

@@ -294,7 +294,8 @@ mod tests {
         let seconds = |seconds: f64| Duration::from_secs_f64(seconds).as_nanos().try_into().unwrap();
         let slow = EndedTransaction { latency: 4_000_999, ..committed(0, 2, seconds(2.999)) };
         let transactions = [committed(0, 1, seconds(1.8)), slow, committed(0, 3, seconds(7.0))];
-        let expected = "1 2 6000 20000000 2000 4000 0 0 0 0 0 0 0 0 0\n3 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n5 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
+        let expected = "1 2 6000 20000000 2000 4000 0 0 0 0 0 0 0 0 0\n\
+            3 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n5 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
         assert_eq!(intervals(settings, &RunSpec::default(), &transactions), expected);
     }
 

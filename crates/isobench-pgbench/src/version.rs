@@ -3,7 +3,7 @@
 //!
 //! No other file compares versions: it asks a question that is answered here.
 
-use isobench_database::Habits;
+use isobench_database::InitVariant;
 use isobench_script::Dialect;
 
 /// A major version of pgbench.
@@ -124,10 +124,10 @@ impl Version {
     /// How tables are made: before 17, small tables were inserted and `FREEZE` followed the
     /// options; before 18, a partitioned table was called unlogged, too, which servers of version
     /// 18 refuse.
-    pub fn init_habits(self) -> Habits {
-        Habits {
+    pub fn init_variant(self) -> InitVariant {
+        InitVariant {
             insert_small_tables: self < Version::V17,
-            freeze_blindly: self < Version::V17,
+            freeze_unchecked: self < Version::V17,
             unlogged_everywhere: self < Version::V18,
         }
     }

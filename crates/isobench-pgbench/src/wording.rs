@@ -230,7 +230,8 @@ SELECT 1 \\gset
             (
                 4,
                 Cause::NotAllowed("cannot use pipeline mode with the simple query protocol".to_owned()),
-                "client 2 aborted in command 4 (startpipeline) of script 0; cannot use pipeline mode with the simple query protocol",
+                "client 2 aborted in command 4 (startpipeline) of script 0; cannot use pipeline \
+                 mode with the simple query protocol",
             ),
             (
                 2,
@@ -278,9 +279,8 @@ SELECT 1 \\gset
         };
         assert_eq!(
             aborted(1, Cause::Lost("the connection was lost".to_owned(), Some(Box::new(last)))),
-            [
-                "client 2 script 0 aborted in command 1 query 0: FATAL:  terminating connection due to administrator command"
-            ]
+            ["client 2 script 0 aborted in command 1 query 0: FATAL:  terminating connection due \
+              to administrator command"]
         );
     }
 

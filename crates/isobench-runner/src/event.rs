@@ -93,7 +93,7 @@ pub enum Cause {
     Result {
         /// Number of the query in its request, from 0.
         query: u32,
-        /// What is wrong.
+        /// The problem.
         problem: String,
         /// The name that can't be a variable's, if that is the problem.
         name: Option<String>,

@@ -89,7 +89,7 @@ pub struct RunOutcome {
     pub reconnecting: Duration,
     /// Counts over time, if they were asked for ([`crate::RunSpec::series`]).
     pub series: Option<Series>,
-    /// How busy each worker was.
+    /// The load of each worker.
     pub load: Vec<WorkerLoad>,
     /// The levels that transactions reported when asked ([`Job::asking_level`]), with the number of
     /// answers.

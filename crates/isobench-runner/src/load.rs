@@ -1,4 +1,4 @@
-//! How busy a worker was, which tells whether the client rather than the server was the bottleneck.
+//! The load of a worker: shows whether the client rather than the server was the bottleneck.
 //!
 //! Not here: the loop that is measured (`worker.rs`), and the threshold for an overloaded client
 //! (it is the caller's).

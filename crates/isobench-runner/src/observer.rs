@@ -19,7 +19,7 @@ pub struct EndedTransaction {
     pub number: u64,
     /// The script, from 0.
     pub script: usize,
-    /// How it ended.
+    /// Its end.
     pub end: TransactionEnd,
     /// Number of attempts; 0 if it was skipped.
     pub tries: u32,

@@ -49,7 +49,7 @@ pub(crate) struct Request {
     /// Index among all SQL commands of the program; numbers the prepared statements.
     pub(crate) number: usize,
     encoding: Encoding,
-    /// Whether the server may commit while it executes the request.
+    /// True where the server may commit while it executes the request.
     commits: Commits,
     pub(crate) store: Store,
     /// One of its statements rolls back the whole transaction.

@@ -82,9 +82,9 @@ pub struct RunSpec {
     /// A transaction slower than this is counted as late; one that can't start within it after its
     /// scheduled start is skipped; one that has exceeded it isn't retried (pgbench: `-L`).
     pub latency_limit: Option<Duration>,
-    /// How conflicts are retried.
+    /// The retries after conflicts.
     pub retry: RetryPolicy,
-    /// How statements are sent.
+    /// The protocol for statements.
     pub protocol: Protocol,
     /// The reaction to an error other than a conflict.
     pub on_error: OnError,

@@ -1,42 +1,43 @@
-//! What a product can do for applications that cope with conflicts by more than repeating their
+//! The features of a product for applications that handle conflicts by more than repeating
 //! transactions.
 //!
-//! Which strategy needs which of them is said where strategies are (`isobench-workloads`).
+//! Not here: the features that each strategy needs (`isobench-workloads`).
 
-/// What a product can do, each with the reason if it can't.
+/// The features of a product, each with the reason if it is missing.
 #[derive(Debug, Clone, Copy)]
 pub struct Abilities {
     /// PL/pgSQL functions can catch the errors that are conflicts.
     pub catches_conflicts: Ability,
-    /// PL/pgSQL procedures can end their transaction and go on in a new one.
+    /// PL/pgSQL procedures can end their transaction and continue in a new one.
     pub procedures_end_transactions: Ability,
-    /// INSERT, UPDATE and DELETE can stand in WITH.
+    /// WITH may contain INSERT, UPDATE and DELETE.
     pub modifying_ctes: Ability,
     /// Sessions can lock numbers.
     pub advisory_locks: Ability,
-    /// After a conflict, ROLLBACK TO SAVEPOINT makes a new attempt possible within the same block.
+    /// After a conflict, ROLLBACK TO SAVEPOINT allows another attempt in the same block.
     pub restart_savepoint: Ability,
 }
 
-/// Whether a product can do something.
+/// The availability of a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ability {
-    /// It can.
+    /// Available.
     Has,
-    /// It can since that version, major and minor; and what is said of earlier ones, as a clause.
+    /// Available since this version, major and minor; with a clause about earlier ones.
     Since((u32, u32), &'static str),
-    /// It can't, or isobench doesn't know; the reason as a clause.
+    /// Missing, or unknown to isobench; with the reason as a clause.
     Lacks(&'static str),
 }
 
-/// Savepoints as the standard has them. PostgreSQL: "Serialization Failure Handling": "the whole
+/// Savepoints as in the standard. PostgreSQL: "Serialization Failure Handling": "the whole
 /// transaction must be retried".
 pub(crate) const SAVEPOINTS_KEEP_THE_SNAPSHOT: Ability = Ability::Lacks(
-    "ROLLBACK TO SAVEPOINT keeps the snapshot that led to the conflict, so a repetition would meet the same conflict for ever; the \
+    "ROLLBACK TO SAVEPOINT keeps the snapshot that led to the conflict, so a repetition would meet \
+     the same conflict for ever; the \
      whole transaction has to be repeated",
 );
 
-/// Nothing that isn't in the standard.
+/// The features of the standard, and no others.
 pub(crate) const NOTHING_KNOWN: Abilities = Abilities {
     catches_conflicts: Ability::Lacks("isobench doesn't know whether it has PL/pgSQL"),
     procedures_end_transactions: Ability::Lacks("isobench doesn't know whether it has PL/pgSQL procedures"),

@@ -1,79 +1,80 @@
-//! The facts about a product that decide how its tables are made, filled and tidied.
+//! The facts about a product that decide how its tables are created, filled and maintained.
 
 use std::time::Duration;
 
-/// What a product does its own way when tables are made.
+/// The peculiarities of a product when tables are created.
 #[derive(Debug, Clone, Copy)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent facts about a product, each read at one place"
 )]
 pub struct Dialect {
-    /// Where the primary keys are declared.
+    /// Where primary keys are declared.
     pub primary_key: PrimaryKey,
-    /// Whether `WITH (fillfactor = …)` means something.
+    /// True if `WITH (fillfactor = …)` has an effect.
     pub fillfactor: bool,
-    /// Whether `CREATE UNLOGGED TABLE` is understood.
+    /// True if `CREATE UNLOGGED TABLE` is supported.
     pub unlogged: bool,
-    /// Whether tablespaces and declarative partitions are understood.
+    /// True if tablespaces and declarative partitions are supported.
     pub storage: bool,
-    /// How old rows are removed before a load.
+    /// The method to remove old rows before a load.
     pub empty: Empty,
-    /// How client-side rows get in.
+    /// The method to load client-side rows.
     pub load: Load,
-    /// The operator that divides integers and stays an integer.
+    /// The operator for division of integers with an integer result.
     pub integer_division: &'static str,
-    /// Rows per statement of a server-side generation; `None`: all in one transaction.
+    /// Rows per statement of server-side generation; `None`: all in one transaction.
     pub series_batch: Option<u64>,
     /// The command that vacuums and analyses a table, without its name.
     pub vacuum: Option<&'static str>,
-    /// The command that refreshes a table's statistics where there is no vacuum, without the
-    /// table's name.
+    /// The command that updates a table's statistics if there is no vacuum, without the table's
+    /// name.
     pub analyze: Option<&'static str>,
-    /// Whether `CHECKPOINT` exists.
+    /// True if `CHECKPOINT` exists.
     pub checkpoint: bool,
-    /// The statement after which a session's queries have no helping processes, whose starts the
-    /// server counts as transactions; `None` where it has none, or counts none.
+    /// The statement that turns off parallel workers for a session's queries, because the server
+    /// counts each start of one as a transaction. `None` if the product has no parallel workers, or
+    /// doesn't count them.
     pub no_helpers: Option<&'static str>,
-    /// Whether the columns of a foreign key need an index first.
+    /// True if the columns of a foreign key need an index first.
     pub foreign_key_index: bool,
-    /// How often a statement or batch is tried again after a conflict while tables are made.
+    /// The most retries of a statement or batch after conflicts while tables are created.
     pub retries: u32,
-    /// Tables whose load took this long aren't loaded again for each measurement: their rows are
-    /// put back. `None`: they are always made anew.
+    /// Tables whose load took at least this long aren't loaded again for each measurement; their
+    /// rows are put back instead. `None`: they are always created anew.
     pub put_back_after: Option<Duration>,
 }
 
 /// Where primary keys are declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrimaryKey {
-    /// In a step of its own after the load, as pgbench does.
+    /// In a separate step after the load, as in pgbench.
     AddedLater,
-    /// In `CREATE TABLE`, because adding one later rewrites the table, or can't be done.
+    /// In `CREATE TABLE`, because adding one later rewrites the table or is impossible.
     InCreateTable,
 }
 
-/// How old rows are removed before a load.
+/// The method to remove old rows before a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Empty {
     /// One `TRUNCATE` of all tables.
     Truncate,
-    /// One `DELETE` per table, those that refer to others first.
+    /// One `DELETE` per table, referencing tables first.
     Delete,
 }
 
-/// How client-side rows get in.
+/// The method to load client-side rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Load {
-    /// Truncate and COPY in one transaction, so that `FREEZE` is possible.
+    /// TRUNCATE and COPY in one transaction, which allows `FREEZE`.
     CopyAtOnce,
-    /// COPY in transactions of this many rows, each tried again on a conflict.
+    /// COPY in transactions of this many rows, each repeated after a conflict.
     CopyBatches(u64),
-    /// `INSERT … VALUES` of this many rows each.
+    /// `INSERT … VALUES` with this many rows each.
     Insert(u64),
 }
 
-/// What can be expected of any product that speaks the protocol.
+/// The dialect expected of any product that speaks the protocol.
 pub(crate) const CAUTIOUS: Dialect = Dialect {
     primary_key: PrimaryKey::InCreateTable,
     fillfactor: false,
@@ -89,7 +90,7 @@ pub(crate) const CAUTIOUS: Dialect = Dialect {
     no_helpers: None,
     foreign_key_index: false,
     retries: 20,
-    // Nobody knows what its storage keeps of old rows, so new tables are the better state as long
+    // It is unknown whether its storage keeps old rows, so new tables are the better state as long
     // as they are cheap.
     put_back_after: Some(Duration::from_secs(20)),
 };

@@ -1,8 +1,8 @@
-//! How a product is told the isolation level of a session, and how it is asked which one it runs.
+//! The ways of products to set a session's isolation level, and to report the level that runs.
 //!
-//! Not here: the telling and asking (`level.rs`).
+//! Not here: setting and reading it (`level.rs`).
 
-/// How the level of all later transactions of a session is set.
+/// The statement that sets the level of all later transactions of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetLevel {
     /// `SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL …`, the standard's way.
@@ -11,14 +11,14 @@ pub enum SetLevel {
     DefaultTransactionIsolation,
 }
 
-/// How the level that really runs is read: commands to send one after the other in a session, and
-/// which of them answers with the level in the first column of its first row.
+/// The commands that read the effective level, to be sent one after the other in a session. One of
+/// them returns the level in the first column of its first row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EffectiveLevelQuery {
-    /// The commands; they begin and end their own transaction block, for outside a block the answer
+    /// The commands. They start and end a transaction block, because the answer outside a block
     /// could be another one.
     pub steps: &'static [&'static str],
-    /// The index in `steps` of the command that answers.
+    /// The index in `steps` of the command that returns the level.
     pub answer: usize,
 }
 

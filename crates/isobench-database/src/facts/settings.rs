@@ -1,17 +1,17 @@
-//! Where a product's settings can be read.
+//! The source of a product's settings.
 //!
 //! Not here: reading them (`settings.rs`).
 
-/// Where a product's settings can be read.
+/// The source of a product's settings.
 #[derive(Debug, Clone, Copy)]
 pub enum SettingsSource {
-    /// `pg_settings`, with the defaults to compare with.
+    /// `pg_settings`, which includes the defaults.
     PgSettings,
-    /// One command for each setting: name, command whose first value is its value. An unknown one
-    /// is left out.
+    /// One command for each setting: its name, and the command whose first value it is. Unknown
+    /// ones are left out.
     Commands(&'static [(&'static str, &'static str)]),
     /// A query for names and values.
     Query(&'static str),
-    /// Nowhere.
+    /// None.
     None,
 }

@@ -1,23 +1,23 @@
-//! How it is seen from outside that a session waits for another one.
+//! Views that show other sessions that a session waits for a lock.
 
-/// How a product tells that a session waits for a lock that another session holds.
+/// The way to find out that a session waits for a lock of another session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitView {
-    /// It can be asked.
+    /// By queries.
     Query {
-        /// What a session is called there, asked in the session itself.
+        /// The query for a session's own identifier.
         own_name: &'static str,
-        /// Questions with a truth value as their answer; the first one that the server understands
-        /// is used. `{id}` stands for the session, `{ids}` for all sessions that it may wait for,
-        /// with commas between them.
+        /// Queries for a truth value; the first one that the server understands is used. `{id}` is
+        /// replaced by the session, `{ids}` by all sessions that it may wait for, separated by
+        /// commas.
         waits: &'static [&'static str],
     },
-    /// There is no view, or none that shows row locks: only the time tells.
+    /// There is no view, or none that shows row locks: only time tells.
     Time,
 }
 
-/// PostgreSQL's: the function that its own isolation tester uses, which knows waits for safe
-/// snapshots, too, and `pg_blocking_pids` (PostgreSQL manual, "System Information Functions").
+/// PostgreSQL's: the function used by its own isolation tester, which also recognises waits for
+/// safe snapshots, and `pg_blocking_pids` (PostgreSQL manual, "System Information Functions").
 pub(crate) const PG_BLOCKING: WaitView = WaitView::Query {
     own_name: "SELECT pg_catalog.pg_backend_pid()",
     waits: &[

@@ -7,8 +7,8 @@ use isobench_pgwire::SqlState;
 use crate::facts::abilities::{Abilities, Ability};
 use crate::facts::conflict::{ConflictRule, Reason, rule};
 use crate::facts::dialect::{Dialect, Empty, Load, PrimaryKey};
-use crate::facts::home::Home;
 use crate::facts::level::{SHOW, SetLevel};
+use crate::facts::namespace::NamespaceFacts;
 use crate::facts::object::ObjectMark;
 use crate::facts::promises::SNAPSHOT_ISOLATION;
 use crate::facts::settings::SettingsSource;
@@ -17,9 +17,9 @@ use crate::product::{Product, Recognition};
 
 /// `CockroachDB`.
 ///
-/// Without the cluster settings below, weaker levels silently become serializable;
-/// `SHOW transaction_isolation` tells the truth. A failed COMMIT answers the tag `ROLLBACK`, and
-/// COMMIT itself may fail with 40001.
+/// Without the cluster settings below, weaker levels silently become serializable; `SHOW
+/// transaction_isolation` reports the level that runs. A failed COMMIT is answered with the tag
+/// `ROLLBACK`, and COMMIT itself may fail with 40001.
 pub static COCKROACHDB: Product = Product {
     name: "CockroachDB",
     recognition: Recognition { contains: "CockroachDB", lacks: &[], version_after: "CockroachDB" },
@@ -42,7 +42,7 @@ pub static COCKROACHDB: Product = Product {
         storage: false,
         empty: Empty::Truncate,
         load: Load::CopyBatches(10_000),
-        // `/` makes decimals there, and then: unsupported binary operator: <decimal> + <int>.
+        // `/` returns a decimal, and then: unsupported binary operator: <decimal> + <int>.
         integer_division: "//",
         series_batch: Some(10_000),
         vacuum: None,
@@ -53,21 +53,21 @@ pub static COCKROACHDB: Product = Product {
         foreign_key_index: true,
         // One load needed six tries.
         retries: 20,
-        // Loading takes minutes. Old versions of rows lie in the same log-structured storage,
-        // whichever way rows are renewed.
+        // Loading takes minutes. Old versions of rows are in the same log-structured storage,
+        // however rows are renewed.
         put_back_after: Some(Duration::ZERO),
     },
     abilities: Abilities {
         catches_conflicts: Ability::Lacks("its PL/pgSQL can't catch a conflict (issue 111446)"),
         procedures_end_transactions: Ability::Since((24, 1), "its procedures end transactions since v24.1"),
         modifying_ctes: Ability::Has,
-        // pg_try_advisory_lock answers true, so that migration tools don't fail; v20.1 has no
-        // pg_advisory_lock.
+        // pg_try_advisory_lock returns true without locking, so that migration tools don't fail;
+        // v20.1 has no pg_advisory_lock.
         advisory_locks: Ability::Lacks("its advisory lock functions lock nothing, or don't exist"),
         restart_savepoint: Ability::Has,
     },
-    // Schemas came with v20.2, comments on them, which mark one as ours, with v21.2.
-    home: Home { schema_since: (21, 2), ..Home::DATABASE },
+    // Schemas exist since v20.2, comments on them, which mark one as ours, since v21.2.
+    namespace: NamespaceFacts { schema_since: (21, 2), ..NamespaceFacts::DATABASE },
     settings: SettingsSource::Commands(&[
         (
             "sql.txn.read_committed_isolation.enabled",
@@ -80,7 +80,7 @@ pub static COCKROACHDB: Product = Product {
     ]),
 };
 
-/// Deadlocks arrive as 40001, never as 40P01; 40003 (result is ambiguous) is no conflict.
+/// Deadlocks are reported as 40001, never as 40P01. 40003 (result is ambiguous) isn't a conflict.
 static CONFLICTS: [ConflictRule; 8] = [
     rule(SqlState::SERIALIZATION_FAILURE, "ABORT_REASON_", Reason::Word("ABORT_REASON_")),
     rule(SqlState::SERIALIZATION_FAILURE, "(RETRY_", Reason::Word("RETRY_")),

@@ -5,8 +5,8 @@ use isobench_pgwire::SqlState;
 use crate::facts::abilities::{Abilities, Ability};
 use crate::facts::conflict::{ConflictRule, Reason, rule};
 use crate::facts::dialect::{CAUTIOUS, Dialect};
-use crate::facts::home::Home;
 use crate::facts::level::{EffectiveLevelQuery, SetLevel};
+use crate::facts::namespace::NamespaceFacts;
 use crate::facts::object::{ObjectMark, Part};
 use crate::facts::promises::STANDARD;
 use crate::facts::settings::SettingsSource;
@@ -15,8 +15,8 @@ use crate::product::{Product, Recognition};
 
 /// `H2`.
 ///
-/// Rejects `BEGIN ISOLATION LEVEL …`, `END`, `SHOW transaction_isolation`, `COPY`, `TRUNCATE` of a
-/// table that others refer to. DDL commits.
+/// Rejects `BEGIN ISOLATION LEVEL …`, `END`, `SHOW transaction_isolation`, `COPY`, and `TRUNCATE`
+/// of a referenced table. DDL commits.
 pub static H2: Product = Product {
     name: "H2",
     recognition: Recognition { contains: "using H2 ", lacks: &[], version_after: "using H2 " },
@@ -50,13 +50,13 @@ pub static H2: Product = Product {
         advisory_locks: Ability::Lacks("it has no advisory locks"),
         restart_savepoint: Ability::Lacks("after a conflict it ends the transaction with its savepoints"),
     },
-    home: Home {
+    namespace: NamespaceFacts {
         marked: "SELECT coalesce(remarks, '') FROM information_schema.schemata WHERE schema_name = 'isobench'",
         enter: "SET SCHEMA isobench",
         current: "SELECT current_schema()",
-        tells_cascade: false,
+        reports_cascade: false,
         advisory_lock: false,
-        ..Home::SCHEMA
+        ..NamespaceFacts::SCHEMA
     },
     settings: SettingsSource::Query(
         "SELECT setting_name, setting_value FROM information_schema.settings \
@@ -64,7 +64,7 @@ pub static H2: Product = Product {
     ),
 };
 
-/// One text stands for deadlocks and for updates of rows changed since the snapshot.
+/// Deadlocks and updates of rows changed since the snapshot have the same text.
 static CONFLICTS: [ConflictRule; 3] = [
     rule(SqlState::SERIALIZATION_FAILURE, "", Reason::Named("deadlock or concurrent update")),
     rule(SqlState::DEADLOCK_DETECTED, "", Reason::Named("deadlock")),

@@ -1,4 +1,4 @@
-//! PostgreSQL, the reference for everything else.
+//! PostgreSQL, the reference for all other products.
 
 use isobench_isolation::Level;
 use isobench_pgwire::SqlState;
@@ -6,8 +6,8 @@ use isobench_pgwire::SqlState;
 use crate::facts::abilities::{Abilities, Ability, SAVEPOINTS_KEEP_THE_SNAPSHOT};
 use crate::facts::conflict::{ConflictRule, Reason, rule};
 use crate::facts::dialect::{Dialect, Empty, Load, PrimaryKey};
-use crate::facts::home::Home;
 use crate::facts::level::{SHOW, SetLevel};
+use crate::facts::namespace::NamespaceFacts;
 use crate::facts::object::{PG_OBJECTS, PG_RELATIONS};
 use crate::facts::promises::SNAPSHOT_ISOLATION;
 use crate::facts::settings::SettingsSource;
@@ -19,7 +19,7 @@ pub static POSTGRESQL: Product = Product {
     name: "PostgreSQL",
     recognition: Recognition {
         contains: "PostgreSQL ",
-        // They took PostgreSQL's text over, but not its storage or its transactions.
+        // They report PostgreSQL's version text, but have neither its storage nor its transactions.
         lacks: &["Redshift", "RisingWave", "Materialize", "QuestDB", "Greenplum", "server protocol"],
         version_after: "PostgreSQL ",
     },
@@ -47,7 +47,8 @@ pub static POSTGRESQL: Product = Product {
         no_helpers: Some("SET max_parallel_workers_per_gather = 0"),
         foreign_key_index: false,
         retries: 0,
-        // Putting rows back leaves bloat, and removing that takes longer than new tables (`reset`).
+        // Putting rows back leaves bloat, and removing that takes longer than recreating the tables
+        // (`reset`).
         put_back_after: None,
     },
     abilities: Abilities {
@@ -57,20 +58,20 @@ pub static POSTGRESQL: Product = Product {
         advisory_locks: Ability::Has,
         restart_savepoint: SAVEPOINTS_KEEP_THE_SNAPSHOT,
     },
-    home: Home::SCHEMA,
+    namespace: NamespaceFacts::SCHEMA,
     settings: SettingsSource::PgSettings,
 };
 
-/// PostgreSQL manual, "Read Committed Isolation Level" (a statement goes on with the row's newest
-/// version) and "Serializable Isolation Level" (only that one watches what is read).
+/// PostgreSQL manual, "Read Committed Isolation Level" (a statement continues with the row's newest
+/// version) and "Serializable Isolation Level" (the only one that monitors reads).
 static IMPOSSIBLE: [(Level, &str); 3] = [
     (Level::ReadCommitted, "concurrent update"),
     (Level::ReadCommitted, "concurrent delete"),
     (Level::RepeatableRead, "read/write dependencies"),
 ];
 
-/// What a standby cancels because it replays what the primary did: no other transaction is to
-/// blame, and no level prevents it.
+/// Cancelled by a standby that replays the primary's changes. Caused by no other transaction, and
+/// prevented by no level.
 const RECOVERY: Reason = Reason::Named("recovery conflict");
 
 /// Recorded from versions 15 and 18; see the manual, "Serialization Failure Handling" and "Hot

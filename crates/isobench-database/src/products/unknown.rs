@@ -1,10 +1,10 @@
-//! A product that isn't in the table: only what the standard and the protocol let one hope for.
+//! A product without facts: those of the standard and the protocol.
 
 use crate::facts::abilities::NOTHING_KNOWN;
 use crate::facts::conflict::GENERIC;
 use crate::facts::dialect::CAUTIOUS;
-use crate::facts::home::Home;
 use crate::facts::level::{SHOW, SetLevel};
+use crate::facts::namespace::NamespaceFacts;
 use crate::facts::object::PG_OBJECTS;
 use crate::facts::promises::STANDARD;
 use crate::facts::settings::SettingsSource;
@@ -18,8 +18,7 @@ pub static UNKNOWN: Product = Product {
     set_level: SetLevel::SessionCharacteristics,
     effective_level: SHOW,
     promises: STANDARD,
-    // Products that call themselves PostgreSQL's kin mostly know it; others answer with an error,
-    // which is understood.
+    // Most products related to PostgreSQL know it; others answer with an error, which is handled.
     session_name: Some("SELECT pg_backend_pid()"),
     waits: WaitView::Time,
     conflicts: &GENERIC,
@@ -28,6 +27,6 @@ pub static UNKNOWN: Product = Product {
     relations: None,
     dialect: CAUTIOUS,
     abilities: NOTHING_KNOWN,
-    home: Home { tells_cascade: false, advisory_lock: false, ..Home::SCHEMA },
+    namespace: NamespaceFacts { reports_cascade: false, advisory_lock: false, ..NamespaceFacts::SCHEMA },
     settings: SettingsSource::None,
 };

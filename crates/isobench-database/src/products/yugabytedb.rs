@@ -7,8 +7,8 @@ use isobench_pgwire::SqlState;
 use crate::facts::abilities::{Abilities, Ability, SAVEPOINTS_KEEP_THE_SNAPSHOT};
 use crate::facts::conflict::{ConflictRule, Reason, rule};
 use crate::facts::dialect::{Dialect, Empty, Load, PrimaryKey};
-use crate::facts::home::Home;
 use crate::facts::level::{EffectiveLevelQuery, SetLevel};
+use crate::facts::namespace::NamespaceFacts;
 use crate::facts::object::{ObjectMark, PG_OBJECTS};
 use crate::facts::promises::SNAPSHOT_ISOLATION;
 use crate::facts::settings::SettingsSource;
@@ -18,8 +18,8 @@ use crate::product::{Product, Recognition};
 /// `YugabyteDB`.
 ///
 /// Read committed is snapshot isolation unless `yb_enable_read_committed_isolation` is on, and
-/// `SHOW` doesn't tell; versions without the function asked here are
-/// [`isobench_isolation::EffectiveLevel::Unknown`]. SET TRANSACTION after BEGIN fails, the
+/// `SHOW` doesn't report that. Versions without the function used here are
+/// [`isobench_isolation::EffectiveLevel::Unknown`]. SET TRANSACTION after BEGIN fails; the
 /// session's default works.
 pub static YUGABYTEDB: Product = Product {
     name: "YugabyteDB",
@@ -51,8 +51,8 @@ pub static YUGABYTEDB: Product = Product {
         no_helpers: None,
         foreign_key_index: false,
         retries: 20,
-        // Loading takes minutes. Old versions of rows lie in the same log-structured storage,
-        // whichever way rows are renewed.
+        // Loading takes minutes. Old versions of rows are in the same log-structured storage,
+        // however rows are renewed.
         put_back_after: Some(Duration::ZERO),
     },
     abilities: Abilities {
@@ -62,12 +62,12 @@ pub static YUGABYTEDB: Product = Product {
         advisory_locks: Ability::Since((2, 25), "its advisory locks came with version 2.25.1 (issue 3642)"),
         restart_savepoint: SAVEPOINTS_KEEP_THE_SNAPSHOT,
     },
-    // Its DDL commits by itself.
-    home: Home { tells_cascade: false, ..Home::SCHEMA },
+    // DDL commits by itself.
+    namespace: NamespaceFacts { reports_cascade: false, ..NamespaceFacts::SCHEMA },
     settings: SettingsSource::PgSettings,
 };
 
-/// Before version 1.2.1 the same texts come with XX000.
+/// Before version 1.2.1 the same texts have the code XX000.
 static CONFLICTS: [ConflictRule; 14] = [
     rule(SqlState::SERIALIZATION_FAILURE, RESTART, Reason::Named(RESTART)),
     rule(SqlState::SERIALIZATION_FAILURE, PRIORITY, Reason::Named(PRIORITY)),

@@ -1,4 +1,4 @@
-//! What the integration tests share: golden files, and servers that may be missing.
+//! Shared by the integration tests: golden files, and servers that may be missing.
 
 #![allow(dead_code, reason = "each test binary uses another part of this module")]
 
@@ -12,7 +12,7 @@ pub fn golden(name: &str, text: &str) {
     expect(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name), text);
 }
 
-/// A server of the installed PostgreSQL, or `None` after saying why the test is skipped.
+/// A server of the installed PostgreSQL, or `None` after reporting why the test is skipped.
 pub fn postgresql(test: &str) -> Option<(isobench_pgserver::Server, PathBuf)> {
     let Some(bin) = postgresql_programs().filter(|folder| folder.join("postgres").exists()) else {
         skip(test, "no installed PostgreSQL (pg_config)");
@@ -24,7 +24,7 @@ pub fn postgresql(test: &str) -> Option<(isobench_pgserver::Server, PathBuf)> {
     Some((server, bin))
 }
 
-/// How to connect to a database of that server.
+/// The connection options for a database of that server.
 pub fn options(server: &isobench_pgserver::Server, dbname: &str) -> isobench_pgwire::ConnectOptions {
     let host = isobench_pgwire::Host::unix(server.socket_dir(), server.port());
     isobench_pgwire::ConnectOptions::new(host, server.user(), dbname)

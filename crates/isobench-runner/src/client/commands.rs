@@ -16,7 +16,7 @@ use crate::event::{Cause, ClientStep, Event, Unfinished};
 use crate::program::Sending;
 use crate::spec::Protocol;
 
-/// What follows a command.
+/// The step after a command.
 enum Next {
     /// The command with this index.
     Go(usize),

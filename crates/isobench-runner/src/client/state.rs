@@ -145,12 +145,12 @@ pub(super) struct AttemptError {
     pub(super) query: u32,
 }
 
-/// Whether an attempt is asked for its isolation level.
+/// The state of the question for an attempt's isolation level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LevelQuestion {
-    /// It is, just before its COMMIT.
+    /// To be asked just before the attempt's COMMIT.
     Open,
-    /// It has been asked, or isn't sampled.
+    /// Asked already, or the attempt isn't sampled.
     Settled,
 }
 
@@ -165,7 +165,7 @@ pub(super) struct RetryPoint {
     pub(super) saved: (Variables, Prng),
 }
 
-/// How far the open block has come with its savepoint.
+/// The progress of the open block with its savepoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SavepointStage {
     /// The savepoint isn't set.

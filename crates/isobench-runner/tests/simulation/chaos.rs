@@ -20,7 +20,8 @@ const SCRIPTS: Scripts = &[
     (INSERT, &Protocol::ALL),
     ("BEGIN\\; UPDATE t SET v = 1\\; INSERT INTO h VALUES (1)\\; COMMIT;\n", &[Protocol::Simple]),
     (
-        "BEGIN;\nSELECT 1 AS v \\gset\n\\sleep 2 ms\nINSERT INTO h VALUES (:v);\n\\if random(1, 2) = 1\nUPDATE t SET v = 1;\n\\endif\nEND;\n",
+        "BEGIN;\nSELECT 1 AS v \\gset\n\\sleep 2 ms\nINSERT INTO h VALUES (:v);\n\
+         \\if random(1, 2) = 1\nUPDATE t SET v = 1;\n\\endif\nEND;\n",
         &Protocol::ALL,
     ),
     (
@@ -28,11 +29,13 @@ const SCRIPTS: Scripts = &[
         EXTENDED,
     ),
     (
-        "\\startpipeline\nBEGIN;\nINSERT INTO h VALUES (1);\n\\sleep 1 ms\n\\syncpipeline\nUPDATE t SET v = 1;\n\\syncpipeline\nEND;\n\\sleep 1 ms\n\\endpipeline\n",
+        "\\startpipeline\nBEGIN;\nINSERT INTO h VALUES (1);\n\\sleep 1 ms\n\\syncpipeline\n\
+         UPDATE t SET v = 1;\n\\syncpipeline\nEND;\n\\sleep 1 ms\n\\endpipeline\n",
         EXTENDED,
     ),
     (
-        "\\if :client_id = 0 and random(1, 2) = 1\n\\startpipeline\n\\else\nSELECT 5;\n\\startpipeline\n\\endif\nBEGIN;\nINSERT INTO h VALUES (1);\nEND;\n\\endpipeline\n",
+        "\\if :client_id = 0 and random(1, 2) = 1\n\\startpipeline\n\\else\nSELECT 5;\n\
+         \\startpipeline\n\\endif\nBEGIN;\nINSERT INTO h VALUES (1);\nEND;\n\\endpipeline\n",
         EXTENDED,
     ),
     ("SELECT 1;\n\\startpipeline\nINSERT INTO h VALUES (1);\nSELECT 1;\n\\endpipeline\n", EXTENDED),

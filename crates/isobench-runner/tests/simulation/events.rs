@@ -18,7 +18,7 @@ enum Reported {
     Aborted(CommandPlace),
     Abandoned(CommandPlace, SqlState),
     Failed(CommandPlace, SqlState),
-    /// Whether it is a retry, the attempts so far, and the share of the latency limit in percent.
+    /// True for a retry; the attempts so far; the share of the latency limit in percent.
     Follows(bool, u32, Option<f64>),
     NotPrepared(SqlState),
     Step(ClientStep),
@@ -127,7 +127,8 @@ fn an_abandoned_transaction_is_always_reported() {
 
 #[test]
 fn consequences_of_an_error_in_a_pipeline_arent_reported() {
-    let script = "\\startpipeline\nBEGIN;\n\\syncpipeline\nUPDATE t SET v = 1;\n\\syncpipeline\nINSERT INTO h VALUES (1);\nEND;\n\\endpipeline\n";
+    let script = "\\startpipeline\nBEGIN;\n\\syncpipeline\nUPDATE t SET v = 1;\n\\syncpipeline\n\
+        INSERT INTO h VALUES (1);\nEND;\n\\endpipeline\n";
     for (rules, command) in [(Rules::Isobench, 3), (Rules::Pgbench, 7)] {
         let faults = Faults::none().and(On::Update, When::First(1), CONFLICT);
         let case = Case::new(script).rules(rules).protocol(Protocol::Extended).faults(faults);

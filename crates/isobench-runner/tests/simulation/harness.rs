@@ -86,7 +86,7 @@ pub struct ConnectedCase {
 pub struct RunResult {
     pub outcome: RunOutcome,
     pub ledger: Ledger,
-    /// What the server has done since the start of the first run.
+    /// The server's actions since the start of the first run.
     pub truth: Truth,
     pub events: Vec<Event>,
     /// The ends of transactions reported to the observer.

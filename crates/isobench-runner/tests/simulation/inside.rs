@@ -262,7 +262,8 @@ proptest! {
         let case = drawn.into_iter().fold(case.rules(Rules::Isobench), |case, (to, row)| answered(case, to, row));
         let ran = if recorded { case.run_recorded().0 } else { case.run() };
         let counts = ran.ledger;
-        let inside: u64 = ran.outcome.conflicts.iter().filter(|one| one.reason.starts_with("retried")).map(|one| one.count).sum();
+        let retried = ran.outcome.conflicts.iter().filter(|one| one.reason.starts_with("retried"));
+        let inside: u64 = retried.map(|one| one.count).sum();
         prop_assert!(inside <= counts.attempts.retried && inside <= counts.retries);
         let lost = ran.aborts().iter().any(|(_, cause)| matches!(cause, Cause::Observation(_)));
         prop_assert!(!lost);

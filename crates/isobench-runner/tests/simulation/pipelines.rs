@@ -86,7 +86,8 @@ fn another_error_in_a_pipeline_names_its_command() {
 
 #[test]
 fn synchronisation_points_divide_a_pipeline() {
-    let script = "\\startpipeline\nBEGIN;\n\\syncpipeline\nUPDATE t SET v = 1;\n\\syncpipeline\nINSERT INTO h VALUES (1);\nEND;\n\\endpipeline\n";
+    let script = "\\startpipeline\nBEGIN;\n\\syncpipeline\nUPDATE t SET v = 1;\n\\syncpipeline\n\
+        INSERT INTO h VALUES (1);\nEND;\n\\endpipeline\n";
     assert_eq!(pipelined(script).run().ledger.attempts.committed, 3);
     // The error in the middle aborts the block. Later errors are its consequences, not causes.
     let faults = Faults::none().and(On::Update, When::First(1), CONFLICT);
@@ -97,7 +98,8 @@ fn synchronisation_points_divide_a_pipeline() {
 
 #[test]
 fn two_pipelines_in_one_script() {
-    let script = "\\startpipeline\nBEGIN;\nINSERT INTO h VALUES (1);\n\\endpipeline\n\\startpipeline\nUPDATE t SET v = 1;\nEND;\n\\endpipeline\n";
+    let script = "\\startpipeline\nBEGIN;\nINSERT INTO h VALUES (1);\n\\endpipeline\n\
+        \\startpipeline\nUPDATE t SET v = 1;\nEND;\n\\endpipeline\n";
     for on in [On::Insert, On::Update, On::Commit] {
         let ran = pipelined(script).faults(Faults::none().and(on, When::First(1), CONFLICT)).run();
         assert_eq!((ran.ledger.attempts.retried, ran.ledger.attempts.committed), (1, 3), "{on:?}");

@@ -286,7 +286,10 @@ fn an_error_after_the_commit_in_a_pipeline_doesnt_undo_it_either() {
 
 #[test]
 fn a_missing_row_is_read_by_its_own_statement() {
-    let script = "BEGIN;\n--@ read registers key=1 version=$1\nSELECT version, writer FROM registers WHERE id = 1;\n--@ read registers key=-1 version=$1\nSELECT version, writer FROM registers WHERE id = -1;\n--@ read registers key=2 version=$1\nSELECT version, writer FROM registers WHERE id = 2;\nEND;\n";
+    let script = "BEGIN;\n--@ read registers key=1 version=$1\n\
+        SELECT version, writer FROM registers WHERE id = 1;\n--@ read registers key=-1 version=$1\n\
+        SELECT version, writer FROM registers WHERE id = -1;\n--@ read registers key=2 version=$1\n\
+        SELECT version, writer FROM registers WHERE id = 2;\nEND;\n";
     let (_, history) = Case::new(script).run_recorded();
     assert_eq!(operations(&history), ["r registers 1 = v0", "r registers -1 = init", "r registers 2 = v0"]);
 }
@@ -344,7 +347,8 @@ fn every_kind_of_line() {
 
 #[test]
 fn several_lines_tell_of_the_same_rows_in_their_order() {
-    let script = "--@ read t key=$1 version=$2\n--@ write u key=$1 version=$3\n--@ read-group v group=:client_id key=$1\n--@ read-group t group=1 key=$2\nSELECT * FROM q;\n";
+    let script = "--@ read t key=$1 version=$2\n--@ write u key=$1 version=$3\n\
+        --@ read-group v group=:client_id key=$1\n--@ read-group t group=1 key=$2\nSELECT * FROM q;\n";
     let rows: &[&[Option<&str>]] = &[&[Some("1"), Some("2"), Some("3")], &[Some("4"), Some("5"), Some("6")]];
     let (_, history) = answered(script, &["a", "b", "c"], rows);
     let expected = ["r t 1 = v2", "w u 1 = v3", "r t 4 = v5", "w u 4 = v6", "g v = [1 4]", "g t 1 = [2 5]"];
@@ -353,7 +357,8 @@ fn several_lines_tell_of_the_same_rows_in_their_order() {
 
 #[test]
 fn a_result_that_is_observed_may_be_stored() {
-    let script = "--@ read t key=1 value=$1\nSELECT v FROM q \\gset\n--@ write t key=1 value=:v\nUPDATE t SET v = :v;\n";
+    let script = "--@ read t key=1 value=$1\nSELECT v FROM q \\gset\n--@ write t key=1 value=:v\n\
+        UPDATE t SET v = :v;\n";
     let script = format!("BEGIN;\n{script}END;\n");
     for protocol in Protocol::ALL {
         let mut case = Case::new(&script).protocol(protocol);
@@ -366,7 +371,8 @@ fn a_result_that_is_observed_may_be_stored() {
 
 #[test]
 fn assertions_are_counted_in_committed_transactions() {
-    let script = "BEGIN;\n--@ holds total value=$1\n--@ holds other value=$2\nSELECT * FROM q;\n\\if :client_id = 1\nROLLBACK;\n\\else\nEND;\n\\endif\n";
+    let script = "BEGIN;\n--@ holds total value=$1\n--@ holds other value=$2\nSELECT * FROM q;\n\
+        \\if :client_id = 1\nROLLBACK;\n\\else\nEND;\n\\endif\n";
     let rows: &[(&[Option<&str>], u64)] = &[
         (&[Some("t"), Some("true")], 0),
         (&[Some("f"), Some("1")], 1),

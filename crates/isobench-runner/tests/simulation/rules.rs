@@ -224,7 +224,8 @@ fn pgbench_blames_the_end_of_a_pipeline() {
 #[test]
 fn pgbench_blames_the_end_though_the_error_came_before() {
     // The reply comes during the sleep.
-    let script = "\\startpipeline\nSELECT 1;\nUPDATE t SET v = 1;\n\\syncpipeline\n\\sleep 9 ms\nSELECT 2;\n\\endpipeline\n";
+    let script = "\\startpipeline\nSELECT 1;\nUPDATE t SET v = 1;\n\\syncpipeline\n\\sleep 9 ms\n\
+        SELECT 2;\n\\endpipeline\n";
     for (rules, command) in [(Rules::Isobench, 2), (Rules::Pgbench, 6)] {
         let faults = Faults::none().and(On::Update, When::First(1), BROKEN);
         let ran = Case::new(script).rules(rules).protocol(Protocol::Extended).faults(faults).run();

@@ -90,7 +90,9 @@ fn a_column_must_make_a_variable_name() {
 fn conditions_choose_one_arm() {
     let script = |value: i64| {
         format!(
-            "\\set n {value}\n\\if :n = 1\nSELECT 'first';\n\\elif :n = 2\nSELECT 'second';\n\\elif :n = 3\n\\if true\nSELECT 'inner';\n\\else\nSELECT 'never';\n\\endif\n\\else\nSELECT 'other';\n\\endif\nUPDATE t SET v = :n;\n"
+            "\\set n {value}\n\\if :n = 1\nSELECT 'first';\n\\elif :n = 2\nSELECT 'second';\n\
+             \\elif :n = 3\n\\if true\nSELECT 'inner';\n\\else\nSELECT 'never';\n\\endif\n\\else\n\
+             SELECT 'other';\n\\endif\nUPDATE t SET v = :n;\n"
         )
     };
     for (value, arm) in [(1, "first"), (2, "second"), (3, "inner"), (4, "other")] {
