@@ -5,6 +5,7 @@ mod support;
 
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use isobench_database::Table;
 use isobench_database::{
@@ -13,7 +14,10 @@ use isobench_database::{
 };
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_pgserver::Server;
-use isobench_pgwire::Connection;
+use isobench_pgwire::{ConnectOptions, Connection};
+
+/// No test waits longer for something that must happen.
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Everything in a dump of the tables, and the data: kind, name, detail.
 const CATALOG: &str = "
@@ -290,6 +294,20 @@ fn levels_and_settings_are_read() {
     }
 }
 
+/// Claims the namespace once the server has released the lock of a session that has ended.
+fn claim_when_free(options: &ConnectOptions, db: &Database) -> Result<Namespace, Error> {
+    let limit = Instant::now() + PATIENCE;
+    loop {
+        match Namespace::claim(options, db) {
+            Err(Error::InUse { .. }) => {
+                assert!(Instant::now() < limit, "the lock isn't released");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            other => return other,
+        }
+    }
+}
+
 /// Names of schemas that `isobench` made.
 fn schemas(conn: &mut Connection) -> Option<String> {
     conn.value("select nspname from pg_namespace where nspname = 'isobench'").unwrap()
@@ -336,13 +354,7 @@ fn leftovers_are_replaced_and_strangers_left_alone() {
     kept.connector().open().unwrap().execute("create table t(k int)").unwrap();
     kept.keep();
     assert!(schemas(&mut conn).is_some());
-    // The server releases the lock when it notices that the session has ended.
-    let namespace = loop {
-        match Namespace::claim(&options, &db) {
-            Err(Error::InUse { .. }) => std::thread::yield_now(),
-            other => break other.unwrap(),
-        }
-    };
+    let namespace = claim_when_free(&options, &db).unwrap();
     assert!(namespace.describe().contains("in place of one that an earlier run left behind"));
     assert!(namespace.connector().open().unwrap().execute("select * from t").is_err());
 
@@ -357,12 +369,7 @@ fn leftovers_are_replaced_and_strangers_left_alone() {
     assert!(matches!(error, Error::MayNotCreate { .. }), "{error}");
 
     conn.execute("create schema isobench; create table isobench.precious(k int)").unwrap();
-    let error = loop {
-        match Namespace::claim(&options, &db).unwrap_err() {
-            Error::InUse { .. } => std::thread::yield_now(),
-            other => break other,
-        }
-    };
+    let error = claim_when_free(&options, &db).unwrap_err();
     assert!(matches!(error, Error::NotOurs { .. }), "{error}");
     assert!(conn.execute("select * from isobench.precious").is_ok());
 }
@@ -380,12 +387,7 @@ fn what_depends_on_leftovers_stays() {
         .execute("create table t(k int primary key); create view own as table t")
         .unwrap();
     kept.keep();
-    let claim = || loop {
-        match Namespace::claim(&options, &db) {
-            Err(Error::InUse { .. }) => std::thread::yield_now(),
-            other => break other,
-        }
-    };
+    let claim = || claim_when_free(&options, &db);
     for (make, drop, named) in [
         ("create view precious as select k from isobench.t", "drop view precious", "view public.precious"),
         (

@@ -1,7 +1,7 @@
-//! Messages on standard error in the form of PostgreSQL's programs: `pgbench: error: …`, coloured
-//! as `PG_COLOR` says.
+//! Messages on standard error in the form of PostgreSQL's programs: `pgbench: error: …`, in the
+//! colours of `PG_COLOR`.
 //!
-//! Not here: what is said, and results, which go to standard output.
+//! Not here: the messages' texts, and results, which go to standard output.
 
 use std::fmt::{self, Display};
 use std::io::{IsTerminal as _, Write as _};
@@ -9,11 +9,11 @@ use std::sync::LazyLock;
 
 use isobench_pgwire::{Concealed, Env, visible};
 
-/// What every message starts with, whatever name the program was started under.
+/// The start of every message, under whatever name the program was started.
 const PROGRAM: &str = "pgbench";
 
-/// A text fit for a terminal or a file that may get to one: no control characters of a server's,
-/// and no password of this program's command line, which messages may quote.
+/// Makes a text safe for a terminal: removes a server's control characters, and the passwords of
+/// this program's command line, which messages may quote.
 pub fn fit(text: &str) -> String {
     static CONCEALED: LazyLock<Concealed> = LazyLock::new(|| {
         let words: Vec<String> =
@@ -23,7 +23,7 @@ pub fn fit(text: &str) -> String {
     CONCEALED.hide(&visible(text)).into_owned()
 }
 
-/// The kinds of lines that a message is made of.
+/// The kind of a part of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PartKind {
     Error,
@@ -48,7 +48,7 @@ impl PartKind {
     }
 }
 
-/// Something to say: one or more parts that belong together, each a line or more.
+/// A message of one or more parts, each of one or more lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     parts: Vec<(PartKind, Vec<u8>)>,
@@ -79,7 +79,7 @@ impl Message {
         Message::new(PartKind::Plain, &text)
     }
 
-    /// The same for text that may be no UTF-8.
+    /// The same for text that may not be UTF-8.
     pub fn plain_bytes(text: Vec<u8>) -> Message {
         Message { parts: vec![(PartKind::Plain, text)] }
     }
@@ -102,7 +102,7 @@ impl Message {
         self.and(PartKind::Hint, &text)
     }
 
-    /// Adds where to find help.
+    /// Adds the hint to use `--help`.
     #[must_use]
     pub(crate) fn hint_at_help(self) -> Message {
         self.hint("Try \"pgbench --help\" for more information.")
@@ -120,7 +120,7 @@ impl Message {
         self.and(PartKind::Plain, &text)
     }
 
-    /// The lines, each with its end.
+    /// The lines, each with its line end.
     fn render(&self, palette: Option<&Palette>) -> Vec<u8> {
         let paint = |text: &str, colour: Colour| match palette.and_then(|palette| palette.code(colour)) {
             Some(code) => format!("\x1b[{code}m{text}\x1b[0m"),
@@ -128,7 +128,7 @@ impl Message {
         };
         let mut out = Vec::new();
         for (kind, text) in &self.parts {
-            // What isn't UTF-8 is an option as it was given, not a server's text.
+            // Text that isn't UTF-8 is a command-line option, not a server's text.
             let text = std::str::from_utf8(text).map_or_else(|_| text.clone(), |text| fit(text).into_bytes());
             if *kind != PartKind::Plain {
                 out.extend(paint(&format!("{PROGRAM}: "), Colour::Locus).bytes());
@@ -136,7 +136,7 @@ impl Message {
             if let Some((label, colour)) = kind.label() {
                 out.extend(paint(label, colour).bytes());
             }
-            // The library's messages bring the end of their last line along.
+            // libpq's messages include the end of their last line.
             out.extend(text.strip_suffix(b"\n").unwrap_or(&text));
             out.push(b'\n');
         }
@@ -151,7 +151,7 @@ impl Display for Message {
     }
 }
 
-/// What can have a colour of its own.
+/// The coloured parts of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Colour {
     Error,
@@ -168,14 +168,15 @@ const COLOURS: [(Colour, &str, &str); 4] = [
     (Colour::Locus, "locus", "01"),
 ];
 
-/// The codes of the colours that are wanted.
+/// The codes of the colours in use.
 #[derive(Debug, PartialEq, Eq)]
 struct Palette {
     codes: Vec<(Colour, String)>,
 }
 
 impl Palette {
-    /// Reads `PG_COLORS`, for example `error=01;31:locus=01`; what it doesn't name has no colour.
+    /// Parses `PG_COLORS`, for example `error=01;31:locus=01`. Parts that it doesn't name have no
+    /// colour.
     fn new(colours: Option<&str>) -> Palette {
         let Some(text) = colours else {
             let codes = COLOURS.iter().map(|(colour, _, code)| (*colour, (*code).to_owned())).collect();
@@ -191,17 +192,16 @@ impl Palette {
         Palette { codes }
     }
 
-    /// The code named last.
+    /// Returns the last code given for a colour.
     fn code(&self, colour: Colour) -> Option<&str> {
         self.codes.iter().rev().find(|(other, _)| *other == colour).map(|(_, code)| code.as_str())
     }
 }
 
-/// Where messages go, and which of them are wanted. A message is written in one piece, from
-/// whatever thread.
+/// The destination of messages. Each message is written in one piece, from any thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Console {
-    /// Messages for debugging are shown (`--debug`).
+    /// Debugging messages are shown (`--debug`).
     pub debugging: bool,
     palette: Option<&'static Palette>,
 }
@@ -216,26 +216,26 @@ impl Console {
             Some("auto") => std::io::stderr().is_terminal(),
             _ => false,
         };
-        // There is one console in a program, and all threads have it.
+        // There is one console in a program, shared by all threads.
         let palette = coloured.then(|| &*Box::leak(Box::new(Palette::new(env("PG_COLORS").as_deref()))));
         Console { debugging: false, palette }
     }
 
-    /// The same console with or without messages for debugging.
+    /// The same console with or without debugging messages.
     #[must_use]
     pub fn with_debugging(self, debugging: bool) -> Console {
         Console { debugging, ..self }
     }
 
-    /// Says something, after what was printed on standard output so far.
+    /// Writes a message, after flushing standard output.
     pub fn say(self, message: &Message) {
         let text = message.render(self.palette);
-        // If nobody reads them, nobody wants to know.
+        // If standard output or error is closed, there is nobody to report that to.
         let _ = std::io::stdout().flush();
         let _ = std::io::stderr().lock().write_all(&text);
     }
 
-    /// Writes a part of a line of our own words, after what was printed on standard output so far.
+    /// Writes a part of a line in our own words, after flushing standard output.
     pub fn write(self, text: impl Display) {
         let _ = std::io::stdout().flush();
         let _ = write!(std::io::stderr().lock(), "{text}");
@@ -256,8 +256,8 @@ impl Console {
         self.say(&Message::info(text));
     }
 
-    /// `pgbench: …` if messages for debugging are wanted; pass `format_args!`, so that the text is
-    /// made only then.
+    /// `pgbench: …` if debugging messages are shown. Pass `format_args!`, so that the text is
+    /// formatted only then.
     pub fn debug(self, text: impl Display) {
         if self.debugging {
             self.say(&Message::info(text));

@@ -1,6 +1,6 @@
-//! `-i`: makes the tables, and tells it in pgbench's words.
+//! `-i`: creates the tables, and reports progress in pgbench's words.
 //!
-//! How they are made is `isobench_database`'s business.
+//! Not here: creating them (`isobench_database`).
 
 mod cancel;
 mod lines;
@@ -17,7 +17,7 @@ use crate::console::{Console, Message};
 use crate::options::Common;
 use crate::setup::{self, Login};
 
-/// Makes the tables and returns the exit status.
+/// Creates the tables and returns the exit status.
 pub fn initialize(common: &Common, tables: &InitOptions, console: Console) -> u8 {
     let login = Login::new(&common.connection, &process_environment);
     let mut connection = match login.and_then(|mut login| login.first()) {
@@ -64,7 +64,7 @@ fn make(
     if let Err(Error::CopyFailed { table, .. }) = &outcome
         && !cancelling.requested()
     {
-        // pgbench doesn't hear that the server refused a row before it has sent all of them.
+        // pgbench sends all rows before it notices that the server refused one.
         for progress in unsent(*table, table.rows(tables.scale), sent) {
             console.write(lines.of(&progress));
         }
@@ -74,7 +74,7 @@ fn make(
     Ok(())
 }
 
-/// What would be told of a table's rows after those that were sent last.
+/// Reports for the rows of a table after those that were sent last.
 fn unsent(table: Table, total: u64, sent: Option<(Table, u64, Duration)>) -> impl Iterator<Item = Progress> {
     let (done, elapsed) = match sent {
         Some((last, done, elapsed)) if last == table => (done, elapsed),
@@ -88,7 +88,7 @@ fn unsent(table: Table, total: u64, sent: Option<(Table, u64, Duration)>) -> imp
     })
 }
 
-/// Why the tables can't be made.
+/// The message for an error while the tables are created.
 fn refusal(error: &Error) -> Message {
     match error {
         Error::Query { statement, source } => {

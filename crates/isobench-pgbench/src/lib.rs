@@ -1,9 +1,9 @@
-//! The strict drop-in: a program that behaves as pgbench does, down to its words.
+//! The strict drop-in: a program that behaves exactly like pgbench.
 //!
-//! Everything whose wording or layout has to be pgbench's lives here: options, messages, summary,
-//! progress, logs, exit status, and the differences between its versions. What happens between them
-//! is the other crates': the script language, the load, the tables. `isobench run` uses the
-//! summary, the progress lines and the logs too, and adds its own account.
+//! Everything whose wording or layout must be pgbench's is here: options, messages, summary,
+//! progress, logs, exit status, and the differences between its versions. Other crates do the work:
+//! the script language, the load, the tables. `isobench run` uses the summary, the progress lines
+//! and the logs too, and adds its own figures.
 //!
 //! Behaviour is taken from the manual and from running the real program (`tests/differential`).
 //!
@@ -16,10 +16,10 @@
 //! | `benchmark` | a run from connecting to the exit status |
 //! | `load` | connected clients at work, with logs: the measured part of every run |
 //! | `scripts` | finding and parsing scripts |
-//! | `wording` | what pgbench says of errors and retries while a run goes on |
+//! | `wording` | pgbench's messages about errors and retries during a run |
 //! | `progress` | the lines of `-P` |
 //! | `transaction_log` | the files of `-l` |
-//! | `summary` | what is printed at the end |
+//! | `summary` | the report at the end |
 
 mod benchmark;
 pub mod console;
@@ -44,8 +44,7 @@ use isobench_pgwire::process_environment;
 
 use crate::options::{Request, UsageError};
 
-/// Does what a command line asks for, its first word being the program's name, and returns the exit
-/// status.
+/// Runs a command line, whose first word is the program's name, and returns the exit status.
 pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
     let console = Console::new(&process_environment);
     match options::parse(words, &process_environment, &mut |message| console.say(message)) {

@@ -1,14 +1,15 @@
-//! The command line, resolved and checked: what the program is asked to do.
+//! The command line, resolved and checked.
 //!
-//! `options/` reads it; nothing else does.
+//! It is read by the files of this folder only.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `table` | every option: its names, versions, mode and effect |
 //! | `getopt` | splitting words into options and operands, as glibc does |
 //! | `numbers` | numbers as C's library reads them |
-//! | `collected` | what the options have said so far, each checked as it is read |
-//! | `resolve` | what they mean together |
+//! | `collected` | the options read so far, each checked by itself |
+//! | `resolve` | their meaning together |
+//! | `request` | the result |
 //! | `seed`, `open_files`, `help` | the seed, the limit of open files, the text of `--help` |
 
 mod collected;
@@ -45,14 +46,13 @@ impl fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// Reads a command line, its first word being the program's name. Scripts are read and parsed on
-/// the way.
+/// Parses a command line, whose first word is the program's name. Scripts are read and parsed, too.
 ///
-/// `say` is given what pgbench says before it is done: the seed. Words that aren't UTF-8 are read
-/// as far as they are.
+/// `say` gets pgbench's messages before the result: the seed. Words that aren't UTF-8 are converted
+/// as far as possible.
 ///
 /// # Errors
-/// Whatever pgbench of this version refuses, in its words.
+/// Everything that pgbench of this version refuses, in its words.
 pub fn parse(
     words: impl IntoIterator<Item = OsString>,
     env: Env<'_>,
@@ -90,7 +90,7 @@ pub fn parse(
     resolve::resolve(given, getopt.operands(), env).map_err(UsageError)
 }
 
-/// Takes `--compat` out of the words before `--`; the last one counts. pgbench has no such option,
+/// Removes `--compat` from the words before `--`; the last one is used. pgbench has no such option,
 /// so it has no short form and no abbreviation, and changes no message about others.
 fn compat(words: impl Iterator<Item = OsString>) -> Result<(Version, Vec<OsString>), Message> {
     let mut version = Version::default();

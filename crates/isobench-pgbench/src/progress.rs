@@ -1,6 +1,6 @@
-//! The lines that `-P` shows while a run goes on, each for the time since the one before.
+//! The lines of `-P` during a run, each about the time since the previous one.
 //!
-//! Not here: when they are shown (`isobench_runner::Watch`), and where.
+//! Not here: when (`isobench_runner::Watch`) and where they are shown.
 
 use std::fmt::{self, Write as _};
 use std::num::NonZeroU32;
@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use isobench_runner::{Pacing, Progress, RunSpec};
 
-/// Makes the lines; it remembers what the last one told.
+/// Formats the lines, and remembers the figures of the last one.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a column of its own")]
 pub struct ProgressLines {
@@ -20,7 +20,7 @@ pub struct ProgressLines {
 }
 
 impl ProgressLines {
-    /// The lines of a run with these settings. With `timestamps` they bear the time of day instead
+    /// The lines of a run with these settings. With `timestamps` they have the time of day instead
     /// of the time since the start of the run (pgbench: `--progress-timestamp`).
     pub fn new(spec: &RunSpec, timestamps: bool) -> ProgressLines {
         ProgressLines {
@@ -32,8 +32,8 @@ impl ProgressLines {
         }
     }
 
-    /// The next line, without its end: what has happened since the last one. Takes the time and the
-    /// progress since the start of the run.
+    /// The next line, without its line end, given the time and the progress since the start of the
+    /// run.
     pub fn line(&mut self, elapsed: Duration, now: &Progress) -> String {
         let mut line = if self.timestamps {
             timestamp(SystemTime::now())
@@ -51,7 +51,7 @@ impl ProgressLines {
         let seconds = elapsed.saturating_sub(*before).as_secs_f64();
         let committed = now.committed.saturating_sub(last.committed);
         let failed = (now.given_up + now.abandoned).saturating_sub(last.given_up + last.abandoned);
-        // All figures of an interval without a commit are 0.
+        // All figures of an interval without a commit are 0, as in pgbench.
         let mean = |sum: f64| if committed == 0 { 0.0 } else { sum / committed as f64 };
         let latency = mean(now.latency_sum_ms - last.latency_sum_ms);
         let variance = mean(now.latency_squares_ms - last.latency_squares_ms) - latency * latency;
@@ -75,7 +75,7 @@ impl ProgressLines {
     }
 }
 
-/// The begin of a line that bears the time of day, in seconds since 1970.
+/// The start of a line with the time of day, in seconds since 1970.
 fn timestamp(time: SystemTime) -> String {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     format!("progress: {}.{:03} s", since.as_secs(), since.subsec_millis())

@@ -1,6 +1,6 @@
-//! What is printed at the end of a run: settings, results, statistics of scripts and commands.
+//! The report at the end of a run: settings, results, statistics of scripts and commands.
 //!
-//! Not here: what `isobench run` adds to it, and messages about a run that is incomplete.
+//! Not here: additions of `isobench run`, and messages about an incomplete run.
 
 use std::fmt::{self, Write as _};
 use std::num::NonZeroU32;
@@ -13,28 +13,28 @@ use isobench_stats::{LatencyHistogram, Ledger, Moments};
 
 use crate::version::Version;
 
-/// What the summary is made of.
+/// The data of the report.
 #[derive(Clone, Copy)]
 pub struct Summary<'a> {
-    /// Whose layout it has.
+    /// The version whose layout it has.
     pub version: Version,
     /// The workload and its settings.
     pub job: &'a Job,
-    /// What came out.
+    /// The results.
     pub run: &'a RunOutcome,
-    /// When it was to stop.
+    /// The stop condition of the run.
     pub stop: Stop,
     /// Scale of the tables.
     pub scale: i64,
-    /// How the accounts are partitioned and into how many, if they are.
+    /// Partitioning method of the accounts and number of partitions, if they are partitioned.
     pub partitions: Option<(PartitionMethod, u64)>,
-    /// How long connecting took before the run.
+    /// Time spent connecting before the run.
     pub connecting: Duration,
     /// Failures by kind (`--failures-detailed`).
     pub failures_detailed: bool,
     /// Latencies, failures and retries for each command (`-r`).
     pub per_command: bool,
-    /// Progress was shown (`-P`), so that latencies are told as they were measured.
+    /// Progress was shown (`-P`), so latencies are reported as measured.
     pub progress: bool,
 }
 
@@ -48,8 +48,8 @@ impl Summary<'_> {
         out
     }
 
-    /// Whether latencies are told as they were measured, because an option needs that; otherwise
-    /// the average is worked out from the run's time.
+    /// True if latencies are reported as measured, because an option needs that. Otherwise the
+    /// average is computed from the run's time.
     pub fn tells_measured_latency(&self) -> bool {
         self.progress || self.is_paced() || self.job.spec().latency_limit.is_some()
     }
@@ -87,7 +87,7 @@ impl Summary<'_> {
         }
     }
 
-    /// Everything after the settings, as far as there is something to tell.
+    /// Everything after the settings, as far as there is something to report.
     fn results(&self, out: &mut String) -> fmt::Result {
         let all = EndCounts::of(&self.run.scripts);
         if self.version.reports_scripts_by_ends() {
@@ -109,7 +109,7 @@ impl Summary<'_> {
         self.scripts(out, &all)
     }
 
-    /// The lines on failed and retried transactions, of the run or of one script.
+    /// The lines about failed and retried transactions, of the run or of one script.
     fn failures(&self, out: &mut String, indent: &str, ends: &EndCounts) -> fmt::Result {
         let total = ends.total();
         let failed = ends.failed();
@@ -133,7 +133,8 @@ impl Summary<'_> {
         Ok(())
     }
 
-    /// The line on skipped transactions, which only a rate and a latency limit together make.
+    /// The line about skipped transactions, which only a rate together with a latency limit can
+    /// cause.
     fn skipped(&self, out: &mut String, indent: &str, ends: &EndCounts) -> fmt::Result {
         if !self.is_paced() || self.job.spec().latency_limit.is_none() {
             return Ok(());
@@ -169,7 +170,7 @@ impl Summary<'_> {
             return Ok(());
         }
         let mut lag = Moments::default();
-        // To pgbench only a transaction that commits has a lag.
+        // In pgbench only committed transactions have a lag.
         if ends.committed > 0 {
             self.run.scripts.iter().for_each(|script| lag.merge(&script.lag));
         }
@@ -255,14 +256,14 @@ impl Summary<'_> {
         matches!(self.job.spec().pacing, Pacing::Rate(_))
     }
 
-    /// Whether retries are reported: they are possible.
+    /// True if retries are reported, because they are possible.
     fn retries(&self) -> bool {
         self.job.spec().retry.max_tries != Some(NonZeroU32::MIN)
     }
 }
 
-/// How the transactions of a run, or of one script, ended, as far as pgbench counts them: those
-/// that a lost or aborted client, or the end of the run, left unfinished are none to it.
+/// Transactions of a run, or of one script, by their end, as pgbench counts them: without those
+/// left unfinished by a lost or aborted client or by the end of the run.
 #[derive(Debug, Default)]
 struct EndCounts {
     committed: u64,
@@ -301,23 +302,23 @@ impl EndCounts {
     }
 }
 
-/// Average and deviation as measured; nothing where nothing was.
+/// Average and standard deviation as measured; nothing without measurements.
 fn latency_lines(out: &mut String, indent: &str, latency: &LatencyHistogram) -> fmt::Result {
     let (Some(mean), Some(deviation)) = (latency.mean_ms(), latency.stddev_ms()) else { return Ok(()) };
     writeln!(out, "{indent}latency average = {mean:.3} ms")?;
     writeln!(out, "{indent}latency stddev = {deviation:.3} ms")
 }
 
-/// A share in percent; of nothing it is NaN, as in pgbench.
+/// A share in percent; NaN of nothing, as in pgbench.
 fn percent(part: u64, whole: u64) -> f64 {
     part as f64 * 100.0 / whole as f64
 }
 
-/// Transactions per second; 0 in no time.
+/// Transactions per second; 0 if no time passed.
 fn rate(transactions: u64, elapsed: Duration) -> f64 {
     if elapsed.is_zero() { 0.0 } else { transactions as f64 / elapsed.as_secs_f64() }
 }
-/// The text of a command in the report: of a statement only so much.
+/// The text of a command in the report; that of a statement is cut.
 fn shown(command: &Command) -> &str {
     const LONGEST: usize = 127;
     match command.kind {

@@ -1,9 +1,8 @@
-//! The files of `-l`: one for each worker, with a line for each transaction or for each interval of
-//! time.
+//! The files of `-l`: one for each worker, with a line for each transaction or for each interval.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `log_file` | a file that is written in large pieces, and the first error that it met |
+//! | `log_file` | a file that is written in large pieces, and its first error |
 //! | `lines` | the lines |
 //! | `intervals` | the sums of `--aggregate-interval` |
 
@@ -23,16 +22,16 @@ use lines::{LogColumns, transaction};
 pub use log_file::LogError;
 use log_file::LogFile;
 
-/// What is logged, and where.
+/// The settings of the logs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogSettings {
-    /// Whose columns they have.
+    /// The version whose columns they have.
     pub version: Version,
-    /// The beginning of the files' names (`--log-prefix`).
+    /// Start of the files' names (`--log-prefix`).
     pub prefix: String,
-    /// The share of transactions that is logged, 0 to 1 (`--sampling-rate`).
+    /// Share of the transactions that is logged, 0 to 1 (`--sampling-rate`).
     pub sampling_rate: Option<f64>,
-    /// A line for each interval of so long, in whole seconds (`--aggregate-interval`).
+    /// Length of the aggregated intervals, in whole seconds (`--aggregate-interval`).
     pub aggregate_interval: Option<Duration>,
     /// Failures by kind (`--failures-detailed`).
     pub failures_detailed: bool,
@@ -45,7 +44,7 @@ pub struct TransactionLogs {
 }
 
 impl TransactionLogs {
-    /// What the default prefix is.
+    /// The default prefix.
     pub const PREFIX: &str = "pgbench_log";
 
     /// Opens a file for each worker of the fleet: `PREFIX.PID`, then `PREFIX.PID.1` and so on.
@@ -78,15 +77,15 @@ impl TransactionLogs {
         Ok(logs)
     }
 
-    /// One for each worker.
+    /// The observers, one for each worker.
     pub fn observers(&mut self) -> &mut [Box<dyn TransactionObserver>] {
         &mut self.observers
     }
 
-    /// Writes what is left and closes the files.
+    /// Writes the remaining lines and closes the files.
     ///
     /// # Errors
-    /// The first thing that couldn't be written; the logs then are incomplete.
+    /// The first error of a write; the logs are incomplete then.
     pub fn finish(self) -> Result<(), LogError> {
         drop(self.observers);
         self.failed.get().map_or(Ok(()), |error| Err(error.clone()))
@@ -96,10 +95,10 @@ impl TransactionLogs {
 /// The log of one worker.
 struct TransactionLog {
     file: LogFile,
-    /// µs since 1970 of the instant zero of the run's clock.
+    /// Origin of the run's clock, µs since 1970.
     epoch: u64,
     columns: LogColumns,
-    /// The share to be logged, and what decides on each transaction.
+    /// The share to be logged, and the random stream that samples.
     sampling: Option<(f64, Prng)>,
     intervals: Option<Intervals>,
 }
@@ -159,7 +158,7 @@ mod tests {
         }
     }
 
-    /// Logs of runs whose clock began a second after 1970 did.
+    /// Logs of runs whose clock started a second after 1970.
     fn open(settings: &LogSettings, spec: &RunSpec, streams: Vec<Prng>) -> TransactionLogs {
         let epoch = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
         TransactionLogs::open_since(Some(settings), spec, epoch, streams).unwrap()
@@ -190,8 +189,8 @@ mod tests {
         );
     }
 
-    /// Which transactions of two clients in two threads pgbench 15 and 18 log with
-    /// `-t 20 --sampling-rate=0.3`, by seed.
+    /// The transactions of two clients in two threads that pgbench 15 and 18 log with `-t 20
+    /// --sampling-rate=0.3`, by seed.
     const SAMPLES: [(u64, [&[u64]; 2]); 3] = [
         (1, [&[1, 2, 7, 8, 13, 18, 19], &[3, 5, 6, 7, 9, 20]]),
         (2, [&[1, 3, 4, 7, 10, 11, 15, 18, 19], &[2, 4, 6, 9, 11, 13, 14, 16, 20]]),

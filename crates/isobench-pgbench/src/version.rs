@@ -1,7 +1,7 @@
 //! The versions of pgbench that can be imitated (`--compat`), and every difference between them,
 //! with its reason.
 //!
-//! No other file compares versions: it asks a question that is answered here.
+//! No other file compares versions; it asks a question answered here.
 
 use isobench_database::InitVariant;
 use isobench_script::Dialect;
@@ -15,7 +15,7 @@ pub enum Version {
     V16,
     /// PostgreSQL 17.
     V17,
-    /// PostgreSQL 18, what the drop-in is unless told otherwise.
+    /// PostgreSQL 18, the default.
     #[default]
     V18,
     /// PostgreSQL 19.
@@ -26,7 +26,7 @@ impl Version {
     /// All versions, the oldest first.
     pub const ALL: [Version; 5] = [Version::V15, Version::V16, Version::V17, Version::V18, Version::V19];
 
-    /// The number that `--compat` takes.
+    /// The value of `--compat`.
     pub const fn number(self) -> u32 {
         match self {
             Version::V15 => 15,
@@ -42,7 +42,7 @@ impl Version {
         Version::ALL.into_iter().find(|version| version.number().to_string() == text)
     }
 
-    /// The release that is imitated, of the same day for all of them.
+    /// The release that is imitated; all of them are of the same day.
     pub const fn release(self) -> &'static str {
         match self {
             Version::V15 => "15.18",
@@ -53,7 +53,7 @@ impl Version {
         }
     }
 
-    /// What `--version` prints.
+    /// The line of `--version`.
     pub fn line(self) -> String {
         format!("pgbench (PostgreSQL) {} (isobench {})\n", self.release(), env!("CARGO_PKG_VERSION"))
     }
@@ -69,61 +69,61 @@ impl Version {
         self >= Version::V17
     }
 
-    /// Names of settings stand in quotation marks in messages, since 17 (a convention of all of
+    /// Names of settings are in quotation marks in messages since 17 (a convention of all of
     /// PostgreSQL).
     pub fn quotes_settings(self) -> bool {
         self >= Version::V17
     }
 
-    /// `--continue-on-error` exists since 19, and with it failures of another kind than conflicts.
+    /// `--continue-on-error` exists since 19, and with it failures other than conflicts.
     pub fn continue_on_error(self) -> bool {
         self >= Version::V19
     }
 
-    /// How messages name `-c`: the long name has been right since 18.5. Every version is the
-    /// release that it [`imitates`](Version::release), so 18 says this once that is 18.5.
+    /// The name of `-c` in messages: the long name is correct since 18.5. Each version imitates one
+    /// [`release`](Version::release), so 18 will use it once that is 18.5.
     pub fn clients_option(self) -> &'static str {
         if self.at_least(18, 5) { "-c/--client" } else { "-c/--clients" }
     }
 
-    /// True if the release that is imitated is this one or a later one.
+    /// True if the imitated release is this one or a later one.
     fn at_least(self, major: u32, minor: u32) -> bool {
         let minor_of = |release: &str| release.split_once('.').and_then(|(_, minor)| minor.parse().ok());
         (self.number(), minor_of(self.release()).unwrap_or(0)) >= (major, minor)
     }
 
-    /// With more clients than files may be open, the limit is raised as far as it goes. Since 18;
-    /// before, such a run was refused.
+    /// With more clients than files may be open, the limit is raised as far as possible. Since 18;
+    /// earlier versions refuse such a run.
     pub fn raises_open_files(self) -> bool {
         self >= Version::V18
     }
 
-    /// The summary counts all transactions of a script that ended, and goes on if none of them
-    /// committed. Since 18; before, it counted those that committed, and a run in which all failed
-    /// had no rate and no latency.
+    /// The summary counts all ended transactions of a script, and continues if none of them
+    /// committed. Since 18; earlier versions count committed ones, and report neither rate nor
+    /// latency of a run in which all failed.
     pub fn reports_scripts_by_ends(self) -> bool {
         self >= Version::V18
     }
 
-    /// The columns of the report on commands are one space apart. Since 18; before, there were two.
+    /// The columns of the report on commands are one space apart since 18; before, two.
     pub fn narrow_command_report(self) -> bool {
         self >= Version::V18
     }
 
-    /// Branches and tellers are copied, and lines on rows name their table. Since 17; before, they
-    /// were inserted one by one without a word.
+    /// Branches and tellers are copied, and lines about rows name their table. Since 17; before,
+    /// they were inserted one by one without reports.
     pub fn names_filled_table(self) -> bool {
         self >= Version::V17
     }
 
-    /// On a terminal the line on rows is erased at the end. Since 17; before, it stayed.
+    /// On a terminal the line about rows is erased at the end. Since 17; before, it stayed.
     pub fn erases_row_line(self) -> bool {
         self >= Version::V17
     }
 
-    /// How tables are made: before 17, small tables were inserted and `FREEZE` followed the
-    /// options; before 18, a partitioned table was called unlogged, too, which servers of version
-    /// 18 refuse.
+    /// Differences in creating tables: before 17, small tables were inserted and `FREEZE` followed
+    /// the options; before 18, a partitioned table was created as unlogged, too, which servers of
+    /// version 18 refuse.
     pub fn init_variant(self) -> InitVariant {
         InitVariant {
             insert_small_tables: self < Version::V17,

@@ -1,24 +1,24 @@
-//! What pgbench says of a client's errors, retries and steps while a run goes on.
+//! pgbench's messages about a client's errors, retries and steps during a run.
 //!
-//! Not here: where that is shown (`console.rs`).
+//! Not here: where they are shown (`console.rs`).
 
 use isobench_runner::{Cause, ClientStep, CommandPlace, Event, FailedStatement, Job, Unfinished};
 use isobench_script::{Argument, Command, CommandKind, EvalError};
 
 use crate::version::Version;
 
-/// How a message is shown.
+/// The form of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// As an error.
     Error,
     /// With the program's name only.
     Info,
-    /// As it is.
+    /// Without additions.
     Plain,
 }
 
-/// The messages for an event, each maybe of several lines, without the last line's end.
+/// The messages for an event, each of one or more lines, without the last line end.
 pub fn messages(event: &Event, job: &Job, version: Version) -> Vec<(Kind, String)> {
     match event {
         Event::Aborted(place, cause) => {
@@ -46,7 +46,7 @@ pub fn messages(event: &Event, job: &Job, version: Version) -> Vec<(Kind, String
     }
 }
 
-/// What is said of an error after which the client goes on.
+/// The message about an error after which the client continues.
 pub fn failure(place: CommandPlace, failed: &FailedStatement) -> String {
     let CommandPlace { client, script, command } = place;
     format!("client {client} got an error in command {command} (SQL) of script {script}; {}", report(failed))
@@ -66,7 +66,8 @@ fn abort(place: CommandPlace, cause: &Cause, job: &Job) -> Vec<String> {
     match cause {
         Cause::Server(failed) => vec![in_query(failed.query, &report(failed))],
         Cause::Evaluation(why) => {
-            // Of an empty text, such as \gset makes of NULL, it only says that it is no value.
+            // About an empty text, such as the result of \gset for NULL, pgbench says only that it
+            // isn't a value.
             let silent = matches!(why, EvalError::MalformedVariable { text, .. } if text.is_empty());
             let why = (!silent).then(|| why.to_string());
             why.into_iter().chain([format!("{in_command}; evaluation of meta-command failed")]).collect()
@@ -99,7 +100,7 @@ fn abort(place: CommandPlace, cause: &Cause, job: &Job) -> Vec<String> {
         }
         Cause::Lost(_, Some(last)) => vec![in_query(0, &last.report(None))],
         Cause::Lost(_, None) => {
-            // Whatever the command is, such as \endpipeline.
+            // pgbench says (SQL) for any command, such as \endpipeline.
             let at = format!("client {client} aborted in command {command} (SQL) of script {script}");
             vec![format!("{at}; perhaps the backend died while processing")]
         }
@@ -132,7 +133,7 @@ fn trace(client: usize, step: &ClientStep, job: &Job, version: Version) -> Strin
     format!("client {client} {what}")
 }
 
-/// A meta-command with its words, but without its expression.
+/// A meta-command with its arguments, but without its expression.
 fn command_text(command: &Command, job: &Job) -> String {
     let symbols = &job.workload().symbols;
     let mut words = vec![format!("\\{}", command.kind.name())];
@@ -143,13 +144,13 @@ fn command_text(command: &Command, job: &Job) -> String {
             words.extend(written(args, job));
         }
         CommandKind::Set { slot, .. } => words.push(symbols.name(*slot).to_owned()),
-        CommandKind::Sleep { .. } => words.extend(sleep_words(&command.text)),
+        CommandKind::Sleep { .. } => words.extend(sleep_arguments(&command.text)),
         _ => {}
     }
     words.join(" ")
 }
 
-/// Arguments as they are written.
+/// Arguments as written.
 fn written(args: &[Argument], job: &Job) -> Vec<String> {
     let symbols = &job.workload().symbols;
     let word = |argument: &Argument| match argument {
@@ -159,9 +160,9 @@ fn written(args: &[Argument], job: &Job) -> Vec<String> {
     args.iter().map(word).collect()
 }
 
-/// The words after `\sleep` as they are written; a unit that is attached to its number is a further
-/// word, too.
-fn sleep_words(text: &str) -> Vec<String> {
+/// The words after `\sleep` as written. A unit attached to its number is repeated as a further
+/// word, as in pgbench.
+fn sleep_arguments(text: &str) -> Vec<String> {
     let mut words: Vec<String> = text.split_ascii_whitespace().skip(1).map(str::to_owned).collect();
     if let [number] = &words[..]
         && !number.starts_with(':')
@@ -182,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    // The expectations are what pgbench 18 says, and 15 where it differs.
+    // The expected messages are those of pgbench 18, and of 15 where it differs.
 
     /// Commands: 0 `\set`, 1 SQL, 2 `\gset`, 3 `\sleep`, 4 `\startpipeline`, 5 `\shell`.
     const SCRIPT: &str = "\\set x :nope + 1
@@ -207,7 +208,7 @@ SELECT 1 \\gset
         messages(event, &job_of(SCRIPT, Some(2)), Version::default())
     }
 
-    /// What is said when the third client ends at a command.
+    /// The messages when the third client ends at a command.
     fn aborted(command: usize, cause: Cause) -> Vec<String> {
         let place = CommandPlace { client: 2, script: 0, command };
         let said = texts(&Event::Aborted(place, cause));
@@ -223,7 +224,7 @@ SELECT 1 \\gset
         FailedStatement { error: Box::new(error), query, text: text.map(str::to_owned) }
     }
 
-    /// What ends a client in one line.
+    /// Ends of clients with one message.
     #[test]
     fn the_end_of_a_client_has_its_words() {
         for (command, cause, expected) in [
@@ -325,7 +326,7 @@ SELECT 1 \\gset
         ] {
             assert_eq!(aborted(command, cause), [first, last]);
         }
-        // Of an empty text, it is only said that it can't be evaluated.
+        // For an empty text there is only the message that it can't be evaluated.
         let empty = EvalError::MalformedVariable { name: "n".to_owned(), text: String::new() };
         assert_eq!(aborted(0, Cause::Evaluation(empty)).len(), 1);
     }
@@ -377,7 +378,7 @@ SELECT 1 \\gset
         assert_eq!(texts(&event), [(Kind::Error, expected.to_owned())]);
     }
 
-    /// What `--debug` says of a step.
+    /// The message of `--debug` for a step.
     fn traced(script: &str, step: ClientStep, version: Version) -> String {
         let said = messages(&Event::Trace { client: 2, step }, &job_of(script, None), version);
         let [(Kind::Info, text)] = &said[..] else { panic!("{said:?}") };
@@ -399,7 +400,7 @@ SELECT 1 \\gset
             |script: &str| traced(script, ClientStep::ShellValue(0, 0, "3\n".to_owned()), Version::V18);
         assert_eq!(value("\\setshell x echo :n"), "echo: shell parameter name: \":n\", value: \"3\n\"");
         assert_eq!(value("\\setshell x pwd"), "pwd: shell parameter name: \"(null)\", value: \"3\n\"");
-        // 15 and 16 have no \syncpipeline and count nothing.
+        // 15 and 16 have no \syncpipeline, and don't count.
         assert_eq!(traced(SCRIPT, ClientStep::EndingPipeline(1), Version::V16), "client 2 pipeline ending");
     }
 
@@ -411,7 +412,7 @@ SELECT 1 \\gset
             ("\\sleep 2", "\\sleep 2"),
             ("\\sleep 1  s ", "\\sleep 1 s"),
             ("\\sleep 1 US", "\\sleep 1 US"),
-            // So it is.
+            // pgbench really repeats the unit.
             ("\\sleep 2ms", "\\sleep 2ms ms"),
             ("\\shell  true  :n", "\\shell true :n"),
             ("\\setshell  q   echo  7 :n", "\\setshell q echo 7 :n"),

@@ -1,4 +1,5 @@
-//! The summary of made-up runs in the layouts of all versions, compared with `golden/summary.txt`.
+//! The summaries of invented runs in the layouts of all versions, compared with
+//! `golden/summary.txt`.
 //!
 //! Each layout was confirmed by running pgbench 15, 16 and 18 with the same options.
 
@@ -15,7 +16,7 @@ use isobench_runner::{
 use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
 use isobench_testkit::golden;
 
-/// Whether options that have no effect on the run, but on the report, are given.
+/// Options that affect the report, but not the run.
 #[derive(Debug, Clone, Copy, Default)]
 struct Asked {
     failures_detailed: bool,
@@ -24,17 +25,17 @@ struct Asked {
     partitions: Option<(PartitionMethod, u64)>,
 }
 
-/// A run that never was.
+/// An invented run.
 struct Case {
     name: &'static str,
     spec: RunSpec,
     stop: Stop,
     asked: Asked,
-    /// Weights and what came of the scripts.
+    /// Weights and results of the scripts.
     scripts: Vec<(u64, ScriptRecord)>,
 }
 
-/// Transactions that ended in each way.
+/// Transactions by their end.
 #[derive(Debug, Clone, Copy, Default)]
 struct Ends {
     committed: u64,
@@ -49,8 +50,8 @@ struct Ends {
 
 const MS: u64 = 1_000_000;
 
-/// A script with two commands; its transactions take 1 ms and 3 ms in turn, and begin half a ms
-/// late.
+/// The record of a script with two commands, whose transactions take 1 ms and 3 ms in turn, and
+/// start half a ms late.
 fn record(ends: Ends) -> ScriptRecord {
     let mut record = ScriptRecord::default();
     for number in 0..ends.committed {
@@ -202,7 +203,7 @@ fn render(case: &Case, version: Version) -> String {
     summary.render()
 }
 
-/// All versions' summaries of a run, equal ones together.
+/// The summaries of a run in all versions, equal ones together.
 fn section(case: &Case) -> String {
     let mut layouts: Vec<(Vec<u32>, String)> = Vec::new();
     for version in Version::ALL {

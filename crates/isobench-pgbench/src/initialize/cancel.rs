@@ -1,5 +1,5 @@
-//! Ctrl-C while tables are made: the server is asked to cancel what it does, and says so; then the
-//! program ends by itself.
+//! Ctrl-C while tables are created: the server is asked to cancel its work and reports that as an
+//! error, which ends the program.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,17 +11,17 @@ use signal_hook::iterator::{Handle, Signals};
 
 use crate::console::{Console, Message};
 
-/// The watch for Ctrl-C; it ends when this is dropped.
+/// Watches for Ctrl-C until it is dropped.
 pub(super) struct Cancelling {
     requested: Arc<AtomicBool>,
     watch: Handle,
 }
 
 impl Cancelling {
-    /// Cancels what this session runs whenever Ctrl-C is pressed.
+    /// Cancels the session's current statement whenever Ctrl-C is pressed.
     ///
     /// # Errors
-    /// The operating system doesn't let signals be watched.
+    /// The operating system refuses to watch signals.
     pub(super) fn watch(token: CancelToken, console: Console) -> Result<Cancelling, String> {
         let mut signals =
             Signals::new([SIGINT]).map_err(|error| format!("could not watch for signals: {error}"))?;
@@ -40,7 +40,7 @@ impl Cancelling {
         Ok(Cancelling { requested, watch })
     }
 
-    /// Whether Ctrl-C was pressed.
+    /// True if Ctrl-C was pressed.
     pub(super) fn requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed)
     }

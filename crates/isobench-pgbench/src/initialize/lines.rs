@@ -1,5 +1,4 @@
-//! The lines that show how far an initialisation is, as text for standard error: also
-//! `isobench init` has them.
+//! Progress lines of an initialisation for standard error, also those of `isobench init`.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -11,11 +10,11 @@ use isobench_database::{InitStep, Progress, Timings};
 use crate::version::Version;
 
 /// Rows between two lines.
-const TOLD_EVERY: u64 = 100_000;
+const REPORT_EVERY: u64 = 100_000;
 /// Seconds between two lines with `-q`.
 const QUIET_EVERY: f64 = 5.0;
 
-/// Step, what is said when it starts, its name in the last line.
+/// Step, its text when it starts, its name in the last line.
 const STEPS: [(InitStep, &str, &str); 7] = [
     (InitStep::DropTables, "dropping old tables...", "drop tables"),
     (InitStep::CreateTables, "creating tables...", "create tables"),
@@ -26,30 +25,30 @@ const STEPS: [(InitStep, &str, &str); 7] = [
     (InitStep::ForeignKeys, "creating foreign keys...", "foreign keys"),
 ];
 
-/// Makes the lines; it remembers what the last one was like.
+/// Formats the lines, and remembers the last one.
 #[derive(Debug)]
 pub struct Lines {
     version: Version,
     quiet: bool,
-    /// Lines on rows replace each other.
+    /// Lines about rows overwrite each other.
     terminal: bool,
-    /// Rows of this table are told at the moment.
+    /// The table whose rows are being reported.
     table: Option<Table>,
-    /// The length of the last line on rows; 0: there is none.
+    /// Length of the last line about rows; 0 if there is none.
     width: usize,
     /// The next line is due after this many times [`QUIET_EVERY`].
     due: f64,
 }
 
 impl Lines {
-    /// The lines of a version, all of them or with `quiet` only one every five seconds, for this
-    /// program's standard error.
+    /// The lines of a version for this program's standard error. With `quiet` there is one every
+    /// five seconds.
     pub fn new(version: Version, quiet: bool) -> Lines {
         let terminal = std::io::stderr().is_terminal();
         Lines { version, quiet, terminal, table: None, width: 0, due: 1.0 }
     }
 
-    /// What is to be written; often nothing.
+    /// Returns the text to write, which often is empty.
     pub fn of(&mut self, progress: &Progress) -> String {
         match progress {
             Progress::Step(step) => format!("{}\n", words(*step).0),
@@ -69,7 +68,7 @@ impl Lines {
         let due = if self.quiet {
             complete || elapsed >= self.due * QUIET_EVERY
         } else {
-            done.is_multiple_of(TOLD_EVERY)
+            done.is_multiple_of(REPORT_EVERY)
         };
         let mut text = String::new();
         if due {
@@ -77,7 +76,7 @@ impl Lines {
             text = self.row_line(table, done, total, elapsed);
         }
         if complete {
-            // The next load of the same table starts anew.
+            // The next load of the same table starts again.
             self.table = None;
             text += &self.leave();
         }
@@ -93,7 +92,8 @@ impl Lines {
             u128::from(done) * 100 / u128::from(total.max(1))
         );
         let width = line.len();
-        // What is left of a longer line is covered, even where lines don't replace each other.
+        // Blanks cover the rest of a longer line, as in pgbench even if lines don't overwrite each
+        // other.
         let covered = self.width.saturating_sub(width);
         line.extend(std::iter::repeat_n(' ', covered));
         line.push(if self.terminal { '\r' } else { '\n' });
@@ -101,7 +101,7 @@ impl Lines {
         line
     }
 
-    /// After the last row of a table.
+    /// Returns the text after the last row of a table.
     fn leave(&mut self) -> String {
         let width = std::mem::take(&mut self.width);
         match (self.terminal && width > 0, self.version.erases_row_line()) {
@@ -111,7 +111,7 @@ impl Lines {
         }
     }
 
-    /// The last line: how long it took, and each step.
+    /// The last line: the duration of the whole and of each step.
     pub fn summary(timings: &Timings) -> String {
         let mut line = format!("done in {:.2} s (", timings.total.as_secs_f64());
         for (index, (step, took)) in timings.steps.iter().enumerate() {
@@ -124,7 +124,7 @@ impl Lines {
     }
 }
 
-/// What is said when a step starts, and its name.
+/// The text when a step starts, and its name.
 fn words(step: InitStep) -> (&'static str, &'static str) {
     STEPS.iter().find(|row| row.0 == step).map_or(("", ""), |row| (row.1, row.2))
 }
@@ -154,7 +154,7 @@ mod tests {
              200000 of 300000 tuples (66%) of pgbench_accounts done (elapsed 4.00 s, remaining 2.00 s)\n\
              300000 of 300000 tuples (100%) of pgbench_accounts done (elapsed 6.00 s, remaining 0.00 s)\n"
         );
-        // A shorter line is filled up.
+        // A shorter line is padded.
         assert_eq!(
             told(&mut lines(Version::V15, false, false), 100_000, 300_000, 6_000),
             "100000 of 300000 tuples (33%) done (elapsed 6.00 s, remaining 12.00 s)\n\

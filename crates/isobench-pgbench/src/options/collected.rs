@@ -1,5 +1,5 @@
-//! What the options have said so far. An option is checked as it is read, scripts included; what
-//! depends on several options is checked afterwards (`resolve`).
+//! The options read so far. Each is checked as it is read, including scripts; checks of several
+//! options follow later (`resolve`).
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use crate::console::Message;
 use crate::scripts::{self, Scripts};
 use crate::version::Version;
 
-/// Why no further option is read.
+/// The reason why no further option is read.
 #[derive(Debug)]
 pub(super) enum EarlyEnd {
-    /// Something is wrong.
+    /// An error.
     Wrong(Message),
-    /// This is to be told, and nothing else.
+    /// A text to print instead of anything else.
     Tell(String),
 }
 
@@ -39,7 +39,7 @@ impl From<String> for EarlyEnd {
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct Collected {
     pub version: Version,
-    /// What is to be said before the next option is read.
+    /// Messages to show before the next option is read.
     pub notes: Vec<Message>,
     /// An option was given that can't be used with `-i`.
     pub benchmark_option: bool,
@@ -141,7 +141,7 @@ impl Collected {
         Ok(())
     }
 
-    /// `-L`: milliseconds, kept as whole microseconds; less than one is no limit.
+    /// `-L`: milliseconds, kept in whole microseconds. Less than one microsecond is no limit.
     pub fn latency_limit(&mut self, argument: &str) -> Result<(), EarlyEnd> {
         let milliseconds = numbers::atof(argument);
         if milliseconds <= 0.0 {
@@ -174,7 +174,7 @@ impl Collected {
         if rate <= 0.0 {
             return Err(format!("invalid rate limit: \"{argument}\"").into());
         }
-        // As often as can be is not throttled.
+        // An infinite rate isn't throttled.
         self.rate = Some(rate).filter(|rate| rate.is_finite());
         Ok(())
     }
@@ -202,10 +202,10 @@ impl Collected {
         Ok(self.set_seed(argument, "--random-seed option")?)
     }
 
-    /// Sets the seed and says so.
+    /// Sets the seed and reports it.
     ///
     /// # Errors
-    /// The text is no seed.
+    /// The text isn't a seed.
     pub fn set_seed(&mut self, text: &str, whence: &str) -> Result<(), Message> {
         self.seed = seed::seed(text, whence)?;
         self.notes.push(Message::info(format_args!("setting random seed to {}", self.seed)));

@@ -1,13 +1,13 @@
-//! Splits a command line into options and operands exactly as glibc's `getopt_long` does, in its
-//! words.
+//! Splits a command line into options and operands exactly as glibc's `getopt_long` does, with its
+//! messages.
 //!
-//! Not here: which options there are (`table`) and what they mean (`collected`).
+//! Not here: the options (`table`) and their effects (`collected`).
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 
-/// An option as far as splitting needs it.
+/// The spelling of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spelling {
     /// The long name, without `--`.
@@ -18,12 +18,12 @@ pub(super) struct Spelling {
     pub argument: bool,
 }
 
-/// The words of a command line that are still to be read.
+/// The words of a command line that remain to be read.
 #[derive(Debug)]
 pub(super) struct Getopt<T> {
     options: Vec<(Spelling, T)>,
     rest: VecDeque<Vec<u8>>,
-    /// What is left of a word of short options: bytes, as to C.
+    /// The rest of a word of short options, in bytes, as in C.
     bundle: VecDeque<u8>,
     operands: Vec<String>,
     /// The first operand ends the options (`POSIXLY_CORRECT`).
@@ -37,12 +37,12 @@ impl<T: Copy> Getopt<T> {
         Getopt { options, rest, bundle: VecDeque::new(), operands: Vec::new(), posix }
     }
 
-    /// The next option and its argument (empty if it has none), or none if only operands are left.
-    /// Arguments that aren't UTF-8 are read as far as they are.
+    /// Returns the next option and its argument (empty if it has none), or `None` if only operands
+    /// are left. Arguments that aren't UTF-8 are converted as far as possible.
     ///
     /// # Errors
-    /// What is wrong with it, without the program's name, in bytes: of a bad short option only the
-    /// first one is named.
+    /// The message without the program's name, in bytes: of a bad short option only the first byte
+    /// is named.
     pub fn next(&mut self) -> Result<Option<(T, String)>, Vec<u8>> {
         loop {
             if let Some(letter) = self.bundle.pop_front() {
@@ -63,7 +63,7 @@ impl<T: Copy> Getopt<T> {
         }
     }
 
-    /// What isn't an option, in the order given.
+    /// The words that aren't options, in their order.
     pub fn operands(self) -> Vec<String> {
         self.operands
     }
@@ -102,7 +102,7 @@ impl<T: Copy> Getopt<T> {
         }
     }
 
-    /// The option of this name, or the only one whose name starts so.
+    /// Finds the option of this name, or the only one whose name starts with it.
     fn find(&self, name: &[u8], word: &[u8]) -> Result<(Spelling, T), Vec<u8>> {
         if let Some(found) = self.options.iter().find(|(spelling, _)| spelling.long.as_bytes() == name) {
             return Ok(*found);
@@ -132,7 +132,7 @@ fn text(word: Vec<u8>) -> String {
 mod tests {
     use super::*;
 
-    /// Options and operands as one line.
+    /// Options and operands in one line.
     fn split(words: &str, posix: bool) -> String {
         let spelling = |long, short, argument| Spelling { long, short, argument };
         let options = vec![
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(split("-l a -C", true), "l() a,-C");
     }
 
-    /// To C an option is a byte.
+    /// In C an option is a byte.
     #[test]
     fn of_a_bad_option_the_first_byte_is_named() {
         let error = |word: &[u8]| {

@@ -1,4 +1,4 @@
-//! What `--help` prints: `help.txt`, where a line may start with the versions that have it
+//! The text of `--help`: `help.txt`, where a line may start with the versions that have it
 //! (`{17-}`, `{-16}`).
 
 use crate::version::Version;
@@ -21,7 +21,7 @@ pub(super) fn help(version: Version) -> String {
     out
 }
 
-/// Whether a version lies in a range such as `17-`, `-16`, or everything.
+/// True if a version is in a range such as `17-` or `-16`, or if there is none.
 fn has(versions: &str, number: u32) -> bool {
     let Some((from, to)) = versions.split_once('-') else { return true };
     from.parse().is_ok_and(|from: u32| from <= number) || to.parse().is_ok_and(|to: u32| number <= to)

@@ -1,12 +1,11 @@
-//! Numbers on the command line as C's library reads them: what `strtol`, `atoi`, `strtod` and
-//! `sscanf` take.
+//! Numbers on the command line as C's library reads them: `strtol`, `atoi`, `strtod` and `sscanf`.
 
 use std::ops::RangeInclusive;
 
-/// Blanks as C's `isspace` knows them.
+/// Blanks of C's `isspace`.
 const BLANKS: [char; 6] = [' ', '\t', '\n', '\x0b', '\x0c', '\r'];
 
-/// A signed decimal number at the start of a text, and what follows it; none if there is no digit.
+/// Splits a signed decimal number from the start of a text; `None` if there is no digit.
 fn leading(text: &str) -> Option<(i128, &str)> {
     let text = text.trim_start_matches(BLANKS);
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -20,11 +19,11 @@ fn leading(text: &str) -> Option<(i128, &str)> {
     Some((if text.starts_with('-') { -value } else { value }, &unsigned[digits..]))
 }
 
-/// The value of an option that takes an integer; `label` is how messages name it. Nothing but
-/// blanks counts as 0.
+/// The value of an option that takes an integer; `label` is its name in messages. A text of blanks
+/// is 0.
 ///
 /// # Errors
-/// It is no number, or outside the range; in pgbench's words.
+/// It isn't a number, or is outside the range; in pgbench's words.
 pub(super) fn integer(text: &str, label: &str, range: &RangeInclusive<i32>) -> Result<i32, String> {
     let (value, rest) = leading(text).unwrap_or((0, text));
     if !rest.trim_start_matches(BLANKS).is_empty() {
@@ -36,8 +35,7 @@ pub(super) fn integer(text: &str, label: &str, range: &RangeInclusive<i32>) -> R
         .ok_or_else(|| format!("{label} must be in range {}..{}", range.start(), range.end()))
 }
 
-/// What `atoi` makes of a text: the number it starts with, or 0; of one that is too large, the low
-/// 32 bits.
+/// `atoi`: the number at the start of a text, or 0; of one that is too large, the low 32 bits.
 pub(super) fn atoi(text: &str) -> i32 {
     let value = leading(text).map_or(0, |(value, _)| value);
     let value = value.clamp(i128::from(i64::MIN), i128::from(i64::MAX));
@@ -46,8 +44,8 @@ pub(super) fn atoi(text: &str) -> i32 {
     low
 }
 
-/// An unsigned number and nothing after it; a sign turns it around, and what is too large becomes
-/// the largest.
+/// An unsigned number with nothing after it. A minus sign negates it modulo 2^64, and one that is
+/// too large becomes the largest.
 pub(super) fn unsigned(text: &str) -> Option<u64> {
     let (value, rest) = leading(text)?;
     if !rest.is_empty() {
@@ -57,7 +55,7 @@ pub(super) fn unsigned(text: &str) -> Option<u64> {
     Some(size.map_or(u64::MAX, |size| if value < 0 { size.wrapping_neg() } else { size }))
 }
 
-/// What `atof` makes of a text: the number it starts with, or 0.
+/// `atof`: the number at the start of a text, or 0.
 pub(super) fn atof(text: &str) -> f64 {
     let text = text.trim_start_matches(BLANKS);
     let (sign, text) = match text.strip_prefix('-') {
@@ -83,7 +81,7 @@ pub(super) fn atof(text: &str) -> f64 {
     sign * text[..end + exponent].parse::<f64>().unwrap_or(0.0)
 }
 
-/// Digits with a point among them (empty if there is no digit), and what follows.
+/// Splits digits with an optional point from the start of a text (empty if there is no digit).
 fn digits(text: &str, is_digit: impl Fn(&u8) -> bool) -> (&str, &str) {
     let bytes = text.as_bytes();
     let whole = bytes.iter().take_while(|byte| is_digit(byte)).count();
@@ -95,7 +93,7 @@ fn digits(text: &str, is_digit: impl Fn(&u8) -> bool) -> (&str, &str) {
     text.split_at(length)
 }
 
-/// An exponent after its letter: its value, and how long it is with the letter.
+/// Parses an exponent with its letter: its value and length.
 fn exponent(text: &str, letter: char) -> Option<(i32, usize)> {
     let rest = text.strip_prefix([letter, letter.to_ascii_uppercase()])?;
     let unsigned = rest.strip_prefix(['+', '-']).unwrap_or(rest);

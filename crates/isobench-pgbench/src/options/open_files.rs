@@ -1,17 +1,16 @@
-//! How many files the program may have open: one for each client and a few more.
+//! The limit of open files: one for each client and a few more.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::console::Message;
 
-/// What pgbench reckons with beside its clients.
+/// pgbench's own allowance beside its clients.
 const BESIDE: u64 = 3;
-/// What this program needs beside its clients and besides what pgbench reckons with: its threads'
-/// own files.
+/// Files that this program needs in addition to pgbench's allowance: those of its threads.
 const OWN: u64 = 1024;
 
-/// Makes sure that so many clients can connect. If the limit may be raised, it is raised as far as
-/// it goes; `raises` says whether pgbench does so too, or refuses.
+/// Checks that this many clients can connect. The limit is raised to its maximum if necessary;
+/// `raises` says whether pgbench does so, or refuses.
 ///
 /// # Errors
 /// The limit is too low, in pgbench's words.
@@ -26,7 +25,7 @@ pub(super) fn allow(clients: u64, raises: bool) -> Result<(), Message> {
         .hint("Reduce number of clients, or use limit/ulimit to increase the system limit."));
     }
     if current.is_some_and(|current| needed.saturating_add(OWN) > current) {
-        // If it can't be raised, there may be enough all the same.
+        // If it can't be raised, it may be enough nevertheless.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     }
     Ok(())

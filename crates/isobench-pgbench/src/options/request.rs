@@ -1,4 +1,4 @@
-//! What the program is asked to do, as the options say it together.
+//! The command line's request, resolved and checked.
 
 use std::time::Duration;
 
@@ -9,31 +9,31 @@ use isobench_runner::Protocol;
 use crate::scripts::Scripts;
 use crate::version::Version;
 
-/// What the program is asked to do.
+/// The action that a command line requests.
 #[derive(Debug, Clone)]
 pub enum Request {
     /// Print this on standard output and end with status 0 (`--help`, `--version`).
     Print(String),
     /// Print this on standard error and end with status 0 (`-b list`, `--show-script`).
     Tell(String),
-    /// Make the tables (`-i`).
+    /// Create the tables (`-i`).
     Initialize(Common, InitOptions),
     /// Run a benchmark.
     Benchmark(Common, Box<Benchmark>),
 }
 
-/// What both modes need.
+/// Options of both modes.
 #[derive(Debug, Clone)]
 pub struct Common {
-    /// Which version is imitated.
+    /// The version that is imitated.
     pub version: Version,
-    /// Messages for debugging are wanted.
+    /// Debugging messages are shown.
     pub debug: bool,
-    /// The connection options as given; the database is always named, as pgbench finds its name.
+    /// The connection options as given, and the database, whose name pgbench finds in its own way.
     pub connection: Given,
 }
 
-/// The options of a run, each in the unit that is used, checked against each other.
+/// The options of a run, each in the unit in which it is used.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Benchmark {
@@ -43,9 +43,9 @@ pub struct Benchmark {
     pub clients: usize,
     /// Threads, at most as many as clients (`-j`).
     pub threads: usize,
-    /// Transactions of each client (`-t`), 10 if nothing else is said; `None` with `-T`.
+    /// Transactions of each client (`-t`), 10 by default; `None` with `-T`.
     pub transactions: Option<u64>,
-    /// How long the run takes (`-T`).
+    /// Duration of the run (`-T`).
     pub duration: Option<Duration>,
     /// A new connection for each transaction (`-C`).
     pub connect: bool,
@@ -53,15 +53,15 @@ pub struct Benchmark {
     pub defines: Vec<(String, String)>,
     /// Transactions are logged (`-l`).
     pub log: bool,
-    /// The beginning of the logs' names (`--log-prefix`).
+    /// Start of the logs' names (`--log-prefix`).
     pub log_prefix: String,
-    /// The share of transactions that is logged, above 0 to 1 (`--sampling-rate`).
+    /// Share of the transactions that is logged, above 0 to 1 (`--sampling-rate`).
     pub sampling_rate: Option<f64>,
-    /// The logs have a line for each interval of so long (`--aggregate-interval`).
+    /// Length of the intervals that the logs aggregate (`--aggregate-interval`).
     pub aggregate_interval: Option<Duration>,
     /// The latency limit in whole microseconds, above 0 (`-L`).
     pub latency_limit: Option<Duration>,
-    /// How statements are sent (`-M`).
+    /// Protocol for statements (`-M`).
     pub protocol: Protocol,
     /// Don't vacuum (`-n`).
     pub no_vacuum: bool,
@@ -69,7 +69,7 @@ pub struct Benchmark {
     pub vacuum_all: bool,
     /// Seconds between progress lines (`-P`).
     pub progress: Option<Duration>,
-    /// Progress lines bear the time of day (`--progress-timestamp`).
+    /// Progress lines have the time of day (`--progress-timestamp`).
     pub progress_timestamp: bool,
     /// Report each command (`-r`).
     pub per_command: bool,
@@ -85,7 +85,7 @@ pub struct Benchmark {
     pub verbose_errors: bool,
     /// End the run when a client is aborted (`--exit-on-abort`).
     pub exit_on_abort: bool,
-    /// Go on after other errors than conflicts (`--continue-on-error`).
+    /// Continue after errors other than conflicts (`--continue-on-error`).
     pub continue_on_error: bool,
     /// The seed of all random numbers (`--random-seed`).
     pub seed: u64,

@@ -1,5 +1,4 @@
-//! From the options as given to what is asked for: what they mean together, in the order in which
-//! pgbench checks it.
+//! Turns the options as given into a request, with checks of several options in pgbench's order.
 
 use std::time::Duration;
 
@@ -10,10 +9,10 @@ use super::collected::Collected;
 use super::request::{Benchmark, Common, Request};
 use crate::console::Message;
 
-/// The transactions of each client if neither their number nor a duration is given.
+/// The default number of transactions of each client.
 const TRANSACTIONS: u64 = 10;
 
-/// What is asked for.
+/// Resolves the options.
 ///
 /// # Errors
 /// Options that contradict each other, and too many operands.
@@ -29,8 +28,8 @@ pub(super) fn resolve(mut given: Collected, operands: Vec<String>, env: Env<'_>)
     if given.initialize { initialize(given) } else { benchmark(given) }
 }
 
-/// The database is the one named by option, operand, `PGDATABASE`, or the user's: that of `PGUSER`,
-/// else of the system, whatever `-U` says.
+/// Finds the database's name: the option, an operand, `PGDATABASE`, or the user's name, which is
+/// that of `PGUSER` or of the system's account, even with `-U`.
 fn name_database(given: &mut Collected, operands: Vec<String>, env: Env<'_>) -> Result<(), Message> {
     let mut operands = operands.into_iter();
     if given.connection.dbname.is_none() {
@@ -54,7 +53,7 @@ fn common(given: &mut Collected) -> Common {
     Common { version: given.version, debug: given.debug, connection: std::mem::take(&mut given.connection) }
 }
 
-/// A number that was checked not to be negative.
+/// Converts a number that was checked not to be negative.
 fn count(number: i32) -> u32 {
     number.unsigned_abs()
 }

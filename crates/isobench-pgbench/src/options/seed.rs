@@ -9,7 +9,7 @@ use crate::console::Message;
 /// The environment variable that sets the seed before any option is read.
 pub(super) const VARIABLE: &str = "PGBENCH_RANDOM_SEED";
 
-/// The seed that a text asks for; `whence` is the option or variable in messages.
+/// Parses a seed; `whence` is the option or variable in messages.
 ///
 /// # Errors
 /// It is neither `time` nor `rand` nor a number, or there is no source of random numbers.
@@ -26,7 +26,7 @@ pub(super) fn seed(text: &str, whence: &str) -> Result<u64, Message> {
     }
 }
 
-/// The seed without being asked: microseconds of the system's monotonic clock.
+/// The default seed: microseconds of the system's monotonic clock.
 pub(super) fn time() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     (now.tv_sec * 1_000_000 + now.tv_nsec / 1_000).cast_unsigned()

@@ -1,6 +1,6 @@
-//! Every option of every version as a table: its names, where it belongs, and what it does.
+//! A table of the options of all versions: names, mode and effect.
 //!
-//! The order is the one in which pgbench lists the possibilities of an ambiguous abbreviation.
+//! Its order is that in which pgbench lists the possibilities of an ambiguous abbreviation.
 
 use std::ops::RangeInclusive;
 
@@ -10,22 +10,22 @@ use super::numbers;
 use crate::scripts;
 use crate::version::Version;
 
-/// What an option does.
+/// The effect of an option.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum OptionEffect {
-    /// Sets something; it has no argument.
+    /// Sets a flag, without an argument.
     Flag(fn(&mut Collected) -> &mut bool),
-    /// Takes an integer from a number up to a limit, named so in messages.
+    /// Takes an integer; with its name in messages, minimum and maximum.
     Integer(&'static str, i32, i32, fn(&mut Collected) -> &mut Option<i32>),
-    /// Takes a text as it is.
+    /// Takes a text.
     Text(fn(&mut Collected) -> &mut Option<String>),
-    /// Does something without an argument.
+    /// Calls a function, without an argument.
     Act(fn(&mut Collected) -> Result<(), EarlyEnd>),
-    /// Does something with its argument.
+    /// Calls a function with its argument.
     Read(fn(&mut Collected, &str) -> Result<(), EarlyEnd>),
 }
 
-/// Which mode an option can be used in.
+/// The mode in which an option can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OptionMode {
     /// With `-i` only.
@@ -52,7 +52,7 @@ impl OptionRow {
         OptionRow { versions, ..self }
     }
 
-    /// Takes in the option with its argument.
+    /// Applies the option with its argument.
     ///
     /// # Errors
     /// The argument is wrong, or the option ends the reading.
@@ -102,7 +102,7 @@ static ROWS: [OptionRow; 46] = [
     row("builtin", 'b', Benchmark, Read(Collected::builtin)),
     row("client", 'c', Benchmark, Read(Collected::clients)),
     row("connect", 'C', Benchmark, Flag(|c| &mut c.connect)),
-    // The short form is of 17 and later for the database, of earlier ones for debugging.
+    // The short form means the database since version 17, debugging in earlier ones.
     row("dbname", 'd', Any, Text(|c| &mut c.connection.dbname)).only(V17..=V19),
     row("debug", 'd', Any, Flag(|c| &mut c.debug)).only(V15..=V16),
     row("define", 'D', Benchmark, Read(Collected::define)),

@@ -1,7 +1,7 @@
-//! The sums of `--aggregate-interval`: a line for each interval that is over, empty ones included.
+//! The sums of `--aggregate-interval`: a line for each finished interval, including empty ones.
 //!
-//! An interval is told when a transaction ends after it; so the last one, which is under way at the
-//! end of the run, is never told, as in pgbench.
+//! An interval is written when a transaction ends after it. So the last one, in progress at the end
+//! of the run, is never written, as in pgbench.
 //!
 //! Source: PostgreSQL: pgbench, Aggregated Logging.
 
@@ -12,7 +12,7 @@ use super::log_file::LogFile;
 
 const MICROS: u64 = 1_000_000;
 
-/// Count, sum, sum of squares, least and greatest of what was measured, in µs.
+/// Count, sum, sum of squares, minimum and maximum of a measurement, in µs.
 #[derive(Debug, Default)]
 struct ValueSums {
     count: u64,
@@ -31,7 +31,7 @@ impl ValueSums {
         self.squares += u128::from(value) * u128::from(value);
     }
 
-    /// Appends all but the count.
+    /// Appends everything except the count.
     fn write(&self, line: &mut Vec<u8>) {
         number(line, self.sum, b' ');
         number(line, self.squares, b' ');
@@ -40,7 +40,7 @@ impl ValueSums {
     }
 }
 
-/// What happened in one interval.
+/// The sums of one interval.
 #[derive(Debug, Default)]
 struct Sums {
     latency: ValueSums,
@@ -53,25 +53,25 @@ struct Sums {
     other: u64,
 }
 
-/// The interval that is under way.
+/// The current interval.
 #[derive(Debug)]
 pub(super) struct Intervals {
-    /// s.
+    /// Length in s.
     every: u64,
-    /// s since 1970.
+    /// Start in s since 1970.
     began: u64,
     sums: Sums,
 }
 
 impl Intervals {
-    /// Intervals of `every` seconds, at least 1, of which the first begins with the second of this
-    /// time, in µs since 1970.
+    /// Intervals of `every` seconds, at least 1. The first one starts with the second of `began`,
+    /// in µs since 1970.
     pub(super) fn new(every: u64, began: u64) -> Intervals {
         Intervals { every: every.max(1), began: began / MICROS, sums: Sums::default() }
     }
 
-    /// Takes a transaction that ended at this time, in µs since 1970, and writes the intervals that
-    /// are over by then.
+    /// Takes a transaction that ended at this time, in µs since 1970, and writes the intervals
+    /// finished by then.
     pub(super) fn take(
         &mut self,
         ended: &EndedTransaction,
@@ -112,7 +112,7 @@ impl Sums {
             self.retried += 1;
             self.retries += u64::from(ended.tries - 1);
         }
-        // pgbench counts failures here only if it is to tell them apart.
+        // pgbench counts failures here only if they are reported by kind.
         let failure = u64::from(columns.failures_detailed);
         match ended.end {
             TransactionEnd::Committed | TransactionEnd::Swallowed => {

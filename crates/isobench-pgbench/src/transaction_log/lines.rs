@@ -1,20 +1,20 @@
-//! The line of a transaction, and how numbers get into lines.
+//! The line of a transaction, and formatting of numbers.
 //!
 //! Source: PostgreSQL: pgbench, Per-Transaction Logging.
 
 use isobench_runner::{EndedTransaction, TransactionEnd};
 
-/// What the lines have beyond what they always have.
+/// The optional columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a column of its own")]
 pub(super) struct LogColumns {
-    /// How far behind the schedule (`-R`).
+    /// Schedule lag (`-R`).
     pub(super) lag: bool,
     /// Retries (`--max-tries`).
     pub(super) retries: bool,
     /// Failures by kind (`--failures-detailed`).
     pub(super) failures_detailed: bool,
-    /// Failures that are no conflicts, in lines of intervals (`--continue-on-error` exists).
+    /// Failures other than conflicts, in lines of intervals (versions with `--continue-on-error`).
     pub(super) other_failures: bool,
 }
 
@@ -43,16 +43,9 @@ pub(super) fn transaction(line: &mut Vec<u8>, ended: &EndedTransaction, at: u64,
     number(line, at / 1_000_000, b' ');
     number(line, at % 1_000_000, b' ');
     if columns.lag {
-        // To pgbench only a transaction that commits has a lag.
-        number(
-            line,
-            if matches!(ended.end, TransactionEnd::Committed | TransactionEnd::Swallowed) {
-                ended.lag / 1000
-            } else {
-                0
-            },
-            b' ',
-        );
+        // In pgbench only committed transactions have a lag.
+        let committed = matches!(ended.end, TransactionEnd::Committed | TransactionEnd::Swallowed);
+        number(line, if committed { ended.lag / 1000 } else { 0 }, b' ');
     }
     if columns.retries {
         number(line, ended.tries.saturating_sub(1), b' ');

@@ -1,7 +1,7 @@
-//! Command lines: what is refused in which words, by version, held against the real pgbench where
-//! there is one.
+//! Command lines: the messages that refuse them, by version, compared with the real pgbench if it
+//! is installed.
 //!
-//! No server is needed: a command line without fault ends where the program would connect.
+//! No server is needed: a correct command line ends where the program would connect.
 
 mod outcome;
 mod pairs;

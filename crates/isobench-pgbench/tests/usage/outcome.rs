@@ -1,4 +1,4 @@
-//! What becomes of a command line: with our reading of it, and with the real program.
+//! The outcome of a command line, with our parser and with the real program.
 
 use std::fmt::Write as _;
 use std::os::unix::process::CommandExt as _;
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use isobench_pgbench::options::{Request, parse};
 use isobench_testkit::installed::RealPgbench;
 
-/// Where nothing answers.
+/// A host without a server.
 const NOWHERE: &str = "/nonexistent";
 
 /// The files that command lines may name.
@@ -21,14 +21,14 @@ const FILES: [(&str, &[u8]); 11] = [
     ("open.sql", b"\\if 1\nselect 1;\n"),
     ("sync.sql", b"\\startpipeline\nselect 1;\n\\syncpipeline\n\\endpipeline\n"),
     ("sync_bad.sql", b"select 1;\n\\SyncPipeline\n\\foo\n"),
-    // To C's library a text ends at the zero.
+    // In C's library the text ends at the zero byte.
     ("zero.sql", b"select 1;\nselect 2\0;\n\\foo\n"),
     ("latin.sql", b"-- caf\xe9\nselect 1;\n"),
     ("damaged.sql", b"select 'caf\xe9';\n"),
     ("a@b.sql", b"select 1;\n"),
 ];
 
-/// The folder with the files, the current one of this process from the first call on.
+/// The folder with the files, which the first call makes the current one of this process.
 pub fn folder() -> &'static Path {
     static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {
@@ -53,7 +53,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Reads `NAME=value word 'a word' …`; variables have capital letters and come first.
+    /// Parses `NAME=value word 'a word' …`; variables have capital letters and come first.
     pub fn new(text: &str) -> Line {
         let mut words: Vec<String> = Vec::new();
         let mut rest = text.trim_start();
@@ -74,7 +74,7 @@ impl Line {
         Line { words: words.split_off(env.len()), env }
     }
 
-    /// The environment: what the line sets, over what all lines have.
+    /// The environment: the line's variables, then those of all lines.
     fn variable(&self, name: &str) -> Option<String> {
         let own = self.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         own.or_else(|| match name {
@@ -84,7 +84,7 @@ impl Line {
         })
     }
 
-    /// Our reading, as a version.
+    /// Our result, as a version.
     pub fn request(&self, version: u32) -> (String, Result<Request, String>) {
         folder();
         let compat = ["pgbench".to_owned(), format!("--compat={version}")];
@@ -96,7 +96,7 @@ impl Line {
         (said, request.map_err(|error| error.to_string()))
     }
 
-    /// Status and output of ours.
+    /// Our status and output.
     pub fn ours(&self, version: u32) -> String {
         let (said, request) = self.request(version);
         match request {

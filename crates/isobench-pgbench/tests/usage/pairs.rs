@@ -1,4 +1,4 @@
-//! All ordered pairs of pieces of command lines: which of two faults is reported, and which options
+//! All ordered pairs of pieces of command lines: which of two errors is reported, and which options
 //! contradict each other.
 
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use isobench_testkit::installed::{pgbenches, skip};
 
 use crate::outcome::Line;
 
-/// Pieces that are right or wrong by themselves, or only beside others.
+/// Pieces that are correct or wrong by themselves, or only in combination.
 const PIECES: [&str; 48] = [
     "-i",
     "-c 0",

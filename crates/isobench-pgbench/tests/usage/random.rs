@@ -1,4 +1,4 @@
-//! Random command lines: none makes us panic, and all come to what they come to with the real
+//! Random command lines: none makes us panic, and all have the same outcome as with the real
 //! pgbench.
 
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use isobench_testkit::installed::{pgbenches, skip};
 
 use crate::outcome::Line;
 
-/// Words, and beginnings of words that the next piece completes; `_` is a blank within a word.
+/// Words, and starts of words that the next piece completes; `_` is a blank within a word.
 const PIECES: [&str; 64] = [
     "-c ",
     "-c",
@@ -105,7 +105,8 @@ fn random_lines_are_pgbench_s() {
     }
     let mut rng = Prng::seed(2);
     let mut different = String::new();
-    // Not our own option, and no letters of several bytes, of which pgbench names the first.
+    // Without our own option, and without multi-byte characters, of which pgbench names the first
+    // byte.
     let kept = |line: &Line| !line.words.iter().any(|word| word.contains("--compat") || word.contains('é'));
     let lines = std::iter::repeat_with(|| line(&mut rng)).filter(kept).take(1200);
     for (index, line) in lines.enumerate() {

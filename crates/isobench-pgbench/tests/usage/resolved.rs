@@ -1,4 +1,4 @@
-//! What good command lines mean.
+//! The requests of correct command lines.
 
 use std::time::Duration;
 
@@ -153,8 +153,8 @@ fn scripts_have_their_limits() {
     assert_eq!(run.scripts.total_weight(), 128);
     let error = |text: &str| Line::new(text).request(18).1.expect_err("is refused");
     assert_eq!(error(&"-S ".repeat(129)), "pgbench: error: at most 128 SQL scripts are allowed");
-    // pgbench sends such bytes as they are; a server would refuse them unless the database's
-    // encoding is another.
+    // pgbench sends such bytes unchanged; a server would refuse them unless the database has
+    // another encoding.
     let damaged = "pgbench: error: could not read file \"damaged.sql\": a command is not in UTF-8";
     assert_eq!(error("-f damaged.sql"), damaged);
 }

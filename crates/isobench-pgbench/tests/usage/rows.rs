@@ -1,4 +1,4 @@
-//! The golden file `rows.txt`: command lines and what comes of them, by version.
+//! The golden file `rows.txt`: command lines and their outcomes, by version.
 //!
 //! ```text
 //! $ NAME=value word 'a word'
@@ -73,7 +73,7 @@ fn help_and_version_are_pgbench_s() {
         for words in ["--help", "-?", "--help -c x"] {
             let line = Line::new(words);
             let (ours, theirs) = (line.ours(pgbench.major), line.theirs(pgbench));
-            // Our own option, and whom to tell of defects.
+            // Our own option, and the address for bug reports.
             let own = ours.find("isobench options:").expect("a section of our own");
             let end = ours.find("PostgreSQL home page").expect("the last line");
             let reports = theirs.find("Report bugs").expect("the last line but one");
