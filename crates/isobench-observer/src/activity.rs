@@ -1,16 +1,16 @@
-//! What the clients' sessions do and wait for: one cheap look at `pg_stat_activity`.
+//! The clients' sessions and their waits: one cheap query of `pg_stat_activity`.
 //!
-//! The look joins nothing and sorts a few rows; it reads each session's slot in shared memory and
-//! takes a lock for each only as long as a session's own start and end do. PostgreSQL manual, "The
+//! The query joins nothing and sorts a few rows. It reads each session's slot in shared memory
+//! under a lock that otherwise only the session's own start and end take. PostgreSQL manual, "The
 //! Cumulative Statistics System", `pg_stat_activity`.
 
 use isobench_pgwire::Rows;
 
-use crate::observed::{Sample, Sessions, WaitRow};
+use crate::observed::{Sample, SessionCounts, WaitRow};
 use crate::session::{ObserverSession, Refusal};
 
-/// How the statements begin that find the clients' sessions in the database `{database}`, without
-/// our own.
+/// The FROM clause and condition of the clients' sessions in the database `{database}`, without our
+/// own session.
 const CLIENTS: &str = "from pg_catalog.pg_stat_activity where datid = {database} and backend_type = 'client backend' \
     and pid <> pg_catalog.pg_backend_pid()";
 
@@ -20,8 +20,8 @@ const CLIENTS: &str = "from pg_catalog.pg_stat_activity where datid = {database}
 /// [`Refusal`].
 pub fn prepare(session: &mut ObserverSession, database: &str) -> Result<(), Refusal> {
     let clients = CLIENTS.replace("{database}", database);
-    // PostgreSQL shows a wait for the client in sessions without a transaction, too; that is no
-    // wait of anybody.
+    // PostgreSQL reports a wait for the client also in sessions without a transaction, where
+    // nothing waits.
     session.query(&format!(
         "prepare isobench_activity(int[]) as select \
          case when state = 'idle' then 'idle' else coalesce(wait_event_type, 'CPU') end, \
@@ -32,16 +32,16 @@ pub fn prepare(session: &mut ObserverSession, database: &str) -> Result<(), Refu
     Ok(())
 }
 
-/// Looks at the sessions of the clients, which are those that `others` doesn't name.
+/// Samples the clients' sessions, which are all except `others`.
 ///
 /// # Errors
 /// [`Refusal`].
-pub fn look(session: &mut ObserverSession, others: &[u32]) -> Result<Sessions, Refusal> {
+pub fn look(session: &mut ObserverSession, others: &[u32]) -> Result<SessionCounts, Refusal> {
     let rows = session.query(&format!("execute isobench_activity('{{{}}}')", list(others)))?;
     Ok(sessions(&rows))
 }
 
-/// The process ids of all client sessions in the database but our own.
+/// The process ids of all client sessions in the database except our own.
 ///
 /// # Errors
 /// [`Refusal`].
@@ -56,7 +56,7 @@ fn list(pids: &[u32]) -> String {
     pids.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
-fn sessions(rows: &Rows) -> Sessions {
+fn sessions(rows: &Rows) -> SessionCounts {
     let entry = |row: &Vec<Option<String>>| match &row[..] {
         [Some(kind), Some(event), Some(count)] => Some(((kind.clone(), event.clone()), count.parse().ok()?)),
         _ => None,

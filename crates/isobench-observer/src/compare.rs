@@ -1,63 +1,62 @@
-//! The server's counts beside our own: every transaction that the clients counted must be one that
-//! the server counted.
+//! Comparison of the server's counts with our own: the server must have counted every transaction
+//! that the clients counted.
 //!
-//! Not here: how the counters are read.
+//! Not here: reading the counters.
 
 use crate::counters::Counter;
 
-/// What we counted from [`before_sessions`](crate::Observer::before_sessions) to
-/// [`after_sessions`](crate::Observer::after_sessions), warm-up included.
+/// Our counts from [`before_sessions`](crate::Observer::before_sessions) to
+/// [`after_sessions`](crate::Observer::after_sessions), including the warm-up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OwnCounts {
-    /// Transactions whose COMMIT was answered (times the number of server's transactions in one of
-    /// ours, if a script has several or none).
+    /// Transactions whose COMMIT was answered (times the number of the server's transactions in one
+    /// of ours, if a script has several or none).
     pub committed: u64,
-    /// Attempts that ended otherwise: retried, given up, errored, cut off.
+    /// Attempts that ended in another way: retried, given up, errored, cut off.
     pub rolled_back: u64,
     /// Attempts that ended with 40P01.
     pub deadlocks: u64,
-    /// Sessions opened in that database, for whatever purpose. Each is a committed transaction for
-    /// the server; it isn't to be counted in `other_committed` again.
+    /// Sessions opened in that database for any purpose. The server counts each as a committed
+    /// transaction, which must not be counted in `other_committed` again.
     pub sessions: u64,
-    /// Further statements and blocks of ours outside the clients' transactions: setting and reading
+    /// Our other statements and blocks outside the clients' transactions: setting and reading
     /// levels, reading invariants, each round trip that prepares a statement outside a block.
     pub other_committed: u64,
-    /// Attempts that the server repeated by itself within a statement, each maybe after a deadlock.
+    /// Attempts that the server repeated inside a statement, each possibly after a deadlock.
     pub inside: u64,
-    /// Attempts of which we don't know how they ended (ambiguous, or cut off while the session was
-    /// closed).
+    /// Attempts with an unknown outcome (ambiguous, or cut off when the session was closed).
     pub uncertain: u64,
 }
 
-/// A count of the server beside our own.
+/// One of the server's counts beside our own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CountComparison {
     /// "sessions", "commits", "rollbacks" or "deadlocks".
     pub what: &'static str,
-    /// What we counted, the observer's own transactions included.
+    /// Our count, including the observer's own transactions.
     pub ours: u64,
-    /// What the server counted. 0 if its statistics were reset meanwhile.
+    /// The server's count. 0 if its statistics were reset meanwhile.
     pub servers: u64,
-    /// True if the two agree, or differ by no more than what is explained.
+    /// True if the two are equal, or their difference is explained.
     pub agrees: bool,
-    /// Why they may differ; empty if they are equal.
+    /// The possible reasons for a difference; empty if they are equal.
     pub explanation: String,
 }
 
-/// What the comparison needs to know besides the counters.
+/// Facts needed for the comparison besides the counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct ServerCounts {
-    /// Transactions of the observer itself that fall between the two readings.
+    /// Committed transactions of the observer itself between the two readings.
     pub own_committed: u64,
-    /// Those that failed.
+    /// Failed transactions of the observer itself.
     pub own_rolled_back: u64,
-    /// Sessions in the database that were there before the clients came.
+    /// Sessions in the database that existed before the clients connected.
     pub others: u64,
-    /// How often autovacuum may have looked into the database, by the time that passed.
+    /// The most visits of autovacuum to the database, given the time that passed.
     pub autovacuum_visits: u64,
-    /// Some sessions hadn't left when the counters were read, as far as that could be seen.
+    /// Some sessions hadn't ended when the counters were read, or that couldn't be seen.
     pub incomplete: bool,
-    /// The statistics can't be expected to be exact: why.
+    /// The reason why the statistics can't be exact.
     pub inexact: Option<&'static str>,
 }
 
@@ -65,10 +64,10 @@ pub(crate) struct ServerCounts {
 /// 18).
 const VISIT: u64 = 2;
 
-/// Transactions that vacuuming or analyzing a table takes at most, as far as was seen.
+/// The most transactions seen when a table was vacuumed or analyzed.
 const PER_TABLE: u64 = 8;
 
-/// Compares; empty if the server's counts aren't known.
+/// Compares the counts; empty if the server's are unknown.
 pub(crate) fn compare(counters: &[Counter], facts: &ServerCounts, ours: &OwnCounts) -> Vec<CountComparison> {
     let rise = |column: &str| {
         let name = format!("pg_stat_database.{column}");
@@ -99,8 +98,8 @@ pub(crate) fn compare(counters: &[Counter], facts: &ServerCounts, ours: &OwnCoun
     rows.into_iter().filter_map(one).collect()
 }
 
-/// Judges one count. `uncertain` may be missing or not on either side; `background` may come on top
-/// on the server's.
+/// Compares one count. `uncertain` transactions may or may not be in either count; `background`
+/// ones may be in the server's in addition.
 fn judge(
     what: &'static str,
     ours: u64,

@@ -1,33 +1,33 @@
-//! Reads the counters of all views that may be read, and subtracts two readings.
+//! Reads the counters of all readable views, and subtracts two readings.
 
 use std::collections::BTreeMap;
 
 use isobench_pgwire::Rows;
 
 use crate::session::{ObserverSession, Refusal};
-use crate::views::{Column, View};
+use crate::views::{CounterColumn, CounterView};
 
 /// A counter of the server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Counter {
-    /// View and column, with the row between them where a view has several:
-    /// "`pg_stat_wal.wal_bytes`", "`pg_stat_slru.serializable.blks_hit`".
+    /// View and column, separated by the row if a view has several: "`pg_stat_wal.wal_bytes`",
+    /// "`pg_stat_slru.serializable.blks_hit`".
     pub name: String,
-    /// What it counts, with its unit.
+    /// Its meaning, with its unit.
     pub meaning: String,
-    /// By how much it rose.
+    /// Its increase.
     pub change: f64,
 }
 
 /// A reading: values by view, row and column.
-pub type Reading = BTreeMap<(usize, String, usize), f64>;
+pub type CounterReading = BTreeMap<(usize, String, usize), f64>;
 
-/// Something that couldn't be read.
+/// A view that couldn't be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
     /// The view.
     pub what: &'static str,
-    /// What the server said.
+    /// The server's reason.
     pub why: String,
     /// It won't be tried again.
     pub for_good: bool,
@@ -36,21 +36,24 @@ pub struct Unreadable {
 /// The views that this server has and the role may read.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Readings refer to the places in this list; `None` takes the place of a view that can't be
-    /// read.
-    views: Vec<Option<&'static View>>,
+    /// Readings refer to the indexes of this list; `None` replaces a view that can't be read.
+    views: Vec<Option<&'static CounterView>>,
 }
 
 impl Counters {
-    /// The views of a list that this one chooses.
-    pub fn new(views: &'static [View], choose: impl Fn(&View) -> bool) -> Self {
+    /// The views of a list that `choose` accepts.
+    pub fn new(views: &'static [CounterView], choose: impl Fn(&CounterView) -> bool) -> Self {
         Counters { views: views.iter().filter(|view| choose(view)).map(Some).collect() }
     }
 
-    /// Reads all. A view that can't be read is told to `note`; if that won't change, it isn't read
-    /// again.
-    pub fn read(&mut self, session: &mut ObserverSession, note: &mut dyn FnMut(Unreadable)) -> Reading {
-        let mut reading = Reading::new();
+    /// Reads all views. Reports one that can't be read to `note`; if that is permanent, doesn't
+    /// read it again.
+    pub fn read(
+        &mut self,
+        session: &mut ObserverSession,
+        note: &mut dyn FnMut(Unreadable),
+    ) -> CounterReading {
+        let mut reading = CounterReading::new();
         for (index, place) in self.views.iter_mut().enumerate() {
             let Some(view) = *place else { continue };
             match session.query(&view.query()) {
@@ -66,9 +69,9 @@ impl Counters {
         reading
     }
 
-    /// By how much each counter rose from one reading to the other; what only one of them has is
-    /// left out. Of views with several rows, only what changed.
-    pub fn difference(&self, before: &Reading, after: &Reading) -> Vec<Counter> {
+    /// The increase of each counter between two readings that both have it. Of views with several
+    /// rows, only counters that changed.
+    pub fn difference(&self, before: &CounterReading, after: &CounterReading) -> Vec<Counter> {
         let mut counters = Vec::new();
         for (place @ (index, row, column), end) in after {
             let (Some(begin), Some(view)) = (before.get(place), self.views.get(*index).copied().flatten())
@@ -84,7 +87,7 @@ impl Counters {
     }
 }
 
-fn counter(view: &View, row: &str, column: &Column, change: f64) -> Counter {
+fn counter(view: &CounterView, row: &str, column: &CounterColumn, change: f64) -> Counter {
     let (name, meaning) = if view.row.is_some() {
         (format!("{}.{row}.{}", view.name, column.name), format!("{} ({row})", column.meaning))
     } else {
@@ -93,7 +96,7 @@ fn counter(view: &View, row: &str, column: &Column, change: f64) -> Counter {
     Counter { name, meaning, change }
 }
 
-fn take(reading: &mut Reading, index: usize, view: &View, rows: &Rows) {
+fn take(reading: &mut CounterReading, index: usize, view: &CounterView, rows: &Rows) {
     for row in &rows.rows {
         let mut cells = row.iter();
         let name = if view.row.is_some() { cells.next().cloned().flatten() } else { None };

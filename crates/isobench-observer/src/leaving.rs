@@ -1,5 +1,5 @@
-//! Waits until sessions that have said goodbye have left, which takes the server a moment: only
-//! then has it counted all that they did.
+//! Waits until closed sessions have ended on the server. Only then has the server counted
+//! everything that they did.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 use crate::activity;
 use crate::session::ObserverSession;
 
-/// How long sessions may take to leave, and how often it is looked.
+/// The time limit for sessions to end, and the time between two checks.
 const LEAVING: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// How long they are given where that can't be seen.
+/// The wait if sessions can't be seen.
 const UNSEEN: Duration = Duration::from_millis(250);
 
-/// A session that is still there after so long stays. On a busy machine one that has said goodbye
-/// takes some ten milliseconds; taken for one that stays, it would be counted when it leaves.
+/// A session still present after this time is taken to stay. On a busy machine a closed one needs
+/// some ten milliseconds; if it were taken to stay, its end would be counted as a client's.
 const STAYING: Duration = Duration::from_millis(250);
 
-/// The sessions that are there now and stay; none if that can't be seen.
+/// The sessions that exist now and stay; empty if they can't be seen.
 pub fn settled(session: &mut ObserverSession) -> Vec<u32> {
     let until = Instant::now() + STAYING;
     loop {
@@ -30,8 +30,8 @@ pub fn settled(session: &mut ObserverSession) -> Vec<u32> {
     }
 }
 
-/// Waits until these sessions have left; whether they are known to have. `None` are sessions that
-/// can't be seen.
+/// Waits until these sessions have ended. Returns true if they are known to have. `None` means that
+/// they can't be seen.
 pub fn left(session: &mut ObserverSession, leaving: Option<&[u32]>) -> bool {
     let Some(leaving) = leaving else {
         thread::sleep(UNSEEN);

@@ -1,9 +1,9 @@
-//! Predicate locks held, and locks waited for: looks at `pg_locks`.
+//! Predicate locks held, and locks waited for: queries of `pg_locks`.
 //!
-//! Reading `pg_locks` takes all of the lock manager's partition locks, and then those of the
-//! predicate lock manager, in shared mode, which keeps others from taking locks for that moment; so
-//! this is done less often than looking at the sessions. Who waits for which type of lock is seen
-//! there, too, at no such price. PostgreSQL manual, "`pg_locks`".
+//! Reading `pg_locks` takes all partition locks of the lock manager, and then those of the
+//! predicate lock manager, in shared mode, which keeps others from taking locks for that moment. So
+//! it is done less often than sampling the sessions, which shows the types of lock waits, too,
+//! without that cost. PostgreSQL manual, "`pg_locks`".
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::session::{ObserverSession, Refusal};
 /// # Errors
 /// [`Refusal`].
 pub fn prepare(session: &mut ObserverSession, database: &str) -> Result<(), Refusal> {
-    // Locks on transactions belong to no database.
+    // Locks on transactions don't belong to a database.
     let sql = format!(
         "prepare isobench_locks as select locktype, mode, granted, \
          case when not granted then (select relname from pg_catalog.pg_class c where c.oid = relation) end, count(*) \
@@ -27,7 +27,7 @@ pub fn prepare(session: &mut ObserverSession, database: &str) -> Result<(), Refu
     session.query(&sql).map(drop)
 }
 
-/// What the looks at the locks have shown.
+/// The samples of the locks.
 #[derive(Debug, Default)]
 pub struct Locks {
     held: PredicateLocks,
@@ -35,7 +35,7 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// Looks once.
+    /// Takes a sample.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -63,13 +63,13 @@ impl Locks {
         self.held.relation.push(held[2]);
     }
 
-    /// The number of looks.
+    /// The number of samples.
     pub fn samples(&self) -> u64 {
         self.held.at_s.len() as u64
     }
 
-    /// Predicate locks over time, if there was a look; and what was waited for, the most frequent
-    /// first.
+    /// Returns the predicate locks over time, if there was a sample, and the locks waited for, the
+    /// most frequent first.
     pub fn into_parts(self) -> (Option<PredicateLocks>, Vec<LockWait>) {
         let wait = |((locktype, mode, table), seen)| LockWait { locktype, mode, table, seen };
         let mut waits: Vec<LockWait> = self.waits.into_iter().map(wait).collect();

@@ -1,4 +1,4 @@
-//! The handle of the thread that observes.
+//! The handle of the observing thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -9,43 +9,42 @@ use std::time::Duration;
 use isobench_database::Database;
 
 use crate::observed::{Observed, Sample};
-use crate::options::{Connect, ObserverOptions};
+use crate::options::{ObserverOptions, OpenSession};
 use crate::processes::LocalServer;
-use crate::watch::{Command, Watcher};
+use crate::watcher::{WatchCommand, Watcher};
 
-/// Observes the server from a thread of its own; dropping it ends the thread and closes its
+/// Observes the server from a thread of its own. Dropping it ends the thread and closes its
 /// session.
 ///
 /// One observer can serve any number of measured parts, one after the other. No method fails or
-/// panics, and none waits longer than [`ObserverOptions::patience`], whatever the server does: what
-/// couldn't be seen is missing in what was [`Observed`], and has a note there.
+/// panics, and none waits longer than [`ObserverOptions::patience`], whatever the server does:
+/// anything that couldn't be seen is missing in the result ([`Observed`]) and has a note there.
 #[derive(Debug)]
 pub struct Observer {
     /// `None` only while it is dropped.
-    commands: Option<Sender<Command>>,
+    commands: Option<Sender<WatchCommand>>,
     /// Disconnected when the thread ends.
     ended: Mutex<Receiver<()>>,
     latest: Arc<Mutex<Option<Sample>>>,
-    /// The thread didn't answer in time, so what it may still say belongs to something that is
-    /// over.
+    /// The thread didn't answer in time, so a later answer would belong to a part that is over.
     given_up: AtomicBool,
     patience: Duration,
 }
 
 impl Observer {
-    /// Starts the thread, which connects and finds out what can be read. Doesn't wait for it.
+    /// Starts the thread, which connects and finds out what it can read. Doesn't wait for it.
     pub fn start(
-        connect: Connect,
+        connect: OpenSession,
         database: &Database,
         local: Option<LocalServer>,
         options: &ObserverOptions,
     ) -> Observer {
         let latest = Arc::new(Mutex::new(None));
-        let (commands, orders) = channel();
+        let (commands, received) = channel();
         let (end, ended) = channel::<()>();
         let watcher = Watcher::new(connect, database.clone(), local, options.clone(), Arc::clone(&latest));
         let thread = thread::Builder::new().name("observer".to_owned()).spawn(move || {
-            watcher.run(&orders);
+            watcher.run(&received);
             drop(end);
         });
         Observer {
@@ -57,29 +56,29 @@ impl Observer {
         }
     }
 
-    /// To be called when everything is made ready and the sessions that did it are closed, right
-    /// before the clients connect: the comparison of counts begins here. Sessions that are
-    /// connected now aren't the clients'. Returns when it is done.
+    /// Starts the comparison of counts. Must be called after all preparations, with their sessions
+    /// closed, right before the clients connect: sessions connected now aren't the clients'.
+    /// Returns when the counters are read.
     pub fn before_sessions(&self) {
-        self.ask(Command::BeforeSessions);
+        self.ask(WatchCommand::BeforeSessions);
     }
 
-    /// To be called right before the measured part, with the clients idle. Returns when the
-    /// counters are read; samples count from then on.
+    /// Starts the measured part. Must be called right before it, with idle clients. Returns when
+    /// the counters are read; samples are kept from then on.
     pub fn begin(&self) {
-        self.ask(Command::Begin);
+        self.ask(WatchCommand::Begin);
     }
 
-    /// To be called right after the measured part. Returns when the counters are read.
+    /// Ends the measured part. Must be called right after it. Returns when the counters are read.
     pub fn end(&self) {
-        self.ask(Command::End);
+        self.ask(WatchCommand::End);
     }
 
-    /// To be called when the clients' sessions are closed: waits until the server has ended them,
-    /// so that their counters are complete, and returns all that was observed since
-    /// [`begin`](Self::begin).
+    /// Waits until the server has ended the clients' sessions, so that their counters are complete,
+    /// and returns all observations since [`begin`](Self::begin). Must be called after these
+    /// sessions are closed.
     pub fn after_sessions(&self) -> Observed {
-        self.ask(Command::AfterSessions).unwrap_or_else(|| Observed {
+        self.ask(WatchCommand::AfterSessions).unwrap_or_else(|| Observed {
             notes: vec![
                 "the server wasn't observed to the end: its statistics didn't answer in time".to_owned(),
             ],
@@ -87,13 +86,13 @@ impl Observer {
         })
     }
 
-    /// The latest look at the clients' sessions, for a live display; `None` before the first.
+    /// The latest sample of the clients' sessions, for a live display; `None` before the first.
     pub fn latest(&self) -> Option<Sample> {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Gives a command and waits for the answer; `None` if there is none in time.
-    fn ask<T>(&self, command: impl FnOnce(Sender<T>) -> Command) -> Option<T> {
+    /// Sends a command and waits for the answer; `None` if there is none in time.
+    fn ask<T>(&self, command: impl FnOnce(Sender<T>) -> WatchCommand) -> Option<T> {
         if self.given_up.load(Ordering::Relaxed) {
             return None;
         }
@@ -110,7 +109,7 @@ impl Observer {
 impl Drop for Observer {
     fn drop(&mut self) {
         self.commands = None;
-        // A thread that was given up may well not end now.
+        // A thread that was given up may be hanging.
         let patience = if self.given_up.load(Ordering::Relaxed) { Duration::ZERO } else { self.patience };
         let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
         // A thread that hangs in the network ends with the program.

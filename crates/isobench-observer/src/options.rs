@@ -1,4 +1,4 @@
-//! How to observe, and how a session to observe in is opened.
+//! Options of an observer, and the way to open its session.
 
 use std::time::Duration;
 
@@ -6,22 +6,22 @@ use isobench_database::Error;
 use isobench_pgwire::Connection;
 
 /// Opens a session in the database that is measured.
-pub type Connect = Box<dyn Fn() -> Result<Connection, Error> + Send>;
+pub type OpenSession = Box<dyn Fn() -> Result<Connection, Error> + Send>;
 
-/// How to observe.
+/// Options of an observer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObserverOptions {
-    /// The time between two samples of the sessions; more if they turn out to cost more than a
+    /// The time between two samples of the sessions; longer if they turn out to take more than a
     /// twentieth of it.
     pub every: Duration,
-    /// The time between two samples of the locks; more if they turn out to cost more than a
-    /// hundredth of it. The first ones of a measured part come after a fifth, two fifths, and four
-    /// fifths of it.
+    /// The time between two samples of the locks; longer if they turn out to take more than a
+    /// hundredth of it. The first ones of a measured part are taken after a fifth, two fifths, and
+    /// four fifths of it.
     pub locks_every: Duration,
     /// The name that the observer's session has in `pg_stat_activity`.
     pub application_name: String,
-    /// The longest that any call of the [`Observer`](crate::Observer) waits for the thread. Once it
-    /// was too short, the observer has given up.
+    /// The longest wait of any call of the [`Observer`](crate::Observer) for the thread. When it
+    /// expires, the observer gives up.
     pub patience: Duration,
 }
 

@@ -1,21 +1,21 @@
-//! CPU time and memory of the server's processes, if they run on this machine: `/proc`.
+//! CPU time and memory of the server's processes from `/proc`, if they run on this machine.
 
 use isobench_pgwire::{Address, Host};
 use procfs::process::{Process, all_processes};
 
-/// How a server on this machine is found.
+/// The way to find a server on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocalServer {
     /// Its main process, the postmaster.
     Postmaster(u32),
-    /// It is reached over a Unix socket or the loopback address, so it may be here: its sessions'
-    /// process ids tell.
+    /// It is reached over a Unix socket or the loopback address, so it may be here: the process ids
+    /// of its sessions show that.
     Maybe,
 }
 
 impl LocalServer {
-    /// What the address tells: a Unix socket or a loopback address may be a server on this machine
-    /// (or in a container, or behind a tunnel, which the process ids show).
+    /// The way to find a server at this address: behind a Unix socket or a loopback address may be
+    /// a server on this machine (or a container, or a tunnel, which the process ids show).
     pub fn of_host(host: &Host) -> Option<LocalServer> {
         let loopback = |name: &str| {
             name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
@@ -35,16 +35,16 @@ pub struct Processes {
     postmaster: i32,
 }
 
-/// A session's process and its start may differ by this much, in seconds: a session tells when it
-/// was started a little later.
+/// The largest difference between the start of a session's process and the start that the session
+/// reports, which is a little later, in seconds.
 const START_TOLERANCE: f64 = 5.0;
 
 impl Processes {
-    /// Finds them. `session` is the process id of a session of ours as the server tells it, with
-    /// the time it began, in seconds since 1970.
+    /// Finds the processes. `session` is the process id of one of our sessions as the server
+    /// reports it, with the session's start in seconds since 1970.
     ///
     /// # Errors
-    /// Says why they aren't known to be here.
+    /// The reason why they aren't known to be here.
     pub fn find(local: LocalServer, session: Option<(u32, f64)>) -> Result<Processes, String> {
         let postmaster = match (local, session) {
             (LocalServer::Postmaster(pid), _) => {
@@ -62,14 +62,14 @@ impl Processes {
             .ok_or_else(|| "the server's processes aren't to be seen".to_owned())
     }
 
-    /// CPU time of all processes so far in seconds, those that have ended included. Kernels tell it
-    /// in hundredths of a second for each process.
+    /// CPU time of all processes so far in seconds, including those that have ended. Kernels report
+    /// it in hundredths of a second for each process.
     pub fn cpu(self) -> Option<f64> {
         let main = Process::new(self.postmaster).and_then(|process| process.stat()).ok()?;
         let reaped = main.cutime.max(0).unsigned_abs() + main.cstime.max(0).unsigned_abs();
         let mut ticks = main.utime + main.stime + reaped;
         for child in self.children() {
-            // One that ends just now appears in the main process' sum the next time.
+            // A process that is ending at this moment is in the main process' sum next time.
             if let Ok(stat) = child.stat() {
                 ticks += stat.utime + stat.stime;
             }
@@ -77,7 +77,7 @@ impl Processes {
         Some(ticks as f64 / procfs::ticks_per_second() as f64)
     }
 
-    /// The sum of the processes' proportional set sizes, in which shared memory counts once, in
+    /// The sum of the processes' proportional set sizes, in which shared memory is counted once, in
     /// bytes; `None` if they may not be read. The kernel walks through all their pages for it.
     pub fn memory(self) -> Option<u64> {
         let main = Process::new(self.postmaster).ok();
@@ -95,7 +95,8 @@ impl Processes {
     }
 }
 
-/// The proportional set size in bytes: 0 for a process that is gone, `None` if it may not be read.
+/// The proportional set size in bytes: 0 for a process that has ended, `None` if it may not be
+/// read.
 fn pss(process: &Process) -> Option<u64> {
     match process.smaps_rollup() {
         Ok(rollup) => rollup

@@ -1,96 +1,99 @@
-//! Takes the samples of a measured part when they are due: of the sessions often, of the locks now
-//! and then.
+//! Takes the samples of a measured part when they are due: of the sessions often, of the locks less
+//! often.
 //!
-//! Not here: what a sample asks (`activity`, `locks`), and when a part begins and ends (`watch`).
+//! Not here: the queries (`activity`, `locks`), and the start and end of a part (`watcher`).
 
 use std::time::{Duration, Instant};
 
 use crate::activity;
+use crate::capabilities::Capabilities;
 use crate::locks::Locks;
 use crate::observed::{Observed, Sample};
 use crate::options::ObserverOptions;
-use crate::pace::Pace;
-use crate::server::Server;
+use crate::sampling_interval::SamplingInterval;
 use crate::session::{ObserverSession, Refusal};
 
-/// Sessions may be sampled this seldom if they must.
+/// The longest interval between samples of the sessions.
 const SELDOM: Duration = Duration::from_secs(1);
 
-/// Locks may be sampled this seldom if they must.
+/// The longest interval between samples of the locks.
 const LOCKS_SELDOM: Duration = Duration::from_secs(10);
 
-/// The first sample of the locks comes after one part in so many of the usual gap, and each of the
-/// next after as much time as has passed, so that short parts have some, too.
+/// The first sample of the locks is taken after this part of the usual interval, and each further
+/// one after as much time as has passed, so that short measured parts have some, too.
 const LOCKS_FIRST: u32 = 5;
 
-/// One part in so many of the time may be spent on samples of the sessions, and of the locks.
+/// The parts of the time that samples of the sessions, and of the locks, may take.
 const SESSIONS_SHARE: u32 = 20;
 const LOCKS_SHARE: u32 = 100;
 
-/// The samples so far, and when the next ones are due.
+/// The samples so far, and the schedules of the next ones.
 #[derive(Default)]
 pub struct Sampler {
     samples: Vec<Sample>,
     locks: Locks,
-    /// What they took.
+    /// Time spent on samples.
     spent: Duration,
-    sessions: Option<Turn>,
-    locks_turn: Option<Turn>,
+    sessions: Option<Schedule>,
+    locks_schedule: Option<Schedule>,
     locks_every: Duration,
-    /// Since when samples count.
+    /// Samples are kept since this instant.
     began: Option<Instant>,
     notes: Vec<String>,
 }
 
-/// When something is due next.
-struct Turn {
+/// The schedule of a kind of samples.
+struct Schedule {
     due: Instant,
-    pace: Pace,
+    interval: SamplingInterval,
 }
 
-impl Turn {
-    fn new(first: Duration, most: Duration, share: u32) -> Turn {
-        Turn { due: Instant::now() + first, pace: Pace::new(first, most, share) }
+impl Schedule {
+    fn new(first: Duration, most: Duration, share: u32) -> Schedule {
+        Schedule { due: Instant::now() + first, interval: SamplingInterval::new(first, most, share) }
     }
 
-    /// A look that began then has ended; the next one is due after the gap, or after `least`.
+    /// Schedules the sample after one that started at `began`: after the interval, or after
+    /// `least`.
     fn next(&mut self, began: Instant, cost: Duration, least: Duration) {
-        self.pace.took(cost);
-        self.due = began + self.pace.gap().max(least);
+        self.interval.took(cost);
+        self.due = began + self.interval.gap().max(least);
     }
 }
 
 impl Sampler {
-    /// Looks at the sessions from now on, if they can be seen, without counting it.
-    pub fn look(&mut self, server: &Server, options: &ObserverOptions) {
-        self.sessions = server.sees_sessions.then(|| Turn::new(options.every, SELDOM, SESSIONS_SHARE));
+    /// Samples the sessions from now on, if they can be seen, without keeping the samples.
+    pub fn look(&mut self, capabilities: &Capabilities, options: &ObserverOptions) {
+        self.sessions =
+            capabilities.sees_sessions.then(|| Schedule::new(options.every, SELDOM, SESSIONS_SHARE));
     }
 
-    /// Counts from now on.
-    pub fn begin(&mut self, server: &Server, options: &ObserverOptions) {
+    /// Keeps samples from now on.
+    pub fn begin(&mut self, capabilities: &Capabilities, options: &ObserverOptions) {
         *self = Sampler { locks_every: options.locks_every, ..Sampler::default() };
-        self.look(server, options);
+        self.look(capabilities, options);
         let first = options.locks_every / LOCKS_FIRST;
-        self.locks_turn = server.sees_locks.then(|| Turn::new(first, LOCKS_SELDOM, LOCKS_SHARE));
+        self.locks_schedule =
+            capabilities.sees_locks.then(|| Schedule::new(first, LOCKS_SELDOM, LOCKS_SHARE));
         self.began = Some(Instant::now());
     }
 
-    /// Looks no more.
+    /// Stops sampling.
     pub fn end(&mut self) {
-        (self.sessions, self.locks_turn, self.began) = (None, None, None);
+        (self.sessions, self.locks_schedule, self.began) = (None, None, None);
     }
 
-    /// When the next look is due.
+    /// The instant at which the next sample is due.
     pub fn due(&self) -> Option<Instant> {
-        self.sessions.as_ref().map(|turn| turn.due)
+        self.sessions.as_ref().map(|schedule| schedule.due)
     }
 
-    /// Looks at the sessions but for `others`, and at the locks if it is their turn. Returns what
-    /// the sessions do.
+    /// Samples the sessions except `others`, and the locks if they are due. Returns the sample of
+    /// the sessions.
     pub fn sample(
         &mut self,
         session: &mut ObserverSession,
-        server: &mut Server,
+        capabilities: &mut Capabilities,
         others: &[u32],
     ) -> Option<Sample> {
         let began = Instant::now();
@@ -103,7 +106,7 @@ impl Sampler {
             }
             Err(refusal) => {
                 if self.refused(refusal, "sessions") {
-                    server.sees_sessions = false;
+                    capabilities.sees_sessions = false;
                     self.sessions = None;
                     return None;
                 }
@@ -111,41 +114,41 @@ impl Sampler {
             }
         };
         let cost = took.saturating_sub(session.round_trip);
-        if let Some(turn) = &mut self.sessions {
-            turn.next(began, cost, Duration::ZERO);
+        if let Some(schedule) = &mut self.sessions {
+            schedule.next(began, cost, Duration::ZERO);
         }
         if self.began.is_some() {
             self.spent += cost;
             self.samples.extend(sample.clone());
-            self.sample_locks(session, server);
+            self.sample_locks(session, capabilities);
         }
         sample
     }
 
-    fn sample_locks(&mut self, session: &mut ObserverSession, server: &mut Server) {
+    fn sample_locks(&mut self, session: &mut ObserverSession, capabilities: &mut Capabilities) {
         let now = Instant::now();
-        let (Some(begin), Some(turn)) = (self.began, &mut self.locks_turn) else { return };
-        if now < turn.due {
+        let (Some(begin), Some(schedule)) = (self.began, &mut self.locks_schedule) else { return };
+        if now < schedule.due {
             return;
         }
         let looked = self.locks.look(session, (now - begin).as_secs_f64());
         let cost = now.elapsed().saturating_sub(session.round_trip);
-        turn.next(now, cost, (now - begin).min(self.locks_every));
+        schedule.next(now, cost, (now - begin).min(self.locks_every));
         self.spent += cost;
         if let Err(refusal) = looked
             && self.refused(refusal, "locks")
         {
-            server.sees_locks = false;
-            self.locks_turn = None;
+            capabilities.sees_locks = false;
+            self.locks_schedule = None;
         }
     }
 
-    /// Notes a refusal; whether there is no use in asking again.
+    /// Notes a refusal. Returns true if it is permanent.
     fn refused(&mut self, refusal: Refusal, what: &str) -> bool {
         let (note, for_good) = match refusal {
             Refusal::Never(why) => (format!("the {what} can't be sampled any more: {why}"), true),
             Refusal::Now(why) => (format!("a sample of the {what} failed: {why}"), false),
-            // Told with its reason at the end.
+            // Reported with its reason at the end.
             Refusal::Lost => return true,
         };
         if !self.notes.contains(&note) {
@@ -154,7 +157,7 @@ impl Sampler {
         for_good
     }
 
-    /// What was seen.
+    /// Returns the observations.
     pub fn into_observed(self) -> Observed {
         let (at_s, waits) = activity::rows(&self.samples);
         let lock_samples = self.locks.samples();

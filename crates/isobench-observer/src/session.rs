@@ -1,27 +1,27 @@
-//! The observer's session: every call has a limit, and its own transactions are counted, because
-//! the server counts them, too.
+//! The observer's session: every call has a time limit, and its own transactions are counted,
+//! because the server counts them, too.
 //!
-//! Not here: what is asked.
+//! Not here: the queries.
 
 use std::time::{Duration, Instant};
 
 use isobench_pgwire::{Connection, Rows, SqlState, cut};
 
-/// How long the server may work on a statement of ours.
+/// The server's time limit for one of our statements.
 const STATEMENT_LIMIT: Duration = Duration::from_secs(1);
 
-/// How long we wait for an answer: longer, for the way, and because the server's limit tells more.
+/// Our time limit for an answer: longer, because of the network, and because the server's limit
+/// gives a better message.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
-/// Why a question has no answer.
+/// The reason why a query has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// The view, function or column doesn't exist, or the role may not read it: there is no use in
-    /// asking again.
+    /// Permanent: the view, function or column doesn't exist, or the role may not read it.
     Never(String),
-    /// It took too long, or something else went wrong this time.
+    /// Temporary: it took too long, or failed in another way.
     Now(String),
-    /// The session is gone.
+    /// The session is lost.
     Lost,
 }
 
@@ -30,18 +30,18 @@ pub struct ObserverSession {
     connection: Option<Connection>,
     /// There has been a connection.
     pub opened: bool,
-    /// Why there is no connection (any more).
+    /// The reason why there is no connection (any more).
     pub lost: Option<String>,
     /// Transactions of this session that the server counts as committed. Each statement is one.
     pub committed: u64,
-    /// Those that failed.
+    /// Transactions of this session that failed.
     pub rolled_back: u64,
-    /// The time that the way to the server and back takes, at least.
+    /// The shortest round trip to the server.
     pub round_trip: Duration,
 }
 
 impl ObserverSession {
-    /// A session that isn't there.
+    /// A session without a connection.
     pub fn none(why: impl Into<String>) -> Self {
         ObserverSession {
             connection: None,
@@ -53,8 +53,8 @@ impl ObserverSession {
         }
     }
 
-    /// Takes over a new connection and makes it harmless. `settings` are statements for that; those
-    /// that the server doesn't know don't matter.
+    /// Takes over a new connection and applies `settings`, statements that keep it from disturbing
+    /// the server. Those that the server doesn't know are ignored.
     pub fn new(mut connection: Connection, settings: &[String]) -> Self {
         connection.set_timeout(Some(ANSWER_LIMIT));
         let mut session = ObserverSession {
@@ -64,16 +64,15 @@ impl ObserverSession {
             ..ObserverSession::none("")
         };
         for setting in settings {
-            // What is refused isn't known there; what matters shows at the first question.
+            // A refused setting doesn't exist there; other errors show at the first query.
             let _ = session.query(setting);
         }
         session.round_trip = (0..3).filter_map(|_| session.ping()).min().unwrap_or_default();
         session
     }
 
-    /// The settings of an observer's session on PostgreSQL and its relatives: it can't be held up,
-    /// is no serializable transaction beside those that are measured even if that is the role's
-    /// default, and is recognised.
+    /// The settings of an observer's session on PostgreSQL and related products: it can't be
+    /// blocked, isn't serializable even if that is the role's default, and can be recognised.
     pub fn settings(application_name: &str) -> [String; 4] {
         [
             format!("set application_name = '{}'", application_name.replace('\'', "''")),
@@ -83,12 +82,12 @@ impl ObserverSession {
         ]
     }
 
-    /// Whether there is a session.
+    /// True if there is a connection.
     pub fn is_open(&self) -> bool {
         self.connection.is_some()
     }
 
-    /// Asks one question, in a transaction of its own.
+    /// Runs one query in a transaction of its own.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -125,7 +124,7 @@ impl ObserverSession {
         Ok(rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
     }
 
-    /// Says goodbye.
+    /// Closes the session.
     pub fn close(self) {
         if let Some(connection) = self.connection {
             connection.close();
@@ -139,9 +138,8 @@ impl ObserverSession {
     }
 }
 
-/// Whether asking again is of no use: a missing right, table, column or function, something not
-/// implemented, a syntax that isn't understood, or a prepared statement that a connection pooler
-/// has lost.
+/// True if an error is permanent: a missing right, table, column or function, a feature that isn't
+/// implemented, a syntax error, or a prepared statement that a connection pooler has lost.
 fn is_for_good(code: SqlState) -> bool {
     matches!(
         code.as_str(),

@@ -1,77 +1,77 @@
-//! Which counters are read from which view, as data. Adding one is adding a row.
+//! The counters and the views that they are read from, as data. To add one, add a row.
 //!
 //! Names and meanings: PostgreSQL manual, "The Cumulative Statistics System"; CockroachDB
-//! documentation, "Available metrics" (`metric-names.md`). Not here: how they are read and
-//! subtracted (`counters`).
+//! documentation, "Available metrics" (`metric-names.md`). Not here: reading and subtracting them
+//! (`counters`).
 
 use std::ops::RangeInclusive;
 
 /// A view with counters.
 #[derive(Debug)]
-pub struct View {
+pub struct CounterView {
     /// Its name, the first part of the counters' names.
     pub name: &'static str,
     /// The major versions that have it in this form.
     pub versions: RangeInclusive<u32>,
     /// An expression that names a row, if there are several; the second part of the counters'
-    /// names. Rows in which nothing changed are left out.
+    /// names. Rows without a change are left out.
     pub row: Option<&'static str>,
-    /// What follows the columns in the query.
+    /// The rest of the query, after the columns.
     pub from: &'static str,
     /// The counters.
-    pub columns: &'static [Column],
+    pub columns: &'static [CounterColumn],
 }
 
 /// A counter in a view.
 #[derive(Debug)]
-pub struct Column {
+pub struct CounterColumn {
     /// Its name, the last part of the counter's name.
     pub name: &'static str,
-    /// How it is found.
-    pub source: Source,
-    /// What it counts, with its unit.
+    /// The way to read it.
+    pub source: CounterSource,
+    /// Its meaning, with its unit.
     pub meaning: &'static str,
 }
 
-/// How a counter is found in its view.
+/// The way to read a counter from its view.
 #[derive(Debug, Clone, Copy)]
-pub enum Source {
-    /// The column of that name.
+pub enum CounterSource {
+    /// From the column of that name.
     Own,
-    /// The sum of the column of that name over all rows.
+    /// As the sum of the column of that name over all rows.
     Sum,
-    /// An expression.
+    /// By an expression.
     Sql(&'static str),
-    /// The value of the metric of that name, in a table of names and values.
+    /// As the value of the metric of that name, in a table of names and values.
     Metric,
 }
 
-const fn own(name: &'static str, meaning: &'static str) -> Column {
-    Column { name, source: Source::Own, meaning }
+const fn own(name: &'static str, meaning: &'static str) -> CounterColumn {
+    CounterColumn { name, source: CounterSource::Own, meaning }
 }
 
-const fn sum(name: &'static str, meaning: &'static str) -> Column {
-    Column { name, source: Source::Sum, meaning }
+const fn sum(name: &'static str, meaning: &'static str) -> CounterColumn {
+    CounterColumn { name, source: CounterSource::Sum, meaning }
 }
 
-const fn sql(name: &'static str, sql: &'static str, meaning: &'static str) -> Column {
-    Column { name, source: Source::Sql(sql), meaning }
+const fn sql(name: &'static str, sql: &'static str, meaning: &'static str) -> CounterColumn {
+    CounterColumn { name, source: CounterSource::Sql(sql), meaning }
 }
 
-const fn metric(name: &'static str, meaning: &'static str) -> Column {
-    Column { name, source: Source::Metric, meaning }
+const fn metric(name: &'static str, meaning: &'static str) -> CounterColumn {
+    CounterColumn { name, source: CounterSource::Metric, meaning }
 }
 
-impl View {
+impl CounterView {
     /// The query: the row's name if there is one, then the columns in their order.
     pub fn query(&self) -> String {
         let columns = self.columns.iter().map(|column| {
             let name = column.name;
             match column.source {
-                Source::Own => name.to_owned(),
-                Source::Sum => format!("sum({name})"),
-                Source::Sql(sql) => sql.to_owned(),
-                Source::Metric => format!("sum(case when name = '{name}' then value end)"),
+                CounterSource::Own => name.to_owned(),
+                CounterSource::Sum => format!("sum({name})"),
+                CounterSource::Sql(sql) => sql.to_owned(),
+                CounterSource::Metric => format!("sum(case when name = '{name}' then value end)"),
             }
         });
         let all: Vec<String> = self.row.map(str::to_owned).into_iter().chain(columns).collect();
@@ -80,16 +80,16 @@ impl View {
     }
 }
 
-/// No version is the last one.
+/// Until now: there is no last version.
 const ON: u32 = u32::MAX;
 
 /// The current database's row.
 const DATABASE: &str = "from pg_catalog.pg_stat_database where datname = current_database()";
 
-/// PostgreSQL's views; of its relatives' as far as they have them. `pg_stat_lock` comes with
-/// version 19.
-pub static POSTGRESQL_VIEWS: [View; 12] = [
-    View {
+/// PostgreSQL's views. Related products are asked for those that they have. `pg_stat_lock` is new
+/// in version 19.
+pub static POSTGRESQL_VIEWS: [CounterView; 12] = [
+    CounterView {
         name: "pg_stat_database",
         versions: 9..=ON,
         row: None,
@@ -113,7 +113,7 @@ pub static POSTGRESQL_VIEWS: [View; 12] = [
             own("temp_bytes", "bytes written to temporary files"),
         ],
     },
-    View {
+    CounterView {
         name: "pg_stat_database",
         versions: 14..=ON,
         row: None,
@@ -126,7 +126,7 @@ pub static POSTGRESQL_VIEWS: [View; 12] = [
             own("idle_in_transaction_time", "time that sessions were idle in a transaction, in milliseconds"),
         ],
     },
-    View {
+    CounterView {
         name: "pg_current_wal_insert_lsn",
         versions: 10..=ON,
         row: None,
@@ -138,7 +138,7 @@ pub static POSTGRESQL_VIEWS: [View; 12] = [
             "position in the write-ahead log in bytes, of the whole server, without lag",
         )],
     },
-    View {
+    CounterView {
         name: "pg_stat_wal",
         versions: 14..=ON,
         row: None,
@@ -150,7 +150,7 @@ pub static POSTGRESQL_VIEWS: [View; 12] = [
             own("wal_buffers_full", "times that the log was written because its buffers were full"),
         ],
     },
-    View {
+    CounterView {
         name: "pg_stat_wal",
         versions: 14..=17,
         row: None,
@@ -160,7 +160,7 @@ pub static POSTGRESQL_VIEWS: [View; 12] = [
             own("wal_sync", "times that log files were synced"),
         ],
     },
-    View {
+    CounterView {
         name: "pg_stat_bgwriter",
         versions: 10..=16,
         row: None,
@@ -175,14 +175,14 @@ pub static POSTGRESQL_VIEWS: [View; 12] = [
             own("checkpoint_sync_time", "time that checkpoints synced, in milliseconds"),
         ],
     },
-    View {
+    CounterView {
         name: "pg_stat_bgwriter",
         versions: 17..=ON,
         row: None,
         from: "from pg_catalog.pg_stat_bgwriter",
         columns: &[own("buffers_clean", "buffers written by the background writer")],
     },
-    View {
+    CounterView {
         name: "pg_stat_checkpointer",
         versions: 17..=ON,
         row: None,
@@ -195,7 +195,7 @@ pub static POSTGRESQL_VIEWS: [View; 12] = [
             own("sync_time", "time that checkpoints synced, in milliseconds"),
         ],
     },
-    View {
+    CounterView {
         name: "pg_stat_io",
         versions: 16..=ON,
         row: Some("backend_type || ' ' || object || ' ' || context"),
@@ -209,7 +209,7 @@ pub static POSTGRESQL_VIEWS: [View; 12] = [
             sum("fsyncs", "syncs"),
         ],
     },
-    View {
+    CounterView {
         name: "pg_stat_slru",
         versions: 13..=ON,
         // Version 17 changed the names.
@@ -227,7 +227,7 @@ pub static POSTGRESQL_VIEWS: [View; 12] = [
             sum("blks_written", "blocks written"),
         ],
     },
-    View {
+    CounterView {
         name: "pg_stat_all_tables",
         versions: 9..=ON,
         row: None,
@@ -241,7 +241,7 @@ pub static POSTGRESQL_VIEWS: [View; 12] = [
             sum("idx_scan", "index scans begun"),
         ],
     },
-    View {
+    CounterView {
         name: "pg_stat_lock",
         versions: 19..=ON,
         row: Some("locktype"),
@@ -256,8 +256,8 @@ pub static POSTGRESQL_VIEWS: [View; 12] = [
 
 /// CockroachDB's metrics of the node that the session is connected to. Metrics that a version
 /// doesn't have are left out. Versions are those of CockroachDB.
-pub static COCKROACHDB_VIEWS: [View; 2] = [
-    View {
+pub static COCKROACHDB_VIEWS: [CounterView; 2] = [
+    CounterView {
         name: "crdb_internal.node_metrics",
         versions: 2..=ON,
         row: None,
@@ -292,7 +292,7 @@ pub static COCKROACHDB_VIEWS: [View; 2] = [
             metric("sql.txn.abort.count", "SQL transactions ended by an error"),
         ],
     },
-    View {
+    CounterView {
         name: "crdb_internal.cluster_contention_events",
         versions: 21..=ON,
         row: None,

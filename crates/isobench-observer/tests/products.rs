@@ -11,12 +11,12 @@ use isobench_testkit::h2::H2;
 use isobench_testkit::installed::skip;
 use isobench_testkit::scripted::ScriptedServer;
 
-/// An observer that takes no samples, so that what it asks is always the same.
+/// An observer that takes no samples, so that its queries are always the same.
 fn quiet(options: ConnectOptions, database: &Database) -> Observer {
     support::observe(options, database, None, Duration::from_hours(1))
 }
 
-/// All commands in their order.
+/// Calls all methods in their order.
 fn once(observer: &Observer) -> Observed {
     observer.before_sessions();
     observer.begin();
@@ -116,7 +116,7 @@ fn a_server_that_hangs_is_given_up() {
     let database = Database::from_version_text("PostgreSQL 18.1 on x86_64-pc-linux-gnu");
     let (release, held) = std::sync::mpsc::channel::<()>();
     let connect = Box::new(move || {
-        // Until the test is over.
+        // Held until the test is over.
         let _ = held.recv();
         Err(isobench_pgwire::Error::Timeout(Duration::ZERO).into())
     });

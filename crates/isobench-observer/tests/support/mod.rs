@@ -1,7 +1,8 @@
-//! What the integration tests share: real servers, sessions on them, and observers.
+//! Shared by the integration tests: real servers, sessions on them, and observers.
 
 #![allow(dead_code, reason = "each test binary uses another part of this module")]
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -11,8 +12,8 @@ use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_testkit::installed::{pgbenches, postgresql_programs, skip};
 
-/// No test waits longer for something that must happen.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest wait for something that must happen.
+pub const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The folders with the programs of the installed servers, one of each major version that is known
 /// to be here.
@@ -51,7 +52,7 @@ fn start(folder: PathBuf, settings: &[(&str, &str)]) -> Server {
     Server::start(&options, &mut |_| {}).expect("the installed server starts")
 }
 
-/// How to connect as that role.
+/// The options to connect as that role.
 pub fn options(server: &Server, user: &str) -> ConnectOptions {
     ConnectOptions::new(Host::unix(server.socket_dir(), server.port()), user, server.database())
 }
@@ -61,17 +62,17 @@ pub fn session(server: &Server) -> Connection {
     Connection::open(&options(server, server.user())).expect("a running server")
 }
 
-/// What the server is.
+/// The server's product and version.
 pub fn database(server: &Server) -> Database {
     detect(&mut session(server)).expect("a running server")
 }
 
-/// An observer of the server that connects as that role, and looks often.
+/// An observer of the server that connects as that role and samples often.
 pub fn observer(server: &Server, user: &str, local: Option<LocalServer>) -> Observer {
     observe(options(server, user), &database(server), local, Duration::from_millis(20))
 }
 
-/// An observer that connects so, and looks that often.
+/// An observer with these options that samples at this interval.
 pub fn observe(
     options: ConnectOptions,
     database: &Database,
@@ -79,11 +80,34 @@ pub fn observe(
     every: Duration,
 ) -> Observer {
     let connect = Box::new(move || Ok(Connection::open(&options)?));
-    let settings = ObserverOptions { every, ..ObserverOptions::default() };
+    let settings = ObserverOptions { every, patience: PATIENCE, ..ObserverOptions::default() };
     Observer::start(connect, database, local, &settings)
 }
 
-/// Waits for a sample of the measured part that has this.
+/// Waits until a query returns true.
+pub fn until(session: &mut Connection, query: &str) {
+    let limit = Instant::now() + PATIENCE;
+    while session.value(query).expect("an answer").as_deref() != Some("t") {
+        assert!(Instant::now() < limit, "never true: {query}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until the observer has sampled the locks this many times more. `session` may be in a
+/// transaction.
+pub fn wait_for_lock_samples(session: &mut Connection, count: usize) {
+    let query = "select query_start from pg_stat_clear_snapshot(), pg_stat_activity \
+                 where application_name = 'isobench observer' and query like 'execute isobench_locks%'";
+    let limit = Instant::now() + PATIENCE;
+    let mut seen = BTreeSet::new();
+    while seen.len() < count {
+        assert!(Instant::now() < limit, "the locks were sampled {} times", seen.len());
+        seen.extend(session.value(query).expect("an answer"));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Waits for a sample of the measured part that fulfils the condition.
 pub fn wait_for(observer: &Observer, what: impl Fn(&Sample) -> bool) {
     let until = Instant::now() + PATIENCE;
     while !observer.latest().is_some_and(|sample| sample.at_s.is_some() && what(&sample)) {

@@ -1,7 +1,6 @@
-//! The thread: it does what the handle commands, and takes samples in between.
+//! The thread: executes the handle's commands, and takes samples in between.
 //!
-//! Not here: the samples (`sampler`), and what is asked of the server (`activity`, `locks`,
-//! `counters`).
+//! Not here: the samples (`sampler`), and the queries (`activity`, `locks`, `counters`).
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,19 +10,19 @@ use std::time::{Duration, Instant};
 use isobench_database::Database;
 
 use crate::activity;
+use crate::capabilities::{Capabilities, Explored};
 use crate::compare::ServerCounts;
-use crate::counters::{Reading, Unreadable};
+use crate::counters::{CounterReading, Unreadable};
 use crate::leaving;
 use crate::observed::{Observed, Sample, ServerProcesses};
-use crate::options::{Connect, ObserverOptions};
+use crate::options::{ObserverOptions, OpenSession};
 use crate::processes::{LocalServer, Processes};
 use crate::sampler::Sampler;
-use crate::server::{Server, Sight};
 use crate::session::ObserverSession;
 
-/// What the handle asks for, and where the answer goes.
+/// A command of the handle, with the channel for the answer.
 #[derive(Debug)]
-pub enum Command {
+pub enum WatchCommand {
     /// [`crate::Observer::before_sessions`].
     BeforeSessions(Sender<()>),
     /// [`crate::Observer::begin`].
@@ -34,38 +33,38 @@ pub enum Command {
     AfterSessions(Sender<Observed>),
 }
 
-/// A thread with nothing to do waits for commands only; so long at a time.
+/// The longest wait for commands of a thread with nothing else to do.
 const IDLE: Duration = Duration::from_hours(1);
 
 /// The thread's state.
 pub struct Watcher {
-    connect: Connect,
+    connect: OpenSession,
     database: Database,
     local: Option<LocalServer>,
     options: ObserverOptions,
     latest: Arc<Mutex<Option<Sample>>>,
     session: ObserverSession,
-    server: Server,
+    capabilities: Capabilities,
     processes: Option<Processes>,
-    /// Notes that stay true.
+    /// Notes that remain true.
     standing: Vec<String>,
-    part: Part,
+    part: MeasuredPart,
 }
 
-/// What belongs to one measured part and its sessions.
+/// The state of one measured part and its sessions.
 #[derive(Default)]
-struct Part {
-    /// Sessions are there to be looked at.
+struct MeasuredPart {
+    /// Sessions have been opened that can be sampled.
     open: bool,
-    /// Who was connected before the clients.
+    /// Sessions that were connected before the clients.
     others: Vec<u32>,
-    /// The clients that were connected at the end; `None` if that couldn't be seen.
+    /// The clients that were connected at the end; `None` if they couldn't be seen.
     clients: Option<Vec<u32>>,
     since: Option<Instant>,
-    before: Reading,
+    before: CounterReading,
     own_before: (u64, u64),
-    begin: Reading,
-    end: Reading,
+    begin: CounterReading,
+    end: CounterReading,
     cpu: Option<f64>,
     used: Option<ServerProcesses>,
     sampler: Sampler,
@@ -75,7 +74,7 @@ struct Part {
 impl Watcher {
     /// A thread's state before it has connected.
     pub fn new(
-        connect: Connect,
+        connect: OpenSession,
         database: Database,
         local: Option<LocalServer>,
         options: ObserverOptions,
@@ -88,64 +87,64 @@ impl Watcher {
             options,
             latest,
             session: ObserverSession::none(""),
-            server: Server::default(),
+            capabilities: Capabilities::default(),
             processes: None,
             standing: Vec::new(),
-            part: Part::default(),
+            part: MeasuredPart::default(),
         }
     }
 
     /// Works until the handle is dropped.
-    pub fn run(mut self, orders: &Receiver<Command>) {
+    pub fn run(mut self, commands: &Receiver<WatchCommand>) {
         self.open();
         loop {
             let wait = match self.part.sampler.due() {
                 Some(due) => due.saturating_duration_since(Instant::now()),
                 None => IDLE,
             };
-            match orders.recv_timeout(wait) {
-                Ok(command) => self.obey(command),
+            match commands.recv_timeout(wait) {
+                Ok(command) => self.execute(command),
                 Err(RecvTimeoutError::Timeout) => self.sample(),
                 Err(RecvTimeoutError::Disconnected) => return self.session.close(),
             }
         }
     }
 
-    fn obey(&mut self, command: Command) {
-        // Nobody may be waiting any more for an answer that comes late.
+    fn execute(&mut self, command: WatchCommand) {
+        // If the handle has given up, nobody receives the answer.
         match command {
-            Command::BeforeSessions(reply) => {
+            WatchCommand::BeforeSessions(reply) => {
                 self.before_sessions();
                 let _ = reply.send(());
             }
-            Command::Begin(reply) => {
+            WatchCommand::Begin(reply) => {
                 self.begin();
                 let _ = reply.send(());
             }
-            Command::End(reply) => {
+            WatchCommand::End(reply) => {
                 self.end();
                 let _ = reply.send(());
             }
-            Command::AfterSessions(reply) => {
+            WatchCommand::AfterSessions(reply) => {
                 let observed = self.after_sessions();
                 let _ = reply.send(observed);
             }
         }
     }
 
-    /// Connects, and finds out what can be seen.
+    /// Connects, and finds out what can be observed.
     fn open(&mut self) {
         self.standing.clear();
-        self.server = Server::default();
+        self.capabilities = Capabilities::default();
         self.processes = None;
-        if let Some(why) = Server::unknown(&self.database) {
+        if let Some(why) = Capabilities::unknown(&self.database) {
             self.session = ObserverSession::none(why);
             return;
         }
         self.session = match (self.connect)() {
             Ok(connection) => ObserverSession::new(
                 connection,
-                &Server::session_settings(&self.database, &self.options.application_name),
+                &Capabilities::session_settings(&self.database, &self.options.application_name),
             ),
             Err(error) => {
                 let text = error.to_string();
@@ -155,20 +154,20 @@ impl Watcher {
         if !self.session.is_open() {
             return;
         }
-        let Sight { server, notes } = Server::explore(&mut self.session, &self.database);
-        self.server = server;
+        let Explored { capabilities, notes } = Capabilities::explore(&mut self.session, &self.database);
+        self.capabilities = capabilities;
         self.standing = notes;
         if let Some(local) = self.local {
-            match Processes::find(local, self.server.own_process) {
+            match Processes::find(local, self.capabilities.own_process) {
                 Ok(processes) => self.processes = Some(processes),
                 Err(why) => self.standing.push(format!("no CPU and memory of the server: {why}")),
             }
         }
-        // A first reading shows which views may not be read.
+        // A first reading shows the views that may not be read.
         self.read();
     }
 
-    fn read(&mut self) -> Reading {
+    fn read(&mut self) -> CounterReading {
         let (standing, passing) = (&mut self.standing, &mut self.part.notes);
         let mut note = |unreadable: Unreadable| {
             let Unreadable { what, why, for_good } = unreadable;
@@ -178,27 +177,27 @@ impl Watcher {
                 notes.push(text);
             }
         };
-        self.server.counters.read(&mut self.session, &mut note)
+        self.capabilities.counters.read(&mut self.session, &mut note)
     }
 
     fn before_sessions(&mut self) {
         if !self.session.is_open() {
             self.open();
         }
-        self.part = Part { open: true, ..Part::default() };
-        if self.server.sees_sessions {
+        self.part = MeasuredPart { open: true, ..MeasuredPart::default() };
+        if self.capabilities.sees_sessions {
             self.part.others = leaving::settled(&mut self.session);
         }
         self.flush();
         self.part.own_before = (self.session.committed, self.session.rolled_back);
         self.part.since = Some(Instant::now());
         self.part.before = self.read();
-        self.part.sampler.look(&self.server, &self.options);
+        self.part.sampler.look(&self.capabilities, &self.options);
     }
 
-    /// Makes the server count our own transactions so far, the one that does it included.
+    /// Makes the server count our own transactions so far, including the one that does it.
     fn flush(&mut self) {
-        if let Some(flush) = &self.server.flush {
+        if let Some(flush) = &self.capabilities.flush {
             let (wait, sql, after) = flush.steps();
             thread::sleep(wait);
             let _ = self.session.query(sql);
@@ -208,11 +207,11 @@ impl Watcher {
 
     fn begin(&mut self) {
         if !self.part.open {
-            // Nobody said who was here before: everybody counts as a client.
-            self.part = Part { open: true, ..Part::default() };
+            // Without a call of `before_sessions` every session is taken for a client's.
+            self.part = MeasuredPart { open: true, ..MeasuredPart::default() };
         }
         self.part.begin = self.read();
-        self.part.sampler.begin(&self.server, &self.options);
+        self.part.sampler.begin(&self.capabilities, &self.options);
         self.part.cpu = self.processes.and_then(Processes::cpu);
     }
 
@@ -220,13 +219,13 @@ impl Watcher {
         let cpu = self.processes.and_then(Processes::cpu);
         self.part.sampler.end();
         self.part.end = self.read();
-        let clients = if self.server.sees_sessions { activity::pids(&mut self.session).ok() } else { None };
+        let clients =
+            if self.capabilities.sees_sessions { activity::pids(&mut self.session).ok() } else { None };
         let others = &self.part.others;
         self.part.clients =
             clients.map(|pids| pids.into_iter().filter(|pid| !others.contains(pid)).collect());
         if let (Some(processes), Some(begin), Some(end)) = (self.processes, self.part.cpu, cpu) {
-            // A child whose end the main process hasn't taken note of yet may be missing for a
-            // moment.
+            // A child whose end the main process hasn't noticed yet may be missing for a moment.
             let cpu_s = (end - begin).max(0.0);
             self.part.used = Some(ServerProcesses { cpu_s, memory_bytes: processes.memory() });
         }
@@ -234,7 +233,7 @@ impl Watcher {
 
     fn sample(&mut self) {
         let part = &mut self.part;
-        let sample = part.sampler.sample(&mut self.session, &mut self.server, &part.others);
+        let sample = part.sampler.sample(&mut self.session, &mut self.capabilities, &part.others);
         if sample.is_some() {
             *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = sample;
         }
@@ -251,9 +250,9 @@ impl Watcher {
             own_committed: committed.saturating_sub(part.own_before.0),
             own_rolled_back: rolled_back.saturating_sub(part.own_before.1),
             others: part.others.len() as u64,
-            autovacuum_visits: self.server.autovacuum_visits(since.elapsed()),
+            autovacuum_visits: self.capabilities.autovacuum_visits(since.elapsed()),
             incomplete: !left,
-            inexact: self.server.inexact,
+            inexact: self.capabilities.inexact,
         });
         let mut observed = part.sampler.into_observed();
         let mut notes = self.standing.clone();
@@ -265,7 +264,7 @@ impl Watcher {
         } else if !left && part.clients.is_some() {
             notes.push("some sessions of the clients hadn't ended when the counters were read".to_owned());
         }
-        let counters = &self.server.counters;
+        let counters = &self.capabilities.counters;
         Observed {
             counters: counters.difference(&part.begin, &part.end),
             whole: counters.difference(&part.before, &after),
