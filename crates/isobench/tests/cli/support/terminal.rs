@@ -14,11 +14,42 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use super::wait_for;
 
+/// The end of a synchronized update (mode 2026): what is on the screen then is one frame.
+const FRAME_END: &[u8] = b"\x1b[?2026l";
+
 /// A pseudo-terminal, whose other end is watched as a terminal would be.
 pub struct Terminal {
     master: File,
-    screen: Arc<Mutex<vt100::Parser>>,
+    screen: Arc<Mutex<Screen>>,
     watching: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What is on the screen, and what was.
+struct Screen {
+    parser: vt100::Parser,
+    /// The end of what was written, as long as it may be the start of [`FRAME_END`].
+    tail: Vec<u8>,
+    /// The text of every frame so far. Waiting for one of them doesn't depend on looking in time.
+    frames: Vec<String>,
+    /// Frames before this one have been waited for, or were drawn for another size.
+    seen: usize,
+}
+
+impl Screen {
+    fn process(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.parser.process(&[*byte]);
+            self.tail.push(*byte);
+            if self.tail == FRAME_END {
+                self.frames.push(self.parser.screen().contents());
+            }
+            if !FRAME_END.starts_with(&self.tail) || self.tail == FRAME_END {
+                self.tail.clear();
+                // The byte may start the mark anew.
+                self.tail.extend(FRAME_END.starts_with(&[*byte]).then_some(*byte));
+            }
+        }
+    }
 }
 
 impl Terminal {
@@ -28,7 +59,12 @@ impl Terminal {
         unlockpt(&master).expect("its other end can be opened");
         let terminal = Terminal {
             master: File::from(master),
-            screen: Arc::new(Mutex::new(vt100::Parser::new(size(rows), size(columns), 0))),
+            screen: Arc::new(Mutex::new(Screen {
+                parser: vt100::Parser::new(size(rows), size(columns), 0),
+                tail: Vec::new(),
+                frames: Vec::new(),
+                seen: 0,
+            })),
             watching: Mutex::default(),
         };
         terminal.resize(rows, columns);
@@ -57,15 +93,18 @@ impl Terminal {
         *self.watching.lock().expect("no reader panics") = Some(watching);
     }
 
+    /// Changes the size. Frames that were drawn before aren't waited for any more.
     pub fn resize(&self, rows: u16, columns: u16) {
+        let mut screen = self.screen.lock().expect("no reader panics");
         let window = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(self.master.as_fd(), window).expect("a size");
-        self.screen.lock().expect("no reader panics").screen_mut().set_size(size(rows), size(columns));
+        screen.parser.screen_mut().set_size(size(rows), size(columns));
+        screen.seen = screen.frames.len();
     }
 
     /// What is to be seen now.
     pub fn text(&self) -> String {
-        self.screen.lock().expect("no reader panics").screen().contents()
+        self.screen.lock().expect("no reader panics").parser.screen().contents()
     }
 
     /// What is to be seen when the program has ended, and whatever it wrote has been shown.
@@ -76,18 +115,28 @@ impl Terminal {
         self.text()
     }
 
-    /// Waits until all of these texts are to be seen at once.
+    /// Waits for a frame with all of these texts: the one that was waited for last, or a later one.
     pub fn wait_for(&self, texts: &[&str]) {
         wait_for(&format!("{texts:?} on the terminal"), || {
-            let shown = self.text();
-            texts.iter().all(|text| shown.contains(text)).then_some(())
+            let mut screen = self.screen.lock().expect("no reader panics");
+            let later = screen.frames.iter().skip(screen.seen);
+            let found = later.take_while(|frame| !texts.iter().all(|text| frame.contains(text))).count();
+            let seen = screen.seen + found;
+            (seen < screen.frames.len()).then(|| screen.seen = seen)
         });
+    }
+
+    /// Fails if any frame had this text.
+    pub fn assert_never_shown(&self, text: &str) {
+        let screen = self.screen.lock().expect("no reader panics");
+        let with = screen.frames.iter().find(|frame| frame.contains(text));
+        assert_eq!(with, None, "{text}");
     }
 
     /// Fails if the cursor is hidden, or the screen isn't the one with what was written before.
     pub fn assert_as_before(&self) {
         let screen = self.screen.lock().expect("no reader panics");
-        let screen = screen.screen();
+        let screen = screen.parser.screen();
         assert!(!screen.hide_cursor() && !screen.alternate_screen());
     }
 }
