@@ -440,7 +440,7 @@ fn the_environment_is_read() {
     // Without rights there are notes.
     conn.execute("revoke select on all tables in schema pg_catalog from public; create role plain login")
         .unwrap();
-    let mut plain = Connection::open(&isobench_pgwire::ConnectOptions {
+    let mut plain = Connection::open(&ConnectOptions {
         user: "plain".to_owned(),
         ..support::options(&server, "described")
     })

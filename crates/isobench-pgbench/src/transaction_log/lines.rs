@@ -36,7 +36,7 @@ pub(super) fn transaction(line: &mut Vec<u8>, ended: &EndedTransaction, at: u64,
         TransactionEnd::Deadlock if detailed => line.extend_from_slice(b"deadlock "),
         TransactionEnd::OtherError if detailed => line.extend_from_slice(b"other "),
         TransactionEnd::Serialization | TransactionEnd::Deadlock | TransactionEnd::OtherError => {
-            line.extend_from_slice(b"failed ")
+            line.extend_from_slice(b"failed ");
         }
     }
     number(line, ended.script, b' ');

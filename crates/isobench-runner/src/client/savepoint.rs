@@ -65,7 +65,7 @@ impl Client {
         let Some(request) = ctx.job.program.request(self.script, command) else { return };
         match (point.stage, &request.releases) {
             (SavepointStage::Set, Some(name)) if *name == point.name => {
-                point.stage = SavepointStage::Released
+                point.stage = SavepointStage::Released;
             }
             (SavepointStage::Set | SavepointStage::Released, None)
                 if request.is_commit() || request.rolls_back =>
