@@ -210,10 +210,10 @@ mod tests {
 
     #[test]
     fn batches_tell_every_hundred() {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for batch in batches(350, 170) {
-            report_batch(&batch, &mut |done| told.push(done));
+            report_batch(&batch, &mut |done| reported.push(done));
         }
-        assert_eq!(told, [100, 200, 300]);
+        assert_eq!(reported, [100, 200, 300]);
     }
 }

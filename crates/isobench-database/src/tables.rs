@@ -195,7 +195,7 @@ fn create_tables(db: &Database, opts: &InitOptions) -> Vec<TableAction> {
 fn ignored_options(db: &Database, opts: &InitOptions) -> Vec<TableAction> {
     let (name, dialect) = (db.product.name, &db.product.dialect);
     let storage = opts.partitions > 0 || opts.tablespace.is_some() || opts.index_tablespace.is_some();
-    let told = [
+    let reports = [
         (opts.unlogged && !dialect.unlogged, format!("{name} has no unlogged tables; these are logged")),
         (opts.fillfactor != 100 && !dialect.fillfactor, format!("{name} has no fill factor; it is ignored")),
         (
@@ -205,7 +205,7 @@ fn ignored_options(db: &Database, opts: &InitOptions) -> Vec<TableAction> {
             ),
         ),
     ];
-    told.into_iter().filter(|(ignored, _)| *ignored).map(|(_, text)| TableAction::Report(text)).collect()
+    reports.into_iter().filter(|(ignored, _)| *ignored).map(|(_, text)| TableAction::Report(text)).collect()
 }
 
 fn partition_bounds(opts: &InitOptions, number: u32) -> String {

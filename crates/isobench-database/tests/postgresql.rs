@@ -112,9 +112,9 @@ fn progress_and_refusals_are_data() {
     let Some((server, _)) = support::postgresql("progress_and_refusals_are_data") else { return };
     let (mut ours, db) = database(&server, "ours");
     assert_eq!(scale_of(&mut ours).unwrap(), None);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let timings = init(&mut ours, &db, &with_steps("dtgvpf"), &mut |progress| {
-        told.push(match progress {
+        reported.push(match progress {
             Progress::Step(step) => step.letter().to_string(),
             Progress::Rows { table, done, total, .. } if done == total => format!("{total} {}", table.name()),
             Progress::Rows { done, .. } => {
@@ -131,7 +131,7 @@ fn progress_and_refusals_are_data() {
         .chain(["accounts", "branches", "history", "tellers"].map(notice))
         .chain(["t", "g", "100000 pgbench_accounts", "v", "p", "f"].map(str::to_owned))
         .collect();
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert_eq!(timings.unwrap().steps.len(), 6);
 
     let refused = |conn: &mut Connection, prepare: &str, steps: &str| {
@@ -290,7 +290,7 @@ fn levels_and_settings_are_read() {
     assert_eq!(settings.values["fsync"], "on");
     assert_eq!(settings.values["shared_buffers"], "128MB");
     for private in ["listen_addresses", "unix_socket_directories", "data_directory", "lc_messages"] {
-        assert!(!settings.values.contains_key(private), "{private} is told");
+        assert!(!settings.values.contains_key(private), "{private} is reported");
     }
 }
 

@@ -258,8 +258,9 @@ fn rights_that_are_taken_away_meanwhile_end_the_samples() {
     let observed = observer.after_sessions();
     assert!(!observed.at_s.is_empty());
     // The rights may have been revoked between the last sample and the end.
-    let told = observed.notes.iter().all(|note| note.starts_with("the sessions can't be sampled any more: "));
-    assert!(told && observed.notes.len() <= 1, "{:?}", observed.notes);
+    let reported =
+        observed.notes.iter().all(|note| note.starts_with("the sessions can't be sampled any more: "));
+    assert!(reported && observed.notes.len() <= 1, "{:?}", observed.notes);
     observer.before_sessions();
     observer.begin();
     observer.end();

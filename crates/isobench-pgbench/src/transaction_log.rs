@@ -260,8 +260,8 @@ mod tests {
         std::os::unix::fs::symlink("/dev/full", &name).unwrap();
         let mut logs = open(&settings, &RunSpec::default(), vec![Prng::seed(0)]);
         logs.observers()[0].ended(&committed(0, 1, 0));
-        let told = logs.finish().map_err(|error| error.to_string());
-        assert_eq!(told, Err(format!("could not write to logfile \"{name}\": No space left on device")));
+        let reported = logs.finish().map_err(|error| error.to_string());
+        assert_eq!(reported, Err(format!("could not write to logfile \"{name}\": No space left on device")));
     }
 
     #[test]

@@ -406,7 +406,7 @@ SELECT 1 \\gset
 
     #[test]
     fn commands_are_traced_as_they_are_written_but_for_expressions() {
-        for (line, told) in [
+        for (line, reported) in [
             ("\\set  w   3 +  4", "\\set w"),
             ("\\sleep :n us", "\\sleep :n us"),
             ("\\sleep 2", "\\sleep 2"),
@@ -420,7 +420,7 @@ SELECT 1 \\gset
             ("\\startpipeline\n\\endpipeline", "\\startpipeline"),
         ] {
             let said = traced(&format!("{line}\n"), ClientStep::Command(0, 0), Version::default());
-            assert_eq!(said, format!("client 2 executing {told}"));
+            assert_eq!(said, format!("client 2 executing {reported}"));
         }
     }
 }

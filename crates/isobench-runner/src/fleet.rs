@@ -292,10 +292,10 @@ fn open_worker<P, E>(
     let mut prepared = Vec::new();
     if !job.spec.connect_each {
         for (index, client) in clients.iter_mut().enumerate() {
-            let (connection, told) = connect(client.id()).map_err(OpenError::Session)?;
+            let (connection, value) = connect(client.id()).map_err(OpenError::Session)?;
             let received = transport.adopt(index, connection.into_established()).map_err(refused)?;
             client.take_over(&received);
-            prepared.push(told);
+            prepared.push(value);
         }
     }
     Ok((Worker::new(clients, transport), prepared))

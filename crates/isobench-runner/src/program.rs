@@ -317,11 +317,11 @@ impl Program {
 ///
 /// The operations before such a savepoint would belong to every attempt at once.
 fn forget_late_savepoints(script: &Script, requests: &mut [Option<Request>]) {
-    let told = |command: &Command| match &command.kind {
+    let observed = |command: &Command| match &command.kind {
         CommandKind::Sql(sql) => !sql.observations.is_empty(),
         _ => false,
     };
-    let first = script.commands.iter().position(told).unwrap_or(requests.len());
+    let first = script.commands.iter().position(observed).unwrap_or(requests.len());
     for request in requests.iter_mut().skip(first).flatten() {
         request.savepoint = None;
     }

@@ -311,7 +311,7 @@ impl<T: Transport> WorkerRun<'_, T> {
         let began = self.now;
         let opened = match &self.task.job.reconnect {
             Some(connect) => self.worker.transport.open(client, connect, self.time_to_connect()),
-            None => Err("nobody has said how".to_owned()),
+            None => Err("no way to connect was given".to_owned()),
         };
         self.now = self.task.clock.now();
         self.reconnecting += self.now.since(began);
@@ -400,8 +400,8 @@ impl<T: Transport> WorkerRun<'_, T> {
             match received {
                 Ok(Received::Bytes(count)) => {
                     self.call(client, |client, ctx| client.on_bytes(ctx, &buffer[..count]));
-                    // A short read means that the connection is empty. Asking once more would cost
-                    // a system call for every reply.
+                    // A short read means that the connection is empty. Another receive would cost a system
+                    // call for every reply.
                     if count < buffer.len() || !self.worker.clients[client].is_connected() {
                         return;
                     }

@@ -12,7 +12,7 @@ pub enum WaitView {
         /// commas.
         waits: &'static [&'static str],
     },
-    /// There is no view, or none that shows row locks: only time tells.
+    /// There is no view, or none that shows row locks: only the time that passes shows it.
     Time,
 }
 

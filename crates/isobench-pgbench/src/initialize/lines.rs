@@ -137,7 +137,7 @@ mod tests {
         Lines { terminal, ..Lines::new(version, quiet) }
     }
 
-    fn told(lines: &mut Lines, every: u64, total: u64, milliseconds: u64) -> String {
+    fn written(lines: &mut Lines, every: u64, total: u64, milliseconds: u64) -> String {
         (1..=total / every)
             .map(|number| {
                 let elapsed = Duration::from_millis(number * milliseconds);
@@ -149,14 +149,14 @@ mod tests {
     #[test]
     fn rows_in_a_file() {
         assert_eq!(
-            told(&mut lines(Version::V18, false, false), 50_000, 300_000, 1_000),
+            written(&mut lines(Version::V18, false, false), 50_000, 300_000, 1_000),
             "100000 of 300000 tuples (33%) of pgbench_accounts done (elapsed 2.00 s, remaining 4.00 s)\n\
              200000 of 300000 tuples (66%) of pgbench_accounts done (elapsed 4.00 s, remaining 2.00 s)\n\
              300000 of 300000 tuples (100%) of pgbench_accounts done (elapsed 6.00 s, remaining 0.00 s)\n"
         );
         // A shorter line is padded.
         assert_eq!(
-            told(&mut lines(Version::V15, false, false), 100_000, 300_000, 6_000),
+            written(&mut lines(Version::V15, false, false), 100_000, 300_000, 6_000),
             "100000 of 300000 tuples (33%) done (elapsed 6.00 s, remaining 12.00 s)\n\
              200000 of 300000 tuples (66%) done (elapsed 12.00 s, remaining 6.00 s)\n\
              300000 of 300000 tuples (100%) done (elapsed 18.00 s, remaining 0.00 s)\n"
@@ -165,18 +165,18 @@ mod tests {
 
     #[test]
     fn rows_on_a_terminal() {
-        let new = told(&mut lines(Version::V18, false, true), 50_000, 100_000, 1_000);
+        let new = written(&mut lines(Version::V18, false, true), 50_000, 100_000, 1_000);
         let (line, rest) = new.split_once('\r').unwrap();
         assert_eq!(rest, format!("{}\r", " ".repeat(line.len())));
-        let old = told(&mut lines(Version::V16, false, true), 50_000, 100_000, 1_000);
+        let old = written(&mut lines(Version::V16, false, true), 50_000, 100_000, 1_000);
         assert!(old.ends_with("remaining 0.00 s)\r\n"), "{old:?}");
         // Nothing was written, so nothing is erased.
-        assert_eq!(told(&mut lines(Version::V18, false, true), 10, 10, 1_000), "");
+        assert_eq!(written(&mut lines(Version::V18, false, true), 10, 10, 1_000), "");
     }
 
     #[test]
     fn quiet_lines_are_five_seconds_apart() {
-        let text = told(&mut lines(Version::V18, true, false), 100, 2_000, 700);
+        let text = written(&mut lines(Version::V18, true, false), 100, 2_000, 700);
         let counts: Vec<_> = text.lines().map(|line| line.split(' ').next().unwrap()).collect();
         assert_eq!(counts, ["800", "1500", "2000"]);
     }

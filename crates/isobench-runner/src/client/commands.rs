@@ -85,7 +85,7 @@ impl Client {
             };
             match next {
                 Ok(Next::Go(command)) => {
-                    // Expressions take time, too. The clock is read only if somebody wants to know.
+                    // Expressions take time, too. The clock is read only if durations are reported.
                     if job.spec.per_command {
                         ctx.now = ctx.clock.now();
                         self.end_command(ctx);

@@ -130,9 +130,9 @@ fn asked_to_continue_the_client_abandons_the_transaction_only() {
     let [Event::Abandoned(place, failed)] = &ran.events[..] else { panic!("{:?}", ran.events) };
     assert_eq!((*place, failed.error.code), (at(0, 0, 2), SqlState::UNDEFINED_TABLE));
     assert_eq!(ran.outcome.aborted_in, None);
-    let heard: Vec<_> = ran.ended.iter().map(|ended| (ended.number, ended.end, ended.tries)).collect();
+    let observed: Vec<_> = ran.ended.iter().map(|ended| (ended.number, ended.end, ended.tries)).collect();
     assert_eq!(
-        heard,
+        observed,
         [
             (1, TransactionEnd::OtherError, 1),
             (2, TransactionEnd::Committed, 1),

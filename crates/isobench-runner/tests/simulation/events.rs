@@ -24,7 +24,7 @@ enum Reported {
     Step(ClientStep),
 }
 
-fn told(ran: &RunResult) -> Vec<Reported> {
+fn reported(ran: &RunResult) -> Vec<Reported> {
     let short = |event: &Event| match event {
         Event::Aborted(place, _) => Reported::Aborted(*place),
         Event::Abandoned(place, failed) => Reported::Abandoned(*place, failed.error.code),
@@ -58,7 +58,7 @@ fn conflicts_are_reported_only_if_asked_for() {
     let conflict = || Reported::Failed(UPDATE, SqlState::SERIALIZATION_FAILURE);
     let expected =
         [conflict(), Reported::Follows(true, 1, None), conflict(), Reported::Follows(false, 2, None)];
-    assert_eq!(told(&ran), expected);
+    assert_eq!(reported(&ran), expected);
     let Event::Failed(_, failed) = &ran.events[0] else { panic!("{:?}", ran.events) };
     assert!(failed.text.as_deref().is_some_and(|text| text.starts_with("UPDATE t SET v = v + ")));
 }
@@ -68,7 +68,7 @@ fn the_share_of_the_latency_limit_is_reported() {
     // An attempt takes 3 ms, the pause 4 ms.
     let case = conflicts(9).retry(backoff("fixed:4ms")).limit(millis(10)).detail(ERRORS);
     let ran = case.run();
-    let follows = told(&ran).into_iter().skip(1).step_by(2).collect::<Vec<_>>();
+    let follows = reported(&ran).into_iter().skip(1).step_by(2).collect::<Vec<_>>();
     assert_eq!(
         follows,
         [
@@ -89,7 +89,7 @@ fn an_error_is_reported_before_its_block_is_rolled_back() {
     );
     let ran = Case::new(TRANSFER).faults(faults).detail(ERRORS).run();
     let expected = [Reported::Failed(UPDATE, SqlState::SERIALIZATION_FAILURE), Reported::Aborted(UPDATE)];
-    assert_eq!(told(&ran), expected);
+    assert_eq!(reported(&ran), expected);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn an_error_that_ends_the_client_is_reported_once() {
     for on_error in [OnError::Abort, OnError::EndRun] {
         for detail in [Detail::default(), ERRORS] {
             let ran = broken().on_error(on_error).detail(detail).run();
-            assert_eq!(told(&ran), [Reported::Aborted(UPDATE)], "{on_error:?} {detail:?}");
+            assert_eq!(reported(&ran), [Reported::Aborted(UPDATE)], "{on_error:?} {detail:?}");
         }
     }
 }
@@ -112,17 +112,17 @@ fn a_statement_that_the_end_of_the_run_cancels_isnt_reported() {
     let case = Case::new(TRANSFER).clients(2).faults(faults).time(millis(60_000)).on_error(OnError::EndRun);
     let ran = case.detail(ERRORS).run();
     assert_eq!(ran.ledger.attempts.cut_off, 1, "{:?}", ran.ledger.attempts);
-    assert_eq!(told(&ran), [Reported::Aborted(UPDATE)]);
+    assert_eq!(reported(&ran), [Reported::Aborted(UPDATE)]);
 }
 
 #[test]
 fn an_abandoned_transaction_is_always_reported() {
     let abandoned = || Reported::Abandoned(UPDATE, SqlState::UNDEFINED_TABLE);
-    assert_eq!(told(&broken().on_error(OnError::Continue).run()), [abandoned()]);
+    assert_eq!(reported(&broken().on_error(OnError::Continue).run()), [abandoned()]);
     let ran = broken().on_error(OnError::Continue).detail(ERRORS).run();
     let expected =
         [Reported::Failed(UPDATE, SqlState::UNDEFINED_TABLE), Reported::Follows(false, 1, None), abandoned()];
-    assert_eq!(told(&ran), expected);
+    assert_eq!(reported(&ran), expected);
 }
 
 #[test]
@@ -134,18 +134,18 @@ fn consequences_of_an_error_in_a_pipeline_arent_reported() {
         let case = Case::new(script).rules(rules).protocol(Protocol::Extended).faults(faults);
         let ran = case.detail(ERRORS).run();
         let conflict = Reported::Failed(at(0, 0, command), SqlState::SERIALIZATION_FAILURE);
-        assert_eq!(told(&ran), [conflict, Reported::Follows(true, 1, None)], "{rules:?}");
+        assert_eq!(reported(&ran), [conflict, Reported::Follows(true, 1, None)], "{rules:?}");
     }
 }
 
 #[test]
 fn a_retry_that_the_end_of_the_run_prevents_isnt_reported() {
     let ran = conflicts(9).time(millis(2)).detail(ERRORS).run();
-    assert_eq!(told(&ran), [Reported::Failed(UPDATE, SqlState::SERIALIZATION_FAILURE)]);
+    assert_eq!(reported(&ran), [Reported::Failed(UPDATE, SqlState::SERIALIZATION_FAILURE)]);
 }
 
 fn steps(case: Case) -> Vec<Reported> {
-    told(&case.detail(STEPS).run())
+    reported(&case.detail(STEPS).run())
 }
 
 fn sending(text: &str) -> Reported {

@@ -231,8 +231,8 @@ impl Case {
         }
         let workload = Workload { mix, symbols, variables };
         // Sessions are opened by the simulated server.
-        let nobody = |_| Err("nobody is to be asked for a real connection".to_owned());
-        let job = Job::new(self.spec.clone(), workload, Box::new(classify)).reconnecting(Box::new(nobody));
+        let refuse = |_| Err("the simulation has no real connections".to_owned());
+        let job = Job::new(self.spec.clone(), workload, Box::new(classify)).reconnecting(Box::new(refuse));
         let job = match &self.storage {
             Some(storage) => job.recording(storage.clone()).expect("a recording"),
             None => job,
@@ -271,8 +271,8 @@ impl ConnectedCase {
     /// Runs the clients until `stop`, and checks that the ledger balances.
     pub fn run(&mut self, stop: Stop) -> RunResult {
         let events = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&events);
-        let report = move |event| heard.lock().expect("no panic").push(event);
+        let observed = Arc::clone(&events);
+        let report = move |event| observed.lock().expect("no panic").push(event);
         let mut recorder = EndRecorder::default();
         let outcome =
             self.simulation.run(&self.job, stop, &self.server, &self.control, &report, Some(&mut recorder));
@@ -373,13 +373,17 @@ impl RunResult {
         let deadlocks: u64 = self.outcome.scripts.iter().map(|script| script.deadlock_failures).sum();
         assert_eq!(self.count(TransactionEnd::Deadlock), deadlocks);
         // A transaction that ends with its client isn't reported.
-        let (lost, heard) =
+        let (lost, observed) =
             (transactions.ambiguous + transactions.errored, self.count(TransactionEnd::OtherError));
-        assert!(heard <= lost && lost - heard <= self.outcome.aborted as u64, "{heard} of {lost}");
+        assert!(observed <= lost && lost - observed <= self.outcome.aborted as u64, "{observed} of {lost}");
         let abandoned: u64 = self.outcome.scripts.iter().map(|script| script.abandoned).sum();
-        assert!(abandoned <= heard && heard <= abandoned + transactions.ambiguous, "{abandoned} of {heard}");
-        let told = self.events.iter().filter(|event| matches!(event, Event::Abandoned(..))).count() as u64;
-        assert_eq!(told, abandoned);
+        assert!(
+            abandoned <= observed && observed <= abandoned + transactions.ambiguous,
+            "{abandoned} of {observed}"
+        );
+        let reported =
+            self.events.iter().filter(|event| matches!(event, Event::Abandoned(..))).count() as u64;
+        assert_eq!(reported, abandoned);
         let names: BTreeSet<_> = self.ended.iter().map(|ended| (ended.client, ended.number)).collect();
         assert_eq!(names.len(), self.ended.len(), "a transaction ended twice");
         assert!(self.ended.iter().all(|ended| (ended.tries == 0) == (ended.end == TransactionEnd::Skipped)));

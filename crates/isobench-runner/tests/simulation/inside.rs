@@ -154,8 +154,8 @@ fn a_pipeline_has_them_too() {
         let expected = Attempts { started: 6, retried: 4, swallowed: 2, ..Attempts::default() };
         assert_eq!(ran.ledger.attempts, expected);
         let (inside, caught) = ("retried inside the server", "caught by the script's own SQL");
-        let told: Vec<_> = conflicts(&ran).into_iter().map(|one| (one.1, one.2, one.3)).collect();
-        assert_eq!(told, [(2, inside.to_owned(), 4), (5, caught.to_owned(), 2)]);
+        let reported: Vec<_> = conflicts(&ran).into_iter().map(|one| (one.1, one.2, one.3)).collect();
+        assert_eq!(reported, [(2, inside.to_owned(), 4), (5, caught.to_owned(), 2)]);
     }
 }
 
@@ -197,9 +197,9 @@ fn a_result_that_is_not_as_its_line_says_ends_the_client() {
 
 /// Asserts that the client has ended at this command because of the line and reason.
 fn says(ran: &RunResult, command: usize, line: &str, why: &str) {
-    let (place, Cause::Observation(told)) = ran.abort() else { panic!("{:?}", ran.events) };
+    let (place, Cause::Observation(reported)) = ran.abort() else { panic!("{:?}", ran.events) };
     assert_eq!(place, at(0, 0, command));
-    assert!(told.starts_with(line) && told.contains(why), "{told}");
+    assert!(reported.starts_with(line) && reported.contains(why), "{reported}");
     assert_eq!((ran.ledger.attempts.errored, ran.ledger.attempts.started), (1, 1));
 }
 
@@ -222,10 +222,10 @@ fn what_was_swallowed_was_never_done() {
     let run = |row: &[Option<&'static str>]| answered(Case::new(RECORDED), "swallowed", row).run_recorded();
     let (ran, history) = run(&[Some("40001"), None, None, None]);
     assert_eq!(ran.ledger.attempts.swallowed, 1);
-    assert_eq!(told(&history), "T1 client=0 0..4000000: r registers 1 = v0/0\n");
+    assert_eq!(printed(&history), "T1 client=0 0..4000000: r registers 1 = v0/0\n");
     assert_eq!(ran.outcome.scripts[0].assertions[0].checked, 0);
     let (ran, history) = run(&[None, Some("1"), Some("5"), Some("t")]);
-    assert_eq!(told(&history).matches("registers").count(), 4, "{}", told(&history));
+    assert_eq!(printed(&history).matches("registers").count(), 4, "{}", printed(&history));
     assert_eq!((ran.ledger.attempts.committed, ran.ledger.attempts.retried), (1, 1));
     assert_eq!(ran.outcome.scripts[0].assertions[0].checked, 1);
 }
@@ -238,7 +238,7 @@ fn lines_without_tables_make_no_history() {
     assert!(history.transactions().iter().all(|one| one.outcome == Outcome::Committed));
 }
 
-fn told(history: &History) -> String {
+fn printed(history: &History) -> String {
     text::print(history)
 }
 

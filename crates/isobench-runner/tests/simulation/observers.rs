@@ -13,7 +13,7 @@ const DEADLOCK: Fault = Fault::Error(SqlState::DEADLOCK_DETECTED);
 
 /// The only client's transactions: their ends, tries, latencies and ends in ms. Checks that their
 /// numbers count from 1.
-fn heard(ran: &RunResult) -> Vec<(TransactionEnd, u32, u64, u64)> {
+fn observed(ran: &RunResult) -> Vec<(TransactionEnd, u32, u64, u64)> {
     for (index, ended) in ran.ended.iter().enumerate() {
         assert_eq!((ended.client, ended.number, ended.lag), (0, index as u64 + 1, 0));
     }
@@ -52,17 +52,17 @@ fn conflicts_are_classified_by_the_last_one() {
         (TransactionEnd::Committed, 2, 8, 24),
         (TransactionEnd::Committed, 1, 4, 28),
     ];
-    assert_eq!(heard(&ran), expected);
+    assert_eq!(observed(&ran), expected);
 }
 
 #[test]
 fn the_latency_has_all_attempts_and_their_backoff() {
     let faults = Faults::none().and(On::Commit, When::First(2), CONFLICT);
     let ran = Case::new(TRANSFER).faults(faults).retry(backoff("fixed:7ms")).run();
-    assert_eq!(heard(&ran), [(TransactionEnd::Committed, 3, 26, 26)]);
+    assert_eq!(observed(&ran), [(TransactionEnd::Committed, 3, 26, 26)]);
     let faults = Faults::none().and(On::Commit, When::First(9), CONFLICT);
     let ran = Case::new(TRANSFER).faults(faults).retry(backoff("fixed:7ms")).limit(millis(20)).run();
-    assert_eq!(heard(&ran), [(TransactionEnd::Serialization, 3, 26, 26)]);
+    assert_eq!(observed(&ran), [(TransactionEnd::Serialization, 3, 26, 26)]);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn abandoned_and_unknown_transactions_are_reported_as_other_errors() {
         (TransactionEnd::OtherError, 1, 4, 7),
         (TransactionEnd::Committed, 1, 4, 11),
     ];
-    assert_eq!(heard(&ran), expected);
+    assert_eq!(observed(&ran), expected);
     assert_eq!(ran.outcome.scripts[0].abandoned, 1);
 }
 
@@ -88,16 +88,16 @@ fn a_transaction_that_ends_with_its_client_or_the_run_isnt_reported() {
     };
     for fault in [Fault::Error(SqlState::UNDEFINED_TABLE), Fault::Lost(Loss::Closed)] {
         let ran = case(fault).run();
-        assert_eq!((heard(&ran).len(), ran.outcome.aborted), (1, 1), "{fault:?}");
+        assert_eq!((observed(&ran).len(), ran.outcome.aborted), (1, 1), "{fault:?}");
     }
     let mut hung = case(Fault::Hang { cancellable: true });
     hung.stop = Stop::Time(millis(20));
     let ran = hung.run();
-    assert_eq!((heard(&ran).len(), ran.ledger.transactions.cut_off), (1, 1));
+    assert_eq!((observed(&ran).len(), ran.ledger.transactions.cut_off), (1, 1));
     let conflict = case(CONFLICT).time(millis(6)).run();
-    assert_eq!((heard(&conflict).len(), conflict.ledger.transactions.cut_off), (1, 1));
+    assert_eq!((observed(&conflict).len(), conflict.ledger.transactions.cut_off), (1, 1));
     let paused = case(CONFLICT).retry(backoff("fixed:1s")).time(millis(10)).run();
-    assert_eq!((heard(&paused).len(), paused.ledger.transactions.cut_off), (1, 1));
+    assert_eq!((observed(&paused).len(), paused.ledger.transactions.cut_off), (1, 1));
 }
 
 #[test]

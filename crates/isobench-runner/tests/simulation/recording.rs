@@ -64,13 +64,13 @@ COMMIT;
 ";
 
 /// One line per transaction.
-fn told(history: &History) -> String {
+fn printed(history: &History) -> String {
     text::print(history)
 }
 
 /// The operations of all transactions, without anything else.
 fn operations(history: &History) -> Vec<String> {
-    let lines = told(history);
+    let lines = printed(history);
     let lists = lines.lines().filter_map(|line| line.split_once(": ")).map(|(_, list)| list);
     lists.flat_map(|list| list.split(", ")).map(str::to_owned).collect()
 }
@@ -88,7 +88,7 @@ fn a_history_is_exact() {
     let (ran, history) = Case::new(&script).clients(2).transactions(2).faults(faults).run_recorded();
     assert_eq!((ran.ledger.attempts.started, ran.ledger.retries), (6, 2));
     assert_eq!(
-        told(&history),
+        printed(&history),
         "\
 T2 client=0 0..4000000: r registers 1 = v0/0, w registers 1 = v1/2
 T3 client=1 0..4000000: r registers 2 = v0/0, w registers 2 = v1/3
@@ -485,7 +485,7 @@ fn where_a_recording_is_kept_makes_no_difference() {
         let (first, second) = (stage.run(Stop::Transactions(20)), stage.run(Stop::Transactions(30)));
         let copy = folder.path().join("copy");
         stage.recording().write_to(&copy).expect("a file");
-        (told(&stage.end_recorded(&[&first, &second]).1), std::fs::read(copy).expect("a file"))
+        (printed(&stage.end_recorded(&[&first, &second]).1), std::fs::read(copy).expect("a file"))
     };
     let memory = run(Storage::default());
     assert_eq!(memory.0.lines().count(), 100);
@@ -500,7 +500,7 @@ fn check(ran: &RunResult, history: &History) {
     check_writes(&ran.truth, history);
     check_instants(&ran.truth, history);
     let committed = outcomes(history).iter().filter(|outcome| **outcome == Outcome::Committed).count() as u64;
-    assert_eq!(committed, ran.ledger.transactions.committed, "{}", told(history));
+    assert_eq!(committed, ran.ledger.transactions.committed, "{}", printed(history));
     let unknown = outcomes(history).iter().filter(|outcome| **outcome == Outcome::Unknown).count() as u64;
     assert!(unknown <= ran.ledger.attempts.ambiguous);
     assert!(history.transactions().len() as u64 <= ran.ledger.attempts.started);
@@ -526,13 +526,13 @@ fn check_writes(truth: &Truth, history: &History) {
     for written in &written {
         match recorded.get(written) {
             Some(Outcome::Committed | Outcome::Unknown) => {}
-            Some(Outcome::Aborted) => panic!("{written:?} counts as aborted\n{}", told(history)),
+            Some(Outcome::Aborted) => panic!("{written:?} counts as aborted\n{}", printed(history)),
             None => {
                 missing.insert(written.writer);
             }
         }
     }
-    assert!(missing.len() as u64 <= history.dropped(), "{missing:?} are missing\n{}", told(history));
+    assert!(missing.len() as u64 <= history.dropped(), "{missing:?} are missing\n{}", printed(history));
     for (record, outcome) in &recorded {
         assert!(*outcome != Outcome::Committed || written.contains(record), "{record:?} isn't committed");
     }

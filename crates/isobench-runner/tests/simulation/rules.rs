@@ -26,11 +26,11 @@ END;
 
 /// The statements that couldn't be prepared: code, number in the request, text.
 fn not_prepared(ran: &RunResult) -> Vec<(SqlState, u32, Option<&str>)> {
-    let told = ran.events.iter().filter_map(|event| match event {
+    let reported = ran.events.iter().filter_map(|event| match event {
         Event::NotPrepared(failed) => Some((failed.error.code, failed.query, failed.text.as_deref())),
         _ => None,
     });
-    told.collect()
+    reported.collect()
 }
 
 #[test]
@@ -126,14 +126,14 @@ fn pgbenchs_workers_have_equal_shares_of_the_rate() {
 #[test]
 fn pgbench_forgets_what_fails_when_the_time_is_over() {
     // Attempts end at 4, 8 and 12 ms; the run at 10 ms.
-    for (rules, given_up, cut_off, told) in [(Rules::Isobench, 3, 0, 6), (Rules::Pgbench, 2, 1, 5)] {
+    for (rules, given_up, cut_off, reported) in [(Rules::Isobench, 3, 0, 6), (Rules::Pgbench, 2, 1, 5)] {
         let faults = Faults::none().and(On::Commit, When::Chance(1.0), CONFLICT);
         let case = Case::new(TRANSFER).rules(rules).faults(faults).retry(tries(1)).time(millis(10));
         let ran = case.detail(Detail { errors: true, steps: false }).run();
         let transactions = ran.ledger.transactions;
         assert_eq!((transactions.given_up, transactions.cut_off), (given_up, cut_off), "{rules:?}");
         assert_eq!(ran.outcome.scripts[0].commands[4].failures, given_up);
-        assert_eq!((ran.events.len(), ran.ended.len() as u64), (told, given_up));
+        assert_eq!((ran.events.len(), ran.ended.len() as u64), (reported, given_up));
     }
 }
 

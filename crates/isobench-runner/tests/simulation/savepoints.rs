@@ -194,9 +194,9 @@ fn every_attempt_is_recorded() {
     assert_eq!(ran.truth.blocks, 1);
     let outcomes: Vec<Outcome> = history.transactions().iter().map(|one| one.outcome).collect();
     assert_eq!(outcomes, [Outcome::Aborted, Outcome::Aborted, Outcome::Committed]);
-    let told = text::print(&history);
+    let reported = text::print(&history);
     for writer in 1..=3 {
-        assert!(told.contains(&format!("w registers 1 = v1/{writer}\n")), "{told}");
+        assert!(reported.contains(&format!("w registers 1 = v1/{writer}\n")), "{reported}");
     }
 }
 

@@ -67,8 +67,8 @@ fn no_session_is_opened_for_nothing() {
 #[test]
 fn a_schedule_counts_the_connecting_as_lag() {
     let ran = each().pacing(Pacing::Rate(1.0)).transactions(3).run();
-    let heard: Vec<_> = ran.ended.iter().map(|ended| (ended.lag, ended.latency)).collect();
-    assert_eq!(heard, [(ms(2), ms(6)); 3]);
+    let observed: Vec<_> = ran.ended.iter().map(|ended| (ended.lag, ended.latency)).collect();
+    assert_eq!(observed, [(ms(2), ms(6)); 3]);
 }
 
 #[test]
