@@ -24,7 +24,7 @@ use crate::setup::{self, Login, Tables};
 use crate::summary::Summary;
 use crate::transaction_log::LogSettings;
 use crate::version::Version;
-use crate::wording::{self, Kind};
+use crate::wording::{self, MessageForm};
 
 /// The run is complete.
 const DONE: u8 = 0;
@@ -114,9 +114,9 @@ impl Prepared {
     fn tell(&self, event: &Event) {
         for (kind, text) in wording::messages(event, &self.job, self.version) {
             match kind {
-                Kind::Error => self.console.error(text),
-                Kind::Info => self.console.info(text),
-                Kind::Plain => self.console.say(&Message::plain(text)),
+                MessageForm::Error => self.console.error(text),
+                MessageForm::Info => self.console.info(text),
+                MessageForm::Plain => self.console.say(&Message::plain(text)),
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::version::Version;
 
 /// The form of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum MessageForm {
     /// As an error.
     Error,
     /// With the program's name only.
@@ -19,13 +19,13 @@ pub enum Kind {
 }
 
 /// The messages for an event, each of one or more lines, without the last line end.
-pub fn messages(event: &Event, job: &Job, version: Version) -> Vec<(Kind, String)> {
+pub fn messages(event: &Event, job: &Job, version: Version) -> Vec<(MessageForm, String)> {
     match event {
         Event::Aborted(place, cause) => {
-            abort(*place, cause, job).into_iter().map(|text| (Kind::Error, text)).collect()
+            abort(*place, cause, job).into_iter().map(|text| (MessageForm::Error, text)).collect()
         }
         Event::Abandoned(..) => Vec::new(),
-        Event::Failed(place, failed) => vec![(Kind::Info, failure(*place, failed))],
+        Event::Failed(place, failed) => vec![(MessageForm::Info, failure(*place, failed))],
         Event::Follows { client, retry, tries, used } => {
             let most = job.spec().retry.max_tries.map_or(String::new(), |most| format!("/{most}"));
             let used = used.map_or(String::new(), |used| {
@@ -36,13 +36,13 @@ pub fn messages(event: &Event, job: &Job, version: Version) -> Vec<(Kind, String
             } else {
                 "ends the failed transaction"
             };
-            vec![(Kind::Info, format!("client {client} {what} (try {tries}{most}{used})"))]
+            vec![(MessageForm::Info, format!("client {client} {what} (try {tries}{most}{used})"))]
         }
-        Event::NotPrepared(failed) => vec![(Kind::Error, report(failed))],
-        Event::Notice(notice) => vec![(Kind::Plain, notice.report(None))],
-        Event::Unrecorded(why) => vec![(Kind::Error, why.clone())],
-        Event::Debug(text) => vec![(Kind::Plain, text.clone())],
-        Event::Trace { client, step } => vec![(Kind::Info, trace(*client, step, job, version))],
+        Event::NotPrepared(failed) => vec![(MessageForm::Error, report(failed))],
+        Event::Notice(notice) => vec![(MessageForm::Plain, notice.report(None))],
+        Event::Unrecorded(why) => vec![(MessageForm::Error, why.clone())],
+        Event::Debug(text) => vec![(MessageForm::Plain, text.clone())],
+        Event::Trace { client, step } => vec![(MessageForm::Info, trace(*client, step, job, version))],
     }
 }
 
@@ -204,7 +204,7 @@ SELECT 1 \\gset
         Job::new(spec, Workload { mix, symbols, variables }, Box::new(|_| ErrorClass::Other))
     }
 
-    fn texts(event: &Event) -> Vec<(Kind, String)> {
+    fn texts(event: &Event) -> Vec<(MessageForm, String)> {
         messages(event, &job_of(SCRIPT, Some(2)), Version::default())
     }
 
@@ -212,7 +212,7 @@ SELECT 1 \\gset
     fn aborted(command: usize, cause: Cause) -> Vec<String> {
         let place = CommandPlace { client: 2, script: 0, command };
         let said = texts(&Event::Aborted(place, cause));
-        assert!(said.iter().all(|(kind, _)| *kind == Kind::Error));
+        assert!(said.iter().all(|(kind, _)| *kind == MessageForm::Error));
         said.into_iter().map(|(_, text)| text).collect()
     }
 
@@ -337,7 +337,7 @@ SELECT 1 \\gset
         let expected =
             "client 2 got an error in command 1 (SQL) of script 0; ERROR:  relation \"nope\" does not exist";
         let event = Event::Failed(place, failed(None, 0, None));
-        assert_eq!(texts(&event), [(Kind::Info, expected.to_owned())]);
+        assert_eq!(texts(&event), [(MessageForm::Info, expected.to_owned())]);
         assert_eq!(texts(&Event::Abandoned(place, failed(None, 0, None))), []);
         for (tries, retry, used, expected) in [
             (
@@ -357,7 +357,7 @@ SELECT 1 \\gset
         ] {
             let event = Event::Follows { client: 2, retry, tries: 1, used };
             let said = messages(&event, &job_of(SCRIPT, tries), Version::default());
-            assert_eq!(said, [(Kind::Info, format!("client 2 {expected}"))]);
+            assert_eq!(said, [(MessageForm::Info, format!("client 2 {expected}"))]);
         }
     }
 
@@ -369,19 +369,19 @@ SELECT 1 \\gset
             ..ServerError::new(SqlState(*b"00000"), "hello")
         };
         let said = texts(&Event::Notice(Box::new(notice)));
-        assert_eq!(said, [(Kind::Plain, "NOTICE:  hello\nDETAIL:  more".to_owned())]);
+        assert_eq!(said, [(MessageForm::Plain, "NOTICE:  hello\nDETAIL:  more".to_owned())]);
         let debug = "debug(script=0,command=1): int 1".to_owned();
-        assert_eq!(texts(&Event::Debug(debug.clone())), [(Kind::Plain, debug)]);
+        assert_eq!(texts(&Event::Debug(debug.clone())), [(MessageForm::Plain, debug)]);
         let event = Event::NotPrepared(failed(Some(15), 0, Some("SELECT * FROM nope;")));
         let expected =
             "ERROR:  relation \"nope\" does not exist\nLINE 1: SELECT * FROM nope;\n                      ^";
-        assert_eq!(texts(&event), [(Kind::Error, expected.to_owned())]);
+        assert_eq!(texts(&event), [(MessageForm::Error, expected.to_owned())]);
     }
 
     /// The message of `--debug` for a step.
     fn traced(script: &str, step: ClientStep, version: Version) -> String {
         let said = messages(&Event::Trace { client: 2, step }, &job_of(script, None), version);
-        let [(Kind::Info, text)] = &said[..] else { panic!("{said:?}") };
+        let [(MessageForm::Info, text)] = &said[..] else { panic!("{said:?}") };
         text.clone()
     }
 
