@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use isobench_pgbench::{Version, wording};
 use isobench_pgwire::SqlState;
-use isobench_runner::{Cause, Event, Job, Unfinished};
+use isobench_runner::{AbortCause, Event, Job, Unfinished};
 
 use crate::sessions::advice;
 
@@ -40,7 +40,7 @@ impl<'a> Messages<'a> {
         let text = texts(event, job).join("\n");
         match event {
             Event::Aborted(place, cause) => {
-                if matches!(cause, Cause::Lost(..) | Cause::Connect(_)) {
+                if matches!(cause, AbortCause::Lost(..) | AbortCause::Connect(_)) {
                     self.lost.store(true, Ordering::Relaxed);
                 }
                 let at = job.place(place.script, place.command);
@@ -76,11 +76,11 @@ impl<'a> Messages<'a> {
 /// pgbench's words, and some more where it has none.
 fn texts(event: &Event, job: &Job) -> Vec<String> {
     let why = match event {
-        Event::Aborted(_, Cause::Lost(why, _)) => Some(format!("the connection was lost ({why})")),
-        Event::Aborted(_, Cause::Unfinished(Unfinished::Block)) => {
+        Event::Aborted(_, AbortCause::Lost(why, _)) => Some(format!("the connection was lost ({why})")),
+        Event::Aborted(_, AbortCause::Unfinished(Unfinished::Block)) => {
             Some("end the script with COMMIT or ROLLBACK".to_owned())
         }
-        Event::Aborted(_, Cause::Copy) => Some("load tables with init, or with psql".to_owned()),
+        Event::Aborted(_, AbortCause::Copy) => Some("load tables with init, or with psql".to_owned()),
         Event::Abandoned(place, failed) => Some(wording::failure(*place, failed)),
         _ => None,
     };
@@ -88,10 +88,10 @@ fn texts(event: &Event, job: &Job) -> Vec<String> {
 }
 
 /// The server's code, if an error of the server was the cause.
-fn code(cause: &Cause) -> Option<SqlState> {
+fn code(cause: &AbortCause) -> Option<SqlState> {
     match cause {
-        Cause::Server(failed) => Some(failed.error.code),
-        Cause::Lost(_, last) => last.as_ref().map(|error| error.code),
+        AbortCause::Server(failed) => Some(failed.error.code),
+        AbortCause::Lost(_, last) => last.as_ref().map(|error| error.code),
         _ => None,
     }
 }

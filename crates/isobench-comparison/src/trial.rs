@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{
-    Cause, Control, Event, Job, OnError, Pacing, RetryPolicy, RunSpec, Stop, Storage, Urgency, Watch,
+    AbortCause, Control, Event, Job, OnError, Pacing, RetryPolicy, RunSpec, Stop, Storage, Urgency, Watch,
 };
 
 use crate::cell::CellMeasurer;
@@ -114,22 +114,23 @@ impl CellMeasurer<'_> {
 }
 
 /// What a script can do about it, if it can.
-fn why(cause: &Cause) -> Option<String> {
+fn why(cause: &AbortCause) -> Option<String> {
     match cause {
-        Cause::Server(failed) if NOT_IN_A_BLOCK.contains(&failed.error.code) => None,
-        Cause::Server(failed) => {
+        AbortCause::Server(failed) if NOT_IN_A_BLOCK.contains(&failed.error.code) => None,
+        AbortCause::Server(failed) => {
             let code = failed.error.code;
             Some(format!("{}{}", failed.error.report(failed.text.as_deref()), advice(Some(code))))
         }
-        Cause::Evaluation(why) => Some(why.to_string()),
-        Cause::Execution(why) | Cause::Assignment(why) | Cause::NotAllowed(why) | Cause::Observation(why) => {
-            Some(why.clone())
-        }
-        Cause::Result { problem, .. } => Some(problem.clone()),
-        Cause::Copy => {
+        AbortCause::Evaluation(why) => Some(why.to_string()),
+        AbortCause::Execution(why)
+        | AbortCause::Assignment(why)
+        | AbortCause::NotAllowed(why)
+        | AbortCause::Observation(why) => Some(why.clone()),
+        AbortCause::Result { problem, .. } => Some(problem.clone()),
+        AbortCause::Copy => {
             Some("COPY is not supported in scripts; load tables with init, or with psql".to_owned())
         }
         // Its session, or a transaction of its own: nothing that trying it once could tell.
-        Cause::Unfinished(_) | Cause::Connect(_) | Cause::Lost(..) => None,
+        AbortCause::Unfinished(_) | AbortCause::Connect(_) | AbortCause::Lost(..) => None,
     }
 }

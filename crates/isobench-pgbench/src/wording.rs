@@ -2,7 +2,7 @@
 //!
 //! Not here: where they are shown (`console.rs`).
 
-use isobench_runner::{Cause, ClientStep, CommandPlace, Event, FailedStatement, Job, Unfinished};
+use isobench_runner::{AbortCause, ClientStep, CommandPlace, Event, FailedStatement, Job, Unfinished};
 use isobench_script::{Argument, Command, CommandKind, EvalError};
 
 use crate::version::Version;
@@ -56,7 +56,7 @@ fn report(failed: &FailedStatement) -> String {
     failed.error.report(failed.text.as_deref())
 }
 
-fn abort(place: CommandPlace, cause: &Cause, job: &Job) -> Vec<String> {
+fn abort(place: CommandPlace, cause: &AbortCause, job: &Job) -> Vec<String> {
     let CommandPlace { client, script, command } = place;
     let kind = job.command_kind(script, command);
     let in_command = format!("client {client} aborted in command {command} ({kind}) of script {script}");
@@ -64,42 +64,42 @@ fn abort(place: CommandPlace, cause: &Cause, job: &Job) -> Vec<String> {
         format!("client {client} script {script} aborted in command {command} query {query}: {text}")
     };
     match cause {
-        Cause::Server(failed) => vec![in_query(failed.query, &report(failed))],
-        Cause::Evaluation(why) => {
+        AbortCause::Server(failed) => vec![in_query(failed.query, &report(failed))],
+        AbortCause::Evaluation(why) => {
             // About an empty text, such as the result of \gset for NULL, pgbench says only that it
             // isn't a value.
             let silent = matches!(why, EvalError::MalformedVariable { text, .. } if text.is_empty());
             let why = (!silent).then(|| why.to_string());
             why.into_iter().chain([format!("{in_command}; evaluation of meta-command failed")]).collect()
         }
-        Cause::Execution(why) => {
+        AbortCause::Execution(why) => {
             vec![why.clone(), format!("{in_command}; execution of meta-command failed")]
         }
-        Cause::Assignment(why) => {
+        AbortCause::Assignment(why) => {
             vec![why.clone(), format!("{in_command}; assignment of meta-command failed")]
         }
-        Cause::NotAllowed(why) => vec![format!("{in_command}; {why}")],
-        Cause::Result { query, problem, name } => {
+        AbortCause::NotAllowed(why) => vec![format!("{in_command}; {why}")],
+        AbortCause::Result { query, problem, name } => {
             let name = name.as_ref().map(|name| format!("{kind}: invalid variable name: \"{name}\""));
             let last = format!("client {client} script {script} command {command} query {query}: {problem}");
             name.into_iter().chain([last]).collect()
         }
-        Cause::Observation(why) => {
+        AbortCause::Observation(why) => {
             vec![why.clone(), format!("{in_command}; its line --@ doesn't fit its result")]
         }
-        Cause::Unfinished(left) => {
+        AbortCause::Unfinished(left) => {
             let what = match left {
                 Unfinished::Block => "without completing the last transaction",
                 Unfinished::Pipeline => "with pipeline open",
             };
             vec![format!("client {client} aborted: end of script reached {what}")]
         }
-        Cause::Copy => vec!["COPY is not supported in pgbench, aborting".to_owned()],
-        Cause::Connect(why) => {
+        AbortCause::Copy => vec!["COPY is not supported in pgbench, aborting".to_owned()],
+        AbortCause::Connect(why) => {
             vec![why.clone(), format!("client {client} aborted while establishing connection")]
         }
-        Cause::Lost(_, Some(last)) => vec![in_query(0, &last.report(None))],
-        Cause::Lost(_, None) => {
+        AbortCause::Lost(_, Some(last)) => vec![in_query(0, &last.report(None))],
+        AbortCause::Lost(_, None) => {
             // pgbench says (SQL) for any command, such as \endpipeline.
             let at = format!("client {client} aborted in command {command} (SQL) of script {script}");
             vec![format!("{at}; perhaps the backend died while processing")]
@@ -209,7 +209,7 @@ SELECT 1 \\gset
     }
 
     /// The messages when the third client ends at a command.
-    fn aborted(command: usize, cause: Cause) -> Vec<String> {
+    fn aborted(command: usize, cause: AbortCause) -> Vec<String> {
         let place = CommandPlace { client: 2, script: 0, command };
         let said = texts(&Event::Aborted(place, cause));
         assert!(said.iter().all(|(kind, _)| *kind == MessageForm::Error));
@@ -230,29 +230,29 @@ SELECT 1 \\gset
         for (command, cause, expected) in [
             (
                 4,
-                Cause::NotAllowed("cannot use pipeline mode with the simple query protocol".to_owned()),
+                AbortCause::NotAllowed("cannot use pipeline mode with the simple query protocol".to_owned()),
                 "client 2 aborted in command 4 (startpipeline) of script 0; cannot use pipeline \
                  mode with the simple query protocol",
             ),
             (
                 2,
-                Cause::Result { query: 1, problem: "expected one row, got 0".to_owned(), name: None },
+                AbortCause::Result { query: 1, problem: "expected one row, got 0".to_owned(), name: None },
                 "client 2 script 0 command 2 query 1: expected one row, got 0",
             ),
             (
                 6,
-                Cause::Unfinished(Unfinished::Block),
+                AbortCause::Unfinished(Unfinished::Block),
                 "client 2 aborted: end of script reached without completing the last transaction",
             ),
             (
                 6,
-                Cause::Unfinished(Unfinished::Pipeline),
+                AbortCause::Unfinished(Unfinished::Pipeline),
                 "client 2 aborted: end of script reached with pipeline open",
             ),
-            (1, Cause::Copy, "COPY is not supported in pgbench, aborting"),
+            (1, AbortCause::Copy, "COPY is not supported in pgbench, aborting"),
             (
                 4,
-                Cause::Lost("the connection was lost".to_owned(), None),
+                AbortCause::Lost("the connection was lost".to_owned(), None),
                 "client 2 aborted in command 4 (SQL) of script 0; perhaps the backend died while processing",
             ),
         ] {
@@ -263,12 +263,12 @@ SELECT 1 \\gset
     #[test]
     fn an_error_of_the_server_shows_its_place_in_what_was_sent() {
         assert_eq!(
-            aborted(1, Cause::Server(failed(Some(15), 0, Some("SELECT * FROM nope;")))),
+            aborted(1, AbortCause::Server(failed(Some(15), 0, Some("SELECT * FROM nope;")))),
             ["client 2 script 0 aborted in command 1 query 0: ERROR:  relation \"nope\" does not exist\n\
               LINE 1: SELECT * FROM nope;\n                      ^"]
         );
         assert_eq!(
-            aborted(1, Cause::Server(failed(None, 3, None))),
+            aborted(1, AbortCause::Server(failed(None, 3, None))),
             ["client 2 script 0 aborted in command 1 query 3: ERROR:  relation \"nope\" does not exist"]
         );
         let last = ServerError {
@@ -279,7 +279,7 @@ SELECT 1 \\gset
             )
         };
         assert_eq!(
-            aborted(1, Cause::Lost("the connection was lost".to_owned(), Some(Box::new(last)))),
+            aborted(1, AbortCause::Lost("the connection was lost".to_owned(), Some(Box::new(last)))),
             ["client 2 script 0 aborted in command 1 query 0: FATAL:  terminating connection due \
               to administrator command"]
         );
@@ -291,25 +291,25 @@ SELECT 1 \\gset
         for (command, cause, first, last) in [
             (
                 0,
-                Cause::Evaluation(undefined),
+                AbortCause::Evaluation(undefined),
                 "undefined variable \"nope\"",
                 "client 2 aborted in command 0 (set) of script 0; evaluation of meta-command failed",
             ),
             (
                 0,
-                Cause::Assignment("set: invalid variable name: \"a-b\"".to_owned()),
+                AbortCause::Assignment("set: invalid variable name: \"a-b\"".to_owned()),
                 "set: invalid variable name: \"a-b\"",
                 "client 2 aborted in command 0 (set) of script 0; assignment of meta-command failed",
             ),
             (
                 5,
-                Cause::Execution("false: could not launch shell command".to_owned()),
+                AbortCause::Execution("false: could not launch shell command".to_owned()),
                 "false: could not launch shell command",
                 "client 2 aborted in command 5 (shell) of script 0; execution of meta-command failed",
             ),
             (
                 2,
-                Cause::Result {
+                AbortCause::Result {
                     query: 0,
                     problem: "error storing into variable ?column?".to_owned(),
                     name: Some("?column?".to_owned()),
@@ -319,7 +319,7 @@ SELECT 1 \\gset
             ),
             (
                 0,
-                Cause::Connect("connection to server failed".to_owned()),
+                AbortCause::Connect("connection to server failed".to_owned()),
                 "connection to server failed",
                 "client 2 aborted while establishing connection",
             ),
@@ -328,7 +328,7 @@ SELECT 1 \\gset
         }
         // For an empty text there is only the message that it can't be evaluated.
         let empty = EvalError::MalformedVariable { name: "n".to_owned(), text: String::new() };
-        assert_eq!(aborted(0, Cause::Evaluation(empty)).len(), 1);
+        assert_eq!(aborted(0, AbortCause::Evaluation(empty)).len(), 1);
     }
 
     #[test]

@@ -30,7 +30,7 @@ mod store;
 use isobench_pgwire::{FrameBuffer, TransactionStatus, frontend};
 use isobench_script::Value;
 
-use crate::event::{Cause, ClientStep, Event, FailedStatement};
+use crate::event::{AbortCause, ClientStep, Event, FailedStatement};
 use crate::observer::{EndedTransaction, TransactionEnd};
 use crate::spec::{Pacing, Stop};
 use crate::time::nanos;
@@ -270,7 +270,7 @@ impl Client {
 
     /// Called when the session asked for can't be opened.
     pub(crate) fn on_refused(&mut self, ctx: &mut Context<'_>, why: String) -> ClientAction {
-        self.abort(ctx, self.command, Cause::Connect(why))
+        self.abort(ctx, self.command, AbortCause::Connect(why))
     }
 
     /// Called when the session for one transaction is closed.
@@ -282,7 +282,7 @@ impl Client {
     }
 
     /// Ends the client for good, and reports why.
-    fn abort(&mut self, ctx: &mut Context<'_>, command: usize, cause: Cause) -> ClientAction {
+    fn abort(&mut self, ctx: &mut Context<'_>, command: usize, cause: AbortCause) -> ClientAction {
         // The attempt has been counted as failed; its queued statements must not commit afterwards.
         if !ctx.job.spec.rules.sends_what_is_queued() {
             ctx.out.clear();

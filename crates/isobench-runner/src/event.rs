@@ -18,7 +18,7 @@ pub struct Detail {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The client ended early.
-    Aborted(CommandPlace, Cause),
+    Aborted(CommandPlace, AbortCause),
     /// An error other than a conflict ended the transaction, and the client continues (pgbench:
     /// `--continue-on-error`).
     Abandoned(CommandPlace, FailedStatement),
@@ -78,7 +78,7 @@ pub struct FailedStatement {
 
 /// The reason why a client ended.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Cause {
+pub enum AbortCause {
     /// An error of the server other than a conflict.
     Server(FailedStatement),
     /// An expression can't be evaluated.

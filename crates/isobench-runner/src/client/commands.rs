@@ -12,7 +12,7 @@ use isobench_script::{
 use super::pipeline::Pipeline;
 use super::state::{Client, ClientAction, ClientState, Context};
 use super::store::StoredResults;
-use crate::event::{Cause, ClientStep, Event, Unfinished};
+use crate::event::{AbortCause, ClientStep, Event, Unfinished};
 use crate::program::Sending;
 use crate::spec::Protocol;
 
@@ -95,11 +95,11 @@ impl Client {
                 Ok(Next::Stop(action)) => return action,
                 Err(problem) => {
                     let cause = match problem {
-                        Problem::Evaluation(why) => Cause::Evaluation(why),
-                        Problem::Execution(why) => Cause::Execution(why),
-                        Problem::Assignment(why) => Cause::Assignment(why),
-                        Problem::NotAllowed(why) => Cause::NotAllowed(why),
-                        Problem::Observation(why) => Cause::Observation(why),
+                        Problem::Evaluation(why) => AbortCause::Evaluation(why),
+                        Problem::Execution(why) => AbortCause::Execution(why),
+                        Problem::Assignment(why) => AbortCause::Assignment(why),
+                        Problem::NotAllowed(why) => AbortCause::NotAllowed(why),
+                        Problem::Observation(why) => AbortCause::Observation(why),
                     };
                     return self.end_client(ctx, cause);
                 }
@@ -319,15 +319,15 @@ impl Client {
 
     fn end_of_script(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         if self.pipeline.is_some() {
-            return self.end_client(ctx, Cause::Unfinished(Unfinished::Pipeline));
+            return self.end_client(ctx, AbortCause::Unfinished(Unfinished::Pipeline));
         }
         if self.status != TransactionStatus::Idle {
             // The client ends here: its next transaction would run inside this block.
             if ctx.job.spec.rules.counts_unfinished_block() {
                 self.count_committed(ctx);
-                return self.abort(ctx, self.command, Cause::Unfinished(Unfinished::Block));
+                return self.abort(ctx, self.command, AbortCause::Unfinished(Unfinished::Block));
             }
-            return self.end_client(ctx, Cause::Unfinished(Unfinished::Block));
+            return self.end_client(ctx, AbortCause::Unfinished(Unfinished::Block));
         }
         self.count_committed(ctx);
         self.leave_transaction(ctx)

@@ -9,7 +9,7 @@ use isobench_pgwire::{ServerError, SqlState, TransactionStatus};
 
 use super::state::{AttemptError, Client, ClientAction, ClientState, Context};
 use super::store::StoreError;
-use crate::event::{Cause, Event};
+use crate::event::{AbortCause, Event};
 use crate::observer::TransactionEnd;
 use crate::program::ErrorClass;
 use crate::recorder::ConflictCount;
@@ -201,7 +201,7 @@ impl Client {
         self.end_attempt(ctx, if unknown { Bucket::Ambiguous } else { Bucket::Errored });
         if ctx.job.spec.on_error != OnError::Continue {
             self.count_last_command(ctx, command);
-            return self.abort(ctx, command, Cause::Server(failed));
+            return self.abort(ctx, command, AbortCause::Server(failed));
         }
         self.count_command(ctx, command, false);
         let tries = self.tries;
@@ -241,7 +241,7 @@ impl Client {
         self.end_abruptly(ctx, Bucket::Errored);
         let failure = self.failure.take().map(|failure| Box::new(failure.error));
         let last = failure.filter(|error| error.is_fatal()).or(self.unsolicited.take());
-        self.abort(ctx, command, Cause::Lost(why.to_owned(), last))
+        self.abort(ctx, command, AbortCause::Lost(why.to_owned(), last))
     }
 
     /// Called when the run can't wait for the client any longer.
@@ -297,7 +297,7 @@ impl Client {
     }
 
     /// Ends the client because of its script rather than an error of the server.
-    pub(super) fn end_client(&mut self, ctx: &mut Context<'_>, cause: Cause) -> ClientAction {
+    pub(super) fn end_client(&mut self, ctx: &mut Context<'_>, cause: AbortCause) -> ClientAction {
         self.count_last_command(ctx, self.command);
         self.end_attempt(ctx, Bucket::Errored);
         self.abort(ctx, self.command, cause)
@@ -306,7 +306,7 @@ impl Client {
     /// Ends the client because the result of a query can't be stored.
     pub(super) fn result_rejected(&mut self, ctx: &mut Context<'_>, refused: StoreError) -> ClientAction {
         let query = self.answered.saturating_sub(1);
-        self.end_client(ctx, Cause::Result { query, problem: refused.problem, name: refused.name })
+        self.end_client(ctx, AbortCause::Result { query, problem: refused.problem, name: refused.name })
     }
 
     /// Counts the attempt and its transaction in this bucket.

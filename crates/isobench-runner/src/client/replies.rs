@@ -11,7 +11,7 @@ use isobench_pgwire::{Frame, ServerError, SqlState, TransactionStatus, frontend}
 use isobench_script::CommandKind;
 
 use super::state::{AttemptError, Client, ClientAction, ClientState, Context, CopyDirection};
-use crate::event::{Cause, ClientStep, Event, FailedStatement};
+use crate::event::{AbortCause, ClientStep, Event, FailedStatement};
 use crate::observed::{InsideColumns, ObservedCommand};
 use crate::program::{ErrorClass, Request};
 use crate::spec::OnError;
@@ -44,7 +44,7 @@ impl Client {
             return self.on_lost(ctx, &problem);
         }
         if self.is_at_copy(ctx) {
-            let action = self.end_client(ctx, Cause::Copy);
+            let action = self.end_client(ctx, AbortCause::Copy);
             if let Some(complaint) = self.unsolicited.take() {
                 (ctx.report)(Event::Notice(complaint));
             }
@@ -368,7 +368,7 @@ impl Client {
         if let Some(problem) = self.operations.as_ref().and_then(|operations| operations.problem()).or(inside)
         {
             let problem = problem.to_owned();
-            return self.end_client(ctx, Cause::Observation(problem));
+            return self.end_client(ctx, AbortCause::Observation(problem));
         }
         if self.failure.is_some() {
             return self.roll_back(ctx);

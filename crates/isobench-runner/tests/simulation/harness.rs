@@ -9,9 +9,9 @@ use std::time::Duration;
 use isobench_isolation::History;
 use isobench_pgwire::{ServerError, SqlState};
 use isobench_runner::{
-    Cause, CommandPlace, Control, Detail, EndedTransaction, ErrorClass, Event, FailedStatement, Job, Nanos,
-    OnError, Pacing, Protocol, Recording, RetryPolicy, Rules, RunOutcome, RunSpec, Simulation, Stop, Storage,
-    TransactionEnd, TransactionObserver, Urgency, Workload,
+    AbortCause, CommandPlace, Control, Detail, EndedTransaction, ErrorClass, Event, FailedStatement, Job,
+    Nanos, OnError, Pacing, Protocol, Recording, RetryPolicy, Rules, RunOutcome, RunSpec, Simulation, Stop,
+    Storage, TransactionEnd, TransactionObserver, Urgency, Workload,
 };
 use isobench_script::{Mix, Symbols, Value, Variables, Weighted, parse};
 use isobench_stats::Ledger;
@@ -335,7 +335,7 @@ impl ConnectedCase {
 
 impl RunResult {
     /// The clients that ended early, with the reason.
-    pub fn aborts(&self) -> Vec<(CommandPlace, Cause)> {
+    pub fn aborts(&self) -> Vec<(CommandPlace, AbortCause)> {
         let aborts = self.events.iter().filter_map(|event| match event {
             Event::Aborted(place, cause) => Some((*place, cause.clone())),
             _ => None,
@@ -344,7 +344,7 @@ impl RunResult {
     }
 
     /// The only client that ended early, with the reason.
-    pub fn abort(&self) -> (CommandPlace, Cause) {
+    pub fn abort(&self) -> (CommandPlace, AbortCause) {
         let [abort] = &self.aborts()[..] else { panic!("{:?}", self.events) };
         abort.clone()
     }
@@ -352,7 +352,7 @@ impl RunResult {
     /// The error of the server that ended the only client that ended early.
     pub fn server_error(&self) -> (CommandPlace, FailedStatement) {
         match self.abort() {
-            (place, Cause::Server(failed)) => (place, failed),
+            (place, AbortCause::Server(failed)) => (place, failed),
             other => panic!("{other:?}"),
         }
     }

@@ -2,7 +2,7 @@
 //! which continue.
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{Cause, Pacing, Protocol};
+use isobench_runner::{AbortCause, Pacing, Protocol};
 use isobench_stats::{Attempts, Transactions};
 use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
 
@@ -25,7 +25,7 @@ fn struck(script: &str, on: On, fault: Fault) -> RunResult {
 /// The reason for the loss, and the server's last error.
 fn lost(ran: &RunResult) -> (String, Option<SqlState>) {
     match ran.abort().1 {
-        Cause::Lost(why, last) => (why, last.map(|error| error.code)),
+        AbortCause::Lost(why, last) => (why, last.map(|error| error.code)),
         other => panic!("{other:?}"),
     }
 }

@@ -1,7 +1,7 @@
 //! Pipelines: replies to several commands, errors in between, synchronisation points.
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{Cause, OnError, Protocol, Unfinished};
+use isobench_runner::{AbortCause, OnError, Protocol, Unfinished};
 use isobench_stats::Attempts;
 use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
 
@@ -139,14 +139,14 @@ fn a_commit_that_was_sent_before_a_sleep_is_ambiguous_too() {
 fn pipelines_need_the_extended_protocol_and_an_order() {
     let ran = Case::new(BLOCK).run();
     let why = "cannot use pipeline mode with the simple query protocol".to_owned();
-    assert_eq!(ran.abort(), (at(0, 0, 1), Cause::NotAllowed(why)));
+    assert_eq!(ran.abort(), (at(0, 0, 1), AbortCause::NotAllowed(why)));
     for (script, problem) in [
         ("\\startpipeline\n\\startpipeline\n", "already in pipeline mode"),
         ("SELECT 1;\n\\endpipeline\n", "not in pipeline mode"),
         ("SELECT 1;\n\\syncpipeline\n", "not in pipeline mode"),
     ] {
         let ran = pipelined(script).run();
-        assert_eq!(ran.abort(), (at(0, 0, 1), Cause::NotAllowed(problem.to_owned())));
+        assert_eq!(ran.abort(), (at(0, 0, 1), AbortCause::NotAllowed(problem.to_owned())));
         assert_eq!(ran.ledger.attempts.errored, 1);
     }
 }
@@ -158,7 +158,7 @@ fn copy_in_a_pipeline_ends_the_client() {
             for rest in ["", "SELECT 1;\n", "SELECT 1;\n\\syncpipeline\nSELECT 2;\n"] {
                 let script = format!("\\startpipeline\n{copy};\n{rest}\\endpipeline\n");
                 let ran = pipelined(&script).protocol(protocol).on_error(OnError::Continue).run();
-                assert_eq!(ran.abort().1, Cause::Copy, "{protocol:?} {copy} {rest}");
+                assert_eq!(ran.abort().1, AbortCause::Copy, "{protocol:?} {copy} {rest}");
                 assert_eq!((ran.ledger.transactions.total, ran.ledger.transactions.committed), (1, 0));
             }
         }
@@ -213,7 +213,7 @@ fn an_error_of_a_branched_pipeline_has_its_text() {
 fn a_pipeline_must_be_ended() {
     for script in ["\\startpipeline\nSELECT 1;\n", "\\startpipeline\nSELECT 1;\n\\syncpipeline\n"] {
         let ran = pipelined(script).run();
-        assert_eq!(ran.abort().1, Cause::Unfinished(Unfinished::Pipeline));
+        assert_eq!(ran.abort().1, AbortCause::Unfinished(Unfinished::Pipeline));
         assert_eq!(ran.ledger.attempts.errored, 1);
     }
 }

@@ -1,7 +1,7 @@
 //! The three protocols, the network's pieces, prepared statements, results, and COPY.
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{Cause, OnError, Protocol};
+use isobench_runner::{AbortCause, OnError, Protocol};
 use isobench_testkit::simulated::{Answer, End, Fault, Faults, On, When};
 
 use crate::harness::{Case, INSERT, TRANSFER, at, millis};
@@ -107,7 +107,7 @@ fn copy_ends_the_client_in_every_protocol() {
                 assert_eq!(ran.ledger.transactions.total, 1, "{protocol:?} {copy}");
                 assert_eq!((ran.ledger.attempts.errored, ran.outcome.aborted), (1, 1));
                 let command = usize::from(!open.is_empty());
-                assert_eq!(ran.abort(), (at(0, 0, command), Cause::Copy));
+                assert_eq!(ran.abort(), (at(0, 0, command), AbortCause::Copy));
             }
         }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{
-    Cause, ClientStep, Detail, Event, OnError, Pacing, Protocol, Rules, TransactionEnd, Unfinished,
+    AbortCause, ClientStep, Detail, Event, OnError, Pacing, Protocol, Rules, TransactionEnd, Unfinished,
 };
 use isobench_testkit::simulated::{Answer, Fault, Faults, Loss, On, When};
 
@@ -237,7 +237,7 @@ fn pgbench_blames_the_end_though_the_error_came_before() {
 fn a_script_that_ends_inside_a_block_counts_as_done_by_pgbenchs_rules() {
     for (rules, committed, errored) in [(Rules::Isobench, 0, 1), (Rules::Pgbench, 1, 0)] {
         let ran = Case::new("BEGIN;\nSELECT 1;\n").rules(rules).transactions(2).run();
-        assert_eq!(ran.abort(), (at(0, 0, 2), Cause::Unfinished(Unfinished::Block)));
+        assert_eq!(ran.abort(), (at(0, 0, 2), AbortCause::Unfinished(Unfinished::Block)));
         let transactions = ran.ledger.transactions;
         assert_eq!(
             (transactions.total, transactions.committed, transactions.errored),
@@ -258,7 +258,10 @@ fn a_connection_lost_while_preparing_ends_the_client_by_both_rules() {
             .faults(faults)
             .transactions(2)
             .run();
-        assert!(matches!(ran.abort(), (place, Cause::Lost(_, None)) if place == at(0, 0, 3)), "{rules:?}");
+        assert!(
+            matches!(ran.abort(), (place, AbortCause::Lost(_, None)) if place == at(0, 0, 3)),
+            "{rules:?}"
+        );
         // Nothing outstanding could have committed.
         assert_eq!((ran.ledger.attempts.errored, ran.ledger.attempts.ambiguous), (1, 0));
     }
@@ -275,7 +278,11 @@ fn pgbench_notices_a_loss_when_it_needs_the_connection() {
         for loss in [Loss::Closed, Loss::Reset] {
             let faults = Faults::none().and(On::Update, When::First(1), Fault::LostWhenIdle(millis(2), loss));
             let ran = Case::new(PAUSES).rules(rules).faults(faults).run();
-            assert!(matches!(ran.abort(), (at, Cause::Lost(_, None)) if at == place), "{:?}", ran.events);
+            assert!(
+                matches!(ran.abort(), (at, AbortCause::Lost(_, None)) if at == place),
+                "{:?}",
+                ran.events
+            );
             assert_eq!((ran.outcome.elapsed, ran.ledger.attempts.errored), (elapsed, 1), "{rules:?}");
         }
     }
@@ -304,7 +311,7 @@ fn pgbench_notices_a_loss_between_transactions_in_the_next_one() {
                 let faults = Faults::none().and(On::Commit, When::First(1), fault);
                 let case = Case::new(TRANSFER).rules(rules).pacing(pacing).faults(faults).transactions(3);
                 let ran = case.run();
-                let (place, Cause::Lost(_, said)) = ran.abort() else { panic!("{:?}", ran.events) };
+                let (place, AbortCause::Lost(_, said)) = ran.abort() else { panic!("{:?}", ran.events) };
                 assert_eq!(said.map(|error| error.code), last);
                 assert_eq!((ran.ledger.transactions.total, ran.ledger.attempts.committed), (total, 1));
                 if rules == Rules::Pgbench {

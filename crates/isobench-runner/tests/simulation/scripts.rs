@@ -1,6 +1,6 @@
 //! Meta-commands and results from a script's point of view.
 
-use isobench_runner::{Cause, CommandPlace, Protocol, Unfinished};
+use isobench_runner::{AbortCause, CommandPlace, Protocol, Unfinished};
 use isobench_testkit::simulated::Answer;
 
 use crate::harness::{Case, RunResult, at, millis};
@@ -30,7 +30,7 @@ fn last(script: &str) -> String {
 }
 
 /// The place and reason of a script's end, the same in every protocol.
-fn problem(script: &str) -> (CommandPlace, Cause) {
+fn problem(script: &str) -> (CommandPlace, AbortCause) {
     let problems = Protocol::ALL.map(|protocol| {
         let ran = run(script, protocol);
         assert_eq!(ran.ledger.attempts.errored, 1);
@@ -41,9 +41,9 @@ fn problem(script: &str) -> (CommandPlace, Cause) {
 }
 
 /// A result that can't be stored, of the first query of the first command.
-fn result(problem: &str, name: Option<&str>) -> (CommandPlace, Cause) {
+fn result(problem: &str, name: Option<&str>) -> (CommandPlace, AbortCause) {
     let (problem, name) = (problem.to_owned(), name.map(str::to_owned));
-    (at(0, 0, 0), Cause::Result { query: 0, problem, name })
+    (at(0, 0, 0), AbortCause::Result { query: 0, problem, name })
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn gset_wants_exactly_one_row() {
 fn the_query_whose_result_cant_be_stored_is_named() {
     let ran = run("SELECT single\\; SELECT none \\gset\n", Protocol::Simple);
     let problem = "expected one row, got 0".to_owned();
-    assert_eq!(ran.abort(), (at(0, 0, 0), Cause::Result { query: 1, problem, name: None }));
+    assert_eq!(ran.abort(), (at(0, 0, 0), AbortCause::Result { query: 1, problem, name: None }));
 }
 
 #[test]
@@ -117,7 +117,10 @@ fn a_sleep_takes_its_time() {
         assert_eq!(ran.ledger.attempts.committed, 1);
     }
     let ran = run("\\sleep :n ms\n", Protocol::Simple);
-    assert_eq!(ran.abort(), (at(0, 0, 0), Cause::Execution("sleep: undefined variable \"n\"".to_owned())));
+    assert_eq!(
+        ran.abort(),
+        (at(0, 0, 0), AbortCause::Execution("sleep: undefined variable \"n\"".to_owned()))
+    );
 }
 
 #[test]
@@ -133,12 +136,12 @@ fn an_expression_that_fails_ends_the_client() {
         ("SELECT 1;\n\\set x 1 / 0\n", 1, "division by zero"),
         ("\\if 1 / 0\n\\endif\n", 0, "division by zero"),
     ] {
-        let (place, Cause::Evaluation(error)) = problem(script) else { panic!("{script}") };
+        let (place, AbortCause::Evaluation(error)) = problem(script) else { panic!("{script}") };
         assert_eq!((place, error.to_string()), (at(0, 0, command), why.to_owned()));
     }
     let name = |command| format!("{command}: invalid variable name: \"a-b\"");
-    assert_eq!(problem("\\set a-b 1\n"), (at(0, 0, 0), Cause::Assignment(name("set"))));
-    assert_eq!(problem("\\setshell a-b echo 1\n"), (at(0, 0, 0), Cause::Execution(name("setshell"))));
+    assert_eq!(problem("\\set a-b 1\n"), (at(0, 0, 0), AbortCause::Assignment(name("set"))));
+    assert_eq!(problem("\\setshell a-b echo 1\n"), (at(0, 0, 0), AbortCause::Execution(name("setshell"))));
 }
 
 #[test]
@@ -151,14 +154,14 @@ fn programs_are_run() {
         ("\\setshell x echo :nope\n", "echo: undefined variable \":nope\""),
     ] {
         let ran = run(script, Protocol::Simple);
-        assert_eq!(ran.abort(), (at(0, 0, 0), Cause::Execution(problem.to_owned())));
+        assert_eq!(ran.abort(), (at(0, 0, 0), AbortCause::Execution(problem.to_owned())));
     }
 }
 
 #[test]
 fn a_block_must_be_closed() {
     let ran = run("BEGIN;\nSELECT 1;\n", Protocol::Simple);
-    assert_eq!(ran.abort(), (at(0, 0, 2), Cause::Unfinished(Unfinished::Block)));
+    assert_eq!(ran.abort(), (at(0, 0, 2), AbortCause::Unfinished(Unfinished::Block)));
     assert_eq!(ran.ledger.attempts.errored, 1);
 }
 

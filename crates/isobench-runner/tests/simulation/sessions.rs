@@ -1,7 +1,9 @@
 //! A session for each transaction: opening it, its lifetime, and its failures.
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{Cause, OnError, Pacing, Protocol, RetryPolicy, Rules, Stop, TransactionEnd, Urgency};
+use isobench_runner::{
+    AbortCause, OnError, Pacing, Protocol, RetryPolicy, Rules, Stop, TransactionEnd, Urgency,
+};
 use isobench_stats::{Attempts, Transactions};
 use isobench_testkit::simulated::{Answer, Fault, Faults, Loss, On, When};
 
@@ -89,7 +91,7 @@ fn a_refused_session_ends_its_client_and_no_transaction() {
             "{number}"
         );
         assert_eq!((ran.ledger.transactions.total, ran.outcome.aborted), (done, 1));
-        let (place, Cause::Connect(why)) = ran.abort() else { panic!("{:?}", ran.events) };
+        let (place, AbortCause::Connect(why)) = ran.abort() else { panic!("{:?}", ran.events) };
         assert_eq!(place.client, 0);
         assert!(why.contains("53300"), "{why}");
         assert_eq!(ran.truth.sessions, [number, 3]);
@@ -135,7 +137,7 @@ fn a_session_that_is_lost_ends_its_client() {
         let ran = each().clients(2).faults(faults).transactions(2).run();
         assert_eq!((ran.outcome.aborted, ran.ledger.attempts.ambiguous), (1, ambiguous), "{on:?} {fault:?}");
         assert_eq!(ran.ledger.attempts.errored, 1 - ambiguous);
-        assert!(matches!(ran.abort(), (place, Cause::Lost(..)) if place.client == 0));
+        assert!(matches!(ran.abort(), (place, AbortCause::Lost(..)) if place.client == 0));
         assert_eq!((ran.truth.sessions, ran.ledger.attempts.committed), (vec![1, 2], 2));
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{Cause, OnError, Stop, Urgency};
+use isobench_runner::{AbortCause, OnError, Stop, Urgency};
 use isobench_stats::{Attempts, Transactions};
 use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
 
@@ -150,7 +150,7 @@ fn a_session_that_doesnt_open_is_given_up_at_the_end() {
     let mut case = Case::new(TRANSFER).connect_each(millis(1)).clients(2).faults(faults).time(millis(50));
     case.spec.grace = millis(100);
     let ran = case.run();
-    assert!(matches!(ran.abort(), (place, Cause::Connect(_)) if place.client == 0), "{:?}", ran.events);
+    assert!(matches!(ran.abort(), (place, AbortCause::Connect(_)) if place.client == 0), "{:?}", ran.events);
     assert!(ran.outcome.elapsed < millis(150) + NOTICED, "{:?}", ran.outcome.elapsed);
     assert!(!ran.outcome.is_complete());
 }
@@ -249,7 +249,7 @@ fn asked_to_the_run_ends_though_others_hang() {
 fn asked_to_the_run_ends_with_a_refused_session() {
     let case = ends_the_run(On::Connect, Fault::Error(SqlState(*b"53300"))).connect_each(millis(1));
     let ran = case.run();
-    assert!(matches!(ran.abort(), (place, Cause::Connect(_)) if place.client == 1), "{:?}", ran.events);
+    assert!(matches!(ran.abort(), (place, AbortCause::Connect(_)) if place.client == 1), "{:?}", ran.events);
     assert!(ran.outcome.interrupted && ran.outcome.elapsed < millis(200), "{:?}", ran.outcome.elapsed);
 }
 
