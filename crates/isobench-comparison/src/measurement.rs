@@ -13,7 +13,7 @@ use isobench_observer::Observer;
 use isobench_pgbench::load::{LoadError, Loaded, load};
 use isobench_pgbench::transaction_log::{LogError, LogSettings};
 use isobench_report::Round;
-use isobench_runner::{Control, Event, Job, NoThreads, RunOutcome, Stop, Watch};
+use isobench_runner::{ClientEvent, Control, Job, NoThreads, RunOutcome, Stop, Watch};
 
 use crate::evidence;
 use crate::failure::{Failure, Outcome};
@@ -122,7 +122,7 @@ impl Measurement<'_> {
             sessions::open(job, &connector, database, self.level)?;
         self.refuse(&effective)?;
         let mut own = OwnWork::new(job, transactions);
-        let report = |event: Event| messages.take(&event, job);
+        let report = |event: ClientEvent| messages.take(&event, job);
         let warmup = self.warm_up(&mut fleet, job, &report, watch, &mut own)?;
         let check = self.before();
         if let Some(check) = &check {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use isobench_pgbench::{Version, wording};
 use isobench_pgwire::SqlState;
-use isobench_runner::{AbortCause, Event, Job, Unfinished};
+use isobench_runner::{AbortCause, ClientEvent, Job, Unfinished};
 
 use crate::sessions::advice;
 
@@ -36,10 +36,10 @@ impl<'a> Messages<'a> {
     }
 
     /// Takes one event.
-    pub fn take(&self, event: &Event, job: &Job) {
+    pub fn take(&self, event: &ClientEvent, job: &Job) {
         let text = texts(event, job).join("\n");
         match event {
-            Event::Aborted(place, cause) => {
+            ClientEvent::Aborted(place, cause) => {
                 if matches!(cause, AbortCause::Lost(..) | AbortCause::Connect(_)) {
                     self.lost.store(true, Ordering::Relaxed);
                 }
@@ -54,9 +54,9 @@ impl<'a> Messages<'a> {
                     errors.push(text);
                 }
             }
-            Event::Debug(_) => (self.say)(&text),
+            ClientEvent::Debug(_) => (self.say)(&text),
             // Every error was shown where it was met.
-            Event::Abandoned(..) if job.spec().detail.errors => {}
+            ClientEvent::Abandoned(..) if job.spec().detail.errors => {}
             _ if self.aloud => (self.say)(&text),
             _ => {}
         }
@@ -74,14 +74,14 @@ impl<'a> Messages<'a> {
 }
 
 /// pgbench's words, and some more where it has none.
-fn texts(event: &Event, job: &Job) -> Vec<String> {
+fn texts(event: &ClientEvent, job: &Job) -> Vec<String> {
     let why = match event {
-        Event::Aborted(_, AbortCause::Lost(why, _)) => Some(format!("the connection was lost ({why})")),
-        Event::Aborted(_, AbortCause::Unfinished(Unfinished::Block)) => {
+        ClientEvent::Aborted(_, AbortCause::Lost(why, _)) => Some(format!("the connection was lost ({why})")),
+        ClientEvent::Aborted(_, AbortCause::Unfinished(Unfinished::Block)) => {
             Some("end the script with COMMIT or ROLLBACK".to_owned())
         }
-        Event::Aborted(_, AbortCause::Copy) => Some("load tables with init, or with psql".to_owned()),
-        Event::Abandoned(place, failed) => Some(wording::failure(*place, failed)),
+        ClientEvent::Aborted(_, AbortCause::Copy) => Some("load tables with init, or with psql".to_owned()),
+        ClientEvent::Abandoned(place, failed) => Some(wording::failure(*place, failed)),
         _ => None,
     };
     wording::messages(event, job, Version::default()).into_iter().map(|(_, text)| text).chain(why).collect()

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{
-    AbortCause, Control, Event, Job, OnError, Pacing, RetryPolicy, RunSpec, Stop, Storage, Urgency, Watch,
+    AbortCause, ClientEvent, Control, Job, OnError, Pacing, RetryPolicy, RunSpec, Stop, Storage, Urgency,
+    Watch,
 };
 
 use crate::cell::CellMeasurer;
@@ -79,8 +80,8 @@ impl CellMeasurer<'_> {
         let target = self.target(cell);
         let mut fleet = sessions::open(job, &target.connector(), &target.database, Some(cell.level))?.fleet;
         let problem = Mutex::new(None);
-        let report = |event: Event| {
-            if let Event::Aborted(place, cause) = &event
+        let report = |event: ClientEvent| {
+            if let ClientEvent::Aborted(place, cause) = &event
                 && let Some(why) = why(cause)
             {
                 let at = job.place(place.script, place.command);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use isobench_database::products::UNKNOWN;
 use isobench_pgwire::{Connection, Host, ServerError, process_environment};
 use isobench_runner::{
-    Control, Detail, ErrorClass, Event, Fleet, Job, OnError, OpenError, Pacing, RetryPolicy, Rules,
+    ClientEvent, Control, Detail, ErrorClass, Fleet, Job, OnError, OpenError, Pacing, RetryPolicy, Rules,
     RunOutcome, RunSpec, Stop, Watch,
 };
 
@@ -90,7 +90,7 @@ impl Prepared {
         let control = Arc::new(Control::new());
         let interrupt = Interrupt::watch(&control).map_err(Message::error)?;
         let mut lines = ProgressLines::new(self.job.spec(), options.progress_timestamp);
-        let report = |event: Event| self.tell(&event);
+        let report = |event: ClientEvent| self.tell(&event);
         let watch = Watch {
             every: options.progress.unwrap_or(Duration::MAX),
             show: &mut |elapsed, progress| {
@@ -111,7 +111,7 @@ impl Prepared {
     }
 
     /// Shows what a client tells.
-    fn tell(&self, event: &Event) {
+    fn tell(&self, event: &ClientEvent) {
         for (kind, text) in wording::messages(event, &self.job, self.version) {
             match kind {
                 MessageForm::Error => self.console.error(text),

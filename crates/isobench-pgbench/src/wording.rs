@@ -2,7 +2,7 @@
 //!
 //! Not here: where they are shown (`console.rs`).
 
-use isobench_runner::{AbortCause, ClientStep, CommandPlace, Event, FailedStatement, Job, Unfinished};
+use isobench_runner::{AbortCause, ClientEvent, ClientStep, CommandPlace, FailedStatement, Job, Unfinished};
 use isobench_script::{Argument, Command, CommandKind, EvalError};
 
 use crate::version::Version;
@@ -19,14 +19,14 @@ pub enum MessageForm {
 }
 
 /// The messages for an event, each of one or more lines, without the last line end.
-pub fn messages(event: &Event, job: &Job, version: Version) -> Vec<(MessageForm, String)> {
+pub fn messages(event: &ClientEvent, job: &Job, version: Version) -> Vec<(MessageForm, String)> {
     match event {
-        Event::Aborted(place, cause) => {
+        ClientEvent::Aborted(place, cause) => {
             abort(*place, cause, job).into_iter().map(|text| (MessageForm::Error, text)).collect()
         }
-        Event::Abandoned(..) => Vec::new(),
-        Event::Failed(place, failed) => vec![(MessageForm::Info, failure(*place, failed))],
-        Event::Follows { client, retry, tries, used } => {
+        ClientEvent::Abandoned(..) => Vec::new(),
+        ClientEvent::Failed(place, failed) => vec![(MessageForm::Info, failure(*place, failed))],
+        ClientEvent::Follows { client, retry, tries, used } => {
             let most = job.spec().retry.max_tries.map_or(String::new(), |most| format!("/{most}"));
             let used = used.map_or(String::new(), |used| {
                 format!(", {:.3}% of the maximum time of tries was used", used * 100.0)
@@ -38,11 +38,11 @@ pub fn messages(event: &Event, job: &Job, version: Version) -> Vec<(MessageForm,
             };
             vec![(MessageForm::Info, format!("client {client} {what} (try {tries}{most}{used})"))]
         }
-        Event::NotPrepared(failed) => vec![(MessageForm::Error, report(failed))],
-        Event::Notice(notice) => vec![(MessageForm::Plain, notice.report(None))],
-        Event::Unrecorded(why) => vec![(MessageForm::Error, why.clone())],
-        Event::Debug(text) => vec![(MessageForm::Plain, text.clone())],
-        Event::Trace { client, step } => vec![(MessageForm::Info, trace(*client, step, job, version))],
+        ClientEvent::NotPrepared(failed) => vec![(MessageForm::Error, report(failed))],
+        ClientEvent::Notice(notice) => vec![(MessageForm::Plain, notice.report(None))],
+        ClientEvent::Unrecorded(why) => vec![(MessageForm::Error, why.clone())],
+        ClientEvent::Debug(text) => vec![(MessageForm::Plain, text.clone())],
+        ClientEvent::Trace { client, step } => vec![(MessageForm::Info, trace(*client, step, job, version))],
     }
 }
 
@@ -204,14 +204,14 @@ SELECT 1 \\gset
         Job::new(spec, Workload { mix, symbols, variables }, Box::new(|_| ErrorClass::Other))
     }
 
-    fn texts(event: &Event) -> Vec<(MessageForm, String)> {
+    fn texts(event: &ClientEvent) -> Vec<(MessageForm, String)> {
         messages(event, &job_of(SCRIPT, Some(2)), Version::default())
     }
 
     /// The messages when the third client ends at a command.
     fn aborted(command: usize, cause: AbortCause) -> Vec<String> {
         let place = CommandPlace { client: 2, script: 0, command };
-        let said = texts(&Event::Aborted(place, cause));
+        let said = texts(&ClientEvent::Aborted(place, cause));
         assert!(said.iter().all(|(kind, _)| *kind == MessageForm::Error));
         said.into_iter().map(|(_, text)| text).collect()
     }
@@ -336,9 +336,9 @@ SELECT 1 \\gset
         let place = CommandPlace { client: 2, script: 0, command: 1 };
         let expected =
             "client 2 got an error in command 1 (SQL) of script 0; ERROR:  relation \"nope\" does not exist";
-        let event = Event::Failed(place, failed(None, 0, None));
+        let event = ClientEvent::Failed(place, failed(None, 0, None));
         assert_eq!(texts(&event), [(MessageForm::Info, expected.to_owned())]);
-        assert_eq!(texts(&Event::Abandoned(place, failed(None, 0, None))), []);
+        assert_eq!(texts(&ClientEvent::Abandoned(place, failed(None, 0, None))), []);
         for (tries, retry, used, expected) in [
             (
                 Some(2),
@@ -355,7 +355,7 @@ SELECT 1 \\gset
             (Some(7), false, None, "ends the failed transaction (try 1/7)"),
             (None, true, None, "repeats the transaction after the error (try 1)"),
         ] {
-            let event = Event::Follows { client: 2, retry, tries: 1, used };
+            let event = ClientEvent::Follows { client: 2, retry, tries: 1, used };
             let said = messages(&event, &job_of(SCRIPT, tries), Version::default());
             assert_eq!(said, [(MessageForm::Info, format!("client 2 {expected}"))]);
         }
@@ -368,11 +368,11 @@ SELECT 1 \\gset
             detail: Some("more".to_owned()),
             ..ServerError::new(SqlState(*b"00000"), "hello")
         };
-        let said = texts(&Event::Notice(Box::new(notice)));
+        let said = texts(&ClientEvent::Notice(Box::new(notice)));
         assert_eq!(said, [(MessageForm::Plain, "NOTICE:  hello\nDETAIL:  more".to_owned())]);
         let debug = "debug(script=0,command=1): int 1".to_owned();
-        assert_eq!(texts(&Event::Debug(debug.clone())), [(MessageForm::Plain, debug)]);
-        let event = Event::NotPrepared(failed(Some(15), 0, Some("SELECT * FROM nope;")));
+        assert_eq!(texts(&ClientEvent::Debug(debug.clone())), [(MessageForm::Plain, debug)]);
+        let event = ClientEvent::NotPrepared(failed(Some(15), 0, Some("SELECT * FROM nope;")));
         let expected =
             "ERROR:  relation \"nope\" does not exist\nLINE 1: SELECT * FROM nope;\n                      ^";
         assert_eq!(texts(&event), [(MessageForm::Error, expected.to_owned())]);
@@ -380,7 +380,7 @@ SELECT 1 \\gset
 
     /// The message of `--debug` for a step.
     fn traced(script: &str, step: ClientStep, version: Version) -> String {
-        let said = messages(&Event::Trace { client: 2, step }, &job_of(script, None), version);
+        let said = messages(&ClientEvent::Trace { client: 2, step }, &job_of(script, None), version);
         let [(MessageForm::Info, text)] = &said[..] else { panic!("{said:?}") };
         text.clone()
     }

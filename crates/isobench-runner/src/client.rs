@@ -30,7 +30,7 @@ mod store;
 use isobench_pgwire::{FrameBuffer, TransactionStatus, frontend};
 use isobench_script::Value;
 
-use crate::event::{AbortCause, ClientStep, Event, FailedStatement};
+use crate::event::{AbortCause, ClientEvent, ClientStep, FailedStatement};
 use crate::observer::{EndedTransaction, TransactionEnd};
 use crate::spec::{Pacing, Stop};
 use crate::time::nanos;
@@ -293,7 +293,7 @@ impl Client {
             frontend::copy_done(ctx.out);
         }
         self.retire();
-        (ctx.report)(Event::Aborted(self.place(command), cause));
+        (ctx.report)(ClientEvent::Aborted(self.place(command), cause));
         ClientAction::Close
     }
 

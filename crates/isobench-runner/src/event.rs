@@ -16,7 +16,7 @@ pub struct Detail {
 
 /// An event in one client that the user may want to see at once.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum ClientEvent {
     /// The client ended early.
     Aborted(CommandPlace, AbortCause),
     /// An error other than a conflict ended the transaction, and the client continues (pgbench:
@@ -139,4 +139,4 @@ pub enum ClientStep {
 }
 
 /// A handler of events, called from any worker thread.
-pub type Report<'a> = dyn Fn(Event) + Sync + 'a;
+pub type Report<'a> = dyn Fn(ClientEvent) + Sync + 'a;

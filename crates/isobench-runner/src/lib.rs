@@ -51,7 +51,9 @@ mod worker;
 
 pub use client::RETRIED_INSIDE;
 pub use control::{Control, Progress, Urgency};
-pub use event::{AbortCause, ClientStep, CommandPlace, Detail, Event, FailedStatement, Report, Unfinished};
+pub use event::{
+    AbortCause, ClientEvent, ClientStep, CommandPlace, Detail, FailedStatement, Report, Unfinished,
+};
 pub use fleet::{AccountingError, ConnectClient, Fleet, NoThreads, OpenError, RunOutcome, Watch};
 pub use job::{Job, Reconnect};
 pub use load::WorkerLoad;

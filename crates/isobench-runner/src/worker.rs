@@ -12,7 +12,7 @@ use isobench_script::Prng;
 use crate::client::{CLOSED, Client, ClientAction, Context};
 use crate::clients::WorkerStreams;
 use crate::control::{Control, Published, Urgency};
-use crate::event::{AbortCause, CommandPlace, Event, Report};
+use crate::event::{AbortCause, ClientEvent, CommandPlace, Report};
 use crate::job::Job;
 use crate::load::{LoadMeter, WorkerLoad};
 use crate::observer::TransactionObserver;
@@ -234,7 +234,7 @@ impl<T: Transport> WorkerRun<'_, T> {
         self.publish(true);
         let recording = self.task.job.recording.as_ref();
         if let Some(problem) = recording.and_then(|recording| self.chunk.flush(recording)) {
-            (self.task.report)(Event::Unrecorded(problem));
+            (self.task.report)(ClientEvent::Unrecorded(problem));
         }
     }
 
@@ -467,7 +467,7 @@ impl<T: Transport> WorkerRun<'_, T> {
     /// Ends the run because the operating system can't wait for the connections.
     fn give_up(&mut self, error: &io::Error) {
         let why = format!("its worker can't wait for its connections: {error}");
-        (self.task.report)(Event::Aborted(CommandPlace::default(), AbortCause::Lost(why, None)));
+        (self.task.report)(ClientEvent::Aborted(CommandPlace::default(), AbortCause::Lost(why, None)));
         self.interrupted = true;
         self.for_live(Client::on_kill);
     }

@@ -15,8 +15,8 @@ use isobench_isolation::History;
 use isobench_isolation::history::{Key, Operation, Version};
 use isobench_pgwire::{ConnectOptions, Connection, Host, TransactionStatus, server};
 use isobench_runner::{
-    AbortCause, Control, EndedTransaction, ErrorClass, Event, Fleet, Job, OnError, Pacing, Rules, RunOutcome,
-    RunSpec, Stop, Storage, TransactionObserver, Urgency, Watch, Workload,
+    AbortCause, ClientEvent, Control, EndedTransaction, ErrorClass, Fleet, Job, OnError, Pacing, Rules,
+    RunOutcome, RunSpec, Stop, Storage, TransactionObserver, Urgency, Watch, Workload,
 };
 use isobench_script::{Mix, Streams, Symbols, Variables, Weighted, parse};
 use isobench_testkit::handler::{self, Peer};
@@ -88,7 +88,7 @@ struct Case {
 /// The results of a run.
 struct RunResult {
     outcome: RunOutcome,
-    events: Vec<Event>,
+    events: Vec<ClientEvent>,
     /// For each worker, the ends of transactions reported to its observer.
     ended: Vec<Vec<EndedTransaction>>,
     /// Sessions that the server has accepted.
@@ -263,7 +263,7 @@ fn an_end_that_arrives_together_with_the_last_message_is_noticed() {
     let ledger = ran.outcome.ledger();
     assert_eq!((ledger.transactions.committed, ledger.transactions.cut_off), (1, 0));
     assert!(
-        matches!(&ran.events[..], [Event::Aborted(_, AbortCause::Lost(_, Some(last)))] if last.message.contains("good-bye")),
+        matches!(&ran.events[..], [ClientEvent::Aborted(_, AbortCause::Lost(_, Some(last)))] if last.message.contains("good-bye")),
         "{:?}",
         ran.events
     );

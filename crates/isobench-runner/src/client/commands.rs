@@ -12,7 +12,7 @@ use isobench_script::{
 use super::pipeline::Pipeline;
 use super::state::{Client, ClientAction, ClientState, Context};
 use super::store::StoredResults;
-use crate::event::{AbortCause, ClientStep, Event, Unfinished};
+use crate::event::{AbortCause, ClientEvent, ClientStep, Unfinished};
 use crate::program::Sending;
 use crate::spec::Protocol;
 
@@ -229,7 +229,7 @@ impl Client {
             variables: &self.variables,
             names: &ctx.job.workload.symbols,
             rng: &mut self.functions,
-            debug: &mut |text| report(Event::Debug(debug_line(script, command + 1, text))),
+            debug: &mut |text| report(ClientEvent::Debug(debug_line(script, command + 1, text))),
         })
     }
 

@@ -9,7 +9,7 @@ use isobench_pgwire::{ServerError, SqlState, TransactionStatus};
 
 use super::state::{AttemptError, Client, ClientAction, ClientState, Context};
 use super::store::StoreError;
-use crate::event::{AbortCause, Event};
+use crate::event::{AbortCause, ClientEvent};
 use crate::observer::TransactionEnd;
 use crate::program::ErrorClass;
 use crate::recorder::ConflictCount;
@@ -209,7 +209,7 @@ impl Client {
         record.count_tries(tries);
         record.abandoned += 1;
         self.report_follows(ctx, false);
-        (ctx.report)(Event::Abandoned(self.place(command), failed));
+        (ctx.report)(ClientEvent::Abandoned(self.place(command), failed));
         self.observe(ctx, TransactionEnd::OtherError);
         self.leave_transaction(ctx)
     }
@@ -218,7 +218,7 @@ impl Client {
         if ctx.job.spec.detail.errors {
             let taken = ctx.now.since(self.since) as f64 / 1e9;
             let used = ctx.job.spec.latency_limit.map(|limit| taken / limit.as_secs_f64());
-            (ctx.report)(Event::Follows { client: self.id, retry, tries: self.tries, used });
+            (ctx.report)(ClientEvent::Follows { client: self.id, retry, tries: self.tries, used });
         }
     }
 
@@ -355,7 +355,7 @@ impl Client {
         let client = u32::try_from(self.id).unwrap_or(u32::MAX);
         let transaction = Transaction { id, client, begin: self.attempt_began.0, end, outcome };
         if let Some(problem) = ctx.chunk.write(recording, &transaction, operations.draft()) {
-            (ctx.report)(Event::Unrecorded(problem));
+            (ctx.report)(ClientEvent::Unrecorded(problem));
         }
     }
 

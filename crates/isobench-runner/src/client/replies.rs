@@ -11,7 +11,7 @@ use isobench_pgwire::{Frame, ServerError, SqlState, TransactionStatus, frontend}
 use isobench_script::CommandKind;
 
 use super::state::{AttemptError, Client, ClientAction, ClientState, Context, CopyDirection};
-use crate::event::{AbortCause, ClientStep, Event, FailedStatement};
+use crate::event::{AbortCause, ClientEvent, ClientStep, FailedStatement};
 use crate::observed::{InsideColumns, ObservedCommand};
 use crate::program::{ErrorClass, Request};
 use crate::spec::OnError;
@@ -46,7 +46,7 @@ impl Client {
         if self.is_at_copy(ctx) {
             let action = self.end_client(ctx, AbortCause::Copy);
             if let Some(complaint) = self.unsolicited.take() {
-                (ctx.report)(Event::Notice(complaint));
+                (ctx.report)(ClientEvent::Notice(complaint));
             }
             return action;
         }
@@ -118,7 +118,7 @@ impl Client {
             },
             tag::NOTICE_RESPONSE => {
                 if let Ok(Message::NoticeResponse(message)) = backend::parse(frame) {
-                    (ctx.report)(Event::Notice(Box::new(message.to_error())));
+                    (ctx.report)(ClientEvent::Notice(Box::new(message.to_error())));
                 }
             }
             tag::COPY_IN_RESPONSE | tag::COPY_OUT_RESPONSE => {
@@ -164,7 +164,7 @@ impl Client {
         {
             let text = ctx.job.program.request(self.script, command).and_then(Request::prepared_text);
             let failed = FailedStatement { error: Box::new(error), query: 0, text };
-            (ctx.report)(Event::NotPrepared(failed));
+            (ctx.report)(ClientEvent::NotPrepared(failed));
             return;
         }
         let report = self.failure.is_none() && ctx.job.spec.detail.errors;
@@ -200,7 +200,7 @@ impl Client {
             && survives(ctx, &failure.error)
             && !is_cancelled(ctx, &failure.error)
         {
-            (ctx.report)(Event::Failed(self.place(failure.command), self.failed(ctx, failure)));
+            (ctx.report)(ClientEvent::Failed(self.place(failure.command), self.failed(ctx, failure)));
         }
     }
 

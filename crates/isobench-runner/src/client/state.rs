@@ -10,7 +10,7 @@ use isobench_script::{Prng, Variables};
 use super::operations::AttemptOperations;
 use super::pipeline::Pipeline;
 use super::store::StoredResults;
-use crate::event::{ClientStep, CommandPlace, Event, Report};
+use crate::event::{ClientEvent, ClientStep, CommandPlace, Report};
 use crate::job::Job;
 use crate::observer::TransactionObserver;
 use crate::program::Program;
@@ -120,7 +120,7 @@ impl Context<'_> {
     /// Reports a step, if steps were asked for.
     pub(super) fn trace(&self, client: usize, step: impl FnOnce() -> ClientStep) {
         if self.job.spec.detail.steps {
-            (self.report)(Event::Trace { client, step: step() });
+            (self.report)(ClientEvent::Trace { client, step: step() });
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Every bucket of attempts and transactions, and the time spent in each.
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{Event, OnError, TransactionEnd};
+use isobench_runner::{ClientEvent, OnError, TransactionEnd};
 use isobench_stats::{Attempts, TimeLedger, Transactions};
 use isobench_testkit::simulated::{Fault, Faults, On, When};
 
@@ -127,7 +127,7 @@ fn asked_to_continue_the_client_abandons_the_transaction_only() {
     let ran = case.run();
     assert_eq!(ran.ledger.attempts, Attempts { started: 3, committed: 2, errored: 1, ..Attempts::default() });
     assert!(ran.outcome.is_complete());
-    let [Event::Abandoned(place, failed)] = &ran.events[..] else { panic!("{:?}", ran.events) };
+    let [ClientEvent::Abandoned(place, failed)] = &ran.events[..] else { panic!("{:?}", ran.events) };
     assert_eq!((*place, failed.error.code), (at(0, 0, 2), SqlState::UNDEFINED_TABLE));
     assert_eq!(ran.outcome.aborted_in, None);
     let observed: Vec<_> = ran.ended.iter().map(|ended| (ended.number, ended.end, ended.tries)).collect();
@@ -179,6 +179,6 @@ fn notices_and_parameters_in_between_change_nothing() {
     );
     let ran = Case::new(TRANSFER).faults(faults).run();
     assert_eq!(ran.ledger.attempts.committed, 1);
-    let [Event::Notice(notice)] = &ran.events[..] else { panic!("{:?}", ran.events) };
+    let [ClientEvent::Notice(notice)] = &ran.events[..] else { panic!("{:?}", ran.events) };
     assert_eq!((notice.severity.as_str(), notice.message.as_str()), ("NOTICE", "by the way"));
 }

@@ -1,7 +1,7 @@
 //! Reports while a run goes on: their order and detail.
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{ClientStep, CommandPlace, Detail, Event, OnError, Protocol, Rules};
+use isobench_runner::{ClientEvent, ClientStep, CommandPlace, Detail, OnError, Protocol, Rules};
 use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
 
 const ERRORS: Detail = Detail { errors: true, steps: false };
@@ -25,15 +25,15 @@ enum Reported {
 }
 
 fn reported(ran: &RunResult) -> Vec<Reported> {
-    let short = |event: &Event| match event {
-        Event::Aborted(place, _) => Reported::Aborted(*place),
-        Event::Abandoned(place, failed) => Reported::Abandoned(*place, failed.error.code),
-        Event::Failed(place, failed) => Reported::Failed(*place, failed.error.code),
-        Event::Follows { client: 0, retry, tries, used } => {
+    let short = |event: &ClientEvent| match event {
+        ClientEvent::Aborted(place, _) => Reported::Aborted(*place),
+        ClientEvent::Abandoned(place, failed) => Reported::Abandoned(*place, failed.error.code),
+        ClientEvent::Failed(place, failed) => Reported::Failed(*place, failed.error.code),
+        ClientEvent::Follows { client: 0, retry, tries, used } => {
             Reported::Follows(*retry, *tries, used.map(|used| (used * 100.0).round()))
         }
-        Event::NotPrepared(failed) => Reported::NotPrepared(failed.error.code),
-        Event::Trace { client: 0, step } => Reported::Step(step.clone()),
+        ClientEvent::NotPrepared(failed) => Reported::NotPrepared(failed.error.code),
+        ClientEvent::Trace { client: 0, step } => Reported::Step(step.clone()),
         other => panic!("{other:?}"),
     };
     ran.events.iter().map(short).collect()
@@ -59,7 +59,7 @@ fn conflicts_are_reported_only_if_asked_for() {
     let expected =
         [conflict(), Reported::Follows(true, 1, None), conflict(), Reported::Follows(false, 2, None)];
     assert_eq!(reported(&ran), expected);
-    let Event::Failed(_, failed) = &ran.events[0] else { panic!("{:?}", ran.events) };
+    let ClientEvent::Failed(_, failed) = &ran.events[0] else { panic!("{:?}", ran.events) };
     assert!(failed.text.as_deref().is_some_and(|text| text.starts_with("UPDATE t SET v = v + ")));
 }
 

@@ -9,9 +9,9 @@ use std::time::Duration;
 use isobench_isolation::History;
 use isobench_pgwire::{ServerError, SqlState};
 use isobench_runner::{
-    AbortCause, CommandPlace, Control, Detail, EndedTransaction, ErrorClass, Event, FailedStatement, Job,
-    Nanos, OnError, Pacing, Protocol, Recording, RetryPolicy, Rules, RunOutcome, RunSpec, Simulation, Stop,
-    Storage, TransactionEnd, TransactionObserver, Urgency, Workload,
+    AbortCause, ClientEvent, CommandPlace, Control, Detail, EndedTransaction, ErrorClass, FailedStatement,
+    Job, Nanos, OnError, Pacing, Protocol, Recording, RetryPolicy, Rules, RunOutcome, RunSpec, Simulation,
+    Stop, Storage, TransactionEnd, TransactionObserver, Urgency, Workload,
 };
 use isobench_script::{Mix, Symbols, Value, Variables, Weighted, parse};
 use isobench_stats::Ledger;
@@ -88,7 +88,7 @@ pub struct RunResult {
     pub ledger: Ledger,
     /// The server's actions since the start of the first run.
     pub truth: Truth,
-    pub events: Vec<Event>,
+    pub events: Vec<ClientEvent>,
     /// The ends of transactions reported to the observer.
     pub ended: Vec<EndedTransaction>,
 }
@@ -337,7 +337,7 @@ impl RunResult {
     /// The clients that ended early, with the reason.
     pub fn aborts(&self) -> Vec<(CommandPlace, AbortCause)> {
         let aborts = self.events.iter().filter_map(|event| match event {
-            Event::Aborted(place, cause) => Some((*place, cause.clone())),
+            ClientEvent::Aborted(place, cause) => Some((*place, cause.clone())),
             _ => None,
         });
         aborts.collect()
@@ -382,7 +382,7 @@ impl RunResult {
             "{abandoned} of {observed}"
         );
         let reported =
-            self.events.iter().filter(|event| matches!(event, Event::Abandoned(..))).count() as u64;
+            self.events.iter().filter(|event| matches!(event, ClientEvent::Abandoned(..))).count() as u64;
         assert_eq!(reported, abandoned);
         let names: BTreeSet<_> = self.ended.iter().map(|ended| (ended.client, ended.number)).collect();
         assert_eq!(names.len(), self.ended.len(), "a transaction ended twice");
@@ -430,7 +430,7 @@ impl RunResult {
     /// The output of `debug()`.
     pub fn debugs(&self) -> Vec<&str> {
         let texts = self.events.iter().filter_map(|event| match event {
-            Event::Debug(text) => Some(text.as_str()),
+            ClientEvent::Debug(text) => Some(text.as_str()),
             _ => None,
         });
         texts.collect()

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{
-    AbortCause, ClientStep, Detail, Event, OnError, Pacing, Protocol, Rules, TransactionEnd, Unfinished,
+    AbortCause, ClientEvent, ClientStep, Detail, OnError, Pacing, Protocol, Rules, TransactionEnd, Unfinished,
 };
 use isobench_testkit::simulated::{Answer, Fault, Faults, Loss, On, When};
 
@@ -27,7 +27,7 @@ END;
 /// The statements that couldn't be prepared: code, number in the request, text.
 fn not_prepared(ran: &RunResult) -> Vec<(SqlState, u32, Option<&str>)> {
     let reported = ran.events.iter().filter_map(|event| match event {
-        Event::NotPrepared(failed) => Some((failed.error.code, failed.query, failed.text.as_deref())),
+        ClientEvent::NotPrepared(failed) => Some((failed.error.code, failed.query, failed.text.as_deref())),
         _ => None,
     });
     reported.collect()
@@ -80,7 +80,7 @@ fn choosing(rules: Rules, clients: usize) -> Case {
 /// The chosen scripts, in order, with the clients that chose.
 fn choices(ran: &RunResult) -> Vec<(usize, usize)> {
     let chosen = ran.events.iter().filter_map(|event| match event {
-        Event::Trace { client, step: ClientStep::Script(script) } => Some((*client, *script)),
+        ClientEvent::Trace { client, step: ClientStep::Script(script) } => Some((*client, *script)),
         _ => None,
     });
     chosen.collect()
