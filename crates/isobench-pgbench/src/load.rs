@@ -1,7 +1,7 @@
 //! The measured part of a run: connected clients do their work while logs are written and progress
 //! is shown. The drop-in, `isobench run` and the cells of a comparison all run their clients here.
 
-use isobench_runner::{Control, Fleet, Job, NoThreads, Report, RunOutcome, Stop, Watch};
+use isobench_runner::{Control, EventHandler, Fleet, Job, NoThreads, RunOutcome, Stop, Watch};
 
 use crate::transaction_log::{LogError, LogSettings, TransactionLogs};
 
@@ -34,7 +34,7 @@ pub fn load(
     job: &Job,
     stop: Stop,
     control: &Control,
-    report: &Report<'_>,
+    report: &EventHandler<'_>,
     watch: Watch<'_>,
     log: Option<&LogSettings>,
 ) -> Result<Loaded, LoadError> {

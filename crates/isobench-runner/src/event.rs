@@ -139,4 +139,4 @@ pub enum ClientStep {
 }
 
 /// A handler of events, called from any worker thread.
-pub type Report<'a> = dyn Fn(ClientEvent) + Sync + 'a;
+pub type EventHandler<'a> = dyn Fn(ClientEvent) + Sync + 'a;

@@ -14,7 +14,7 @@ use isobench_stats::{LatencyHistogram, Ledger, LedgerError};
 use crate::client::Client;
 use crate::clients::{WorkerStreams, clients};
 use crate::control::{Control, Progress, Published};
-use crate::event::Report;
+use crate::event::EventHandler;
 use crate::job::Job;
 use crate::load::WorkerLoad;
 use crate::observer::TransactionObserver;
@@ -168,7 +168,7 @@ impl Fleet {
         job: &Job,
         stop: Stop,
         control: &Control,
-        report: &Report<'_>,
+        report: &EventHandler<'_>,
         watch: Watch<'_>,
         observers: &mut [Box<dyn TransactionObserver>],
     ) -> Result<RunOutcome, NoThreads> {

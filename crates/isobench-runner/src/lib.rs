@@ -52,7 +52,7 @@ mod worker;
 pub use client::RETRIED_INSIDE;
 pub use control::{Control, Progress, Urgency};
 pub use event::{
-    AbortCause, ClientEvent, ClientStep, CommandPlace, Detail, FailedStatement, Report, Unfinished,
+    AbortCause, ClientEvent, ClientStep, CommandPlace, Detail, EventHandler, FailedStatement, Unfinished,
 };
 pub use fleet::{AccountingError, ConnectClient, Fleet, NoThreads, OpenError, RunOutcome, Watch};
 pub use job::{Job, Reconnect};

@@ -3,7 +3,7 @@
 
 use crate::clients::{WorkerStreams, clients};
 use crate::control::{Control, Published};
-use crate::event::Report;
+use crate::event::EventHandler;
 use crate::fleet::RunOutcome;
 use crate::job::Job;
 use crate::observer::TransactionObserver;
@@ -38,7 +38,7 @@ impl<T: Transport> Simulation<T> {
         stop: Stop,
         clock: &dyn Clock,
         control: &Control,
-        report: &Report<'_>,
+        report: &EventHandler<'_>,
         observer: Option<&mut (dyn TransactionObserver + 'static)>,
     ) -> RunOutcome {
         let published = Published::default();

@@ -12,7 +12,7 @@ use isobench_script::Prng;
 use crate::client::{CLOSED, Client, ClientAction, Context};
 use crate::clients::WorkerStreams;
 use crate::control::{Control, Published, Urgency};
-use crate::event::{AbortCause, ClientEvent, CommandPlace, Report};
+use crate::event::{AbortCause, ClientEvent, CommandPlace, EventHandler};
 use crate::job::Job;
 use crate::load::{LoadMeter, WorkerLoad};
 use crate::observer::TransactionObserver;
@@ -165,7 +165,7 @@ pub(crate) struct WorkerTask<'a> {
     pub(crate) began: Nanos,
     pub(crate) control: &'a Control,
     pub(crate) published: &'a Published,
-    pub(crate) report: &'a Report<'a>,
+    pub(crate) report: &'a EventHandler<'a>,
     pub(crate) streams: &'a WorkerStreams,
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use isobench_report::Warmup;
-use isobench_runner::{Fleet, Job, Report, RunOutcome, Stop, Urgency, Watch};
+use isobench_runner::{EventHandler, Fleet, Job, RunOutcome, Stop, Urgency, Watch};
 use isobench_stats::is_warm;
 
 use super::{Measurement, no_threads};
@@ -39,7 +39,7 @@ impl Measurement<'_> {
         &self,
         fleet: &mut Fleet,
         job: &Job,
-        report: &Report<'_>,
+        report: &EventHandler<'_>,
         watch: &mut Watch<'_>,
         own: &mut OwnWork,
     ) -> Outcome<Option<Warmed>> {

@@ -10,7 +10,7 @@ use isobench_script::{Prng, Variables};
 use super::operations::AttemptOperations;
 use super::pipeline::Pipeline;
 use super::store::StoredResults;
-use crate::event::{ClientEvent, ClientStep, CommandPlace, Report};
+use crate::event::{ClientEvent, ClientStep, CommandPlace, EventHandler};
 use crate::job::Job;
 use crate::observer::TransactionObserver;
 use crate::program::Program;
@@ -113,7 +113,7 @@ pub(crate) struct Context<'a> {
     pub(crate) stopping: bool,
     /// Transactions under way are being cancelled.
     pub(crate) cancelling: bool,
-    pub(crate) report: &'a Report<'a>,
+    pub(crate) report: &'a EventHandler<'a>,
 }
 
 impl Context<'_> {
