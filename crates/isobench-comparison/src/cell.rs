@@ -9,7 +9,7 @@ use std::time::Duration;
 use isobench_isolation::EffectiveLevel;
 use isobench_observer::Observer;
 use isobench_report::Round;
-use isobench_runner::{Control, Progress, Watch};
+use isobench_runner::{Control, RunProgress, Watch};
 
 use crate::design::{CellPlan, Design};
 use crate::failure::Outcome;
@@ -110,7 +110,7 @@ impl<'a> CellMeasurer<'a> {
         cell: &CellPlan,
         number: u32,
         ready: Ready,
-        watch: &mut dyn FnMut(Duration, Progress),
+        watch: &mut dyn FnMut(Duration, RunProgress),
     ) -> Outcome<MeasuredCell> {
         let (design, target, work) = (self.design, self.target(cell), &self.design.works[cell.work]);
         let history = self.judging.map(|judging| judging.file(&cell.file_name(design, number)));

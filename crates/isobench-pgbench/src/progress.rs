@@ -6,7 +6,7 @@ use std::fmt::{self, Write as _};
 use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime};
 
-use isobench_runner::{Pacing, Progress, RunSpec};
+use isobench_runner::{Pacing, RunProgress, RunSpec};
 
 /// Formats the lines, and remembers the figures of the last one.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct ProgressLines {
     paced: bool,
     skips: bool,
     retries: bool,
-    last: (Duration, Progress),
+    last: (Duration, RunProgress),
 }
 
 impl ProgressLines {
@@ -28,13 +28,13 @@ impl ProgressLines {
             paced: matches!(spec.pacing, Pacing::Rate(_)),
             skips: spec.latency_limit.is_some(),
             retries: spec.retry.max_tries != Some(NonZeroU32::MIN),
-            last: (Duration::ZERO, Progress::default()),
+            last: (Duration::ZERO, RunProgress::default()),
         }
     }
 
     /// The next line, without its line end, given the time and the progress since the start of the
     /// run.
-    pub fn line(&mut self, elapsed: Duration, now: &Progress) -> String {
+    pub fn line(&mut self, elapsed: Duration, now: &RunProgress) -> String {
         let mut line = if self.timestamps {
             timestamp(SystemTime::now())
         } else {
@@ -46,7 +46,7 @@ impl ProgressLines {
         line
     }
 
-    fn write_figures(&self, line: &mut String, elapsed: Duration, now: &Progress) -> fmt::Result {
+    fn write_figures(&self, line: &mut String, elapsed: Duration, now: &RunProgress) -> fmt::Result {
         let (before, last) = &self.last;
         let seconds = elapsed.saturating_sub(*before).as_secs_f64();
         let committed = now.committed.saturating_sub(last.committed);
@@ -98,13 +98,17 @@ mod tests {
     #[test]
     fn a_line_covers_the_time_since_the_last_one() {
         let mut lines = ProgressLines::new(&RunSpec::default(), false);
-        let first =
-            Progress { committed: 2, latency_sum_ms: 6.0, latency_squares_ms: 20.0, ..Progress::default() };
+        let first = RunProgress {
+            committed: 2,
+            latency_sum_ms: 6.0,
+            latency_squares_ms: 20.0,
+            ..RunProgress::default()
+        };
         assert_eq!(
             lines.line(Duration::from_secs(1), &first),
             "progress: 1.0 s, 2.0 tps, lat 3.000 ms stddev 1.000, 0 failed"
         );
-        let second = Progress {
+        let second = RunProgress {
             committed: 3,
             given_up: 2,
             abandoned: 1,
@@ -120,13 +124,13 @@ mod tests {
 
     #[test]
     fn options_add_columns() {
-        let now = Progress {
+        let now = RunProgress {
             committed: 2,
             lag_sum_ms: 1.0,
             skipped: 4,
             retried: 5,
             retries: 6,
-            ..Progress::default()
+            ..RunProgress::default()
         };
         let line = |spec: &RunSpec| ProgressLines::new(spec, false).line(Duration::from_secs(2), &now);
         let head = "progress: 2.0 s, 1.0 tps, lat 0.000 ms stddev 0.000, 0 failed";
@@ -140,7 +144,8 @@ mod tests {
 
     #[test]
     fn an_interval_without_a_commit_is_all_zeros() {
-        let now = Progress { given_up: 3, retried: 3, retries: 6, lag_sum_ms: 4.0, ..Progress::default() };
+        let now =
+            RunProgress { given_up: 3, retried: 3, retries: 6, lag_sum_ms: 4.0, ..RunProgress::default() };
         assert_eq!(
             ProgressLines::new(&paced(), false).line(Duration::from_secs(1), &now),
             "progress: 1.0 s, 0.0 tps, lat 0.000 ms stddev 0.000, 3 failed, lag 0.000 ms, 0 \
@@ -152,8 +157,8 @@ mod tests {
     fn the_time_of_day_has_milliseconds() {
         let time = SystemTime::UNIX_EPOCH + Duration::from_micros(1_700_000_001_041_900);
         assert_eq!(timestamp(time), "progress: 1700000001.041 s");
-        let line =
-            ProgressLines::new(&RunSpec::default(), true).line(Duration::from_secs(1), &Progress::default());
+        let line = ProgressLines::new(&RunSpec::default(), true)
+            .line(Duration::from_secs(1), &RunProgress::default());
         assert!(line.ends_with(" s, 0.0 tps, lat 0.000 ms stddev 0.000, 0 failed"), "{line}");
     }
 }

@@ -80,7 +80,7 @@ pub struct Published {
 
 /// Progress of all workers since the start of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Progress {
+pub struct RunProgress {
     /// Attempts started.
     pub attempts: u64,
     /// Committed transactions.
@@ -107,7 +107,7 @@ pub struct Progress {
 
 impl Published {
     /// Replaces the figures. Readers may see some fields a moment before others.
-    pub(crate) fn store(&self, now: &Progress) {
+    pub(crate) fn store(&self, now: &RunProgress) {
         let pairs = [
             (&self.attempts, now.attempts),
             (&self.committed, now.committed),
@@ -126,7 +126,7 @@ impl Published {
         }
     }
 
-    fn add_to(&self, sum: &mut Progress) {
+    fn add_to(&self, sum: &mut RunProgress) {
         let count = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
         let real = |cell: &AtomicU64| f64::from_bits(cell.load(Ordering::Relaxed));
         sum.attempts += count(&self.attempts);
@@ -143,10 +143,10 @@ impl Published {
     }
 }
 
-impl Progress {
+impl RunProgress {
     /// Adds up the figures of all workers.
-    pub fn read(workers: &[Published]) -> Progress {
-        let mut sum = Progress::default();
+    pub fn read(workers: &[Published]) -> RunProgress {
+        let mut sum = RunProgress::default();
         for worker in workers {
             worker.add_to(&mut sum);
         }
@@ -182,9 +182,19 @@ mod tests {
     #[test]
     fn progress_adds_up_over_workers() {
         let workers = [Published::default(), Published::default()];
-        workers[0].store(&Progress { attempts: 5, committed: 3, latency_sum_ms: 1.5, ..Progress::default() });
-        workers[1].store(&Progress { attempts: 6, committed: 4, latency_sum_ms: 0.5, ..Progress::default() });
-        let sum = Progress::read(&workers);
+        workers[0].store(&RunProgress {
+            attempts: 5,
+            committed: 3,
+            latency_sum_ms: 1.5,
+            ..RunProgress::default()
+        });
+        workers[1].store(&RunProgress {
+            attempts: 6,
+            committed: 4,
+            latency_sum_ms: 0.5,
+            ..RunProgress::default()
+        });
+        let sum = RunProgress::read(&workers);
         assert_eq!((sum.attempts, sum.committed, sum.latency_sum_ms), (11, 7, 2.0));
     }
 }

@@ -13,7 +13,7 @@ use isobench_stats::{LatencyHistogram, Ledger, LedgerError};
 
 use crate::client::Client;
 use crate::clients::{WorkerStreams, clients};
-use crate::control::{Control, Progress, Published};
+use crate::control::{Control, Published, RunProgress};
 use crate::event::EventHandler;
 use crate::job::Job;
 use crate::load::WorkerLoad;
@@ -30,7 +30,7 @@ pub struct Watch<'a> {
     /// Time between two calls; [`Duration::MAX`]: none are made.
     pub every: Duration,
     /// Called with the time and the progress since the start of the run.
-    pub show: &'a mut dyn FnMut(Duration, Progress),
+    pub show: &'a mut dyn FnMut(Duration, RunProgress),
 }
 
 /// The clients couldn't be connected. `E` is what `connect` of [`Fleet::open`] returns.
@@ -215,14 +215,14 @@ fn show_progress(
     let mut next = every;
     let since = |now: Nanos| now.duration_since(began);
     while all_done.recv_timeout(next.saturating_sub(since(clock.now()))) == Err(RecvTimeoutError::Timeout) {
-        show(since(clock.now()), Progress::read(published));
+        show(since(clock.now()), RunProgress::read(published));
         next = next.saturating_add(every);
     }
     // Clients that work until the time is up finish a moment after the last display is due, so
     // without this the last interval would be missing.
     let ended = since(clock.now());
     if ended >= next {
-        show(ended, Progress::read(published));
+        show(ended, RunProgress::read(published));
     }
 }
 

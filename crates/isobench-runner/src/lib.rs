@@ -50,7 +50,7 @@ mod transport;
 mod worker;
 
 pub use client::RETRIED_INSIDE;
-pub use control::{Control, Progress, Urgency};
+pub use control::{Control, RunProgress, Urgency};
 pub use event::{
     AbortCause, ClientEvent, ClientStep, CommandPlace, Detail, EventHandler, FailedStatement, Unfinished,
 };

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use isobench_pgwire::SqlState;
 use isobench_stats::{LatencyHistogram, Ledger, Moments};
 
-use crate::control::Progress;
+use crate::control::RunProgress;
 use crate::series::SeriesCounter;
 use crate::time::Nanos;
 
@@ -203,8 +203,8 @@ impl Recorder {
     }
 
     /// The figures shown while the run goes on.
-    pub(crate) fn progress(&self) -> Progress {
-        let mut sum = Progress::default();
+    pub(crate) fn progress(&self) -> RunProgress {
+        let mut sum = RunProgress::default();
         for script in &self.scripts {
             let transactions = &script.ledger.transactions;
             sum.attempts += script.ledger.attempts.started;

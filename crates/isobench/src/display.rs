@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use isobench_pgbench::fit;
-use isobench_runner::Progress;
+use isobench_runner::RunProgress;
 use terminal_size::terminal_size_of;
 
 use self::estimate::Estimate;
@@ -154,7 +154,7 @@ impl Listener for Display {
         cell: &CellPlan,
         round: u32,
         elapsed: Duration,
-        progress: &Progress,
+        progress: &RunProgress,
         waits: &[(String, u32)],
     ) {
         self.renew(|state| {

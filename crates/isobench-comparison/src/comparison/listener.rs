@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use isobench_runner::Progress;
+use isobench_runner::RunProgress;
 
 use crate::design::{CellPlan, Design};
 
@@ -35,7 +35,7 @@ pub trait Listener {
         cell: &CellPlan,
         round: u32,
         elapsed: Duration,
-        progress: &Progress,
+        progress: &RunProgress,
         waits: &[(String, u32)],
     );
 

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use isobench_runner::Progress;
+use isobench_runner::RunProgress;
 
 /// The width of a bin: shorter ones would show the scatter of single transactions.
 const BIN: Duration = Duration::from_millis(250);
@@ -37,7 +37,7 @@ pub struct Speed {
 impl Speed {
     /// Takes a snapshot. A clock or a count that went back is the begin of another run (the
     /// measurement after its warm-up).
-    pub fn see(&mut self, elapsed: Duration, progress: &Progress) {
+    pub fn see(&mut self, elapsed: Duration, progress: &RunProgress) {
         if elapsed < self.last.0 || progress.committed < self.last.1 {
             *self = Speed { recent: std::mem::take(&mut self.recent), ..Speed::default() };
         }
@@ -72,12 +72,12 @@ mod tests {
     use super::*;
 
     fn seen(speed: &mut Speed, millis: u64, committed: u64) {
-        let progress = Progress {
+        let progress = RunProgress {
             attempts: committed * 2,
             committed,
             conflicts: committed,
             latency_sum_ms: committed as f64 * 7.0,
-            ..Progress::default()
+            ..RunProgress::default()
         };
         speed.see(Duration::from_millis(millis), &progress);
     }
