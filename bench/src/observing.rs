@@ -11,7 +11,7 @@ use isobench_observer::{LocalServer, Observer, ObserverOptions, Processes};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_runner::{
-    Control, ErrorClass, Fleet, Job, Protocol, RetryPolicy, RunSpec, Stop, Watch, Workload,
+    Control, ErrorClass, Fleet, Job, Protocol, RetryPolicy, RunSpec, StopCondition, Watch, Workload,
 };
 use isobench_script::{Mix, Symbols, Value, Variables, Weighted, find_builtin, parse};
 use isobench_stats::{Ratio, paired_ratio};
@@ -102,7 +102,8 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
         let begin = (processes.cpu().unwrap_or_default(), cpu_of(&own));
         let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
         let report = |event| eprintln!("{event:?}");
-        let outcome = fleet.run(&job, Stop::Time(plan.time), &Control::new(), &report, watch, &mut [])?;
+        let outcome =
+            fleet.run(&job, StopCondition::Time(plan.time), &Control::new(), &report, watch, &mut [])?;
         let (cpu, own) = (processes.cpu().unwrap_or_default() - begin.0, cpu_of(&own) - begin.1);
         if observed {
             observer.end();

@@ -17,7 +17,7 @@ use isobench_isolation::Level;
 use isobench_pgserver::MajorVersion;
 use isobench_plan::{Plan, SERVER_VERSION, Setting};
 use isobench_report as report;
-use isobench_runner::{Backoff, OnError, Pacing, Protocol, Restart, RetryPolicy, RunSpec, Stop};
+use isobench_runner::{Backoff, OnError, Pacing, Protocol, Restart, RetryPolicy, RunSpec, StopCondition};
 use isobench_script::Prng;
 use isobench_workloads::OnConflict;
 
@@ -59,7 +59,7 @@ pub struct Design {
     /// Retry policies.
     pub backoff: Vec<Backoff>,
     /// The end of a cell's measured part.
-    pub stop: Stop,
+    pub stop: StopCondition,
     /// Length of a step of the warm-up; zero: none.
     pub warmup: Duration,
     /// The longest warm-up.
@@ -292,8 +292,8 @@ impl Design {
     /// The measured time of a cell; `None` if transactions are counted.
     pub fn time(&self) -> Option<Duration> {
         match self.stop {
-            Stop::Time(time) => Some(time),
-            Stop::Transactions(_) => None,
+            StopCondition::Time(time) => Some(time),
+            StopCondition::Transactions(_) => None,
         }
     }
 
@@ -449,14 +449,14 @@ impl Design {
 }
 
 /// The end of a cell's measured part: a time, or a number of transactions of each client.
-fn stop(plan: &Plan) -> Outcome<Stop> {
+fn stop(plan: &Plan) -> Outcome<StopCondition> {
     match plan.transactions {
-        Some(transactions) => Ok(Stop::Transactions(at_least_one("transactions", transactions)?)),
-        None => Ok(Stop::Time(seconds("time", plan.time.unwrap_or_default(), 0.01)?)),
+        Some(transactions) => Ok(StopCondition::Transactions(at_least_one("transactions", transactions)?)),
+        None => Ok(StopCondition::Time(seconds("time", plan.time.unwrap_or_default(), 0.01)?)),
     }
 }
 
-fn check_sweep(plan: &Plan, stop: Stop) -> Outcome {
+fn check_sweep(plan: &Plan, stop: StopCondition) -> Outcome {
     let fixed = !plan.rates().is_empty() || plan.think_time.is_some();
     if plan.sweeps() && (plan.latency_limit.is_none() || fixed) {
         return Err(Failure::setup(
@@ -464,7 +464,7 @@ fn check_sweep(plan: &Plan, stop: Stop) -> Outcome {
              --think-time",
         ));
     }
-    if plan.sweeps() && matches!(stop, Stop::Transactions(_)) {
+    if plan.sweeps() && matches!(stop, StopCondition::Transactions(_)) {
         return Err(Failure::setup(
             "--sweep measures rates over a time: give --time instead of --transactions",
         ));

@@ -13,7 +13,7 @@ use isobench_observer::Observer;
 use isobench_pgbench::load::{LoadError, Loaded, load};
 use isobench_pgbench::transaction_log::{LogError, LogSettings};
 use isobench_report::Round;
-use isobench_runner::{ClientEvent, Control, Job, NoThreads, RunOutcome, Stop, Watch};
+use isobench_runner::{ClientEvent, Control, Job, NoThreads, RunOutcome, StopCondition, Watch};
 
 use crate::evidence;
 use crate::failure::{Failure, Outcome};
@@ -39,7 +39,7 @@ pub struct Measurement<'a> {
     /// Length of a step of the warm-up, zero for none, and the longest warm-up.
     pub warmup: (Duration, Duration),
     /// The end of the measured part.
-    pub stop: Stop,
+    pub stop: StopCondition,
     /// Files with a line for each transaction.
     pub log: Option<&'a LogSettings>,
     /// The check of the tables before and after.

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{
-    AbortCause, ClientEvent, Control, Job, OnError, Pacing, RetryPolicy, RunSpec, Stop, Storage, Urgency,
-    Watch,
+    AbortCause, ClientEvent, Control, Job, OnError, Pacing, RetryPolicy, RunSpec, StopCondition, Storage,
+    Urgency, Watch,
 };
 
 use crate::cell::CellMeasurer;
@@ -98,7 +98,9 @@ impl CellMeasurer<'_> {
                 }
             },
         };
-        fleet.run(job, Stop::Transactions(1), &control, &report, watch, &mut []).map_err(Failure::setup)?;
+        fleet
+            .run(job, StopCondition::Transactions(1), &control, &report, watch, &mut [])
+            .map_err(Failure::setup)?;
         drop(fleet);
         Ok(problem.into_inner().unwrap_or_else(PoisonError::into_inner))
     }

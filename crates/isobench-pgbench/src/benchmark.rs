@@ -12,7 +12,7 @@ use isobench_database::products::UNKNOWN;
 use isobench_pgwire::{Connection, Host, ServerError, process_environment};
 use isobench_runner::{
     ClientEvent, Control, Detail, ErrorClass, Fleet, Job, OnError, OpenError, Pacing, RetryPolicy, Rules,
-    RunOutcome, RunSpec, Stop, Watch,
+    RunOutcome, RunSpec, StopCondition, Watch,
 };
 
 use crate::console::{Console, Message, fit};
@@ -51,7 +51,7 @@ struct Prepared {
     job: Job,
     login: Login,
     tables: Tables,
-    stop: Stop,
+    stop: StopCondition,
     options: Benchmark,
 }
 
@@ -71,8 +71,8 @@ impl Prepared {
         }
         connection.close();
         let stop = match (options.transactions, options.duration) {
-            (_, Some(duration)) => Stop::Time(duration),
-            (count, None) => Stop::Transactions(count.unwrap_or(10)),
+            (_, Some(duration)) => StopCondition::Time(duration),
+            (count, None) => StopCondition::Transactions(count.unwrap_or(10)),
         };
         let reconnect = login.clone();
         let job = Job::new(spec(common.debug, &options), workload, Box::new(classify))

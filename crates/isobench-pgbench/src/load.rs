@@ -1,7 +1,7 @@
 //! The measured part of a run: connected clients do their work while logs are written and progress
 //! is shown. The drop-in, `isobench run` and the cells of a comparison all run their clients here.
 
-use isobench_runner::{Control, EventHandler, Fleet, Job, NoThreads, RunOutcome, Stop, Watch};
+use isobench_runner::{Control, EventHandler, Fleet, Job, NoThreads, RunOutcome, StopCondition, Watch};
 
 use crate::transaction_log::{LogError, LogSettings, TransactionLogs};
 
@@ -32,7 +32,7 @@ pub enum LoadError {
 pub fn load(
     fleet: &mut Fleet,
     job: &Job,
-    stop: Stop,
+    stop: StopCondition,
     control: &Control,
     report: &EventHandler<'_>,
     watch: Watch<'_>,

@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use isobench_database::PartitionMethod;
-use isobench_runner::{Job, Pacing, RunOutcome, ScriptRecord, Stop};
+use isobench_runner::{Job, Pacing, RunOutcome, ScriptRecord, StopCondition};
 use isobench_script::{Command, CommandKind};
 use isobench_stats::{LatencyHistogram, Ledger, Moments};
 
@@ -23,7 +23,7 @@ pub struct Summary<'a> {
     /// The results.
     pub run: &'a RunOutcome,
     /// The stop condition of the run.
-    pub stop: Stop,
+    pub stop: StopCondition,
     /// Scale of the tables.
     pub scale: i64,
     /// Partitioning method of the accounts and number of partitions, if they are partitioned.
@@ -75,12 +75,12 @@ impl Summary<'_> {
         }
         let processed = self.run.ledger().transactions.committed;
         match self.stop {
-            Stop::Transactions(each) => {
+            StopCondition::Transactions(each) => {
                 let planned = each.saturating_mul(spec.clients as u64);
                 writeln!(out, "number of transactions per client: {each}")?;
                 writeln!(out, "number of transactions actually processed: {processed}/{planned}")
             }
-            Stop::Time(time) => {
+            StopCondition::Time(time) => {
                 writeln!(out, "duration: {} s", time.as_secs_f64())?;
                 writeln!(out, "number of transactions actually processed: {processed}")
             }

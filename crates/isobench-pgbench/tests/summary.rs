@@ -11,7 +11,8 @@ use isobench_database::PartitionMethod;
 use isobench_pgbench::Version;
 use isobench_pgbench::summary::Summary;
 use isobench_runner::{
-    CommandRecord, ErrorClass, Job, Pacing, RetryPolicy, RunOutcome, RunSpec, ScriptRecord, Stop, Workload,
+    CommandRecord, ErrorClass, Job, Pacing, RetryPolicy, RunOutcome, RunSpec, ScriptRecord, StopCondition,
+    Workload,
 };
 use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
 use isobench_testkit::golden;
@@ -29,7 +30,7 @@ struct Asked {
 struct Case {
     name: &'static str,
     spec: RunSpec,
-    stop: Stop,
+    stop: StopCondition,
     asked: Asked,
     /// Weights and results of the scripts.
     scripts: Vec<(u64, ScriptRecord)>,
@@ -103,7 +104,7 @@ fn tries(mut spec: RunSpec, most: u32) -> RunSpec {
 /// A run of one script with ten transactions for each client.
 fn case(name: &'static str, spec: RunSpec, ends: Ends) -> Case {
     let scripts = vec![(1, record(ends))];
-    Case { name, spec, stop: Stop::Transactions(10), asked: Asked::default(), scripts }
+    Case { name, spec, stop: StopCondition::Transactions(10), asked: Asked::default(), scripts }
 }
 
 fn asked(case: Case, asked: Asked) -> Case {
@@ -123,7 +124,7 @@ fn cases() -> Vec<Case> {
     };
     vec![
         case("plain", spec(), ends(20)),
-        Case { stop: Stop::Time(Duration::from_secs(2)), ..case("for a time", spec(), ends(20)) },
+        Case { stop: StopCondition::Time(Duration::from_secs(2)), ..case("for a time", spec(), ends(20)) },
         asked(
             case("partitions", spec(), ends(20)),
             Asked { partitions: Some((PartitionMethod::Hash, 3)), ..Asked::default() },

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_runner::{
-    Control, ErrorClass, Fleet, Job, Protocol, RetryPolicy, RunSpec, Stop, Storage, Watch, Workload,
+    Control, ErrorClass, Fleet, Job, Protocol, RetryPolicy, RunSpec, StopCondition, Storage, Watch, Workload,
 };
 use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
 
@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut fleet, _) = Fleet::open(&job, &connect)?;
     let report = |event| eprintln!("{event:?}");
     let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
-    let stop = Stop::Time(Duration::from_secs(seconds.parse()?));
+    let stop = StopCondition::Time(Duration::from_secs(seconds.parse()?));
     let outcome = fleet.run(&job, stop, &Control::new(), &report, watch, &mut [])?;
     let committed = outcome.ledger().transactions.committed;
     println!("number of transactions actually processed: {committed}");

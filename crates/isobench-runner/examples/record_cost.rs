@@ -12,8 +12,8 @@ use std::time::Instant;
 use isobench_pgwire::TransactionStatus::{self, Idle, InTransaction};
 use isobench_pgwire::server;
 use isobench_runner::{
-    Clock, Control, ErrorClass, Job, Nanos, Protocol, Received, Reconnect, RunSpec, Simulation, Stop,
-    Storage, Transport, Workload,
+    Clock, Control, ErrorClass, Job, Nanos, Protocol, Received, Reconnect, RunSpec, Simulation,
+    StopCondition, Storage, Transport, Workload,
 };
 use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
 
@@ -126,8 +126,14 @@ fn run(record: bool) -> Result<f64, Box<dyn std::error::Error>> {
     let mut simulation = Simulation::new(&job, Memory::new());
     let report = |event| eprintln!("{event:?}");
     let began = Instant::now();
-    let outcome =
-        simulation.run(&job, Stop::Transactions(TRANSACTIONS), &Still, &Control::new(), &report, None);
+    let outcome = simulation.run(
+        &job,
+        StopCondition::Transactions(TRANSACTIONS),
+        &Still,
+        &Control::new(),
+        &report,
+        None,
+    );
     let taken = began.elapsed();
     assert_eq!(outcome.ledger().transactions.committed, TRANSACTIONS);
     assert!(job.recorded().is_none_or(|recording| recording.transactions() == TRANSACTIONS));

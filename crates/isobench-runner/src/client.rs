@@ -32,7 +32,7 @@ use isobench_script::Value;
 
 use crate::event::{AbortCause, ClientEvent, ClientStep, FailedStatement};
 use crate::observer::{EndedTransaction, TransactionEnd};
-use crate::spec::{Pacing, Stop};
+use crate::spec::{Pacing, StopCondition};
 use crate::time::nanos;
 pub use inside::RETRIED_INSIDE;
 use state::{AttemptError, CopyDirection};
@@ -152,7 +152,7 @@ impl Client {
 
     /// True if the client starts no further transaction.
     fn is_over(&self, ctx: &Context<'_>) -> bool {
-        ctx.stopping || matches!(ctx.stop, Stop::Transactions(most) if self.done >= most)
+        ctx.stopping || matches!(ctx.stop, StopCondition::Transactions(most) if self.done >= most)
     }
 
     /// Takes the next due time from the schedule, skipping those that are already too late.

@@ -21,7 +21,7 @@ use crate::observer::TransactionObserver;
 use crate::recorder::{ConflictCount, ScriptRecord};
 use crate::series::Series;
 use crate::sockets::Sockets;
-use crate::spec::Stop;
+use crate::spec::StopCondition;
 use crate::time::{Clock, Nanos, SystemClock};
 use crate::worker::{Worker, WorkerOutcome, WorkerTask};
 
@@ -166,7 +166,7 @@ impl Fleet {
     pub fn run(
         &mut self,
         job: &Job,
-        stop: Stop,
+        stop: StopCondition,
         control: &Control,
         report: &EventHandler<'_>,
         watch: Watch<'_>,

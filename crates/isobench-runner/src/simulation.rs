@@ -7,7 +7,7 @@ use crate::event::EventHandler;
 use crate::fleet::RunOutcome;
 use crate::job::Job;
 use crate::observer::TransactionObserver;
-use crate::spec::Stop;
+use crate::spec::StopCondition;
 use crate::time::Clock;
 use crate::transport::Transport;
 use crate::worker::{Worker, WorkerTask};
@@ -35,7 +35,7 @@ impl<T: Transport> Simulation<T> {
     pub fn run(
         &mut self,
         job: &Job,
-        stop: Stop,
+        stop: StopCondition,
         clock: &dyn Clock,
         control: &Control,
         report: &EventHandler<'_>,

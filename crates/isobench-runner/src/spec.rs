@@ -11,7 +11,7 @@ use crate::rules::Rules;
 
 /// The condition from which clients start no further transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopCondition {
     /// After this many transactions of each client, skipped ones included (pgbench: `-t`).
     Transactions(u64),
     /// After this time since the measuring clock started, which is when all clients are connected

@@ -21,7 +21,7 @@ use crate::recording::ChunkWriter;
 use crate::schedule::Schedule;
 use crate::series::SeriesCounter;
 use crate::sockets::Sockets;
-use crate::spec::{OnError, Pacing, Stop};
+use crate::spec::{OnError, Pacing, StopCondition};
 use crate::time::{Clock, Nanos};
 use crate::timers::Timers;
 use crate::transport::{Received, Transport};
@@ -121,8 +121,8 @@ impl<T: Transport> Worker<T> {
             interrupted: false,
             published: Nanos(0),
             deadline: match task.stop {
-                Stop::Time(time) => began.after(time),
-                Stop::Transactions(_) => Nanos::NEVER,
+                StopCondition::Time(time) => began.after(time),
+                StopCondition::Transactions(_) => Nanos::NEVER,
             },
             more: Vec::new(),
             worker: self,
@@ -159,7 +159,7 @@ impl Worker<Sockets> {
 /// The parameters of a worker's run.
 pub(crate) struct WorkerTask<'a> {
     pub(crate) job: &'a Job,
-    pub(crate) stop: Stop,
+    pub(crate) stop: StopCondition,
     pub(crate) clock: &'a dyn Clock,
     /// The start of the run, the same for all workers.
     pub(crate) began: Nanos,

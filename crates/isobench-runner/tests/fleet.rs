@@ -16,7 +16,7 @@ use isobench_isolation::history::{Key, Operation, Version};
 use isobench_pgwire::{ConnectOptions, Connection, Host, TransactionStatus, server};
 use isobench_runner::{
     AbortCause, ClientEvent, Control, EndedTransaction, ErrorClass, Fleet, Job, OnError, Pacing, Rules,
-    RunOutcome, RunSpec, Stop, Storage, TransactionObserver, Urgency, Watch, Workload,
+    RunOutcome, RunSpec, StopCondition, Storage, TransactionObserver, Urgency, Watch, Workload,
 };
 use isobench_script::{Mix, Streams, Symbols, Variables, Weighted, parse};
 use isobench_testkit::handler::{self, Peer};
@@ -81,7 +81,7 @@ fn serve(peer: &mut Peer, session_end: SessionEnd, number: usize) -> bool {
 struct Case {
     scripts: Vec<&'static str>,
     spec: RunSpec,
-    stop: Stop,
+    stop: StopCondition,
     session_end: SessionEnd,
 }
 
@@ -113,7 +113,12 @@ impl Case {
     /// Clients on this many workers that run a script once.
     fn new(script: &'static str, clients: usize, workers: usize) -> Case {
         let spec = RunSpec { clients, workers, seed: 1, grace: Duration::from_secs(1), ..RunSpec::default() };
-        Case { scripts: vec![script], spec, stop: Stop::Transactions(1), session_end: SessionEnd::Never }
+        Case {
+            scripts: vec![script],
+            spec,
+            stop: StopCondition::Transactions(1),
+            session_end: SessionEnd::Never,
+        }
     }
 
     fn workload(&self, folder: &Path) -> Workload {
@@ -206,7 +211,7 @@ SELECT 1;
 #[test]
 fn many_clients_of_several_workers_do_their_work() {
     let mut case = Case::new("SELECT 1;\nSELECT 2;\n", 20, 3);
-    case.stop = Stop::Transactions(50);
+    case.stop = StopCondition::Transactions(50);
     let ran = case.run();
     assert_eq!(ran.outcome.ledger().transactions.committed, 1000);
     assert!(ran.outcome.is_complete() && ran.events.is_empty(), "{:?}", ran.events);
@@ -221,7 +226,7 @@ fn many_clients_of_several_workers_do_their_work() {
 #[test]
 fn every_worker_reports_its_load_and_their_counts_over_time_are_added() {
     let mut case = Case::new("SELECT 1;\nSELECT 2;\n", 20, 3);
-    case.stop = Stop::Transactions(50);
+    case.stop = StopCondition::Transactions(50);
     case.spec.series = Some(Duration::from_micros(500));
     // Every run asserts that the sums over time are the ledger's.
     let ran = case.run();
@@ -241,7 +246,7 @@ fn every_worker_reports_its_load_and_their_counts_over_time_are_added() {
 #[test]
 fn the_workers_record_one_history() {
     let mut case = Case::new("--@ read t key=:client_id value=$1\nSELECT 1;\n", 20, 3);
-    case.stop = Stop::Transactions(50);
+    case.stop = StopCondition::Transactions(50);
     let ran = case.run();
     assert!(ran.outcome.is_complete() && ran.events.is_empty(), "{:?}", ran.events);
     let mut ids: Vec<u64> = ran.history.transactions().iter().map(|transaction| transaction.id).collect();
@@ -274,7 +279,7 @@ fn an_end_that_arrives_together_with_the_last_message_is_noticed() {
 fn a_client_may_have_a_connection_for_each_transaction() {
     let mut case = Case::new("SELECT 1;\nSELECT 2;\n", 7, 3);
     case.spec.connect_each = true;
-    case.stop = Stop::Transactions(10);
+    case.stop = StopCondition::Transactions(10);
     let ran = case.run();
     assert_eq!((ran.outcome.ledger().transactions.committed, ran.sessions), (70, 70));
     assert!(ran.outcome.is_complete() && ran.events.is_empty(), "{:?}", ran.events);
@@ -289,7 +294,7 @@ fn the_end_of_a_connection_that_was_left_is_ignored() {
         let mut case = Case { session_end: SessionEnd::WithReplies, ..Case::new(BUSY, 2, 1) };
         case.spec.connect_each = true;
         case.spec.pacing = pacing;
-        case.stop = Stop::Transactions(2);
+        case.stop = StopCondition::Transactions(2);
         let ran = case.run();
         assert_eq!((ran.outcome.ledger().transactions.committed, ran.sessions), (4, 4), "{:?}", ran.events);
         assert!(ran.outcome.is_complete() && ran.events.is_empty(), "{:?}", ran.events);
@@ -300,7 +305,7 @@ fn the_end_of_a_connection_that_was_left_is_ignored() {
 fn asked_to_the_run_ends_with_the_first_client_of_any_worker() {
     let mut case = Case { session_end: SessionEnd::ToTheFirst, ..Case::new("SELECT 1;\n", 6, 3) };
     case.spec.on_error = OnError::EndRun;
-    case.stop = Stop::Time(2 * PATIENCE);
+    case.stop = StopCondition::Time(2 * PATIENCE);
     let ran = case.run();
     assert!(ran.outcome.interrupted && ran.outcome.aborted == 1, "{:?}", ran.events);
     assert!(ran.outcome.aborted_in.is_some());
@@ -311,7 +316,7 @@ fn by_pgbenchs_rules_the_clients_of_a_worker_share_its_choice_of_scripts() {
     let mut case = Case::new("SELECT 1;\n", 2, 2);
     case.scripts.push("SELECT 2;\n");
     case.spec.rules = Rules::Pgbench;
-    case.stop = Stop::Transactions(30);
+    case.stop = StopCondition::Transactions(30);
     // pgbench's order: each client's expressions, the variable default_seed, then for each thread
     // the choice of scripts, the schedule and the sampling.
     let mix = case.workload(Path::new("")).mix;

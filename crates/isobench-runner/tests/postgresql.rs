@@ -5,8 +5,8 @@ use std::time::Duration;
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host, SqlState};
 use isobench_runner::{
-    Control, ErrorClass, Fleet, Job, Protocol, Restart, RetryPolicy, RunOutcome, RunSpec, Stop, Watch,
-    Workload,
+    Control, ErrorClass, Fleet, Job, Protocol, Restart, RetryPolicy, RunOutcome, RunSpec, StopCondition,
+    Watch, Workload,
 };
 use isobench_script::{Mix, Symbols, Value, Variables, Weighted, parse};
 use isobench_testkit::installed::{postgresql_programs, skip};
@@ -103,6 +103,6 @@ fn run(options: &ConnectOptions, protocol: Protocol, round: i64) -> RunOutcome {
     let report = |event| eprintln!("{event:?}");
     let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
     fleet
-        .run(&job, Stop::Transactions(TRANSACTIONS), &Control::new(), &report, watch, &mut [])
+        .run(&job, StopCondition::Transactions(TRANSACTIONS), &Control::new(), &report, watch, &mut [])
         .expect("threads")
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use isobench_report::Warmup;
-use isobench_runner::{EventHandler, Fleet, Job, RunOutcome, Stop, Urgency, Watch};
+use isobench_runner::{EventHandler, Fleet, Job, RunOutcome, StopCondition, Urgency, Watch};
 use isobench_stats::is_warm;
 
 use super::{Measurement, no_threads};
@@ -52,7 +52,7 @@ impl Measurement<'_> {
         let mut planned = Duration::ZERO;
         loop {
             let seen = Watch { every: watch.every, show: &mut *watch.show };
-            let run = fleet.run(job, Stop::Time(step), self.control, report, seen, &mut []);
+            let run = fleet.run(job, StopCondition::Time(step), self.control, report, seen, &mut []);
             let run = run.map_err(no_threads)?;
             own.clients(&run);
             planned += step;

@@ -17,7 +17,7 @@ use crate::program::Program;
 use crate::recorder::{Recorder, ScriptRecord};
 use crate::recording::ChunkWriter;
 use crate::schedule::Schedule;
-use crate::spec::Stop;
+use crate::spec::StopCondition;
 use crate::time::{Clock, Nanos, nanos};
 
 /// The reason given for a lost session when nothing else is known; libpq's words.
@@ -95,7 +95,7 @@ pub(crate) enum ClientAction {
 /// Everything that a client may use during a call.
 pub(crate) struct Context<'a> {
     pub(crate) job: &'a Job,
-    pub(crate) stop: Stop,
+    pub(crate) stop: StopCondition,
     pub(crate) recorder: &'a mut Recorder,
     pub(crate) chunk: &'a mut ChunkWriter,
     pub(crate) schedule: Option<&'a mut Schedule>,

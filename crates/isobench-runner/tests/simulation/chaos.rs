@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{Detail, OnError, Pacing, Protocol, RetryPolicy, Rules, Stop, Urgency};
-use isobench_testkit::simulated::{Fault, Faults, Loss, On, SimulationSettings, When};
+use isobench_runner::{Detail, OnError, Pacing, Protocol, RetryPolicy, Rules, StopCondition, Urgency};
+use isobench_testkit::simulated::{Fault, Faults, Loss, On, Settings, When};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -107,10 +107,10 @@ fn pacing() -> impl Strategy<Value = Pacing> {
 
 /// A number of transactions, or a time. A server that hangs is left only at the end of the time or
 /// on request.
-fn stop() -> impl Strategy<Value = Stop> {
+fn stop() -> impl Strategy<Value = StopCondition> {
     prop_oneof![
-        (0_u64..12).prop_map(Stop::Transactions),
-        (0_u64..60).prop_map(|time| Stop::Time(millis(time))),
+        (0_u64..12).prop_map(StopCondition::Transactions),
+        (0_u64..60).prop_map(|time| StopCondition::Time(millis(time))),
     ]
 }
 
@@ -192,7 +192,7 @@ proptest! {
         if spec.on_error == OnError::EndRun && !ran.aborts().is_empty() {
             prop_assert!(ran.outcome.aborted > 0 && !ran.outcome.is_complete());
         }
-        if let Stop::Transactions(count) = stop
+        if let StopCondition::Transactions(count) = stop
             && ran.outcome.is_complete()
         {
             prop_assert_eq!(ran.ledger.transactions.total, count * spec.clients as u64);

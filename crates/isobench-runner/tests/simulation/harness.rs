@@ -11,7 +11,7 @@ use isobench_pgwire::{ServerError, SqlState};
 use isobench_runner::{
     AbortCause, ClientEvent, CommandPlace, Control, Detail, EndedTransaction, ErrorClass, FailedStatement,
     Job, Nanos, OnError, Pacing, Protocol, Recording, RetryPolicy, Rules, RunOutcome, RunSpec, Simulation,
-    Stop, Storage, TransactionEnd, TransactionObserver, Urgency, Workload,
+    StopCondition, Storage, TransactionEnd, TransactionObserver, Urgency, Workload,
 };
 use isobench_script::{Mix, Symbols, Value, Variables, Weighted, parse};
 use isobench_stats::Ledger;
@@ -62,7 +62,7 @@ pub fn backoff(text: &str) -> RetryPolicy {
 pub struct Case {
     pub scripts: Vec<(String, u64)>,
     pub spec: RunSpec,
-    pub stop: Stop,
+    pub stop: StopCondition,
     pub settings: SimulationSettings,
     /// Initial values of variables.
     pub variables: Vec<(&'static str, i64)>,
@@ -119,11 +119,8 @@ impl Case {
         Case {
             scripts: vec![(script.to_owned(), 1)],
             spec,
-            stop: Stop::Transactions(1),
-            settings: SimulationSettings {
-                time_limit: Duration::from_mins(10),
-                ..SimulationSettings::default()
-            },
+            stop: StopCondition::Transactions(1),
+            settings: SimulationSettings { time_limit: Duration::from_mins(10), ..Settings::default() },
             variables: Vec::new(),
             interrupts: Vec::new(),
             storage: None,
@@ -184,7 +181,7 @@ impl Case {
     }
 
     pub fn transactions(mut self, count: u64) -> Case {
-        self.stop = Stop::Transactions(count);
+        self.stop = StopCondition::Transactions(count);
         self
     }
 
@@ -195,7 +192,7 @@ impl Case {
     }
 
     pub fn time(mut self, time: Duration) -> Case {
-        self.stop = Stop::Time(time);
+        self.stop = StopCondition::Time(time);
         self
     }
 
@@ -269,7 +266,7 @@ impl Case {
 
 impl ConnectedCase {
     /// Runs the clients until `stop`, and checks that the ledger balances.
-    pub fn run(&mut self, stop: Stop) -> RunResult {
+    pub fn run(&mut self, stop: StopCondition) -> RunResult {
         let events = Arc::new(Mutex::new(Vec::new()));
         let observed = Arc::clone(&events);
         let report = move |event| observed.lock().expect("no panic").push(event);

@@ -1,7 +1,7 @@
 //! Asking transactions for their level, which changes nothing else.
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{OnError, Protocol, Stop};
+use isobench_runner::{OnError, Protocol, StopCondition};
 use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
 
 use crate::harness::{Case, INSERT, TRANSFER, backoff};
@@ -27,8 +27,8 @@ fn one_in_128_transactions_is_asked_and_nothing_else_changes() {
 #[test]
 fn every_run_of_a_fleet_asks_again() {
     let mut stage = Case::new(TRANSFER).asks("serializable").transactions(3).stage();
-    let first = stage.run(Stop::Transactions(3));
-    let second = stage.run(Stop::Transactions(3));
+    let first = stage.run(StopCondition::Transactions(3));
+    let second = stage.run(StopCondition::Transactions(3));
     assert_eq!((first.outcome.levels["serializable"], second.outcome.levels["serializable"]), (1, 1));
 }
 

@@ -1,7 +1,7 @@
 //! The worker's load, on a clock that stands still while it works and on one that doesn't.
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{Pacing, Stop, WorkerLoad};
+use isobench_runner::{Pacing, StopCondition, WorkerLoad};
 use isobench_testkit::simulated::{Fault, Faults, On, When};
 
 use crate::harness::{Case, INSERT, RunResult, TRANSFER, backoff, micros, millis};
@@ -73,7 +73,7 @@ fn timers_are_late_when_the_worker_is() {
 #[test]
 fn every_run_has_a_load_of_its_own() {
     let mut stage = Case::new(INSERT).stage();
-    let runs = [3, 2].map(|count| stage.run(Stop::Transactions(count)));
+    let runs = [3, 2].map(|count| stage.run(StopCondition::Transactions(count)));
     assert_eq!(runs.each_ref().map(|run| load(run).lag.len()), [1 + 3, 1 + 2]);
     assert_eq!(runs.each_ref().map(|run| load(run).elapsed), [millis(3), millis(2)]);
     stage.end(&[&runs[0], &runs[1]]);

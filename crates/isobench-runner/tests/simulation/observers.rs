@@ -3,7 +3,7 @@
 //! After every run of every test `harness.rs` compares them with the ledger.
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{EndedTransaction, Nanos, OnError, Pacing, Stop, TransactionEnd};
+use isobench_runner::{EndedTransaction, Nanos, OnError, Pacing, StopCondition, TransactionEnd};
 use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
 
 use crate::harness::{Case, INSERT, RunResult, TRANSFER, backoff, millis, ms, tries};
@@ -91,7 +91,7 @@ fn a_transaction_that_ends_with_its_client_or_the_run_isnt_reported() {
         assert_eq!((observed(&ran).len(), ran.outcome.aborted), (1, 1), "{fault:?}");
     }
     let mut hung = case(Fault::Hang { cancellable: true });
-    hung.stop = Stop::Time(millis(20));
+    hung.stop = StopCondition::Time(millis(20));
     let ran = hung.run();
     assert_eq!((observed(&ran).len(), ran.ledger.transactions.cut_off), (1, 1));
     let conflict = case(CONFLICT).time(millis(6)).run();
@@ -129,7 +129,7 @@ fn clients_and_scripts_are_distinguished_and_numbers_count_for_each_run() {
     let mut case = Case::new(TRANSFER).clients(3);
     case.scripts.push((INSERT.to_owned(), 1));
     let mut stage = case.stage();
-    let runs = [stage.run(Stop::Transactions(20)), stage.run(Stop::Transactions(5))];
+    let runs = [stage.run(StopCondition::Transactions(20)), stage.run(StopCondition::Transactions(5))];
     for (run, count) in runs.iter().zip([20, 5]) {
         for client in 0..3 {
             let of_client = run.ended.iter().filter(|ended| ended.client == client);

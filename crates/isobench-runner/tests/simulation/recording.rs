@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use isobench_isolation::History;
 use isobench_isolation::history::{Operation, Outcome, Transaction, text};
 use isobench_pgwire::SqlState;
-use isobench_runner::{AbortCause, OnError, Protocol, RetryPolicy, Rules, Stop, Storage, Urgency};
+use isobench_runner::{AbortCause, OnError, Protocol, RetryPolicy, Rules, StopCondition, Storage, Urgency};
 use isobench_testkit::simulated::{Answer, Fault, Faults, Loss, On, Truth, When, Written};
 use proptest::prelude::*;
 
@@ -122,9 +122,9 @@ fn every_protocol_and_a_session_for_each_transaction_give_the_same() {
 #[test]
 fn attempts_are_numbered_on_from_run_to_run() {
     let mut stage = Case::new(REGISTER).clients(2).recorded().stage();
-    let first = stage.run(Stop::Transactions(1));
+    let first = stage.run(StopCondition::Transactions(1));
     assert_eq!(stage.recording().transactions(), 2);
-    let second = stage.run(Stop::Transactions(2));
+    let second = stage.run(StopCondition::Transactions(2));
     assert_eq!(stage.recording().transactions(), 6);
     assert!(stage.recording().size() > 0);
     let (truth, history) = stage.end_recorded(&[&first, &second]);
@@ -482,7 +482,8 @@ fn where_a_recording_is_kept_makes_no_difference() {
         let mut case = Case::new(REGISTER).clients(2).transactions(30);
         case.storage = Some(storage);
         let mut stage = case.stage();
-        let (first, second) = (stage.run(Stop::Transactions(20)), stage.run(Stop::Transactions(30)));
+        let (first, second) =
+            (stage.run(StopCondition::Transactions(20)), stage.run(StopCondition::Transactions(30)));
         let copy = folder.path().join("copy");
         stage.recording().write_to(&copy).expect("a file");
         (printed(&stage.end_recorded(&[&first, &second]).1), std::fs::read(copy).expect("a file"))

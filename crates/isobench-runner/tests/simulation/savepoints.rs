@@ -158,7 +158,7 @@ fn the_block_stays_open_in_the_backoff_and_is_left_at_the_end() {
     assert_eq!(ran.ledger.time.backoff, ms(50));
     assert_eq!(ran.ledger.attempts.committed, 1);
     let mut stage = case(PROTOCOL).retry(policy()).faults(faults()).time(millis(20)).stage();
-    let (stop, again) = (stage.case.stop, isobench_runner::Stop::Transactions(1));
+    let (stop, again) = (stage.case.stop, isobench_runner::StopCondition::Transactions(1));
     let cut = stage.run(stop);
     assert_eq!((cut.ledger.transactions.cut_off, cut.ledger.attempts.retried), (1, 1));
     assert_eq!(words(&cut).last().map(String::as_str), Some("ROLLBACK"));

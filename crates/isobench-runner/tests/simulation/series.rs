@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{Bin, Pacing, Series, Stop, Urgency};
+use isobench_runner::{Bin, Pacing, Series, StopCondition, Urgency};
 use isobench_testkit::simulated::{Fault, Faults, On, When};
 
 use crate::harness::{Case, INSERT, RunResult, TRANSFER, backoff, millis, ms};
@@ -56,8 +56,8 @@ fn a_stall_at_the_end_has_bins_too() {
 #[test]
 fn the_warm_up_is_not_in_it() {
     let mut stage = Case::new(INSERT).series(millis(2)).stage();
-    let first = stage.run(Stop::Transactions(3));
-    let second = stage.run(Stop::Transactions(4));
+    let first = stage.run(StopCondition::Transactions(3));
+    let second = stage.run(StopCondition::Transactions(4));
     assert_eq!(bins(&first, |bin| bin.committed), [2, 1]);
     assert_eq!(bins(&second, |bin| bin.committed), [2, 2]);
     stage.end(&[&first, &second]);

@@ -2,7 +2,7 @@
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{
-    AbortCause, OnError, Pacing, Protocol, RetryPolicy, Rules, Stop, TransactionEnd, Urgency,
+    AbortCause, OnError, Pacing, Protocol, RetryPolicy, Rules, StopCondition, TransactionEnd, Urgency,
 };
 use isobench_stats::{Attempts, Transactions};
 use isobench_testkit::simulated::{Answer, Fault, Faults, Loss, On, When};
@@ -229,9 +229,9 @@ fn a_request_to_end_meets_a_client_that_connects() {
 fn a_cancelled_transaction_leaves_its_session_and_the_next_run_has_new_ones() {
     let faults = Faults::none().and(On::Update, When::Nth(0, 1), Fault::Hang { cancellable: true });
     let mut stage = each().faults(faults).stage();
-    let first = stage.run(Stop::Time(millis(20)));
+    let first = stage.run(StopCondition::Time(millis(20)));
     assert_eq!((first.ledger.attempts.cut_off, first.outcome.aborted), (1, 0));
-    let second = stage.run(Stop::Transactions(2));
+    let second = stage.run(StopCondition::Transactions(2));
     assert_eq!(second.ledger.attempts.committed, 2);
     assert_eq!(sessions(&second, 0)[4 + 3..], [[2; 4], [3; 4]].concat());
     assert_eq!(stage.end(&[&first, &second]).sessions, [4]);
@@ -241,10 +241,10 @@ fn a_cancelled_transaction_leaves_its_session_and_the_next_run_has_new_ones() {
 fn a_backoff_that_is_cut_off_leaves_its_session() {
     let faults = Faults::none().and(On::Commit, When::First(1), CONFLICT);
     let mut stage = each().retry(backoff("fixed:20ms")).faults(faults).stage();
-    let first = stage.run(Stop::Time(millis(10)));
+    let first = stage.run(StopCondition::Time(millis(10)));
     assert_eq!(first.ledger.transactions, Transactions { total: 1, cut_off: 1, ..Transactions::default() });
     assert_eq!(first.outcome.elapsed, millis(10));
-    let second = stage.run(Stop::Transactions(1));
+    let second = stage.run(StopCondition::Transactions(1));
     assert_eq!(sessions(&second, 0), [[0; 4], [1; 4]].concat());
     assert_eq!(stage.end(&[&first, &second]).sessions, [2]);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use isobench_pgwire::SqlState;
-use isobench_runner::{AbortCause, OnError, Stop, Urgency};
+use isobench_runner::{AbortCause, OnError, StopCondition, Urgency};
 use isobench_stats::{Attempts, Transactions};
 use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
 
@@ -261,13 +261,13 @@ fn conflicts_and_the_end_of_the_time_are_no_reason_to_end_the_run() {
     let mut case = Case::new(TRANSFER).clients(3).faults(faults).on_error(OnError::EndRun);
     case.spec.grace = millis(100);
     let mut stage = case.stage();
-    let first = stage.run(Stop::Time(millis(50)));
+    let first = stage.run(StopCondition::Time(millis(50)));
     // The client that hangs is closed at the end, and the next run continues without it.
     assert_eq!(
         (first.outcome.aborted, first.ledger.attempts.cut_off, first.outcome.interrupted),
         (1, 1, false)
     );
-    let second = stage.run(Stop::Transactions(5));
+    let second = stage.run(StopCondition::Transactions(5));
     assert_eq!((second.ledger.attempts.committed, second.outcome.interrupted), (10, false));
     stage.end(&[&first, &second]);
 }

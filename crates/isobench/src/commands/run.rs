@@ -18,7 +18,7 @@ use isobench_pgbench::setup::{self, Tables, Vacuum};
 use isobench_pgbench::summary::Summary;
 use isobench_plan::{Plan, Setting};
 use isobench_report::{CellLevel, Document, Round, Server, Workload, summarise};
-use isobench_runner::{Control, OnError, Pacing, Protocol, RunOutcome, Stop, Watch};
+use isobench_runner::{Control, OnError, Pacing, Protocol, RunOutcome, StopCondition, Watch};
 use isobench_script::find_builtin;
 
 use crate::destination::{Kind, check_file};
@@ -297,8 +297,8 @@ fn document(
 fn plan(settings: &RunSettings, target: &Target, scale: u32) -> Plan {
     let spec = &settings.spec;
     let (time, transactions) = match settings.stop {
-        Stop::Time(time) => (Some(time.as_secs_f64()), None),
-        Stop::Transactions(count) => (None, Some(count)),
+        StopCondition::Time(time) => (Some(time.as_secs_f64()), None),
+        StopCondition::Transactions(count) => (None, Some(count)),
     };
     let (rate, think_time) = match spec.pacing {
         Pacing::Unpaced => (None, None),

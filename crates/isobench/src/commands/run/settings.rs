@@ -10,7 +10,7 @@ use isobench_comparison::{
 use isobench_isolation::Level;
 use isobench_pgbench::Version;
 use isobench_pgbench::transaction_log::LogSettings;
-use isobench_runner::{Backoff, Detail, OnError, RetryPolicy, RunSpec, Stop};
+use isobench_runner::{Backoff, Detail, OnError, RetryPolicy, RunSpec, StopCondition};
 
 use crate::options::RunOptions;
 
@@ -18,7 +18,7 @@ use crate::options::RunOptions;
 pub(super) struct RunSettings {
     pub(super) sources: Sources,
     pub(super) spec: RunSpec,
-    pub(super) stop: Stop,
+    pub(super) stop: StopCondition,
     pub(super) level: Option<Level>,
     pub(super) defined: Vec<(String, String)>,
     /// Whose layout the summary has.
@@ -32,10 +32,10 @@ impl RunSettings {
     pub(super) fn resolve(options: &RunOptions) -> Outcome<RunSettings> {
         let sources = sources(options)?;
         let stop = match (options.transactions, options.time) {
-            (None, None) => Stop::Transactions(10),
+            (None, None) => StopCondition::Transactions(10),
             (Some(0), _) => return Err(Failure::setup("--transactions: must be at least 1")),
-            (Some(count), _) => Stop::Transactions(count),
-            (None, Some(time)) => Stop::Time(seconds("time", time, 0.001)?),
+            (Some(count), _) => StopCondition::Transactions(count),
+            (None, Some(time)) => StopCondition::Time(seconds("time", time, 0.001)?),
         };
         for (name, value) in [("client", options.client), ("jobs", options.jobs)] {
             if value == 0 {
@@ -44,7 +44,7 @@ impl RunSettings {
         }
         let max_tries = NonZeroU32::new(options.max_tries);
         let endless = max_tries.is_none() && options.latency_limit.is_none();
-        if endless && matches!(stop, Stop::Transactions(_)) {
+        if endless && matches!(stop, StopCondition::Transactions(_)) {
             return Err(Failure::setup(
                 "an unlimited number of transaction tries can only be used with --latency-limit or a duration (-T)",
             ));
@@ -89,7 +89,7 @@ impl RunSettings {
 }
 
 /// What is to be logged.
-fn log(options: &RunOptions, version: Version, stop: Stop) -> Outcome<Option<LogSettings>> {
+fn log(options: &RunOptions, version: Version, stop: StopCondition) -> Outcome<Option<LogSettings>> {
     if !options.log {
         return Ok(None);
     }
@@ -99,7 +99,7 @@ fn log(options: &RunOptions, version: Version, stop: Stop) -> Outcome<Option<Log
         return Err(Failure::setup(format!("--sampling-rate: {rate} is no number above 0 and up to 1")));
     }
     let interval = options.aggregate_interval.map(|seconds| Duration::from_secs(seconds.into()));
-    if let (Some(interval), Stop::Time(time)) = (interval, stop)
+    if let (Some(interval), StopCondition::Time(time)) = (interval, stop)
         && interval > time
     {
         return Err(Failure::setup("--aggregate-interval: must not be longer than the duration (-T)"));
