@@ -11,7 +11,7 @@ use isobench_observer::{LocalServer, Observer, ObserverOptions, Processes};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_runner::{
-    Control, ErrorClass, Fleet, Job, Protocol, RetryPolicy, RunSpec, StopCondition, Watch, Workload,
+    Control, ErrorClass, Fleet, Job, Protocol, RetryPolicy, RunSpec, RunWorkload, StopCondition, Watch,
 };
 use isobench_script::{Mix, Symbols, Value, Variables, Weighted, find_builtin, parse};
 use isobench_stats::{Ratio, paired_ratio};
@@ -199,7 +199,7 @@ fn job(case: &ObservedCase, database: &Database) -> Result<Job, Failure> {
     let scale = symbols.intern("scale");
     let mut variables = Variables::new(&symbols);
     variables.set(scale, Value::Int(case.scale.into()));
-    let workload = Workload { mix, symbols, variables };
+    let workload = RunWorkload { mix, symbols, variables };
     let spec = RunSpec {
         clients: case.clients,
         protocol: Protocol::Prepared,

@@ -6,13 +6,13 @@ use std::time::Duration;
 use isobench_database::{Connector, Database, Error, Product, Relations};
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_pgwire::{Connection, SqlState};
-use isobench_runner::{ErrorClass, Fleet, Job, OpenError, RunSpec, Workload};
+use isobench_runner::{ErrorClass, Fleet, Job, OpenError, RunSpec, RunWorkload};
 
 use crate::failure::{Failure, Outcome};
 
 /// A job whose errors are understood as the server's product means them, with the names that its
 /// tables have now.
-pub fn job(spec: RunSpec, workload: Workload, database: &Database, connector: &Connector) -> Job {
+pub fn job(spec: RunSpec, workload: RunWorkload, database: &Database, connector: &Connector) -> Job {
     let product = database.product;
     let relations = relations(database, connector);
     let classify = move |error: &isobench_pgwire::ServerError| {

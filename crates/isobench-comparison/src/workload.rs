@@ -8,7 +8,7 @@ use std::path::Path;
 
 use isobench_database::{Database, Names, Writes};
 use isobench_report::PlannedScript;
-use isobench_runner::{Protocol, Workload, commit_points};
+use isobench_runner::{Protocol, RunWorkload, commit_points};
 use isobench_script::{
     Builtin, CommandKind, Mix, Sql, Symbols, Value, Variables, Weighted, builtins, find_builtin,
     is_valid_variable_name, parse, split_weight,
@@ -264,7 +264,7 @@ impl Sources {
     ///
     /// # Errors
     /// A variable's name is invalid.
-    pub fn workload(&self, scale: u32, seed: u64, defined: &[(String, String)]) -> Outcome<Workload> {
+    pub fn workload(&self, scale: u32, seed: u64, defined: &[(String, String)]) -> Outcome<RunWorkload> {
         let mut symbols = self.symbols.clone();
         let seed_value = Value::Int(seed.cast_signed());
         let automatic = [("scale", Value::Int(scale.into())), ("random_seed", seed_value)];
@@ -294,7 +294,7 @@ impl Sources {
             let slot = symbols.intern(name);
             variables.set_text(slot, value);
         }
-        Ok(Workload { mix: self.mix.clone(), symbols, variables })
+        Ok(RunWorkload { mix: self.mix.clone(), symbols, variables })
     }
 
     /// Each script alone, as it is tried before anything is measured; without those that can't be
@@ -302,7 +302,7 @@ impl Sources {
     ///
     /// # Errors
     /// A variable's name is invalid.
-    pub fn tried(&self, scale: u32, seed: u64, defined: &[(String, String)]) -> Outcome<Vec<Workload>> {
+    pub fn tried(&self, scale: u32, seed: u64, defined: &[(String, String)]) -> Outcome<Vec<RunWorkload>> {
         let alone = |source: &Source| {
             let sources = Sources::parse(vec![source.clone()], self.checked.clone())?;
             let mut workload = sources.workload(scale, seed, defined)?;

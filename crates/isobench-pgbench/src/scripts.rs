@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read as _};
 
-use isobench_runner::{Protocol, Workload};
+use isobench_runner::{Protocol, RunWorkload};
 use isobench_script::{
     Builtin, CommandKind, Mix, MixError, Piece, Script, Sql, Symbols, Value, Variables, Weighted, builtins,
     find_builtin, parse, parse_as, split_weight,
@@ -121,7 +121,7 @@ impl Scripts {
         scale: i64,
         seed: u64,
         defines: &[(String, String)],
-    ) -> Result<Workload, Message> {
+    ) -> Result<RunWorkload, Message> {
         let automatic = [("scale", scale), ("random_seed", seed.cast_signed())];
         let mut variables = Variables::new(&self.symbols);
         for (name, value) in automatic {
@@ -133,7 +133,7 @@ impl Scripts {
             variables.set_text(slot, value);
         }
         let mix = Mix::new(self.weighted).map_err(Message::error)?;
-        Ok(Workload { mix, symbols: self.symbols, variables })
+        Ok(RunWorkload { mix, symbols: self.symbols, variables })
     }
 }
 

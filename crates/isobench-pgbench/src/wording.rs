@@ -178,7 +178,7 @@ mod tests {
     use std::num::NonZeroU32;
 
     use isobench_pgwire::{ServerError, SqlState};
-    use isobench_runner::{ErrorClass, RetryPolicy, RunSpec, Workload};
+    use isobench_runner::{ErrorClass, RetryPolicy, RunSpec, RunWorkload};
     use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
 
     use super::*;
@@ -201,7 +201,7 @@ SELECT 1 \\gset
         let variables = Variables::new(&symbols);
         let retry = RetryPolicy { max_tries: tries.and_then(NonZeroU32::new), ..RetryPolicy::NEVER };
         let spec = RunSpec { retry, ..RunSpec::default() };
-        Job::new(spec, Workload { mix, symbols, variables }, Box::new(|_| ErrorClass::Other))
+        Job::new(spec, RunWorkload { mix, symbols, variables }, Box::new(|_| ErrorClass::Other))
     }
 
     fn texts(event: &ClientEvent) -> Vec<(MessageForm, String)> {

@@ -11,8 +11,8 @@ use isobench_database::PartitionMethod;
 use isobench_pgbench::Version;
 use isobench_pgbench::summary::Summary;
 use isobench_runner::{
-    CommandRecord, ErrorClass, Job, Pacing, RetryPolicy, RunOutcome, RunSpec, ScriptRecord, StopCondition,
-    Workload,
+    CommandRecord, ErrorClass, Job, Pacing, RetryPolicy, RunOutcome, RunSpec, RunWorkload, ScriptRecord,
+    StopCondition,
 };
 use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
 use isobench_testkit::golden;
@@ -171,7 +171,7 @@ fn job(case: &Case) -> Job {
     });
     let mix = Mix::new(scripts.collect()).expect("a mix");
     let variables = Variables::new(&symbols);
-    let workload = Workload { mix, symbols, variables };
+    let workload = RunWorkload { mix, symbols, variables };
     Job::new(case.spec.clone(), workload, Box::new(|_| ErrorClass::Other))
 }
 

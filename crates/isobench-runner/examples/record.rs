@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_runner::{
-    Control, ErrorClass, Fleet, Job, Protocol, RetryPolicy, RunSpec, StopCondition, Storage, Watch, Workload,
+    Control, ErrorClass, Fleet, Job, Protocol, RetryPolicy, RunSpec, RunWorkload, StopCondition, Storage,
+    Watch,
 };
 use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
 
@@ -39,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut symbols = Symbols::new();
     let script = parse(script, &std::fs::read_to_string(script)?, &mut symbols)?;
     let mix = Mix::new(vec![Weighted { script, weight: 1 }])?;
-    let workload = Workload { mix, variables: Variables::new(&symbols), symbols };
+    let workload = RunWorkload { mix, variables: Variables::new(&symbols), symbols };
     // At the levels measured here conflicts are negligible.
     let mut job = Job::new(
         spec,

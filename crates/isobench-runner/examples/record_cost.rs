@@ -12,8 +12,8 @@ use std::time::Instant;
 use isobench_pgwire::TransactionStatus::{self, Idle, InTransaction};
 use isobench_pgwire::server;
 use isobench_runner::{
-    Clock, Control, ErrorClass, Job, Nanos, Protocol, Received, Reconnect, RunSpec, Simulation,
-    StopCondition, Storage, Transport, Workload,
+    Clock, Control, ErrorClass, Job, Nanos, Protocol, Received, Reconnect, RunSpec, RunWorkload, Simulation,
+    StopCondition, Storage, Transport,
 };
 use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
 
@@ -117,7 +117,7 @@ fn run(record: bool) -> Result<f64, Box<dyn std::error::Error>> {
     let mut symbols = Symbols::new();
     let script = parse("registers.sql", SCRIPT, &mut symbols)?;
     let mix = Mix::new(vec![Weighted { script, weight: 1 }])?;
-    let workload = Workload { mix, variables: Variables::new(&symbols), symbols };
+    let workload = RunWorkload { mix, variables: Variables::new(&symbols), symbols };
     let spec = RunSpec { protocol: Protocol::Extended, ..RunSpec::default() };
     let mut job = Job::new(spec, workload, Box::new(|_| ErrorClass::Other));
     if record {

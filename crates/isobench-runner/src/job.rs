@@ -6,7 +6,7 @@ use std::time::Duration;
 use isobench_pgwire::{Connection, frame};
 use isobench_script::{CommandKind, Slot, Store};
 
-use crate::program::{Classify, Program, Workload};
+use crate::program::{Classify, Program, RunWorkload};
 use crate::recorder::{AssertionRecord, Recorder};
 use crate::recording::{Recording, RecordingError, Storage};
 use crate::spec::RunSpec;
@@ -14,7 +14,7 @@ use crate::spec::RunSpec;
 /// A workload with the settings it runs under. Can run any number of times.
 pub struct Job {
     pub(crate) spec: RunSpec,
-    pub(crate) workload: Workload,
+    pub(crate) workload: RunWorkload,
     pub(crate) program: Program,
     pub(crate) classify: Box<Classify>,
     pub(crate) reconnect: Option<Box<Reconnect>>,
@@ -41,7 +41,7 @@ const LEAST_KEPT: usize = 1 << 16;
 
 impl Job {
     /// Encodes the workload for sending.
-    pub fn new(spec: RunSpec, workload: Workload, classify: Box<Classify>) -> Job {
+    pub fn new(spec: RunSpec, workload: RunWorkload, classify: Box<Classify>) -> Job {
         let program = Program::new(&workload.mix, spec.protocol);
         let ours = |name| {
             let slot = workload.symbols.lookup(name);
@@ -112,7 +112,7 @@ impl Job {
     }
 
     /// The workload.
-    pub fn workload(&self) -> &Workload {
+    pub fn workload(&self) -> &RunWorkload {
         &self.workload
     }
 
@@ -175,7 +175,7 @@ mod tests {
             let mut symbols = Symbols::new();
             let script = parse("test.sql", "SELECT 1;", &mut symbols).expect("a script");
             let mix = Mix::new(vec![Weighted { script, weight: 1 }]).expect("a mix");
-            let workload = Workload { mix, variables: Variables::new(&symbols), symbols };
+            let workload = RunWorkload { mix, variables: Variables::new(&symbols), symbols };
             let spec = RunSpec { clients, ..RunSpec::default() };
             assert_eq!(Job::new(spec, workload, Box::new(|_| ErrorClass::Other)).most_kept(), most);
         }

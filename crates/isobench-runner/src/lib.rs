@@ -58,7 +58,7 @@ pub use fleet::{AccountingError, ConnectClient, Fleet, NoThreads, OpenError, Run
 pub use job::{Job, Reconnect};
 pub use load::WorkerLoad;
 pub use observer::{EndedTransaction, TransactionEnd, TransactionObserver};
-pub use program::{Classify, ErrorClass, Workload, commit_points};
+pub use program::{Classify, ErrorClass, RunWorkload, commit_points};
 pub use recorder::{AssertionRecord, CommandRecord, ConflictCount, ScriptRecord};
 pub use recording::{Recording, RecordingError, Storage};
 pub use retry::{Backoff, BackoffError, Jitter, Restart, RetryPolicy};

@@ -16,7 +16,7 @@ use crate::recording::Recording;
 use crate::spec::Protocol;
 
 /// The scripts of a run, the names of their variables, and the variables' initial values.
-pub struct Workload {
+pub struct RunWorkload {
     /// The weighted scripts.
     pub mix: Mix,
     /// The names of the variables.

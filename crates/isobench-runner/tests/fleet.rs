@@ -16,7 +16,7 @@ use isobench_isolation::history::{Key, Operation, Version};
 use isobench_pgwire::{ConnectOptions, Connection, Host, TransactionStatus, server};
 use isobench_runner::{
     AbortCause, ClientEvent, Control, EndedTransaction, ErrorClass, Fleet, Job, OnError, Pacing, Rules,
-    RunOutcome, RunSpec, StopCondition, Storage, TransactionObserver, Urgency, Watch, Workload,
+    RunOutcome, RunSpec, RunWorkload, StopCondition, Storage, TransactionObserver, Urgency, Watch,
 };
 use isobench_script::{Mix, Streams, Symbols, Variables, Weighted, parse};
 use isobench_testkit::handler::{self, Peer};
@@ -121,7 +121,7 @@ impl Case {
         }
     }
 
-    fn workload(&self, folder: &Path) -> Workload {
+    fn workload(&self, folder: &Path) -> RunWorkload {
         let mut symbols = Symbols::new();
         let ended = folder.join(ENDED).display().to_string();
         let scripts = self.scripts.iter().map(|text| {
@@ -129,7 +129,7 @@ impl Case {
             Weighted { script, weight: 1 }
         });
         let mix = Mix::new(scripts.collect()).expect("a mix");
-        Workload { mix, variables: Variables::new(&symbols), symbols }
+        RunWorkload { mix, variables: Variables::new(&symbols), symbols }
     }
 
     fn run(self) -> RunResult {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host, SqlState};
 use isobench_runner::{
-    Control, ErrorClass, Fleet, Job, Protocol, Restart, RetryPolicy, RunOutcome, RunSpec, StopCondition,
-    Watch, Workload,
+    Control, ErrorClass, Fleet, Job, Protocol, Restart, RetryPolicy, RunOutcome, RunSpec, RunWorkload,
+    StopCondition, Watch,
 };
 use isobench_script::{Mix, Symbols, Value, Variables, Weighted, parse};
 use isobench_testkit::installed::{postgresql_programs, skip};
@@ -85,7 +85,7 @@ fn run(options: &ConnectOptions, protocol: Protocol, round: i64) -> RunOutcome {
     let mix = Mix::new(vec![Weighted { script, weight: 1 }]).expect("a mix");
     let mut variables = Variables::new(&symbols);
     variables.set(symbols.intern("round"), Value::Int(round));
-    let workload = Workload { mix, variables, symbols };
+    let workload = RunWorkload { mix, variables, symbols };
     let job = Job::new(
         spec,
         workload,

@@ -6,7 +6,7 @@
 use isobench_database::{Database, InitOptions};
 use isobench_plan::Vary;
 use isobench_report::PlannedStrategy;
-use isobench_runner::Workload;
+use isobench_runner::RunWorkload;
 use isobench_workloads::{Chosen, OnConflict, Strategy, strategy};
 
 use super::values::wrong;
@@ -190,7 +190,7 @@ impl Work {
     ///
     /// # Errors
     /// A variable's name is invalid.
-    pub fn workload(&self, seed: u64, database: &Database) -> Outcome<Workload> {
+    pub fn workload(&self, seed: u64, database: &Database) -> Outcome<RunWorkload> {
         let scale = self.script_scale.unwrap_or(self.scale);
         self.placed(database)?.workload(scale, seed, &self.defined)
     }
@@ -199,7 +199,7 @@ impl Work {
     ///
     /// # Errors
     /// A variable's name is invalid.
-    pub fn tried(&self, seed: u64, database: &Database) -> Outcome<Vec<Workload>> {
+    pub fn tried(&self, seed: u64, database: &Database) -> Outcome<Vec<RunWorkload>> {
         let scale = self.script_scale.unwrap_or(self.scale);
         self.placed(database)?.tried(scale, seed, &self.defined)
     }

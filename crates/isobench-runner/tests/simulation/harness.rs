@@ -10,8 +10,8 @@ use isobench_isolation::History;
 use isobench_pgwire::{ServerError, SqlState};
 use isobench_runner::{
     AbortCause, ClientEvent, CommandPlace, Control, Detail, EndedTransaction, ErrorClass, FailedStatement,
-    Job, Nanos, OnError, Pacing, Protocol, Recording, RetryPolicy, Rules, RunOutcome, RunSpec, Simulation,
-    StopCondition, Storage, TransactionEnd, TransactionObserver, Urgency, Workload,
+    Job, Nanos, OnError, Pacing, Protocol, Recording, RetryPolicy, Rules, RunOutcome, RunSpec, RunWorkload,
+    Simulation, StopCondition, Storage, TransactionEnd, TransactionObserver, Urgency,
 };
 use isobench_script::{Mix, Symbols, Value, Variables, Weighted, parse};
 use isobench_stats::Ledger;
@@ -226,7 +226,7 @@ impl Case {
         for (name, value) in &self.variables {
             variables.set(symbols.intern(name), Value::Int(*value));
         }
-        let workload = Workload { mix, symbols, variables };
+        let workload = RunWorkload { mix, symbols, variables };
         // Sessions are opened by the simulated server.
         let refuse = |_| Err("the simulation has no real connections".to_owned());
         let job = Job::new(self.spec.clone(), workload, Box::new(classify)).reconnecting(Box::new(refuse));
