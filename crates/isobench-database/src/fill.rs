@@ -10,7 +10,7 @@ use crate::copy_target::CopyTarget;
 use crate::database::Database;
 use crate::error::Error;
 use crate::execute::{Retry, execute};
-use crate::progress::Progress;
+use crate::progress::InitProgress;
 use crate::schema::Names;
 use crate::table::{ACCOUNTS, TELLERS, Table};
 use crate::tables::{Freeze, LoadMethod, batches, copy_command, copy_in_batches, insert_in_batches};
@@ -28,12 +28,12 @@ pub(crate) fn fill(
     table: Table,
     how: LoadMethod,
     rows: u64,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(InitProgress),
 ) -> Result<(), Error> {
     let started = Instant::now();
     let mut report = |done: u64| {
         if done.is_multiple_of(REPORT_EVERY) {
-            progress(Progress::Rows { table, done, total: rows, elapsed: started.elapsed() });
+            progress(InitProgress::Rows { table, done, total: rows, elapsed: started.elapsed() });
         }
     };
     let ours = Names::default();

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::execute::execute;
 use crate::fill::fill;
 use crate::options::InitOptions;
-use crate::progress::{Progress, Timings};
+use crate::progress::{InitProgress, Timings};
 use crate::schema::Names;
 use crate::steps::Steps;
 use crate::tables::{self, TableAction};
@@ -22,7 +22,7 @@ pub fn init(
     conn: &mut Connection,
     db: &Database,
     opts: &InitOptions,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(InitProgress),
 ) -> Result<Timings, Error> {
     run_steps(conn, db, opts, &opts.effective_steps(), progress)
 }
@@ -33,7 +33,7 @@ pub(crate) fn run_steps(
     db: &Database,
     opts: &InitOptions,
     steps: &Steps,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(InitProgress),
 ) -> Result<Timings, Error> {
     let started = Instant::now();
     let mut timings = Timings::default();
@@ -43,7 +43,7 @@ pub(crate) fn run_steps(
         // A step that only reports something isn't timed.
         let happens = actions.iter().any(|action| !matches!(action, TableAction::Report(_)));
         if happens {
-            progress(Progress::Step(step));
+            progress(InitProgress::Step(step));
         }
         run_actions(conn, db, &actions, progress)?;
         if happens {
@@ -59,23 +59,23 @@ pub(crate) fn run_actions(
     conn: &mut Connection,
     db: &Database,
     actions: &[TableAction],
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(InitProgress),
 ) -> Result<(), Error> {
     for action in actions {
         let done = match action {
             TableAction::Run(sql) => execute(conn, db, &db.place(sql, &Names::default())).map(|_| ()),
             TableAction::Load { table, how, rows } => fill(conn, db, *table, *how, *rows, progress),
             TableAction::ReportPartitions(count) => {
-                progress(Progress::Partitions(*count));
+                progress(InitProgress::Partitions(*count));
                 Ok(())
             }
             TableAction::Report(what) => {
-                progress(Progress::Note(what.clone()));
+                progress(InitProgress::Note(what.clone()));
                 Ok(())
             }
         };
         for notice in conn.take_notices() {
-            progress(Progress::Notice(Box::new(notice)));
+            progress(InitProgress::Notice(Box::new(notice)));
         }
         if let Err(error) = done {
             if conn.transaction_status() != TransactionStatus::Idle {

@@ -62,7 +62,7 @@ pub use object::Relations;
 pub use options::{InitOptions, InitVariant, PartitionMethod};
 pub use pooling::{Pooling, pooling, require_sessions};
 pub use product::Product;
-pub use progress::{Progress, Timings};
+pub use progress::{InitProgress, Timings};
 pub use reset::{ResetNote, can_put_back, put_back, reset, tidy};
 pub use schema::Names;
 pub use settings::{ServerSettings, settings};

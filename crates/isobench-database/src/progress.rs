@@ -9,7 +9,7 @@ use crate::table::Table;
 
 /// An event while tables are created.
 #[derive(Debug, Clone)]
-pub enum Progress {
+pub enum InitProgress {
     /// A step starts.
     Step(InitStep),
     /// The partitions of the accounts are created next: this many.

@@ -36,7 +36,7 @@ use crate::error::Error;
 use crate::execute::execute;
 use crate::init::{run_actions, run_steps};
 use crate::options::InitOptions;
-use crate::progress::Progress;
+use crate::progress::InitProgress;
 use crate::steps::InitStep;
 use crate::tables::{self, ForeignKeys};
 
@@ -58,7 +58,7 @@ pub struct ResetNote {
 pub fn reset(conn: &mut Connection, db: &Database, opts: &InitOptions) -> Result<ResetNote, Error> {
     let started = Instant::now();
     let mut notes = Vec::new();
-    run_steps(conn, db, opts, &opts.complete_steps(), &mut |_: Progress| {})?;
+    run_steps(conn, db, opts, &opts.complete_steps(), &mut |_: InitProgress| {})?;
     if let Err(error) = run_actions(conn, db, &tables::analyze(db), &mut |_| {}) {
         tolerate(error, "the statistics could not be refreshed", &mut notes)?;
     }

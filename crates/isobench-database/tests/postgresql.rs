@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use isobench_database::Table;
 use isobench_database::{
-    Baseline, Database, Error, Expectation, InitOptions, Namespace, PartitionMethod, Progress, Writes,
+    Baseline, Database, Error, Expectation, InitOptions, InitProgress, Namespace, PartitionMethod, Writes,
     baseline, check, detect, init, put_back, reset, scale_of, settings,
 };
 use isobench_isolation::{EffectiveLevel, Level};
@@ -115,15 +115,17 @@ fn progress_and_refusals_are_data() {
     let mut reported = Vec::new();
     let timings = init(&mut ours, &db, &with_steps("dtgvpf"), &mut |progress| {
         reported.push(match progress {
-            Progress::Step(step) => step.letter().to_string(),
-            Progress::Rows { table, done, total, .. } if done == total => format!("{total} {}", table.name()),
-            Progress::Rows { done, .. } => {
+            InitProgress::Step(step) => step.letter().to_string(),
+            InitProgress::Rows { table, done, total, .. } if done == total => {
+                format!("{total} {}", table.name())
+            }
+            InitProgress::Rows { done, .. } => {
                 assert!(done % 100 == 0);
                 return;
             }
-            Progress::Notice(notice) => notice.to_string(),
-            Progress::Note(note) => note,
-            Progress::Partitions(count) => count.to_string(),
+            InitProgress::Notice(notice) => notice.to_string(),
+            InitProgress::Note(note) => note,
+            InitProgress::Partitions(count) => count.to_string(),
         });
     });
     let notice = |table| format!("NOTICE:  table \"pgbench_{table}\" does not exist, skipping");
@@ -136,7 +138,7 @@ fn progress_and_refusals_are_data() {
 
     let refused = |conn: &mut Connection, prepare: &str, steps: &str| {
         conn.execute(prepare).unwrap();
-        init(conn, &db, &with_steps(steps), &mut |_: Progress| {}).unwrap_err()
+        init(conn, &db, &with_steps(steps), &mut |_: InitProgress| {}).unwrap_err()
     };
     let error = refused(&mut ours, "select 1", "dg");
     assert_eq!(

@@ -5,7 +5,7 @@ mod support;
 
 use isobench_database::products::POSTGRESQL;
 use isobench_database::{
-    Database, Error, InitOptions, Namespace, Pooling, Progress, detect, init, pooling, reset, settings,
+    Database, Error, InitOptions, InitProgress, Namespace, Pooling, detect, init, pooling, reset, settings,
 };
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_pgwire::{Connection, Error as WireError};
@@ -59,7 +59,7 @@ fn cockroachdb_load_is_tried_again() {
     let mut said = Vec::new();
     let timings =
         init(&mut conn, &db, &InitOptions { steps: "dtg".parse().unwrap(), ..opts.clone() }, &mut |p| {
-            if !matches!(p, Progress::Rows { .. }) {
+            if !matches!(p, InitProgress::Rows { .. }) {
                 said.push(format!("{p:?}"));
             }
         })

@@ -8,7 +8,7 @@ mod lines;
 use std::time::Duration;
 
 use isobench_database::Table;
-use isobench_database::{Error, InitOptions, Progress, detect, init};
+use isobench_database::{Error, InitOptions, InitProgress, detect, init};
 use isobench_pgwire::{Connection, process_environment};
 
 use self::cancel::Cancelling;
@@ -50,8 +50,8 @@ fn make(
     let cancelling = Cancelling::watch(connection.cancel_token(), console).map_err(Message::error)?;
     let database = detect(connection).map_err(|error| refusal(&error))?;
     let mut sent = None;
-    let mut show = |progress: Progress| {
-        if let Progress::Rows { table, done, elapsed, .. } = progress {
+    let mut show = |progress: InitProgress| {
+        if let InitProgress::Rows { table, done, elapsed, .. } = progress {
             // After an interrupt pgbench sends no further rows.
             if cancelling.requested() {
                 return;
@@ -75,12 +75,16 @@ fn make(
 }
 
 /// Reports for the rows of a table after those that were sent last.
-fn unsent(table: Table, total: u64, sent: Option<(Table, u64, Duration)>) -> impl Iterator<Item = Progress> {
+fn unsent(
+    table: Table,
+    total: u64,
+    sent: Option<(Table, u64, Duration)>,
+) -> impl Iterator<Item = InitProgress> {
     let (done, elapsed) = match sent {
         Some((last, done, elapsed)) if last == table => (done, elapsed),
         _ => (0, Duration::ZERO),
     };
-    (done / 100 + 1..=total / 100).map(move |hundreds| Progress::Rows {
+    (done / 100 + 1..=total / 100).map(move |hundreds| InitProgress::Rows {
         table,
         done: hundreds * 100,
         total,

@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use isobench_database::Table;
-use isobench_database::{InitStep, Progress, Timings};
+use isobench_database::{InitProgress, InitStep, Timings};
 
 use crate::version::Version;
 
@@ -49,13 +49,13 @@ impl Lines {
     }
 
     /// Returns the text to write, which often is empty.
-    pub fn of(&mut self, progress: &Progress) -> String {
+    pub fn of(&mut self, progress: &InitProgress) -> String {
         match progress {
-            Progress::Step(step) => format!("{}\n", words(*step).0),
-            Progress::Partitions(count) => format!("creating {count} partitions...\n"),
-            Progress::Rows { table, done, total, elapsed } => self.rows(*table, *done, *total, *elapsed),
-            Progress::Notice(notice) => format!("{}\n", notice.report(None)),
-            Progress::Note(note) => format!("{note}\n"),
+            InitProgress::Step(step) => format!("{}\n", words(*step).0),
+            InitProgress::Partitions(count) => format!("creating {count} partitions...\n"),
+            InitProgress::Rows { table, done, total, elapsed } => self.rows(*table, *done, *total, *elapsed),
+            InitProgress::Notice(notice) => format!("{}\n", notice.report(None)),
+            InitProgress::Note(note) => format!("{note}\n"),
         }
     }
 
@@ -141,7 +141,7 @@ mod tests {
         (1..=total / every)
             .map(|number| {
                 let elapsed = Duration::from_millis(number * milliseconds);
-                lines.of(&Progress::Rows { table: Table::Accounts, done: number * every, total, elapsed })
+                lines.of(&InitProgress::Rows { table: Table::Accounts, done: number * every, total, elapsed })
             })
             .collect()
     }

@@ -1,7 +1,7 @@
 //! `isobench init`: creates and fills the TPC-B-like tables, or a checked workload's, on a server
 //! that is named.
 
-use isobench_database::{Progress, detect, init as make, is_standby};
+use isobench_database::{InitProgress, detect, init as make, is_standby};
 use isobench_pgbench::Version;
 use isobench_pgbench::initialize::Lines;
 use isobench_pgwire::Connection;
@@ -40,7 +40,7 @@ pub fn init(arguments: &InitArguments) -> Outcome {
         return Ok(());
     }
     let mut lines = Lines::new(Version::default(), options.quiet);
-    let mut show = |progress: Progress| eprint!("{}", lines.of(&progress));
+    let mut show = |progress: InitProgress| eprint!("{}", lines.of(&progress));
     let timings = make(&mut connection, &database, &options, &mut show).map_err(Failure::setup)?;
     eprint!("{}", Lines::summary(&timings));
     connection.close();
