@@ -47,7 +47,7 @@ impl InvariantCheck {
             );
         };
         let read = |mut connection: Connection| {
-            if let Some(alone) = database.product.dialect.no_helpers {
+            if let Some(alone) = database.product.dialect.no_parallel_workers {
                 connection.execute(alone)?;
             }
             let before = baseline(&mut connection, database)?;

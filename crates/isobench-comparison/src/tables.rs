@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use isobench_database::{InitOptions, Names, can_put_back, put_back};
+use isobench_database::{InitOptions, OwnNames, can_put_back, put_back};
 use isobench_pgwire::Connection;
 use isobench_report::StartingState;
 use isobench_workloads::Chosen;
@@ -150,7 +150,7 @@ fn make_functions(
     target: &Target,
     functions: &[String],
 ) -> Result<(), isobench_database::Error> {
-    let names = Names::made_by(functions.iter().map(String::as_str));
+    let names = OwnNames::made_by(functions.iter().map(String::as_str));
     for sql in functions {
         connection.execute(&target.database.place(sql, &names))?;
     }

@@ -127,9 +127,7 @@ impl Target {
 
     /// How sessions get there, for other threads, too.
     pub fn connector(&self) -> Connector {
-        self.namespace
-            .as_ref()
-            .map_or_else(|| Connector::wherever(self.options.clone()), Namespace::connector)
+        self.namespace.as_ref().map_or_else(|| Connector::direct(self.options.clone()), Namespace::connector)
     }
 
     /// The scale of the tables that are there.

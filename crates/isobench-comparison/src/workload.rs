@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
-use isobench_database::{Database, Names, Writes};
+use isobench_database::{Database, OwnNames, Writes};
 use isobench_report::PlannedScript;
 use isobench_runner::{Protocol, RunWorkload, commit_points};
 use isobench_script::{
@@ -210,7 +210,7 @@ impl Sources {
     pub fn placed(&self, database: &Database, functions: &[String]) -> Outcome<Sources> {
         let names = match &self.checked {
             Some(chosen) => chosen.names(database),
-            None => Names::made_by(functions.iter().map(String::as_str)),
+            None => OwnNames::made_by(functions.iter().map(String::as_str)),
         };
         let own = |source: &Source| self.checked.is_some() || source.writes.is_some();
         let placed = |source: &Source| {

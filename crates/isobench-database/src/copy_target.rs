@@ -11,7 +11,7 @@ use isobench_pgwire::Connection;
 
 use crate::database::Database;
 use crate::error::Error;
-use crate::schema::Names;
+use crate::schema::OwnNames;
 use crate::table::Table;
 use crate::tables::Freeze;
 
@@ -46,7 +46,7 @@ impl CopyTarget {
             return Ok(CopyTarget { freeze: freeze == Freeze::Always, constants_by_server: false });
         }
         let as_made = if table == Table::Accounts { AS_MADE } else { "false" };
-        let ours = Names::default();
+        let ours = OwnNames::default();
         let table = db.place(table.name(), &ours);
         let question = format!(
             "select relkind = 'p', {as_made} from pg_catalog.pg_class where oid = '{table}'::pg_catalog.regclass"
@@ -77,7 +77,7 @@ impl CopyTarget {
         if self.constants_by_server {
             // The COPY of a partitioned table uses its own defaults, not those of its partitions.
             let statement = format!("alter table only {} {how}", Table::Accounts.name());
-            let statement = db.place(&statement, &Names::default());
+            let statement = db.place(&statement, &OwnNames::default());
             conn.execute(&statement).map_err(|error| Error::of(error, &statement))?;
         }
         Ok(())

@@ -11,7 +11,7 @@ use crate::database::Database;
 use crate::error::Error;
 use crate::execute::{Retry, execute};
 use crate::progress::InitProgress;
-use crate::schema::Names;
+use crate::schema::OwnNames;
 use crate::table::{ACCOUNTS, TELLERS, Table};
 use crate::tables::{Freeze, LoadMethod, batches, copy_command, copy_in_batches, insert_in_batches};
 
@@ -36,7 +36,7 @@ pub(crate) fn fill(
             progress(InitProgress::Rows { table, done, total: rows, elapsed: started.elapsed() });
         }
     };
-    let ours = Names::default();
+    let ours = OwnNames::default();
     match how {
         LoadMethod::Copy(freeze) => copy_at_once(conn, db, table, freeze, rows, &mut report),
         LoadMethod::CopyBatches(size) => batches(rows, size).try_for_each(|batch| {
@@ -85,7 +85,7 @@ fn copy_at_once(
         if target.constants_by_server { ("(aid,bid)", RowForm::Keys) } else { ("", RowForm::Whole) };
     target.let_server_fill(conn, db)?;
     let command = copy_command(table, columns, target.freeze);
-    copy(conn, &db.place(&command, &Names::default()), table, 1..=rows, form, report)?;
+    copy(conn, &db.place(&command, &OwnNames::default()), table, 1..=rows, form, report)?;
     target.restore(conn, db)
 }
 
@@ -132,7 +132,7 @@ fn copy_in_transaction(
     conn.execute("begin").map_err(|error| Error::of(error, "begin"))?;
     let command = copy_in_batches(table);
     let copied =
-        copy(conn, &db.place(&command, &Names::default()), table, range, RowForm::Named, &mut |_| {});
+        copy(conn, &db.place(&command, &OwnNames::default()), table, range, RowForm::Named, &mut |_| {});
     let end = if copied.is_ok() { "commit" } else { "rollback" };
     let ended = conn.execute(end).map_err(|error| Error::of(error, end));
     copied?;

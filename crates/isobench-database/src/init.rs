@@ -10,7 +10,7 @@ use crate::execute::execute;
 use crate::fill::fill;
 use crate::options::InitOptions;
 use crate::progress::{InitProgress, Timings};
-use crate::schema::Names;
+use crate::schema::OwnNames;
 use crate::steps::Steps;
 use crate::tables::{self, TableAction};
 
@@ -63,7 +63,7 @@ pub(crate) fn run_actions(
 ) -> Result<(), Error> {
     for action in actions {
         let done = match action {
-            TableAction::Run(sql) => execute(conn, db, &db.place(sql, &Names::default())).map(|_| ()),
+            TableAction::Run(sql) => execute(conn, db, &db.place(sql, &OwnNames::default())).map(|_| ()),
             TableAction::Load { table, how, rows } => fill(conn, db, *table, *how, *rows, progress),
             TableAction::ReportPartitions(count) => {
                 progress(InitProgress::Partitions(*count));

@@ -9,7 +9,7 @@ use isobench_pgwire::Connection;
 
 use crate::database::Database;
 use crate::error::Error;
-use crate::schema::Names;
+use crate::schema::OwnNames;
 
 /// The writes of one transaction to the TPC-B-like tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,7 @@ const FIGURES: &str = "select (select count(*) from pgbench_history), \
 /// # Errors
 /// A table is missing, or the connection is lost.
 pub fn baseline(conn: &mut Connection, db: &Database) -> Result<Baseline, Error> {
-    let figures = db.place(FIGURES, &Names::default());
+    let figures = db.place(FIGURES, &OwnNames::default());
     let rows = conn.query(&figures).map_err(|error| Error::of(error, &figures))?.rows;
     let row = rows.into_iter().next().unwrap_or_default();
     let figure = |index: usize| row.get(index)?.as_ref()?.parse::<i128>().ok();

@@ -64,7 +64,7 @@ pub use pooling::{Pooling, pooling, require_sessions};
 pub use product::Product;
 pub use progress::{InitProgress, Timings};
 pub use reset::{ResetNote, can_put_back, put_back, reset, tidy};
-pub use schema::Names;
+pub use schema::OwnNames;
 pub use settings::{ServerSettings, settings};
 pub use standby::is_standby;
 pub use steps::{InitStep, Steps, StepsError};

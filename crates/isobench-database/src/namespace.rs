@@ -81,7 +81,7 @@ pub struct Connector {
 impl Connector {
     /// Opens sessions wherever the connection's own settings lead: on a server of our own, or in
     /// the user's tables.
-    pub fn wherever(options: ConnectOptions) -> Connector {
+    pub fn direct(options: ConnectOptions) -> Connector {
         Connector { options, facts: None }
     }
 

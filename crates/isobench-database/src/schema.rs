@@ -20,11 +20,11 @@ const KINDS: [&str; 4] = ["TABLE", "SEQUENCE", "FUNCTION", "PROCEDURE"];
 /// The names of isobench's tables, sequences and functions: pgbench's, and those created by a
 /// set-up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Names(BTreeSet<String>);
+pub struct OwnNames(BTreeSet<String>);
 
-impl Names {
+impl OwnNames {
     /// The names that these statements create or drop, in addition to pgbench's tables.
-    pub fn made_by<'a>(statements: impl IntoIterator<Item = &'a str>) -> Names {
+    pub fn made_by<'a>(statements: impl IntoIterator<Item = &'a str>) -> OwnNames {
         let mut names = BTreeSet::new();
         for sql in statements {
             let mut words = words(sql).filter(|word| word.kind == TokenKind::Name).map(|word| word.text);
@@ -37,7 +37,7 @@ impl Names {
                 }
             }
         }
-        Names(names)
+        OwnNames(names)
     }
 
     fn contains(&self, name: &str) -> bool {
@@ -61,7 +61,7 @@ impl Database {
 
     /// Adds the schema to each of these names in a statement of our own. Returns it unchanged if
     /// the search path decides.
-    pub fn place<'a>(&self, sql: &'a str, names: &Names) -> Cow<'a, str> {
+    pub fn place<'a>(&self, sql: &'a str, names: &OwnNames) -> Cow<'a, str> {
         let Some(schema) = &self.schema else { return Cow::Borrowed(sql) };
         let mut placed = String::with_capacity(sql.len() + 64);
         for word in words(sql) {
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn what_a_set_up_makes_and_drops_is_ours() {
-        let names = Names::made_by([
+        let names = OwnNames::made_by([
             "DROP TABLE IF EXISTS lists",
             "CREATE TABLE lists (id bigint)",
             "CREATE SEQUENCE turns",
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn our_names_get_the_schema_and_nothing_else_does() {
-        let (db, names) = (elsewhere(), Names::made_by(["CREATE TABLE t (v int)", "CREATE SEQUENCE s"]));
+        let (db, names) = (elsewhere(), OwnNames::made_by(["CREATE TABLE t (v int)", "CREATE SEQUENCE s"]));
         for (sql, placed) in [
             ("SELECT v FROM t WHERE t.v = :t", "SELECT v FROM isobench.t WHERE t.v = :t"),
             ("SELECT nextval('s'), 't and s'", "SELECT nextval('isobench.s'), 't and s'"),

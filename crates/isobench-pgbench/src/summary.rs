@@ -50,7 +50,7 @@ impl Summary<'_> {
 
     /// True if latencies are reported as measured, because an option needs that. Otherwise the
     /// average is computed from the run's time.
-    pub fn tells_measured_latency(&self) -> bool {
+    pub fn reports_measured_latency(&self) -> bool {
         self.progress || self.is_paced() || self.job.spec().latency_limit.is_some()
     }
 
@@ -157,7 +157,7 @@ impl Summary<'_> {
 
     fn latency(&self, out: &mut String, ends: &EndCounts) -> fmt::Result {
         let spec = self.job.spec();
-        if self.tells_measured_latency() {
+        if self.reports_measured_latency() {
             return latency_lines(out, "", &self.run.latency());
         }
         let share = self.run.elapsed.as_secs_f64() * 1e3 * spec.clients as f64 / ends.total() as f64;

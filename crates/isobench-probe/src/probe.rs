@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use isobench_database::{Database, Names};
+use isobench_database::{Database, OwnNames};
 use isobench_isolation::{EffectiveLevel, Level};
 
 use crate::anomalies::{PROBES, Probe};
@@ -185,7 +185,7 @@ struct Interleaving {
 fn interleavings(database: &Database) -> Result<Vec<Interleaving>, SpecError> {
     let interleaving = |probe: &'static Probe| {
         let spec = Spec::parse(probe.file, probe.spec)?;
-        let names = Names::made_by(spec.setup.iter().map(String::as_str));
+        let names = OwnNames::made_by(spec.setup.iter().map(String::as_str));
         let spec = spec.with_sql(|sql| database.place(sql, &names).into_owned());
         Ok(Interleaving { probe, spec })
     };

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use isobench_database::{Database, Names};
+use isobench_database::{Database, OwnNames};
 use isobench_script::{ParseError, Value};
 
 use crate::pieces::{fill, select, statements};
@@ -182,9 +182,9 @@ impl Chosen {
         statements(&self.setup_text(database))
     }
 
-    /// The names of the tables, sequences and functions that the set-up creates.
-    pub fn names(&self, database: &Database) -> Names {
-        Names::made_by([self.setup_text(database).as_str()])
+    /// The names of what the set-up makes: tables, sequences, functions.
+    pub fn names(&self, database: &Database) -> OwnNames {
+        OwnNames::made_by([self.setup_text(database).as_str()])
     }
 
     /// The files of a custom workload equal to this one, with their names: `tables.sql`, and each

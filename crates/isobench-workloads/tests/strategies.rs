@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use isobench_database::{
-    Baseline, Database, Expectation, InitOptions, Names, Writes, baseline, detect, init, reset,
+    Baseline, Database, Expectation, InitOptions, OwnNames, Writes, baseline, detect, init, reset,
 };
 use isobench_pgserver::Server;
 use isobench_pgwire::Connection;
@@ -82,7 +82,7 @@ fn every_statement_names_the_schema() {
     for builtin in ["tpcb-like", "simple-update"] {
         for name in pgbench_strategies(builtin) {
             let found = pgbench_strategy(builtin, name).unwrap();
-            let names = Names::made_by(found.setup.iter().copied());
+            let names = OwnNames::made_by(found.setup.iter().copied());
             for statement in found.setup {
                 conn.execute(&db.place(statement, &names)).unwrap();
             }

@@ -35,7 +35,7 @@ pub struct Dialect {
     /// The statement that turns off parallel workers for a session's queries, because the server
     /// counts each start of one as a transaction. `None` if the product has no parallel workers, or
     /// doesn't count them.
-    pub no_helpers: Option<&'static str>,
+    pub no_parallel_workers: Option<&'static str>,
     /// True if the columns of a foreign key need an index first.
     pub foreign_key_index: bool,
     /// The most retries of a statement or batch after conflicts while tables are created.
@@ -87,7 +87,7 @@ pub(crate) const CAUTIOUS: Dialect = Dialect {
     vacuum: None,
     analyze: None,
     checkpoint: false,
-    no_helpers: None,
+    no_parallel_workers: None,
     foreign_key_index: false,
     retries: 20,
     // It is unknown whether its storage keeps old rows, so new tables are the better state as long

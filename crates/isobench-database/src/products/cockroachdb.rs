@@ -49,7 +49,7 @@ pub static COCKROACHDB: Product = Product {
         // ANALYZE is a syntax error in v20.1.
         analyze: Some("create statistics isobench from"),
         checkpoint: false,
-        no_helpers: None,
+        no_parallel_workers: None,
         foreign_key_index: true,
         // One load needed six tries.
         retries: 20,

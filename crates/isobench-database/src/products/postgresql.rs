@@ -44,7 +44,7 @@ pub static POSTGRESQL: Product = Product {
         vacuum: Some("vacuum analyze"),
         analyze: Some("analyze"),
         checkpoint: true,
-        no_helpers: Some("SET max_parallel_workers_per_gather = 0"),
+        no_parallel_workers: Some("SET max_parallel_workers_per_gather = 0"),
         foreign_key_index: false,
         retries: 0,
         // Putting rows back leaves bloat, and removing that takes longer than recreating the tables

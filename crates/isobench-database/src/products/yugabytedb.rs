@@ -48,7 +48,7 @@ pub static YUGABYTEDB: Product = Product {
         vacuum: None,
         analyze: Some("analyze"),
         checkpoint: false,
-        no_helpers: None,
+        no_parallel_workers: None,
         foreign_key_index: false,
         retries: 20,
         // Loading takes minutes. Old versions of rows are in the same log-structured storage,

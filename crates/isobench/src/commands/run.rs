@@ -122,7 +122,7 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
         job: &job,
         run: &measured.run,
         level: (settings.level, &measured.effective),
-        measured_above: summary.tells_measured_latency(),
+        measured_above: summary.reports_measured_latency(),
         invariants: &measured.round.invariants,
     };
     let mut text = summary.render() + &account.render();
