@@ -86,7 +86,7 @@ impl InvariantCheck {
                     check(&mut connection, database, &before, expected(run, &writes), &writes)
                 })
                 .map(|checked| {
-                    let invariant = |checked: isobench_database::InvariantCheck| {
+                    let invariant = |checked: isobench_database::InvariantResult| {
                         Invariant::checked(checked.name, checked.held, checked.detail)
                     };
                     checked.into_iter().map(invariant).collect()

@@ -62,7 +62,7 @@ pub struct Expectation {
 
 /// The result of checking one invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InvariantCheck {
+pub struct InvariantResult {
     /// A stable name.
     pub name: &'static str,
     /// True if it held.
@@ -113,7 +113,7 @@ pub fn check(
     before: &Baseline,
     expectation: Expectation,
     mix: &[Writes],
-) -> Result<Vec<InvariantCheck>, Error> {
+) -> Result<Vec<InvariantResult>, Error> {
     Ok(compare(before, &baseline(conn, db)?, expectation, mix))
 }
 
@@ -133,7 +133,7 @@ pub fn compare(
     after: &Baseline,
     expectation: Expectation,
     mix: &[Writes],
-) -> Vec<InvariantCheck> {
+) -> Vec<InvariantResult> {
     let accounts = ("accounts", after.accounts - before.accounts);
     let history = ("history", after.history - before.history);
     let tellers = ("tellers", after.tellers - before.tellers);
@@ -152,7 +152,7 @@ pub fn compare(
         sums.push(SumPair { name: "sum(branches) unchanged", left: branches, right: nothing });
     }
     let mut checked = vec![rows_of_history(before, after, expectation)];
-    checked.extend(sums.into_iter().map(|sum| InvariantCheck {
+    checked.extend(sums.into_iter().map(|sum| InvariantResult {
         name: sum.name,
         held: sum.left.1 == sum.right.1,
         detail: format!("{} changed by {}, {} by {}", sum.left.0, sum.left.1, sum.right.0, sum.right.1),
@@ -160,7 +160,7 @@ pub fn compare(
     checked
 }
 
-fn rows_of_history(before: &Baseline, after: &Baseline, expectation: Expectation) -> InvariantCheck {
+fn rows_of_history(before: &Baseline, after: &Baseline, expectation: Expectation) -> InvariantResult {
     let rows = i128::from(after.history_rows) - i128::from(before.history_rows);
     let least = i128::from(expectation.committed);
     let most = least + i128::from(expectation.ambiguous);
@@ -168,7 +168,7 @@ fn rows_of_history(before: &Baseline, after: &Baseline, expectation: Expectation
         0 => String::new(),
         count => format!(" and {count} ambiguous"),
     };
-    InvariantCheck {
+    InvariantResult {
         name: "history rows = committed",
         held: (least..=most).contains(&rows),
         detail: format!("{rows} new rows in history, {least} transactions committed{ambiguous}"),

@@ -56,7 +56,7 @@ pub use facts::level::EffectiveLevelQuery;
 pub use facts::promises::Promises;
 pub use facts::waiting::WaitView;
 pub use init::{init, scale_of};
-pub use invariants::{Baseline, Expectation, InvariantCheck, Writes, baseline, check};
+pub use invariants::{Baseline, Expectation, InvariantResult, Writes, baseline, check};
 pub use namespace::{Connector, Namespace};
 pub use object::Relations;
 pub use options::{InitOptions, InitVariant, PartitionMethod};

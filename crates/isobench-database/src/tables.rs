@@ -75,7 +75,8 @@ pub enum LoadMethod {
 pub enum Freeze {
     /// Rows aren't frozen.
     Never,
-    /// Rows are frozen, unless the table turns out to be partitioned, because the server refuses it then.
+    /// Rows are frozen, unless the table turns out to be partitioned, because the server refuses it
+    /// then.
     Possible,
     /// Rows are frozen; the server may refuse.
     Always,

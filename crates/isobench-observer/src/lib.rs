@@ -1,9 +1,9 @@
 //! Observes the server while it is measured, over a session and in a thread of its own.
 //!
-//! An [`Observer`] samples the activity and waits of the clients' sessions, and the locks they hold,
-//! and reads the server's counters before and after. Anything that the server doesn't show, or
-//! doesn't permit the role to see, is missing and has a note; nothing here is an error for a run,
-//! and nothing waits for long.
+//! An [`Observer`] samples the activity and waits of the clients' sessions, and the locks they
+//! hold, and reads the server's counters before and after. Anything that the server doesn't show,
+//! or doesn't permit the role to see, is missing and has a note; nothing here is an error for a
+//! run, and nothing waits for long.
 //!
 //! ```text
 //! before_sessions()   the counters for the comparison; the sessions connected already

@@ -34,8 +34,8 @@ pub struct Sampler {
     locks: Locks,
     /// Time spent on samples.
     spent: Duration,
-    sessions: Option<Schedule>,
-    locks_schedule: Option<Schedule>,
+    sessions: Option<SampleSchedule>,
+    locks_schedule: Option<SampleSchedule>,
     locks_every: Duration,
     /// Samples are kept since this instant.
     began: Option<Instant>,
@@ -43,14 +43,14 @@ pub struct Sampler {
 }
 
 /// The schedule of a kind of samples.
-struct Schedule {
+struct SampleSchedule {
     due: Instant,
     interval: SamplingInterval,
 }
 
-impl Schedule {
-    fn new(first: Duration, most: Duration, share: u32) -> Schedule {
-        Schedule { due: Instant::now() + first, interval: SamplingInterval::new(first, most, share) }
+impl SampleSchedule {
+    fn new(first: Duration, most: Duration, share: u32) -> SampleSchedule {
+        SampleSchedule { due: Instant::now() + first, interval: SamplingInterval::new(first, most, share) }
     }
 
     /// Schedules the sample after one that started at `began`: after the interval, or after
@@ -65,7 +65,7 @@ impl Sampler {
     /// Samples the sessions from now on, if they can be seen, without keeping the samples.
     pub fn look(&mut self, capabilities: &Capabilities, options: &ObserverOptions) {
         self.sessions =
-            capabilities.sees_sessions.then(|| Schedule::new(options.every, SELDOM, SESSIONS_SHARE));
+            capabilities.sees_sessions.then(|| SampleSchedule::new(options.every, SELDOM, SESSIONS_SHARE));
     }
 
     /// Keeps samples from now on.
@@ -74,7 +74,7 @@ impl Sampler {
         self.look(capabilities, options);
         let first = options.locks_every / LOCKS_FIRST;
         self.locks_schedule =
-            capabilities.sees_locks.then(|| Schedule::new(first, LOCKS_SELDOM, LOCKS_SHARE));
+            capabilities.sees_locks.then(|| SampleSchedule::new(first, LOCKS_SELDOM, LOCKS_SHARE));
         self.began = Some(Instant::now());
     }
 

@@ -64,7 +64,7 @@ impl Control {
 /// Each worker writes its own; the alignment keeps two workers off the same cache line.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub struct Published {
+pub struct PublishedProgress {
     attempts: AtomicU64,
     committed: AtomicU64,
     given_up: AtomicU64,
@@ -105,7 +105,7 @@ pub struct RunProgress {
     pub lag_sum_ms: f64,
 }
 
-impl Published {
+impl PublishedProgress {
     /// Replaces the figures. Readers may see some fields a moment before others.
     pub(crate) fn store(&self, now: &RunProgress) {
         let pairs = [
@@ -145,7 +145,7 @@ impl Published {
 
 impl RunProgress {
     /// Adds up the figures of all workers.
-    pub fn read(workers: &[Published]) -> RunProgress {
+    pub fn read(workers: &[PublishedProgress]) -> RunProgress {
         let mut sum = RunProgress::default();
         for worker in workers {
             worker.add_to(&mut sum);
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn progress_adds_up_over_workers() {
-        let workers = [Published::default(), Published::default()];
+        let workers = [PublishedProgress::default(), PublishedProgress::default()];
         workers[0].store(&RunProgress {
             attempts: 5,
             committed: 3,

@@ -13,7 +13,7 @@ use isobench_stats::{LatencyHistogram, Ledger, LedgerError};
 
 use crate::client::Client;
 use crate::clients::{WorkerStreams, clients};
-use crate::control::{Control, Published, RunProgress};
+use crate::control::{Control, PublishedProgress, RunProgress};
 use crate::event::EventHandler;
 use crate::job::Job;
 use crate::load::WorkerLoad;
@@ -172,7 +172,8 @@ impl Fleet {
         watch: Watch<'_>,
         observers: &mut [Box<dyn TransactionObserver>],
     ) -> Result<RunOutcome, NoThreads> {
-        let published: Vec<Published> = self.workers.iter().map(|_| Published::default()).collect();
+        let published: Vec<PublishedProgress> =
+            self.workers.iter().map(|_| PublishedProgress::default()).collect();
         let clock = self.clock;
         let mut observers = observers.iter_mut();
         let (done, all_done) = channel::<()>();
@@ -208,7 +209,7 @@ fn show_progress(
     watch: Watch<'_>,
     clock: &SystemClock,
     began: Nanos,
-    published: &[Published],
+    published: &[PublishedProgress],
     all_done: &Receiver<()>,
 ) {
     let Watch { every, show } = watch;

@@ -45,7 +45,7 @@ pub enum ErrorClass {
 pub type Classify = dyn Fn(&ServerError) -> ErrorClass + Send + Sync;
 
 /// One SQL command, encoded for sending.
-pub(crate) struct Request {
+pub(crate) struct SqlRequest {
     /// Index among all SQL commands of the program; numbers the prepared statements.
     pub(crate) number: usize,
     encoding: Encoding,
@@ -84,8 +84,8 @@ pub(crate) enum Sending {
     Prepared,
 }
 
-impl Request {
-    fn new(number: usize, sql: &Sql, file: &str, protocol: Protocol) -> Request {
+impl SqlRequest {
+    fn new(number: usize, sql: &Sql, file: &str, protocol: Protocol) -> SqlRequest {
         let encoding = match protocol {
             Protocol::Simple => Encoding::Simple(sql.pieces.clone()),
             Protocol::Extended | Protocol::Prepared => {
@@ -101,7 +101,7 @@ impl Request {
             Some(Savepoint::Release(name)) => (None, Some(name.as_str().into())),
             None => (None, None),
         };
-        Request {
+        SqlRequest {
             number,
             encoding,
             commits: Commits::of(&sql.statements),
@@ -256,7 +256,7 @@ impl Commits {
 /// The scripts of a run with their SQL commands encoded.
 pub(crate) struct Program {
     /// For each script and command: the request, if it is SQL.
-    requests: Vec<Vec<Option<Request>>>,
+    requests: Vec<Vec<Option<SqlRequest>>>,
     /// Number of SQL commands.
     pub(crate) statements: usize,
     /// A command reports retries and errors inside the server.
@@ -271,11 +271,11 @@ impl Program {
         let mut encode = |command: &Command, file: &str| match &command.kind {
             CommandKind::Sql(sql) => {
                 statements += 1;
-                Some(Request::new(statements - 1, sql, file, protocol))
+                Some(SqlRequest::new(statements - 1, sql, file, protocol))
             }
             _ => None,
         };
-        let mut requests: Vec<Vec<Option<Request>>> = Vec::with_capacity(mix.scripts().len());
+        let mut requests: Vec<Vec<Option<SqlRequest>>> = Vec::with_capacity(mix.scripts().len());
         for script in mix.scripts().iter().map(|weighted| &weighted.script) {
             let mut of_script: Vec<_> =
                 script.commands.iter().map(|command| encode(command, &script.name)).collect();
@@ -308,7 +308,7 @@ impl Program {
         }
     }
 
-    pub(crate) fn request(&self, script: usize, command: usize) -> Option<&Request> {
+    pub(crate) fn request(&self, script: usize, command: usize) -> Option<&SqlRequest> {
         self.requests[script][command].as_ref()
     }
 }
@@ -316,7 +316,7 @@ impl Program {
 /// Keeps retries from starting at a savepoint after the script's first observed command.
 ///
 /// The operations before such a savepoint would belong to every attempt at once.
-fn forget_late_savepoints(script: &Script, requests: &mut [Option<Request>]) {
+fn forget_late_savepoints(script: &Script, requests: &mut [Option<SqlRequest>]) {
     let observed = |command: &Command| match &command.kind {
         CommandKind::Sql(sql) => !sql.observations.is_empty(),
         _ => false,

@@ -2,7 +2,7 @@
 //! server nor on time.
 
 use crate::clients::{WorkerStreams, clients};
-use crate::control::{Control, Published};
+use crate::control::{Control, PublishedProgress};
 use crate::event::EventHandler;
 use crate::fleet::RunOutcome;
 use crate::job::Job;
@@ -41,7 +41,7 @@ impl<T: Transport> Simulation<T> {
         report: &EventHandler<'_>,
         observer: Option<&mut (dyn TransactionObserver + 'static)>,
     ) -> RunOutcome {
-        let published = Published::default();
+        let published = PublishedProgress::default();
         let began = clock.now();
         let task = WorkerTask {
             job,

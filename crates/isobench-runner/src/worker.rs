@@ -11,7 +11,7 @@ use isobench_script::Prng;
 
 use crate::client::{CLOSED, Client, ClientAction, Context};
 use crate::clients::WorkerStreams;
-use crate::control::{Control, Published, Urgency};
+use crate::control::{Control, PublishedProgress, Urgency};
 use crate::event::{AbortCause, ClientEvent, CommandPlace, EventHandler};
 use crate::job::Job;
 use crate::load::{LoadMeter, WorkerLoad};
@@ -164,7 +164,7 @@ pub(crate) struct WorkerTask<'a> {
     /// The start of the run, the same for all workers.
     pub(crate) began: Nanos,
     pub(crate) control: &'a Control,
-    pub(crate) published: &'a Published,
+    pub(crate) published: &'a PublishedProgress,
     pub(crate) report: &'a EventHandler<'a>,
     pub(crate) streams: &'a WorkerStreams,
 }

@@ -267,11 +267,10 @@ fn an_end_that_arrives_together_with_the_last_message_is_noticed() {
     let ran = Case { session_end: SessionEnd::ToTheFirst, ..Case::new(BUSY, 2, 1) }.run();
     let ledger = ran.outcome.ledger();
     assert_eq!((ledger.transactions.committed, ledger.transactions.cut_off), (1, 0));
-    assert!(
-        matches!(&ran.events[..], [ClientEvent::Aborted(_, AbortCause::Lost(_, Some(last)))] if last.message.contains("good-bye")),
-        "{:?}",
-        ran.events
-    );
+    let [ClientEvent::Aborted(_, AbortCause::Lost(_, Some(last)))] = &ran.events[..] else {
+        panic!("{:?}", ran.events)
+    };
+    assert!(last.message.contains("good-bye"), "{last:?}");
     assert_eq!(ran.outcome.aborted_in, Some(0));
 }
 

@@ -24,8 +24,8 @@ RELEASE SAVEPOINT restart;
 COMMIT;
 ";
 
-/// Waits until the other client has come here, too, so that each has locked its first row. The locks
-/// last as long as the sessions, so that later calls return at once.
+/// Waits until the other client has come here, too, so that each has locked its first row. The
+/// locks last as long as the sessions, so that later calls return at once.
 const MEET: &str = "CREATE FUNCTION meet(round int, me int) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_lock(round, me);

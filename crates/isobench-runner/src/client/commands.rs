@@ -17,7 +17,7 @@ use crate::program::Sending;
 use crate::spec::Protocol;
 
 /// The step after a command.
-enum Next {
+enum NextCommand {
     /// The command with this index.
     Go(usize),
     /// A wait.
@@ -25,7 +25,7 @@ enum Next {
 }
 
 /// The reason why a command ends its client.
-enum Problem {
+enum CommandProblem {
     Evaluation(EvalError),
     Execution(String),
     Assignment(String),
@@ -33,8 +33,8 @@ enum Problem {
     Observation(String),
 }
 
-fn not_allowed<T>(why: &str) -> Result<T, Problem> {
-    Err(Problem::NotAllowed(why.to_owned()))
+fn not_allowed<T>(why: &str) -> Result<T, CommandProblem> {
+    Err(CommandProblem::NotAllowed(why.to_owned()))
 }
 
 impl Client {
@@ -64,9 +64,9 @@ impl Client {
             let next = match &command.kind {
                 CommandKind::Sql(_) => self.sql(ctx),
                 CommandKind::Set { slot, expr } => self.evaluate(ctx, expr).and_then(|value| {
-                    check_name(ctx, "set", *slot).map_err(Problem::Assignment)?;
+                    check_name(ctx, "set", *slot).map_err(CommandProblem::Assignment)?;
                     self.variables.set(*slot, value);
-                    Ok(Next::Go(self.command + 1))
+                    Ok(NextCommand::Go(self.command + 1))
                 }),
                 CommandKind::If(_) | CommandKind::Elif(_) | CommandKind::Else(_) | CommandKind::Endif => {
                     self.branch(ctx)
@@ -74,17 +74,17 @@ impl Client {
                 CommandKind::Sleep { duration, unit } => duration
                     .sleep_microseconds(*unit, &self.variables, &job.workload.symbols)
                     .map(|pause| self.sleep(ctx, Duration::from_micros(pause)))
-                    .map_err(|error| Problem::Execution(format!("sleep: {error}"))),
-                CommandKind::Shell { args } => self.shell(ctx, args).map_err(Problem::Execution),
+                    .map_err(|error| CommandProblem::Execution(format!("sleep: {error}"))),
+                CommandKind::Shell { args } => self.shell(ctx, args).map_err(CommandProblem::Execution),
                 CommandKind::SetShell { slot, args } => {
-                    self.set_shell(ctx, *slot, args).map_err(Problem::Execution)
+                    self.set_shell(ctx, *slot, args).map_err(CommandProblem::Execution)
                 }
                 CommandKind::StartPipeline => self.start_pipeline(ctx),
                 CommandKind::SyncPipeline => self.sync_pipeline(ctx),
                 CommandKind::EndPipeline => self.end_pipeline(ctx),
             };
             match next {
-                Ok(Next::Go(command)) => {
+                Ok(NextCommand::Go(command)) => {
                     // Expressions take time, too. The clock is read only if durations are reported.
                     if job.spec.per_command {
                         ctx.now = ctx.clock.now();
@@ -92,14 +92,14 @@ impl Client {
                     }
                     self.command = command;
                 }
-                Ok(Next::Stop(action)) => return action,
+                Ok(NextCommand::Stop(action)) => return action,
                 Err(problem) => {
                     let cause = match problem {
-                        Problem::Evaluation(why) => AbortCause::Evaluation(why),
-                        Problem::Execution(why) => AbortCause::Execution(why),
-                        Problem::Assignment(why) => AbortCause::Assignment(why),
-                        Problem::NotAllowed(why) => AbortCause::NotAllowed(why),
-                        Problem::Observation(why) => AbortCause::Observation(why),
+                        CommandProblem::Evaluation(why) => AbortCause::Evaluation(why),
+                        CommandProblem::Execution(why) => AbortCause::Execution(why),
+                        CommandProblem::Assignment(why) => AbortCause::Assignment(why),
+                        CommandProblem::NotAllowed(why) => AbortCause::NotAllowed(why),
+                        CommandProblem::Observation(why) => AbortCause::Observation(why),
                     };
                     return self.end_client(ctx, cause);
                 }
@@ -116,21 +116,21 @@ impl Client {
         }
     }
 
-    fn sql(&mut self, ctx: &mut Context<'_>) -> Result<Next, Problem> {
+    fn sql(&mut self, ctx: &mut Context<'_>) -> Result<NextCommand, CommandProblem> {
         let Some(request) = ctx.job.program.request(self.script, self.command) else {
             return not_allowed("not an SQL command");
         };
         // By pgbench's rules a lost connection is noticed only when it is needed.
         if let Some(why) = self.lost.take() {
             self.state = ClientState::Replying;
-            return Ok(Next::Stop(self.on_lost(ctx, &why)));
+            return Ok(NextCommand::Stop(self.on_lost(ctx, &why)));
         }
         if self.pipeline.is_some() && request.store != Store::None {
             let name = ctx.job.command_kind(self.script, self.command);
             return not_allowed(&format!("\\{name} is not allowed in pipeline mode"));
         }
         if self.is_to_be_asked(request) {
-            return Ok(Next::Stop(self.ask_level(ctx)));
+            return Ok(NextCommand::Stop(self.ask_level(ctx)));
         }
         let sending = match (request.stays_prepared(), self.is_prepared(request.number)) {
             (true, true) => Sending::Prepared,
@@ -144,7 +144,7 @@ impl Client {
         if let (Some(operations), Some(observed)) = (&mut self.operations, &request.observed) {
             operations
                 .send(observed, &self.variables, &ctx.job.workload.symbols)
-                .map_err(Problem::Observation)?;
+                .map_err(CommandProblem::Observation)?;
         }
         ctx.trace(self.id, || ClientStep::Sending(request.label(&self.variables)));
         request.encode(&self.variables, sending, ctx.out);
@@ -157,12 +157,12 @@ impl Client {
         }
         if let Some(pipeline) = &mut self.pipeline {
             pipeline.push(self.command);
-            return Ok(Next::Go(self.command + 1));
+            return Ok(NextCommand::Go(self.command + 1));
         }
         if !request.is_simple() {
             frontend::sync(ctx.out);
         }
-        Ok(Next::Stop(self.await_reply(ctx)))
+        Ok(NextCommand::Stop(self.await_reply(ctx)))
     }
 
     /// Waits for the reply to the request just sent.
@@ -175,7 +175,7 @@ impl Client {
 
     /// Prepares the statement of a command in a round trip of its own, so that preparing never
     /// counts as a command's latency.
-    fn prepare(&mut self, ctx: &mut Context<'_>, command: usize) -> Next {
+    fn prepare(&mut self, ctx: &mut Context<'_>, command: usize) -> NextCommand {
         if let Some(request) = ctx.job.program.request(self.script, command) {
             ctx.trace(self.id, || ClientStep::Preparing(request.name()));
             request.prepare(ctx.out);
@@ -185,38 +185,38 @@ impl Client {
         self.answered = 0;
         self.outstanding = 1;
         self.state = ClientState::Preparing(command);
-        Next::Stop(ClientAction::Receive)
+        NextCommand::Stop(ClientAction::Receive)
     }
 
-    fn sleep(&mut self, ctx: &Context<'_>, pause: Duration) -> Next {
+    fn sleep(&mut self, ctx: &Context<'_>, pause: Duration) -> NextCommand {
         self.yielded = true;
         self.state = ClientState::Sleeping;
-        Next::Stop(ClientAction::Wake(ctx.now.after(pause)))
+        NextCommand::Stop(ClientAction::Wake(ctx.now.after(pause)))
     }
 
     /// Follows the arms of a conditional to the next command to execute.
-    fn branch(&mut self, ctx: &Context<'_>) -> Result<Next, Problem> {
+    fn branch(&mut self, ctx: &Context<'_>) -> Result<NextCommand, CommandProblem> {
         let script = &ctx.job.workload.mix.scripts()[self.script].script;
         let mut arrival = Arrival::Next;
         loop {
             let at = self.command;
-            let arm = self.with_expressions(ctx, |expressions| branch(script, at, arrival, expressions));
-            match arm.map_err(Problem::Evaluation)? {
-                Some((next, Arrival::Next)) => return Ok(Next::Go(next)),
-                Some((next, Arrival::Jump)) => {
-                    (self.command, arrival) = (next, Arrival::Jump);
+            let arm = self.with_expressions(ctx, |expressions| branch(script, at, step, expressions));
+            match arm.map_err(CommandProblem::Evaluation)? {
+                Some((next, Step::Next)) => return Ok(NextCommand::Go(next)),
+                Some((next, Step::Jump)) => {
+                    (self.command, step) = (next, Step::Jump);
                     if let Some(CommandKind::Elif(_)) = script.commands.get(next).map(|command| &command.kind)
                     {
                         ctx.trace(self.id, || ClientStep::Command(self.script, next));
                     }
                 }
-                None => return Ok(Next::Go(at)),
+                None => return Ok(NextCommand::Go(at)),
             }
         }
     }
 
-    fn evaluate(&mut self, ctx: &Context<'_>, expr: &Expr) -> Result<Value, Problem> {
-        self.with_expressions(ctx, |expressions| expr.eval(expressions)).map_err(Problem::Evaluation)
+    fn evaluate(&mut self, ctx: &Context<'_>, expr: &Expr) -> Result<Value, CommandProblem> {
+        self.with_expressions(ctx, |expressions| expr.eval(expressions)).map_err(CommandProblem::Evaluation)
     }
 
     fn with_expressions<R>(
@@ -234,18 +234,23 @@ impl Client {
     }
 
     /// Runs a program to its end. It blocks the other clients of the worker, as in pgbench.
-    fn shell(&mut self, ctx: &mut Context<'_>, args: &[Argument]) -> Result<Next, String> {
+    fn shell(&mut self, ctx: &mut Context<'_>, args: &[Argument]) -> Result<NextCommand, String> {
         let (command, mut process) = self.shell_command(ctx, args)?;
         let done = process.status();
         ctx.now = ctx.clock.now();
         match done {
-            Ok(status) if status.success() => Ok(Next::Go(self.command + 1)),
+            Ok(status) if status.success() => Ok(NextCommand::Go(self.command + 1)),
             _ => Err(format!("{}: could not launch shell command", program(&command))),
         }
     }
 
     /// Runs a program to its end and stores the integer in its first line.
-    fn set_shell(&mut self, ctx: &mut Context<'_>, slot: Slot, args: &[Argument]) -> Result<Next, String> {
+    fn set_shell(
+        &mut self,
+        ctx: &mut Context<'_>,
+        slot: Slot,
+        args: &[Argument],
+    ) -> Result<NextCommand, String> {
         let (command, mut process) = self.shell_command(ctx, args)?;
         let program = program(&command);
         let output = process.stdout(Stdio::piped()).spawn().and_then(std::process::Child::wait_with_output);
@@ -262,7 +267,7 @@ impl Client {
         check_name(ctx, "setshell", slot)?;
         self.variables.set(slot, Value::Int(number));
         ctx.trace(self.id, || ClientStep::ShellValue(self.script, self.command, line.to_owned()));
-        Ok(Next::Go(self.command + 1))
+        Ok(NextCommand::Go(self.command + 1))
     }
 
     /// Returns the command line with the variables' values, and a process ready to run it.
@@ -274,7 +279,7 @@ impl Client {
         Ok((line, process))
     }
 
-    fn start_pipeline(&mut self, ctx: &mut Context<'_>) -> Result<Next, Problem> {
+    fn start_pipeline(&mut self, ctx: &mut Context<'_>) -> Result<NextCommand, CommandProblem> {
         if ctx.job.spec.protocol == Protocol::Simple {
             return not_allowed("cannot use pipeline mode with the simple query protocol");
         }
@@ -293,28 +298,28 @@ impl Client {
             }
         }
         self.pipeline = Some(Box::new(Pipeline::new()));
-        Ok(Next::Go(self.command + 1))
+        Ok(NextCommand::Go(self.command + 1))
     }
 
     /// Adds a synchronisation point to the pipeline, without waiting for its reply.
-    fn sync_pipeline(&mut self, ctx: &mut Context<'_>) -> Result<Next, Problem> {
+    fn sync_pipeline(&mut self, ctx: &mut Context<'_>) -> Result<NextCommand, CommandProblem> {
         let Some(pipeline) = &mut self.pipeline else {
             return not_allowed("not in pipeline mode");
         };
         pipeline.push_sync();
         frontend::sync(ctx.out);
         self.outstanding += 1;
-        Ok(Next::Go(self.command + 1))
+        Ok(NextCommand::Go(self.command + 1))
     }
 
     /// Sends the rest of the pipeline and waits for all replies.
-    fn end_pipeline(&mut self, ctx: &mut Context<'_>) -> Result<Next, Problem> {
+    fn end_pipeline(&mut self, ctx: &mut Context<'_>) -> Result<NextCommand, CommandProblem> {
         let Some(pipeline) = &mut self.pipeline else {
             return not_allowed("not in pipeline mode");
         };
         pipeline.push_sync();
         frontend::sync(ctx.out);
-        Ok(Next::Stop(self.await_reply(ctx)))
+        Ok(NextCommand::Stop(self.await_reply(ctx)))
     }
 
     fn end_of_script(&mut self, ctx: &mut Context<'_>) -> ClientAction {

@@ -8,7 +8,7 @@ use isobench_pgwire::backend::{self, Message};
 use isobench_pgwire::{Frame, TransactionStatus, frontend};
 
 use super::state::{Client, ClientAction, ClientState, Context, LevelQuestion};
-use crate::program::Request;
+use crate::program::SqlRequest;
 
 /// One in this number of a client's transactions is asked.
 const ONE_IN: u64 = 128;
@@ -27,7 +27,7 @@ impl Client {
     }
 
     /// True if the next command commits the block of a sampled attempt.
-    pub(super) fn is_to_be_asked(&self, request: &Request) -> bool {
+    pub(super) fn is_to_be_asked(&self, request: &SqlRequest) -> bool {
         self.question == LevelQuestion::Open
             && self.pipeline.is_none()
             && self.status == TransactionStatus::InTransaction

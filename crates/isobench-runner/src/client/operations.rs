@@ -42,7 +42,7 @@ pub(super) struct AttemptOperations {
 }
 
 /// A column's text; `None` is NULL.
-type Text<'a> = Option<&'a [u8]>;
+type ColumnText<'a> = Option<&'a [u8]>;
 
 /// The sources of numbers while one row is read.
 struct RowNumbers<'a> {
@@ -259,7 +259,7 @@ impl AttemptOperations {
 
 impl<'a> RowNumbers<'a> {
     /// A column's text, `None` for NULL.
-    fn text(&self, field: &str, column: usize) -> Result<Text<'a>, String> {
+    fn text(&self, field: &str, column: usize) -> Result<ColumnText<'a>, String> {
         text(self.row, field, column)
     }
 
@@ -297,7 +297,11 @@ impl<'a> RowNumbers<'a> {
 }
 
 /// The text of a row's column, `None` for NULL.
-pub(super) fn text<'a>(row: Option<DataRow<'a>>, field: &str, column: usize) -> Result<Text<'a>, String> {
+pub(super) fn text<'a>(
+    row: Option<DataRow<'a>>,
+    field: &str,
+    column: usize,
+) -> Result<ColumnText<'a>, String> {
     let value = row.and_then(|row| row.columns().nth(column));
     value.ok_or_else(|| {
         let columns = row.map_or(0, DataRow::len);
@@ -327,7 +331,7 @@ pub(super) fn integer(text: &[u8]) -> Option<i64> {
 }
 
 /// Parses `{1,2,3}` or `1,2,3`. NULL and the empty text are empty lists.
-fn list(text: Text<'_>, elements: &mut Vec<i64>) -> Result<(), String> {
+fn list(text: ColumnText<'_>, elements: &mut Vec<i64>) -> Result<(), String> {
     let text = text.unwrap_or_default();
     let inner = text.strip_prefix(b"{").and_then(|text| text.strip_suffix(b"}")).unwrap_or(text);
     if inner.is_empty() {
@@ -347,7 +351,7 @@ fn list(text: Text<'_>, elements: &mut Vec<i64>) -> Result<(), String> {
 }
 
 /// Parses a boolean in the notation of any product; NULL isn't true.
-fn truth(text: Text<'_>) -> Result<bool, String> {
+fn truth(text: ColumnText<'_>) -> Result<bool, String> {
     const WORDS: [(&str, bool); 6] =
         [("t", true), ("f", false), ("true", true), ("false", false), ("1", true), ("0", false)];
     let Some(text) = text else { return Ok(false) };

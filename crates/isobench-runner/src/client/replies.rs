@@ -13,7 +13,7 @@ use isobench_script::CommandKind;
 use super::state::{AttemptError, Client, ClientAction, ClientState, Context, CopyDirection};
 use crate::event::{AbortCause, ClientEvent, ClientStep, FailedStatement};
 use crate::observed::{InsideColumns, ObservedCommand};
-use crate::program::{ErrorClass, Request};
+use crate::program::{ErrorClass, SqlRequest};
 use crate::spec::OnError;
 
 /// Memory that an observed row takes besides its bytes, approximately.
@@ -162,7 +162,7 @@ impl Client {
         if let ClientState::Preparing(command) = self.state
             && !ctx.job.spec.rules.heeds_failed_prepare()
         {
-            let text = ctx.job.program.request(self.script, command).and_then(Request::prepared_text);
+            let text = ctx.job.program.request(self.script, command).and_then(SqlRequest::prepared_text);
             let failed = FailedStatement { error: Box::new(error), query: 0, text };
             (ctx.report)(ClientEvent::NotPrepared(failed));
             return;
@@ -259,7 +259,7 @@ impl Client {
     }
 
     #[inline]
-    fn observed_of<'j>(&self, request: &'j Request) -> Option<&'j ObservedCommand> {
+    fn observed_of<'j>(&self, request: &'j SqlRequest) -> Option<&'j ObservedCommand> {
         let observed = request.observed.as_deref()?;
         // In a pipeline every statement is a command of its own.
         (self.pipeline.is_some() || observed.statement == self.answered).then_some(observed)
@@ -277,7 +277,7 @@ impl Client {
     }
 
     /// The request whose reply is coming.
-    fn request<'j>(&self, ctx: &Context<'j>) -> Option<&'j Request> {
+    fn request<'j>(&self, ctx: &Context<'j>) -> Option<&'j SqlRequest> {
         ctx.job.program.request(self.script, self.current()?)
     }
 
@@ -339,7 +339,7 @@ impl Client {
         // throughput.
         let commit = current
             .and_then(|command| ctx.job.program.request(self.script, command))
-            .is_some_and(Request::is_commit);
+            .is_some_and(SqlRequest::is_commit);
         if commit && body.starts_with(b"ROLLBACK\0") {
             let code = SqlState::IN_FAILED_SQL_TRANSACTION;
             let undone = "COMMIT was answered with ROLLBACK: the server undid the transaction";
