@@ -182,7 +182,7 @@ impl Chosen {
         statements(&self.setup_text(database))
     }
 
-    /// The names of what the set-up makes: tables, sequences, functions.
+    /// The names of the tables, sequences and functions that the set-up creates.
     pub fn names(&self, database: &Database) -> OwnNames {
         OwnNames::made_by([self.setup_text(database).as_str()])
     }

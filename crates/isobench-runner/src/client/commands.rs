@@ -200,11 +200,11 @@ impl Client {
         let mut arrival = Arrival::Next;
         loop {
             let at = self.command;
-            let arm = self.with_expressions(ctx, |expressions| branch(script, at, step, expressions));
+            let arm = self.with_expressions(ctx, |expressions| branch(script, at, arrival, expressions));
             match arm.map_err(CommandProblem::Evaluation)? {
-                Some((next, Step::Next)) => return Ok(NextCommand::Go(next)),
-                Some((next, Step::Jump)) => {
-                    (self.command, step) = (next, Step::Jump);
+                Some((next, Arrival::Next)) => return Ok(NextCommand::Go(next)),
+                Some((next, Arrival::Jump)) => {
+                    (self.command, arrival) = (next, Arrival::Jump);
                     if let Some(CommandKind::Elif(_)) = script.commands.get(next).map(|command| &command.kind)
                     {
                         ctx.trace(self.id, || ClientStep::Command(self.script, next));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{Detail, OnError, Pacing, Protocol, RetryPolicy, Rules, StopCondition, Urgency};
-use isobench_testkit::simulated::{Fault, Faults, Loss, On, Settings, When};
+use isobench_testkit::simulated::{Fault, Faults, Loss, On, SimulationSettings, When};
 use proptest::prelude::*;
 use proptest::sample::select;
 

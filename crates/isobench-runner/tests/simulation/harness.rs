@@ -120,7 +120,10 @@ impl Case {
             scripts: vec![(script.to_owned(), 1)],
             spec,
             stop: StopCondition::Transactions(1),
-            settings: SimulationSettings { time_limit: Duration::from_mins(10), ..Settings::default() },
+            settings: SimulationSettings {
+                time_limit: Duration::from_mins(10),
+                ..SimulationSettings::default()
+            },
             variables: Vec::new(),
             interrupts: Vec::new(),
             storage: None,
