@@ -137,7 +137,14 @@ prop_compose! {
         receiving in prop_oneof![Just(0), 0_u64..300],
     ) -> SimulationSettings {
         let latency = fastest..=fastest + spread;
-        SimulationSettings { seed, latency, receiving: micros(receiving), pieces, short_writes, ..SimulationSettings::default() }
+        SimulationSettings {
+            seed,
+            latency,
+            receiving: micros(receiving),
+            pieces,
+            short_writes,
+            ..SimulationSettings::default()
+        }
     }
 }
 
