@@ -30,9 +30,11 @@ use isobench_pgwire::Env;
 
 use crate::console::Message;
 use crate::version::Version;
+pub use collected::parse_definition;
 use collected::{Collected, EarlyEnd};
 use getopt::Getopt;
 pub use request::{Benchmark, Common, Request};
+pub use seed::{SeedError, parse_seed};
 
 /// A command line that is refused; the program ends with status 1.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use crate::workload::{Invariant, Parameter, ScriptFile, Variant, Weight, Workload};
 
-/// The SmallBank benchmark.
+/// The `SmallBank` benchmark.
 pub static SMALLBANK: Workload = Workload {
     name: "smallbank",
     summary: "Balance, DepositChecking, TransactSaving, Amalgamate and WriteCheck on customers' \

@@ -91,6 +91,15 @@ pub(super) struct Collected {
     pub seed: u64,
 }
 
+/// Splits `NAME=VALUE`, the argument of `-D`.
+///
+/// # Errors
+/// It has another form; pgbench's words.
+pub fn parse_definition(argument: &str) -> Result<(&str, &str), String> {
+    let parts = argument.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
+    parts.ok_or_else(|| format!("invalid variable definition: \"{argument}\""))
+}
+
 impl Collected {
     /// `-b`
     pub fn builtin(&mut self, argument: &str) -> Result<(), EarlyEnd> {
@@ -119,16 +128,12 @@ impl Collected {
 
     /// `-D`
     pub fn define(&mut self, argument: &str) -> Result<(), EarlyEnd> {
-        match argument.split_once('=') {
-            Some((name, value)) if !name.is_empty() && !value.is_empty() => {
-                if !is_valid_variable_name(name) {
-                    return Err(format!("option: invalid variable name: \"{name}\"").into());
-                }
-                self.defines.push((name.to_owned(), value.to_owned()));
-                Ok(())
-            }
-            _ => Err(format!("invalid variable definition: \"{argument}\"").into()),
+        let (name, value) = parse_definition(argument)?;
+        if !is_valid_variable_name(name) {
+            return Err(format!("option: invalid variable name: \"{name}\"").into());
         }
+        self.defines.push((name.to_owned(), value.to_owned()));
+        Ok(())
     }
 
     /// `-I`

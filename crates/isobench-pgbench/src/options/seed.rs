@@ -9,21 +9,44 @@ use crate::console::Message;
 /// The environment variable that sets the seed before any option is read.
 pub(super) const VARIABLE: &str = "PGBENCH_RANDOM_SEED";
 
-/// Parses a seed; `whence` is the option or variable in messages.
+/// A seed that can't be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SeedError {
+    /// The text is something else.
+    #[error("unrecognized random seed option \"{0}\"")]
+    Unrecognized(String),
+    /// The system has no random numbers.
+    #[error("could not generate random seed")]
+    NoRandomness,
+}
+
+impl SeedError {
+    /// The texts that are understood, if the text wasn't.
+    pub fn detail(&self) -> Option<&'static str> {
+        matches!(self, SeedError::Unrecognized(_))
+            .then_some("Expecting an unsigned integer, \"time\" or \"rand\".")
+    }
+}
+
+/// Parses a seed: an unsigned integer, `time` or `rand`.
 ///
 /// # Errors
-/// It is neither `time` nor `rand` nor a number, or there is no source of random numbers.
-pub(super) fn seed(text: &str, whence: &str) -> Result<u64, Message> {
-    let failed = format!("error while setting random seed from {whence}");
+/// It is something else, or there is no source of random numbers.
+pub fn parse_seed(text: &str) -> Result<u64, SeedError> {
     match text {
         "time" => Ok(time()),
-        "rand" => rand().map_err(|_| Message::error("could not generate random seed").then_error(failed)),
-        number => unsigned(number).ok_or_else(|| {
-            Message::error(format_args!("unrecognized random seed option \"{number}\""))
-                .detail("Expecting an unsigned integer, \"time\" or \"rand\".")
-                .then_error(failed)
-        }),
+        "rand" => rand().map_err(|_| SeedError::NoRandomness),
+        number => unsigned(number).ok_or_else(|| SeedError::Unrecognized(number.to_owned())),
     }
+}
+
+/// The same with pgbench's message; `whence` is the option or variable in it.
+pub(super) fn seed(text: &str, whence: &str) -> Result<u64, Message> {
+    parse_seed(text).map_err(|error| {
+        let message = Message::error(&error);
+        let message = error.detail().map_or(message.clone(), |detail| message.detail(detail));
+        message.then_error(format!("error while setting random seed from {whence}"))
+    })
 }
 
 /// The default seed: microseconds of the system's monotonic clock.

@@ -1,6 +1,5 @@
 //! What the options of a run say together, checked before anything is started.
 
-use std::io::Read as _;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use isobench_comparison::{
 };
 use isobench_isolation::Level;
 use isobench_pgbench::Version;
+use isobench_pgbench::options::{parse_definition, parse_seed};
 use isobench_pgbench::transaction_log::LogSettings;
 use isobench_runner::{Backoff, Detail, OnError, RetryPolicy, RunSpec, StopCondition};
 
@@ -138,12 +138,8 @@ fn sources(options: &RunOptions) -> Outcome<Sources> {
 }
 
 fn definition(text: &str) -> Outcome<(String, String)> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
-            Ok((name.to_owned(), value.to_owned()))
-        }
-        _ => Err(Failure::setup(format!("invalid variable definition: \"{text}\""))),
-    }
+    let (name, value) = parse_definition(text).map_err(Failure::setup)?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// Where the numbers of attempts begin. Rows of a server that is somebody's have numbers from runs
@@ -155,24 +151,9 @@ fn attempts_from() -> u64 {
     u64::try_from(since.as_micros()).unwrap_or(0)
 }
 
-/// The seed: an integer, or one made of the time or the system's randomness.
 fn seed(text: &str) -> Outcome<u64> {
-    match text {
-        "time" => {
-            let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
-            Ok(u64::try_from(now.as_micros()).unwrap_or(u64::MAX))
-        }
-        "rand" => {
-            let mut bytes = [0; 8];
-            std::fs::File::open("/dev/urandom")
-                .and_then(|mut file| file.read_exact(&mut bytes))
-                .map_err(|error| Failure::setup(format!("could not generate random seed: {error}")))?;
-            Ok(u64::from_ne_bytes(bytes))
-        }
-        number => number.parse::<u64>().map_err(|_| {
-            Failure::setup(format!(
-                "unrecognized random seed option \"{number}\": expecting an unsigned integer, \"time\" or \"rand\""
-            ))
-        }),
-    }
+    parse_seed(text).map_err(|error| match error.detail() {
+        Some(detail) => Failure::setup(format!("{error}: {detail}")),
+        None => Failure::setup(error),
+    })
 }
