@@ -1,8 +1,8 @@
-//! Parses the messages a server sends, borrowing from the receive buffer. No I/O, no allocation.
+//! Parses the messages sent by a server, borrowing from the receive buffer, without I/O or
+//! allocation.
 //!
-//! The bodies of rows and of messages with lists live in `backend/`; encoding the same messages,
-//! for test servers, lives in `server`. Source of all formats: PostgreSQL: Protocol, Message
-//! Formats.
+//! `backend/` has the bodies of rows and of messages with lists; `server` encodes the same messages
+//! for test servers. Source of all formats: PostgreSQL: Protocol, Message Formats.
 
 mod body;
 mod rows;
@@ -16,7 +16,7 @@ pub use self::rows::{Columns, DataRow, Field, Fields, ParameterDescription, RowD
 pub use self::server_message::{ServerMessage, sqlstate};
 use crate::{Frame, ProtocolError};
 
-/// State of a session's transaction, as ReadyForQuery reports it.
+/// The state of a session's transaction, as reported by ReadyForQuery.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum TransactionStatus {
     /// Not in a transaction block (`I`).
@@ -28,7 +28,7 @@ pub enum TransactionStatus {
 }
 
 impl TransactionStatus {
-    /// The status that the body of ReadyForQuery stands for, if it is one.
+    /// The status in the body of ReadyForQuery, if valid.
     #[inline]
     pub fn from_body(body: &[u8]) -> Option<Self> {
         match body {
@@ -39,7 +39,7 @@ impl TransactionStatus {
         }
     }
 
-    /// The byte on the wire.
+    /// The byte in the protocol.
     pub fn to_byte(self) -> u8 {
         match self {
             Self::Idle => b'I',
@@ -49,30 +49,30 @@ impl TransactionStatus {
     }
 }
 
-/// One message of a server.
+/// A message from a server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message<'a> {
-    /// A request for a proof of identity, or its end.
+    /// A request for authentication, or its end.
     Authentication(Authentication<'a>),
-    /// What a cancel request must name.
+    /// The data needed for a cancel request.
     BackendKeyData {
-        /// Process id of the session's server process.
+        /// The process id of the session's server process.
         pid: i32,
         /// The secret, 4 bytes in protocol 3.0.
         key: &'a [u8],
     },
-    /// A run-time parameter's value; comes at start-up and after changes.
+    /// A run-time parameter's value, sent at start-up and after changes.
     ParameterStatus {
         /// Name of the parameter.
         name: Cow<'a, str>,
         /// Its value.
         value: Cow<'a, str>,
     },
-    /// A warning or a note.
+    /// A warning or other notice.
     NoticeResponse(ServerMessage<'a>),
     /// An error.
     ErrorResponse(ServerMessage<'a>),
-    /// The server waits for the next query.
+    /// The server is ready for the next query.
     ReadyForQuery(TransactionStatus),
     /// The columns of the rows that follow.
     RowDescription(RowDescription<'a>),
@@ -83,7 +83,7 @@ pub enum Message<'a> {
         /// Such as `SELECT 3` or `INSERT 0 1`.
         tag: &'a str,
     },
-    /// The query text was empty; stands in CommandComplete's place.
+    /// The query text was empty; sent instead of CommandComplete.
     EmptyQueryResponse,
     /// Parse has succeeded.
     ParseComplete,
@@ -99,15 +99,15 @@ pub enum Message<'a> {
     ParameterDescription(ParameterDescription<'a>),
     /// The server waits for COPY data.
     CopyInResponse(CopyFormat),
-    /// COPY data follow.
+    /// COPY data follows.
     CopyOutResponse(CopyFormat),
-    /// Streaming in both directions begins (replication only).
+    /// Streaming in both directions starts (replication only).
     CopyBothResponse(CopyFormat),
     /// COPY data.
     CopyData(&'a [u8]),
     /// The end of COPY data.
     CopyDone,
-    /// NOTIFY of a channel this session listens to.
+    /// A NOTIFY on a channel that this session listens to.
     NotificationResponse {
         /// Process id of the notifying session.
         pid: i32,
@@ -116,24 +116,24 @@ pub enum Message<'a> {
         /// The payload, possibly empty.
         payload: Cow<'a, str>,
     },
-    /// Answer to fastpath function calls, which nobody here makes.
+    /// The reply to a fastpath function call, which isobench doesn't make.
     FunctionCallResponse {
         /// The value, `None` for NULL.
         value: Option<&'a [u8]>,
     },
-    /// The server lacks the asked-for minor version or protocol options.
+    /// The server doesn't support the requested minor version or protocol options.
     NegotiateProtocolVersion {
-        /// The newest minor version it has (of the major version asked for).
+        /// The newest minor version that it supports (of the requested major version).
         minor: i32,
-        /// How many protocol options it doesn't know.
+        /// The number of protocol options that it doesn't support.
         unknown_options: i32,
     },
 }
 
-/// What the server asks for during start-up.
+/// The server's request during start-up.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Authentication<'a> {
-    /// The client is who it claims to be.
+    /// The client is authenticated.
     Ok,
     /// The password itself.
     CleartextPassword,
@@ -148,12 +148,12 @@ pub enum Authentication<'a> {
     SaslContinue(&'a [u8]),
     /// The last message of the chosen SASL mechanism.
     SaslFinal(&'a [u8]),
-    /// A method isobench doesn't have: the code on the wire (2 Kerberos V5, 7 and 8 GSSAPI, 9 SSPI,
-    /// …).
+    /// A method that isobench doesn't support: its code in the protocol (2 Kerberos V5, 7 and 8
+    /// GSSAPI, 9 SSPI, …).
     Other(i32),
 }
 
-/// Names of the SASL mechanisms a server offers, in its order of preference.
+/// The names of the SASL mechanisms offered by a server, in its order of preference.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SaslMechanisms<'a>(&'a [u8]);
 
@@ -164,12 +164,12 @@ impl<'a> SaslMechanisms<'a> {
     }
 }
 
-/// The shape of COPY data.
+/// The format of COPY data.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CopyFormat {
-    /// Whether the rows are in binary format.
+    /// True if the rows are in binary format.
     pub binary: bool,
-    /// Number of columns.
+    /// The number of columns.
     pub columns: u16,
 }
 
@@ -177,8 +177,7 @@ pub struct CopyFormat {
 ///
 /// # Errors
 ///
-/// An unknown type byte, or a body that doesn't have the promised format. Bytes after the promised
-/// ones are such an error, too.
+/// An unknown type byte, or a body with another format, including trailing bytes.
 pub fn parse(frame: Frame<'_>) -> Result<Message<'_>, ProtocolError> {
     let mut body = Body::new(frame);
     let message = match frame.tag {
@@ -209,7 +208,7 @@ pub fn parse(frame: Frame<'_>) -> Result<Message<'_>, ProtocolError> {
     Ok(message)
 }
 
-/// Parses the messages that don't occur in the answer to a query.
+/// Parses messages that don't occur in the reply to a query.
 #[cold]
 fn rare<'a>(tag: u8, body: &mut Body<'a>) -> Result<Message<'a>, ProtocolError> {
     Ok(match tag {

@@ -1,4 +1,4 @@
-//! Asking a server to stop what a session is running.
+//! Cancel requests.
 
 use std::fmt;
 use std::io;
@@ -12,17 +12,17 @@ use crate::patience::Patience;
 use crate::socket::Deadline;
 use crate::tls::TlsClient;
 
-/// The longest time a cancel request may take where `connect_timeout` says nothing.
+/// The time limit for a cancel request if `connect_timeout` isn't set.
 const DEFAULT_LIMIT: Duration = Duration::from_secs(10);
 
-/// Cancels what one session is running; can be used from any thread while the session is in use.
+/// Cancels the current query of a session; can be used from any thread while the session is in use.
 #[derive(Clone)]
 pub struct CancelToken {
     endpoint: Endpoint,
     pid: i32,
     key: Vec<u8>,
     limit: Duration,
-    /// How the session is encrypted, and so the request is.
+    /// The encryption of the session, which the request uses too.
     encryption: Option<Arc<TlsClient>>,
 }
 
@@ -37,25 +37,25 @@ impl CancelToken {
         Self { endpoint, pid, key, limit: limit.unwrap_or(DEFAULT_LIMIT), encryption }
     }
 
-    /// Process id of the session's server process; 0 if the server didn't say.
+    /// The process id of the session's server process; 0 if unknown.
     pub fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// Asks the server, over a connection of its own, to cancel, and waits until it has taken
-    /// notice.
+    /// Asks the server to cancel, over a separate connection, and waits until it has received the
+    /// request.
     ///
-    /// Whether there was anything to cancel shows only in the session itself (`57014`).
+    /// Only the session itself shows whether a query was cancelled (`57014`).
     /// Source: PostgreSQL: Protocol, Message Flow, Canceling Requests in Progress.
     ///
     /// # Errors
     ///
-    /// The server can't be reached, or sent no key at start-up (`Unsupported`).
+    /// If the server can't be reached, or sent no key at start-up (`Unsupported`).
     pub fn cancel(&self) -> io::Result<()> {
         self.cancel_within(self.limit)
     }
 
-    /// The same, within this time.
+    /// The same, with this time limit.
     pub(crate) fn cancel_within(&self, limit: Duration) -> io::Result<()> {
         if self.key.is_empty() {
             return Err(io::Error::new(
@@ -63,7 +63,7 @@ impl CancelToken {
                 "the server sent no key for cancel requests",
             ));
         }
-        // Whoever cancels is in a hurry already.
+        // A cancel request has its own limit, and isn't affected by requests to hurry.
         let deadline = Deadline::after(Some(limit), &Patience::default());
         let mut socket = self.endpoint.open(&deadline, None)?;
         if let Some(client) = &self.encryption {
@@ -73,7 +73,7 @@ impl CancelToken {
         let mut request = Vec::with_capacity(16);
         frontend::cancel_request(&mut request, self.pid, &self.key);
         deadline.write_all(&mut socket, &request)?;
-        // The server closes when it has sent the signal. How it closes doesn't matter.
+        // The server closes the connection after sending the signal. It doesn't matter how.
         match deadline.read(&mut socket, &mut [0; 16]) {
             Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(error),
             _ => Ok(()),
@@ -81,7 +81,7 @@ impl CancelToken {
     }
 }
 
-/// Hides the key, which is a secret.
+/// Hides the key, which is secret.
 impl fmt::Debug for CancelToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CancelToken")

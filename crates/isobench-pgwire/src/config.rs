@@ -1,5 +1,5 @@
-//! How to reach a server: the options of a connection and where they come from (command line,
-//! connection string, environment, service file, password file). No sockets here.
+//! The options of a connection, and their sources (command line, connection string, environment,
+//! service file, password file). Opening sockets is left to `connect`.
 //!
 //! Source: PostgreSQL: libpq, Database Connection Control Functions, Environment Variables.
 

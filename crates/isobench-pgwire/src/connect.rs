@@ -1,5 +1,5 @@
-//! Opening a session: every host in turn, every address of it, start-up, and the check of what kind
-//! of session it is.
+//! Opens a session: tries every host and every address of it, performs start-up, and checks the
+//! kind of session.
 
 pub(crate) mod encryption;
 mod error;
@@ -7,7 +7,7 @@ mod error;
 use std::io;
 use std::time::Duration;
 
-use self::encryption::{Secured, Way};
+use self::encryption::{EncryptionChoice, Secured};
 pub use self::error::{ConnectError, ConnectProblem, FailedAttempt};
 use crate::cancel::CancelToken;
 use crate::config::{Host, TargetSessionAttrs};
@@ -20,22 +20,22 @@ use crate::startup::{ReadySession, Startup, StartupError, StartupProgress};
 use crate::tls::Protection;
 use crate::{ConnectOptions, Error, SqlState};
 
-/// The largest message accepted before the peer has proved to be a server: its errors and
-/// parameters fit by far.
+/// The maximum message size accepted before the peer is authenticated as a server, ample for its
+/// errors and parameters.
 const STARTUP_LIMIT: usize = 1 << 20;
 
-/// The most bytes accepted before a session waits for queries, all messages together.
+/// The maximum number of bytes accepted before a session is ready for queries, in all messages.
 const STARTUP_TOTAL: usize = 16 << 20;
 
 /// Opens a session, blocking: tries every host and every address of it in order.
 ///
-/// As with libpq, a server that can be reached and refuses (or closes the connection) ends the
-/// search, unless it is only starting up or shutting down; a session of the wrong kind
+/// As in libpq, a server that can be reached but refuses (or closes the connection) ends the
+/// search, unless it is starting up or shutting down; a session of the wrong kind
 /// (`target_session_attrs`) doesn't end it.
 ///
 /// # Errors
 ///
-/// What happened with every place that was tried.
+/// The problem with each place that was tried.
 pub fn connect(options: &ConnectOptions) -> Result<Established, ConnectError> {
     let mut attempts = Vec::new();
     if options.target_session_attrs == TargetSessionAttrs::PreferStandby {
@@ -92,28 +92,28 @@ fn connect_any(
     Ok(None)
 }
 
-/// What prevented a session over one connection.
+/// A problem that prevented a session over one connection.
 struct Failure {
     problem: ConnectProblem,
-    /// Another way of encryption may help.
-    other_way: bool,
+    /// True if another use of encryption may help.
+    other_choice_may_help: bool,
 }
 
 impl Failure {
-    /// One that has nothing to do with encryption.
-    fn lasting(problem: ConnectProblem) -> Self {
-        Self { problem, other_way: false }
+    /// A problem unrelated to encryption.
+    fn permanent(problem: ConnectProblem) -> Self {
+        Self { problem, other_choice_may_help: false }
     }
 
-    /// One that another way of encryption may avoid.
-    fn of_this_way(problem: ConnectProblem) -> Self {
-        Self { problem, other_way: true }
+    /// A problem that another use of encryption may avoid.
+    fn of_encryption(problem: ConnectProblem) -> Self {
+        Self { problem, other_choice_may_help: true }
     }
 }
 
-/// Opens a session at one place, in every way that the mode of encryption allows.
+/// Opens a session at one place, trying the uses of encryption that the mode permits.
 ///
-/// Problems are noted in `attempts`, but for the last one.
+/// All problems but the last are added to `attempts`.
 fn connect_endpoint(
     options: &ConnectOptions,
     host: &Host,
@@ -121,12 +121,12 @@ fn connect_endpoint(
     kind: TargetSessionAttrs,
     attempts: &mut Vec<FailedAttempt>,
 ) -> Result<Established, ConnectProblem> {
-    let mut ways = encryption::ways(options.ssl_mode, endpoint).iter().peekable();
+    let mut choices = encryption::choices(options.ssl_mode, endpoint).iter().peekable();
     loop {
-        let way = ways.next().copied().unwrap_or(Way::Plain);
-        match connect_in_one_way(options, host, endpoint, kind, way) {
+        let choice = choices.next().copied().unwrap_or(EncryptionChoice::Plain);
+        match connect_in_one_way(options, host, endpoint, kind, choice) {
             Ok(session) => return Ok(session),
-            Err(failure) if failure.other_way && ways.peek().is_some() => {
+            Err(failure) if failure.other_choice_may_help && choices.peek().is_some() => {
                 attempts.push(FailedAttempt::new(endpoint, failure.problem));
             }
             Err(failure) => return Err(failure.problem),
@@ -139,19 +139,20 @@ fn connect_in_one_way(
     host: &Host,
     endpoint: &Endpoint,
     kind: TargetSessionAttrs,
-    way: Way,
+    choice: EncryptionChoice,
 ) -> Result<Established, Failure> {
     let deadline = &Deadline::after(limit(options), &options.patience);
     let socket = endpoint.open(deadline, Some(options)).map_err(|error| {
-        // Of itself the system gives up with the same word.
+        // The system reports its own timeout by the same error.
         let over = deadline.left().err().map(|over| not_in_time(over, options));
-        Failure::lasting(over.unwrap_or(ConnectProblem::Unreachable(error)))
+        Failure::permanent(over.unwrap_or(ConnectProblem::Unreachable(error)))
     })?;
     let Secured { mut socket, protection, client } =
-        encryption::secure(socket, way, options, host, deadline)?;
-    let differs = way == Way::Plain || protection != Protection::None;
-    let (session, pending) = start(&mut socket, options, host, protection, deadline)
-        .map_err(|failure| Failure { other_way: failure.other_way && differs, ..failure })?;
+        encryption::secure(socket, choice, options, host, deadline)?;
+    let differs = choice == EncryptionChoice::Plain || protection != Protection::None;
+    let (session, pending) = start(&mut socket, options, host, protection, deadline).map_err(|failure| {
+        Failure { other_choice_may_help: failure.other_choice_may_help && differs, ..failure }
+    })?;
     let cancel =
         CancelToken::new(endpoint.clone(), session.pid, session.key, options.connect_timeout, client);
     let established = Established {
@@ -163,24 +164,24 @@ fn connect_in_one_way(
         pending,
         patience: options.patience.clone(),
     };
-    check_kind(established, kind, deadline).map_err(Failure::lasting)
+    check_kind(established, kind, deadline).map_err(Failure::permanent)
 }
 
-/// How long connecting to one address may take.
+/// The time limit for connecting to one address.
 fn limit(options: &ConnectOptions) -> Option<Duration> {
     options.connect_timeout.into_iter().chain(options.patience.limit()).min()
 }
 
-/// What went wrong while waiting for the server, which is doubted if it didn't answer in time.
+/// The problem of a wait. The server is doubted if it didn't answer in time.
 fn not_in_time(error: io::Error, options: &ConnectOptions) -> ConnectProblem {
-    // A limit that the user has chosen says nothing of the server.
+    // A limit chosen by the user is no evidence about the server.
     if error.kind() == io::ErrorKind::TimedOut && options.connect_timeout.is_none() {
         options.patience.doubt();
     }
     ConnectProblem::from_io(error)
 }
 
-/// Sends the start-up packet and answers until the session waits for queries.
+/// Sends the start-up packet and answers messages until the session is ready for queries.
 fn start(
     socket: &mut Socket,
     options: &ConnectOptions,
@@ -194,22 +195,22 @@ fn start(
     let mut buffer = [0; 4096];
     let mut total = 0;
     loop {
-        deadline.write_all(socket, &out).or_else(prefer_answer).map_err(Failure::lasting)?;
+        deadline.write_all(socket, &out).or_else(prefer_answer).map_err(Failure::permanent)?;
         out.clear();
         let count = deadline
             .read(socket, &mut buffer)
-            .map_err(|error| Failure::lasting(not_in_time(error, options)))?;
+            .map_err(|error| Failure::permanent(not_in_time(error, options)))?;
         if count == 0 {
-            return Err(Failure::lasting(ConnectProblem::Closed));
+            return Err(Failure::permanent(ConnectProblem::Closed));
         }
         total += count;
         if total > STARTUP_TOTAL {
-            return Err(Failure::lasting(ConnectProblem::Startup(StartupError::TooMuch(STARTUP_TOTAL))));
+            return Err(Failure::permanent(ConnectProblem::Startup(StartupError::TooMuch(STARTUP_TOTAL))));
         }
         let mut arrived = frames.feed(&buffer[..count]);
         while let Some(frame) = arrived.next().map_err(|error| {
             let turn = startup.check_turn(error.tag());
-            Failure::lasting(ConnectProblem::Startup(turn.err().unwrap_or_else(|| error.into())))
+            Failure::permanent(ConnectProblem::Startup(turn.err().unwrap_or_else(|| error.into())))
         })? {
             match startup.on_frame(frame, &mut out) {
                 Ok(StartupProgress::Continue) => {}
@@ -223,16 +224,16 @@ fn start(
     }
 }
 
-/// What it means that start-up ended with an error.
+/// The problem of a start-up that ended with an error.
 fn refused(error: StartupError, startup: &Startup) -> Failure {
-    // Rules about who may connect can depend on encryption; what comes after them doesn't.
-    let other_way = !startup.is_authenticated()
+    // Rules about connections can depend on encryption; later steps don't.
+    let other_choice_may_help = !startup.is_authenticated()
         && matches!(&error, StartupError::Server(error) if error.code != SqlState::CANNOT_CONNECT_NOW);
     let problem = ConnectProblem::Startup(error).about_password(startup.password_asked());
-    Failure { problem, other_way }
+    Failure { problem, other_choice_may_help }
 }
 
-/// A server may refuse and close before it has read our bytes: its message is worth more than
+/// A server may refuse and close before it has read all data. Its message is more useful than
 /// `Broken pipe`.
 fn prefer_answer(error: io::Error) -> Result<(), ConnectProblem> {
     match error.kind() {
@@ -247,8 +248,8 @@ fn check_kind(
     kind: TargetSessionAttrs,
     deadline: &Deadline,
 ) -> Result<Established, ConnectProblem> {
-    // The reported parameters (PostgreSQL 14 and later), the query for others, the value that is
-    // wanted, what to say.
+    // The reported parameters (PostgreSQL 14 and later), the query for other versions, the required
+    // value, and the message.
     let writable = ["default_transaction_read_only", "in_hot_standby"];
     let primary = ["in_hot_standby"];
     let (reported, query, wanted, complaint): (&[&str], _, _, _) = match kind {

@@ -1,5 +1,5 @@
-//! A blocking connection for administrative work: tables, settings, invariants. Not for the
-//! measuring path.
+//! A blocking connection for administrative work: tables, settings, invariants. It isn't used for
+//! measuring.
 
 mod answer;
 
@@ -14,20 +14,20 @@ use crate::socket::{Deadline, Socket};
 use crate::startup::{Notices, ReadySession};
 use crate::{CancelToken, Error, Established, FrameBuffer, Host, ServerError, TransactionStatus, frontend};
 
-/// The most bytes that are kept of the answer to one query, and the largest message. Administrative
-/// queries have answers of some kilobytes.
+/// The maximum size of the reply to one query and of a message, in bytes. Replies to administrative
+/// queries have some kilobytes.
 const ANSWER_LIMIT: usize = 64 << 20;
 
-/// How long a server may take to be told that nobody waits for its answer.
+/// The time limit for telling the server that its reply isn't needed any more.
 const CANCEL_LIMIT: Duration = Duration::from_secs(1);
 
-/// Bytes of COPY data that are collected before they are sent.
+/// The number of bytes of COPY data that are collected before sending.
 const COPY_CHUNK: usize = 128 * 1024;
 
 /// A blocking connection for administrative work, in the simple protocol.
 ///
-/// Dropping it closes the socket, which the server takes for the end of the session, too;
-/// [`Connection::close`] is polite.
+/// Dropping it closes the socket, which ends the session too; [`Connection::close`] ends it
+/// properly.
 #[derive(Debug)]
 pub struct Connection {
     socket: Socket,
@@ -41,14 +41,14 @@ pub struct Connection {
     cancel: CancelToken,
     timeout: Option<Duration>,
     patience: Patience,
-    /// Set when the session is of no further use.
+    /// True if the session can't be used any more.
     broken: bool,
-    /// Transactions that ended well.
+    /// The number of transactions that ended without an error.
     committed: u64,
 }
 
 impl Connection {
-    /// Goes on with a session that was opened elsewhere and waits for queries outside a
+    /// Continues a session that was opened elsewhere and is ready for queries outside a
     /// transaction.
     pub fn from_established(session: Established) -> Self {
         let mut frames = FrameBuffer::with_limit(ANSWER_LIMIT);
@@ -70,31 +70,31 @@ impl Connection {
         }
     }
 
-    /// Runs any number of statements (in one implicit transaction, unless they say otherwise); rows
-    /// are ignored.
+    /// Runs any number of statements (in one implicit transaction, unless they specify otherwise),
+    /// ignoring rows.
     ///
     /// # Errors
     ///
-    /// The first error the server reported, or the connection is lost.
+    /// The first error reported by the server, or the loss of the connection.
     pub fn execute(&mut self, sql: &str) -> Result<Vec<Completed>, Error> {
         Ok(self.run(sql, false)?.completed)
     }
 
-    /// Runs statements and returns the rows of the last one that returned any; no columns if none
-    /// did.
+    /// Runs statements and returns the rows of the last one that returned any; without columns if
+    /// none did.
     ///
     /// # Errors
     ///
-    /// The first error the server reported, or the connection is lost.
+    /// The first error reported by the server, or the loss of the connection.
     pub fn query(&mut self, sql: &str) -> Result<Rows, Error> {
         Ok(self.run(sql, true)?.rows)
     }
 
-    /// The first column of the first row; `None` for NULL and if there is no row.
+    /// The first column of the first row; `None` for NULL, and if there is no row.
     ///
     /// # Errors
     ///
-    /// The first error the server reported, or the connection is lost.
+    /// The first error reported by the server, or the loss of the connection.
     pub fn value(&mut self, sql: &str) -> Result<Option<String>, Error> {
         let rows = self.query(sql)?.rows;
         Ok(rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
@@ -102,13 +102,13 @@ impl Connection {
 
     /// Runs COPY … FROM STDIN; `fill` appends rows in COPY's text format until it returns false.
     ///
-    /// Returns the number of rows the server says it took. Filling stops early if the server
-    /// reports an error meanwhile.
+    /// Returns the number of rows reported by the server. Filling stops early if the server reports
+    /// an error in the meantime.
     ///
     /// # Errors
     ///
-    /// The server's error, a lost connection, or [`Error::NotCopyIn`] (the statement was run
-    /// nevertheless).
+    /// The server's error, the loss of the connection, or [`Error::NotCopyIn`] (the statement was
+    /// executed nevertheless).
     pub fn copy_in(&mut self, sql: &str, fill: &mut dyn FnMut(&mut Vec<u8>) -> bool) -> Result<u64, Error> {
         let deadline = &self.deadline();
         let mut answer = Answer::new(false);
@@ -128,7 +128,7 @@ impl Connection {
             self.flush(deadline)?;
             ready = self.receive_arrived(&mut answer, deadline)?;
         }
-        // After an error the server has left copy mode by itself.
+        // After an error the server has already left copy mode.
         if answer.error.is_none() && !ready {
             frontend::copy_done(&mut self.out);
             self.flush(deadline)?;
@@ -144,14 +144,14 @@ impl Connection {
         Ok(answer.completed.iter().filter_map(Completed::rows).sum())
     }
 
-    /// How many transactions of this session ended without an error, as the server counts them
-    /// (PostgreSQL: `pg_stat_database.xact_commit`): statements outside a block, and blocks. Those
-    /// of COPY FROM STDIN aren't counted.
+    /// The number of this session's transactions that ended without an error, as counted by the
+    /// server (PostgreSQL: `pg_stat_database.xact_commit`): statements outside a block, and blocks.
+    /// Those of COPY FROM STDIN aren't counted.
     pub fn transactions(&self) -> u64 {
         self.committed
     }
 
-    /// State of the session's transaction after the last statement.
+    /// The state of the session's transaction after the last statement.
     pub fn transaction_status(&self) -> TransactionStatus {
         self.status
     }
@@ -161,34 +161,33 @@ impl Connection {
         self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Which of the hosts in the options the session is on.
+    /// The host of the session, one of those in the options.
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// The notices since the last call (at most 1,000, and at most 1 MiB of them; the others are
-    /// left out).
+    /// The notices since the last call (at most 1,000 and 1 MiB; further ones are dropped).
     pub fn take_notices(&mut self) -> Vec<ServerError> {
         self.notices.take()
     }
 
-    /// Cancels what this session is running, from another thread.
+    /// Cancels the session's current query from another thread.
     pub fn cancel_token(&self) -> CancelToken {
         self.cancel.clone()
     }
 
-    /// Bounds how long each of the following calls may take; after [`Error::Timeout`] the session
-    /// is of no further use.
+    /// Limits the time of each following call; after [`Error::Timeout`] the session can't be used
+    /// any more.
     pub fn set_timeout(&mut self, limit: Option<Duration>) {
         self.timeout = limit;
     }
 
-    /// Whether the session is of no further use.
+    /// True if the session can't be used any more.
     pub fn is_broken(&self) -> bool {
         self.broken
     }
 
-    /// Hands the session on, for instance to an event loop.
+    /// Hands over the session, for example to an event loop.
     pub fn into_established(mut self) -> Established {
         Established {
             pending: self.frames.pending().to_vec(),
@@ -201,17 +200,17 @@ impl Connection {
         }
     }
 
-    /// Ends the session politely, as far as that goes without waiting.
+    /// Ends the session properly, as far as possible without waiting.
     pub fn close(mut self) {
         self.out.clear();
         frontend::terminate(&mut self.out);
-        // Whoever doesn't hear the goodbye sees the socket closed.
+        // If the server doesn't receive the message, it sees that the socket is closed.
         if !self.broken {
             let _ = self.socket.send_now(&self.out);
         }
     }
 
-    /// Runs statements and reads the whole answer.
+    /// Runs statements and reads the complete reply.
     fn run(&mut self, sql: &str, keep_rows: bool) -> Result<Answer, Error> {
         let deadline = &self.deadline();
         let mut answer = Answer::new(keep_rows);
@@ -225,7 +224,7 @@ impl Connection {
         Ok(answer)
     }
 
-    /// The call that begins now ends then.
+    /// The deadline of a call that starts now.
     fn deadline(&self) -> Deadline {
         let limit = self.timeout.into_iter().chain(self.patience.limit()).min();
         Deadline::after(limit, &self.patience)
@@ -237,7 +236,7 @@ impl Connection {
         self.flush(deadline)
     }
 
-    /// Answers a COPY FROM STDIN for which there are no data.
+    /// Answers a COPY FROM STDIN that has no data.
     fn refuse_copy(&mut self, deadline: &Deadline) -> Result<(), Error> {
         frontend::copy_fail(&mut self.out, "no data are available for COPY FROM STDIN here");
         self.flush(deadline)
@@ -252,13 +251,13 @@ impl Connection {
         self.out.clear();
         match result {
             Ok(()) => Ok(()),
-            // The reason may be waiting in a message of the server.
+            // The reason may be in a message of the server that hasn't been read yet.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             Err(error) => Err(self.lost(error, deadline)),
         }
     }
 
-    /// Reads messages up to ReadyForQuery or to the server's wish for COPY data.
+    /// Reads messages up to ReadyForQuery, or to the request for COPY data.
     fn receive(&mut self, answer: &mut Answer, deadline: &Deadline) -> Result<Next, Error> {
         let mut count = 0;
         loop {
@@ -267,14 +266,14 @@ impl Connection {
             }
             count = match self.read(deadline) {
                 Ok(count) => count,
-                // A fatal error, and then the end of the connection: the error says why.
+                // A fatal error precedes the end of the connection, and has the reason.
                 Err(error) => return Err(answer.error.take().map_or(error, Error::from)),
             };
         }
     }
 
-    /// Deals with what has arrived already, without waiting. Whether that was the end of the
-    /// answer.
+    /// Processes messages that have already arrived, without waiting. Returns true if the reply is
+    /// complete.
     fn receive_arrived(&mut self, answer: &mut Answer, deadline: &Deadline) -> Result<bool, Error> {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -303,7 +302,7 @@ impl Connection {
         }
     }
 
-    /// Deals with the messages in the first `count` bytes of the read buffer.
+    /// Processes the messages in the first `count` bytes of the read buffer.
     fn take_frames(&mut self, count: usize, answer: &mut Answer) -> Result<Option<Next>, Error> {
         let mut frames = self.frames.feed(&self.buffer[..count]);
         let result = loop {
@@ -341,7 +340,7 @@ impl Connection {
         self.broken = true;
         let error = match error.kind() {
             io::ErrorKind::TimedOut if deadline.left().is_err() => {
-                // A limit that the caller has chosen says nothing of the server.
+                // A limit chosen by the caller is no evidence about the server.
                 if self.timeout.is_none() {
                     self.patience.doubt();
                 }
@@ -350,8 +349,8 @@ impl Connection {
             io::ErrorKind::Interrupted => Error::Interrupted,
             _ => return Error::Lost(error),
         };
-        // Nobody waits any more for what the server is doing, and it may hold locks. If it can't be
-        // told, so be it.
+        // The result isn't needed any more, and the server may hold locks. If the server can't be
+        // told, nothing more can be done.
         let _ = self.cancel.cancel_within(CANCEL_LIMIT);
         error
     }

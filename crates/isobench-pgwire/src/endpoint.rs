@@ -1,5 +1,5 @@
-//! One place to connect to, with its name looked up: a socket path or an IP address. Used by
-//! connecting and by cancelling.
+//! A place to connect to, after name lookup: a socket path or an IP address. Used for connections
+//! and cancel requests.
 
 use std::fmt;
 use std::io;
@@ -17,20 +17,20 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockop
 use crate::config::{ConnectOptions, Host, Keepalives};
 use crate::socket::{Deadline, Socket};
 
-/// One place to connect to.
+/// A place to connect to.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Endpoint {
-    /// A Unix-domain socket; a path that begins with `@` is a name in the abstract namespace.
+    /// A Unix-domain socket; a path that starts with `@` is a name in the abstract namespace.
     Unix(PathBuf),
-    /// An IP address and the name that led to it.
+    /// An IP address, and the name from which it was looked up.
     Tcp { host: String, address: SocketAddr },
 }
 
-/// The longest path that fits into a socket address.
+/// The maximum length of a path in a socket address.
 const MAX_SOCKET_PATH: usize = 107;
 
 impl Endpoint {
-    /// The places that a host stands for: one, or as many as its name has addresses.
+    /// The places for a host: one, or as many as its name has addresses.
     pub(crate) fn lookup(host: &Host) -> Result<Vec<Self>, String> {
         if let Some(path) = host.socket_path() {
             let length = path.as_os_str().len();
@@ -44,7 +44,7 @@ impl Endpoint {
         }
         if let Some(numeric) = &host.hostaddr {
             return match numeric.parse::<IpAddr>() {
-                // Messages name the address then, as with libpq.
+                // As in libpq, messages then contain the address.
                 Ok(ip) => {
                     let address = SocketAddr::new(ip, host.port);
                     Ok(vec![Self::Tcp { host: numeric.clone(), address }])
@@ -65,8 +65,8 @@ impl Endpoint {
         }
     }
 
-    /// Opens a blocking socket to it. `options` say how a dead peer is noticed; Unix sockets need
-    /// nothing for that.
+    /// Opens a blocking socket to it. `options` determine how a dead peer is detected, which isn't
+    /// needed for Unix sockets.
     pub(crate) fn open(&self, deadline: &Deadline, options: Option<&ConnectOptions>) -> io::Result<Socket> {
         match self {
             Self::Unix(path) => open_unix(path, deadline).map(Socket::Unix),
@@ -78,7 +78,7 @@ impl Endpoint {
         }
     }
 
-    /// What to ask when it can't be reached.
+    /// The question in messages if it can't be reached.
     pub(crate) fn hint(&self) -> &'static str {
         match self {
             Self::Unix(_) => "Is the server running locally and accepting connections on that socket?",
@@ -87,7 +87,7 @@ impl Endpoint {
     }
 }
 
-/// As libpq names it.
+/// The place as named by libpq.
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -103,7 +103,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// Opens a TCP connection; unlike std it can stop waiting at any time.
+/// Opens a TCP connection; unlike std's, the wait can be ended at any time.
 fn open_tcp(
     address: &SocketAddr,
     deadline: &Deadline,
@@ -113,8 +113,8 @@ fn open_tcp(
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
     if let Some(options) = options {
-        // Before it connects, as libpq does: the limit for unacknowledged bytes holds for the first
-        // packet, too.
+        // Set before connecting, as in libpq, because the limit for unacknowledged bytes applies to
+        // the first packet too.
         watch_peer(&socket, options.keepalives, options.tcp_user_timeout)?;
     }
     match rustix::net::connect(&socket, address) {
@@ -127,7 +127,7 @@ fn open_tcp(
     Ok(stream)
 }
 
-/// Waits until a connection that is under way is there.
+/// Waits until a connection is established.
 fn finish(socket: &OwnedFd, deadline: &Deadline) -> io::Result<()> {
     loop {
         deadline.wait(socket, PollFlags::OUT)?;
@@ -140,11 +140,11 @@ fn finish(socket: &OwnedFd, deadline: &Deadline) -> io::Result<()> {
     }
 }
 
-/// How long a Unix socket waits at a time for a server whose queue of connections is full.
+/// The duration of each wait of a Unix socket for a server whose queue of connections is full.
 const UNIX_WAIT: Duration = Duration::from_millis(100);
 
-/// Opens a Unix socket; unlike std it can stop waiting for a server whose queue of connections is
-/// full.
+/// Opens a Unix socket; unlike std's, the wait for a server whose queue of connections is full can
+/// be ended.
 fn open_unix(path: &Path, deadline: &Deadline) -> io::Result<UnixStream> {
     let address = match path.as_os_str().as_bytes() {
         #[cfg(target_os = "linux")]
@@ -166,7 +166,7 @@ fn open_unix(path: &Path, deadline: &Deadline) -> io::Result<UnixStream> {
     Ok(socket.into())
 }
 
-/// Sets the options of a TCP socket that concern dead peers.
+/// Sets the options of a TCP socket for detecting dead peers.
 fn watch_peer(stream: &OwnedFd, keepalives: Keepalives, user_timeout: Option<Duration>) -> io::Result<()> {
     if keepalives.enabled {
         sockopt::set_socket_keepalive(stream, true)?;
@@ -188,7 +188,7 @@ fn watch_peer(stream: &OwnedFd, keepalives: Keepalives, user_timeout: Option<Dur
     Ok(())
 }
 
-/// The system's text of an error, without the number that Rust adds.
+/// The system's text for an error, without the number that Rust adds.
 pub(crate) fn errno_text(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rfind(" (os error ") {

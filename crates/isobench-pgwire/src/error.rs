@@ -1,4 +1,4 @@
-//! What can go wrong on a blocking connection.
+//! Errors of a blocking connection.
 
 use std::fmt;
 use std::io;
@@ -7,32 +7,32 @@ use std::time::Duration;
 use crate::endpoint::errno_text;
 use crate::{ConnectError, ProtocolError, ServerError, SqlState};
 
-/// libpq's text for a connection that the server has closed.
-pub(crate) const CLOSED: &str = "server closed the connection unexpectedly\n\tThis probably means the server terminated \
+/// libpq's text for a connection closed by the server.
+pub(crate) const CLOSED: &str = "server closed the connection unexpectedly\n\tThis probably means \
+                                 the server terminated \
                                  abnormally\n\tbefore or while processing the request.";
 
-/// The text for a wait that somebody asked to end.
+/// The text for a wait that was ended on request.
 pub(crate) const INTERRUPTED: &str = "interrupted while waiting for the server";
 
-/// What can go wrong on a blocking [`crate::Connection`].
+/// The errors of a blocking [`crate::Connection`].
 #[derive(Debug)]
 pub enum Error {
-    /// The server reported an error; the session goes on unless the error is fatal.
+    /// The server reported an error; the session continues unless the error is fatal.
     Server(Box<ServerError>),
     /// No session could be opened.
     Connect(ConnectError),
     /// The connection is lost (`UnexpectedEof`: the server closed it).
     Lost(io::Error),
-    /// The time limit is over; the session is of no further use.
+    /// The time limit was exceeded; the session can't be used any more.
     Timeout(Duration),
-    /// Somebody asked for the end of the wait ([`crate::Patience::hurry`]); the session is of no
-    /// further use.
+    /// The wait was ended by [`crate::Patience::hurry`]; the session can't be used any more.
     Interrupted,
-    /// The answer to a query is larger than this many bytes; the session is of no further use.
+    /// The reply to a query exceeds this many bytes; the session can't be used any more.
     TooLarge(usize),
-    /// The peer violated the protocol; the session is of no further use.
+    /// The peer violated the protocol; the session can't be used any more.
     Protocol(ProtocolError),
-    /// The statement given to `copy_in` is no COPY … FROM STDIN.
+    /// The statement given to `copy_in` isn't a COPY … FROM STDIN.
     NotCopyIn,
 }
 
@@ -54,10 +54,10 @@ impl Error {
         }
     }
 
-    /// Whether the session is gone, so that a further statement needs a new one.
+    /// True if the session is lost, so that further statements need a new one.
     pub fn is_connection_lost(&self) -> bool {
         match self {
-            // Some products announce the end of a session by an error that isn't marked as fatal.
+            // Some products report the end of a session by an error that isn't marked as fatal.
             Self::Server(error) => {
                 let endings =
                     [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CONNECTION_FAILURE];

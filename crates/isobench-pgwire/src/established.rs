@@ -1,4 +1,4 @@
-//! A session that was opened and waits for queries.
+//! A session that was opened and is ready for queries.
 
 use crate::ServerError;
 use crate::cancel::CancelToken;
@@ -6,23 +6,23 @@ use crate::config::Host;
 use crate::patience::Patience;
 use crate::socket::Socket;
 
-/// A session that waits for queries.
+/// A session that is ready for queries.
 #[derive(Debug)]
 pub struct Established {
-    /// Its socket, blocking.
+    /// The socket, in blocking mode.
     pub socket: Socket,
     /// The run-time parameters the server reported, such as `server_version`.
     pub parameters: Vec<(String, String)>,
-    /// Which of the hosts it is on.
+    /// Its host, one of those in the options.
     pub host: Host,
-    /// Cancels what the session is running.
+    /// Cancels the session's current query.
     pub cancel: CancelToken,
-    /// Notices during start-up.
+    /// The notices received during start-up.
     pub notices: Vec<ServerError>,
-    /// Bytes received after the last message that was dealt with; nearly always empty. They belong
-    /// before the first read: feed them to the [`FrameBuffer`](crate::FrameBuffer).
+    /// Bytes received after the last processed message; almost always empty. They must be processed
+    /// before the first read: pass them to the [`FrameBuffer`](crate::FrameBuffer).
     pub pending: Vec<u8>,
-    /// How long blocking calls of the session wait.
+    /// The time limits of the session's blocking calls.
     pub patience: Patience,
 }
 

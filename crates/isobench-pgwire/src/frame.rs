@@ -1,33 +1,33 @@
-//! Splits a byte stream into messages (type byte, length, body) without looking into the bodies and
+//! Splits a byte stream into messages (type byte, length, body) without examining the bodies and
 //! without I/O.
 //!
-//! This is the hot path of a benchmark: a message that arrived whole is borrowed from the caller's
-//! read buffer, and nothing is allocated unless a message is cut in two by the end of a read.
+//! This is a benchmark's hot path: a message that has arrived completely is borrowed from the
+//! caller's read buffer, and nothing is allocated unless the end of a read splits a message.
 
 use crate::ProtocolError;
 
-/// Type byte and length word before the body of every message.
+/// The size of the type byte and the length word before the body of every message.
 const HEADER: usize = 5;
 
-/// The largest message accepted unless told otherwise, in bytes: 256 MiB.
+/// The default maximum size of a message, in bytes: 256 MiB.
 pub const DEFAULT_LIMIT: usize = 256 << 20;
 
-/// One message: its type byte and its body (without type byte and length word).
+/// A message: its type byte and its body (without type byte and length word).
 ///
 /// Source: PostgreSQL: Protocol, Messages Overview.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Frame<'a> {
-    /// The type byte; `backend::tag` names those a server sends.
+    /// The type byte; those of servers are named in `backend::tag`.
     pub tag: u8,
-    /// What follows the length word.
+    /// The body after the length word.
     pub body: &'a [u8],
 }
 
-/// Splits a byte stream into messages; keeps only a partial message between reads.
+/// Splits a byte stream into messages; keeps only an incomplete message between reads.
 ///
-/// While no message is partial it owns no memory besides itself (under 50 bytes), so ten thousand
-/// idle connections cost next to nothing. Memory grows with the bytes received, never with the
-/// length a message claims.
+/// If no message is incomplete, it owns no memory besides itself (under 50 bytes), so ten thousand
+/// idle connections cost very little. Memory grows with the bytes received, never with the length
+/// in a message's header.
 ///
 /// ```
 /// let mut buffer = isobench_pgwire::FrameBuffer::new();
@@ -41,7 +41,7 @@ pub struct Frame<'a> {
 /// ```
 #[derive(Debug)]
 pub struct FrameBuffer {
-    /// Bytes of earlier reads that are not yet handed out, from `read` on. Usually one partial
+    /// Bytes of earlier reads that haven't been returned, from `read` on; usually an incomplete
     /// message.
     kept: Vec<u8>,
     read: usize,
@@ -65,46 +65,46 @@ impl FrameBuffer {
         Self { kept: Vec::new(), read: 0, limit }
     }
 
-    /// Continues the stream with `bytes` and hands out the messages that are complete by now.
+    /// Continues the stream with `bytes`, and returns the messages that are now complete.
     ///
-    /// Dropping the [`Frames`] before its end keeps the unread rest for the next call.
+    /// Dropping the [`Frames`] early keeps the rest for the next call.
     #[inline]
     pub fn feed<'a>(&'a mut self, bytes: &'a [u8]) -> Frames<'a> {
         Frames { buffer: self, rest: bytes }
     }
 
-    /// Whether no byte is waiting, that is, the stream stands between two messages.
+    /// True if no bytes are waiting, that is, the stream is between two messages.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
 
-    /// The bytes that were received and not yet handed out as messages.
+    /// The bytes that were received and haven't been returned in messages.
     pub fn pending(&self) -> &[u8] {
         &self.kept[self.read..]
     }
 
-    /// Bytes of memory held besides the buffer itself; 0 while no message is partial.
+    /// The memory held besides the buffer itself, in bytes; 0 if no message is incomplete.
     pub fn heap_size(&self) -> usize {
         self.kept.capacity()
     }
 
-    /// Gives back memory that was handed out; called when a [`Frames`] ends.
+    /// Releases memory that has been processed; called at the end of a [`Frames`].
     fn compact(&mut self) {
         if self.read == self.kept.len() {
             self.kept = Vec::new();
             self.read = 0;
         } else if self.read >= self.kept.len() / 2 {
-            // Moving at most as much as was read keeps the total cost linear.
+            // Moving at most as many bytes as were read keeps the total cost linear.
             self.kept.drain(..self.read);
             self.read = 0;
         }
     }
 }
 
-/// The messages that one [`FrameBuffer::feed`] completes.
+/// The messages completed by a [`FrameBuffer::feed`].
 ///
-/// A lending iterator: each message must be done with before the next is taken.
+/// A lending iterator: each message must be processed before the next one is taken.
 #[derive(Debug)]
 pub struct Frames<'a> {
     buffer: &'a mut FrameBuffer,
@@ -112,12 +112,12 @@ pub struct Frames<'a> {
 }
 
 impl Frames<'_> {
-    /// The next whole message, or `None` when more bytes are needed.
+    /// The next complete message, or `None` if more bytes are needed.
     ///
     /// # Errors
     ///
-    /// A length word below 4 or above the limit. The stream is lost then: every further call fails
-    /// likewise.
+    /// A length word below 4 or above the limit. The stream can't be used then: all further calls
+    /// return the same error.
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "it lends from self, which Iterator can't express")]
     pub fn next(&mut self) -> Result<Option<Frame<'_>>, ProtocolError> {
@@ -138,7 +138,7 @@ impl Frames<'_> {
         }
     }
 
-    /// The next message when its beginning was kept from an earlier read.
+    /// The next message, if its start was kept from an earlier read.
     #[cold]
     fn next_kept(&mut self) -> Result<Option<Frame<'_>>, ProtocolError> {
         if self.buffer.read == self.buffer.kept.len() {
@@ -159,7 +159,7 @@ impl Frames<'_> {
         Ok(Some(Frame { tag: message[0], body: &message[HEADER..] }))
     }
 
-    /// Moves bytes from the new read to the kept ones until `size` are there, as far as they go.
+    /// Moves bytes from the new read to the kept ones until there are `size`, as far as possible.
     fn top_up(&mut self, size: usize) {
         let missing = size.saturating_sub(self.buffer.pending().len()).min(self.rest.len());
         let (now, later) = self.rest.split_at(missing);
@@ -174,7 +174,7 @@ impl Drop for Frames<'_> {
         if self.buffer.kept.is_empty() && self.rest.is_empty() {
             return;
         }
-        // After an impossible length only its header is of use: it makes the next feed fail, too.
+        // After an invalid length only its header is kept, which makes the next feed fail too.
         let limit = self.buffer.limit;
         let pending = self.buffer.pending();
         let keep = if pending.is_empty() {
@@ -187,8 +187,8 @@ impl Drop for Frames<'_> {
     }
 }
 
-/// Size of the message that `bytes` begin with, header included, or `None` if the header is not
-/// complete.
+/// The size of the message at the start of `bytes`, including the header, or `None` if the header
+/// is incomplete.
 #[inline]
 fn whole_size(bytes: &[u8], limit: usize) -> Result<Option<usize>, ProtocolError> {
     let Some(&[tag, a, b, c, d]) = bytes.first_chunk::<HEADER>() else {

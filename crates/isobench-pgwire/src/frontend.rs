@@ -1,35 +1,35 @@
-//! Appends the messages a client sends to a byte buffer. No I/O and, but for the growth of the
-//! buffer, no allocation.
+//! Appends a client's messages to a byte buffer, without I/O and, except for the growth of the
+//! buffer, without allocation.
 //!
-//! Only text formats and the unnamed portal are offered: a benchmark needs no others. Decoding
-//! these messages is the business of `server`.
+//! It supports only text formats and the unnamed portal, which suffice for a benchmark. `server`
+//! decodes these messages.
 //!
-//! Texts are C strings on the wire. Where a text is given whole, a NUL byte ends it, as it does in
-//! C; so no text can change the structure of a message. Source of all formats: PostgreSQL:
-//! Protocol, Message Formats.
+//! Texts are C strings in the protocol. A complete text ends at a NUL byte, as in C, so a text
+//! can't change the structure of a message. Source of all formats: PostgreSQL: Protocol, Message
+//! Formats.
 
-/// Version 3.0 of the protocol, as the start-up packet states it.
+/// Version 3.0 of the protocol, as used in the start-up packet.
 pub const PROTOCOL_VERSION: i32 = 3 << 16;
-/// What stands in the version's place in a cancel request.
+/// The code used instead of the version in a cancel request.
 pub const CANCEL_REQUEST_CODE: i32 = 1234 * 0x1_0000 + 5678;
-/// What stands in the version's place in a request for TLS.
+/// The code used instead of the version in a request for TLS.
 pub const SSL_REQUEST_CODE: i32 = 1234 * 0x1_0000 + 5679;
-/// What stands in the version's place in a request for GSSAPI encryption.
+/// The code used instead of the version in a request for GSSAPI encryption.
 pub const GSSENC_REQUEST_CODE: i32 = 1234 * 0x1_0000 + 5680;
 
-/// The place of a length word that is filled in when its message is finished.
+/// The position of a length word that is filled in at the end of its message.
 #[derive(Debug)]
 #[must_use = "a message without its length corrupts the stream: pass this to the matching finish function"]
 pub struct Mark(usize);
 
-/// Appends a type byte and room for the length word.
+/// Appends a type byte and space for the length word.
 #[inline]
 pub(crate) fn begin(out: &mut Vec<u8>, tag: u8) -> Mark {
     out.push(tag);
     begin_untagged(out)
 }
 
-/// Appends room for a length word (of a start-up packet, or of a value in Bind or DataRow).
+/// Appends space for a length word (of a start-up packet, or of a value in Bind or DataRow).
 #[inline]
 pub(crate) fn begin_untagged(out: &mut Vec<u8>) -> Mark {
     let mark = Mark(out.len());
@@ -37,7 +37,7 @@ pub(crate) fn begin_untagged(out: &mut Vec<u8>) -> Mark {
     mark
 }
 
-/// Fills in a length word that counts itself.
+/// Fills in a length word that includes itself.
 #[inline]
 #[expect(clippy::needless_pass_by_value, reason = "a mark is used once")]
 pub(crate) fn end(out: &mut [u8], mark: Mark) {
@@ -45,7 +45,7 @@ pub(crate) fn end(out: &mut [u8], mark: Mark) {
     put_length(out, mark.0, length);
 }
 
-/// Fills in a length word that doesn't count itself.
+/// Fills in a length word that doesn't include itself.
 #[inline]
 #[expect(clippy::needless_pass_by_value, reason = "a mark is used once")]
 pub(crate) fn end_value(out: &mut [u8], mark: Mark) {
@@ -55,7 +55,7 @@ pub(crate) fn end_value(out: &mut [u8], mark: Mark) {
 
 #[inline]
 fn put_length(out: &mut [u8], at: usize, length: usize) {
-    // Over 2 GiB no length is right; the largest one makes the server refuse the message.
+    // No length is valid above 2 GiB; the largest one makes the server refuse the message.
     let length = i32::try_from(length).unwrap_or(i32::MAX);
     out[at..at + 4].copy_from_slice(&length.to_be_bytes());
 }
@@ -68,7 +68,7 @@ pub(crate) fn c_string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(0);
 }
 
-/// Appends Query: a whole text in the simple protocol, of any number of statements.
+/// Appends Query: a complete text in the simple protocol, with any number of statements.
 #[inline]
 pub fn query(out: &mut Vec<u8>, sql: &[u8]) {
     let mark = begin(out, b'Q');
@@ -76,21 +76,21 @@ pub fn query(out: &mut Vec<u8>, sql: &[u8]) {
     end(out, mark);
 }
 
-/// Begins Query; the text is then appended piecewise, without NUL bytes, and [`finish`] ends it.
+/// Starts Query; the text is then appended in parts, without NUL bytes, and [`finish`] ends it.
 #[inline]
 pub fn begin_query(out: &mut Vec<u8>) -> Mark {
     begin(out, b'Q')
 }
 
-/// Ends the message that [`begin_query`] began.
+/// Ends the message started by [`begin_query`].
 #[inline]
 pub fn finish(out: &mut Vec<u8>, mark: Mark) {
     out.push(0);
     end(out, mark);
 }
 
-/// Appends Parse: prepares `sql` under the name `statement` (`""`: unnamed); the server infers the
-/// parameters' types.
+/// Appends Parse: prepares `sql` under the name `statement` (`""` for the unnamed one); the server
+/// infers the parameters' types.
 pub fn parse(out: &mut Vec<u8>, statement: &str, sql: &str) {
     let mark = begin(out, b'P');
     c_string(out, statement.as_bytes());
@@ -99,7 +99,7 @@ pub fn parse(out: &mut Vec<u8>, statement: &str, sql: &str) {
     end(out, mark);
 }
 
-/// Appends Describe of a prepared statement: answered by ParameterDescription and RowDescription or
+/// Appends Describe of a prepared statement, answered by ParameterDescription and RowDescription or
 /// NoData.
 pub fn describe_statement(out: &mut Vec<u8>, statement: &str) {
     let mark = begin(out, b'D');
@@ -108,7 +108,7 @@ pub fn describe_statement(out: &mut Vec<u8>, statement: &str) {
     end(out, mark);
 }
 
-/// Appends Describe of a portal (`""`: the one that Bind made): answered by RowDescription or
+/// Appends Describe of a portal (`""` for the one made by Bind), answered by RowDescription or
 /// NoData.
 pub fn describe_portal(out: &mut Vec<u8>, portal: &str) {
     let mark = begin(out, b'D');
@@ -117,7 +117,7 @@ pub fn describe_portal(out: &mut Vec<u8>, portal: &str) {
     end(out, mark);
 }
 
-/// Begins Bind of a prepared statement to the unnamed portal, all values in text format.
+/// Starts Bind of a prepared statement to the unnamed portal, with all values in text format.
 ///
 /// Exactly `params` calls of [`param`] or [`null_param`] must follow, then [`finish_bind`].
 #[inline]
@@ -145,26 +145,26 @@ pub fn param(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     end_value(out, mark);
 }
 
-/// Ends the message that [`begin_bind`] began; results come in text format.
+/// Ends the message started by [`begin_bind`]; results are in text format.
 #[inline]
 pub fn finish_bind(out: &mut Vec<u8>, mark: Mark) {
     out.extend_from_slice(&[0, 0]);
     end(out, mark);
 }
 
-/// Appends Execute of the unnamed portal to its last row.
+/// Appends Execute of the unnamed portal, without a row limit.
 #[inline]
 pub fn execute(out: &mut Vec<u8>) {
     out.extend_from_slice(b"E\0\0\0\x09\0\0\0\0\0");
 }
 
-/// Appends Sync: ends an implicit transaction and asks for ReadyForQuery.
+/// Appends Sync: ends an implicit transaction and requests ReadyForQuery.
 #[inline]
 pub fn sync(out: &mut Vec<u8>) {
     out.extend_from_slice(b"S\0\0\0\x04");
 }
 
-/// Appends Flush: asks for the answers so far, without ending anything.
+/// Appends Flush: requests the replies so far, without ending anything.
 #[inline]
 pub fn flush(out: &mut Vec<u8>) {
     out.extend_from_slice(b"H\0\0\0\x04");
@@ -178,12 +178,13 @@ pub fn close_statement(out: &mut Vec<u8>, statement: &str) {
     end(out, mark);
 }
 
-/// Appends Terminate, the polite end of a session.
+/// Appends Terminate, which ends a session properly.
 pub fn terminate(out: &mut Vec<u8>) {
     out.extend_from_slice(b"X\0\0\0\x04");
 }
 
-/// Appends CopyData with what `write` appends; rows may be spread over messages in any way.
+/// Appends CopyData with the data that `write` appends; rows may be split between messages in any
+/// way.
 #[inline]
 pub fn copy_data(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let mark = begin(out, b'd');
@@ -191,7 +192,7 @@ pub fn copy_data(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     end(out, mark);
 }
 
-/// Appends CopyDone: all data of a COPY FROM STDIN have been sent.
+/// Appends CopyDone: all data of a COPY FROM STDIN has been sent.
 pub fn copy_done(out: &mut Vec<u8>) {
     out.extend_from_slice(b"c\0\0\0\x04");
 }
@@ -217,7 +218,7 @@ pub fn startup<'a>(out: &mut Vec<u8>, params: impl IntoIterator<Item = (&'a str,
     end(out, mark);
 }
 
-/// Appends PasswordMessage: the password itself or the MD5 answer, whichever the server asked for.
+/// Appends PasswordMessage: the password itself or the MD5 response, as requested by the server.
 pub fn password(out: &mut Vec<u8>, password: &[u8]) {
     let mark = begin(out, b'p');
     c_string(out, password);
@@ -239,7 +240,7 @@ pub fn sasl_response(out: &mut Vec<u8>, response: &[u8]) {
     end(out, mark);
 }
 
-/// Appends CancelRequest, which is sent over a connection of its own; `pid` and `key` are those of
+/// Appends CancelRequest, which is sent over its own connection; `pid` and `key` come from
 /// BackendKeyData.
 pub fn cancel_request(out: &mut Vec<u8>, pid: i32, key: &[u8]) {
     let mark = begin_untagged(out);

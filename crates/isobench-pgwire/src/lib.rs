@@ -1,19 +1,18 @@
-//! The PostgreSQL frontend protocol (version 3.0) without I/O, connection strings, and sockets at
-//! the edge.
+//! The PostgreSQL frontend protocol (version 3.0) without I/O, connection strings, and sockets.
 //!
-//! From the inside out:
+//! The layers are:
 //!
-//! - the codec: [`FrameBuffer`] splits a stream into messages, [`frontend`] appends what a client
-//!   sends, [`backend`] parses what a server sends; [`server`] is the other side of both, for test
-//!   servers. No I/O, and on the way of a benchmark no allocation per message;
+//! - the codec: [`FrameBuffer`] splits a stream into messages, [`frontend`] appends a client's
+//!   messages, [`backend`] parses a server's messages; [`server`] is the inverse of both, for test
+//!   servers. It has no I/O, and on a benchmark's hot path it doesn't allocate for each message;
 //! - [`Startup`]: start-up and authentication as a state machine without I/O;
-//! - [`config`]: how to reach a server, from command line, connection string, environment and
+//! - [`config`]: connection options from the command line, connection strings, the environment and
 //!   libpq's files;
-//! - the edge: [`connect`] opens a session over a [`Socket`], encrypted by [`tls`](TlsStream) as
-//!   libpq would, [`CancelToken`] cancels, and [`Connection`] is a blocking connection for
-//!   administrative work.
+//! - sockets: [`connect`] opens a session over a [`Socket`], encrypted by [`tls`](TlsStream) as in
+//!   libpq, [`CancelToken`] cancels, and [`Connection`] is a blocking connection for administrative
+//!   work.
 //!
-//! It must not know what is measured, nor which product the server is.
+//! The crate doesn't depend on what is measured, or on the server's product.
 //!
 //! ```no_run
 //! use isobench_pgwire::{ConnectOptions, Connection, Given, process_environment};

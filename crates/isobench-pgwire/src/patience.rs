@@ -1,63 +1,61 @@
-//! How long blocking calls wait for a server that doesn't answer: the policy, shared by all
+//! The time limits of blocking calls to a server that doesn't reply: the policy, shared by all
 //! connections of a program.
 //!
-//! Not here: the waiting itself (`socket.rs`).
+//! `socket.rs` implements the waiting.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The longest call that is allowed for once measuring has begun, unless a call before took longer.
+/// The minimum time limit of a call once limits apply, unless an earlier call took longer.
 const SHORTEST_LIMIT: Duration = Duration::from_mins(2);
 
-/// How many times longer than the longest call before measuring a later one may take.
+/// The time limit as a multiple of the longest call before limits applied.
 const LIMIT_FACTOR: u32 = 10;
 
-/// The same two for a server that hasn't answered in time already.
+/// The same two for a server that has already failed to reply in time.
 const DOUBTFUL_LIMIT: Duration = Duration::from_secs(10);
 const DOUBTFUL_FACTOR: u32 = 2;
 
-/// What a call may still take after the first request to hurry.
-const HURRY: Duration = Duration::from_secs(10);
+/// The remaining time of a call after the first request to hurry.
+const HURRY_LIMIT: Duration = Duration::from_secs(10);
 
-/// What a call that begins after the second request may take: enough to remove what was made on a
-/// server that is well.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// The time limit of a call that starts after the second request, enough to clean up on a working
+/// server.
+const CLEANUP_LIMIT: Duration = Duration::from_secs(2);
 
-/// How long blocking calls wait, shared by its clones.
+/// The time limits of blocking calls, shared by its clones.
 ///
-/// Before measuring begins, a call takes as long as it takes: tables may be large. Once calls are
-/// limited ([`Patience::set_limited`]), one may take two minutes, or ten times as long as the
-/// longest one without limit, whichever is longer; so the limit grows with the tables. After a call
-/// that wasn't answered in time it is ten seconds, or twice as long as the longest one, until one
-/// is answered. A request to hurry ([`Patience::hurry`]) bounds every call, also one that is
-/// waiting at that moment.
+/// At first calls are unlimited, because tables may be large. Once limits apply
+/// ([`Patience::set_limited`]), a call may take two minutes, or ten times as long as the longest
+/// unlimited one if that is more, so the limit grows with the tables. After a call that wasn't
+/// answered in time, the limit is ten seconds, or twice the longest call, until one is answered. A
+/// request to hurry ([`Patience::hurry`]) limits every call, including those that are waiting.
 ///
-/// It isn't a part of where a connection leads to, so it makes no difference between two values of
-/// connection options.
+/// It isn't part of a connection's target, so it is ignored when connection options are compared.
 #[derive(Clone, Debug, Default)]
 pub struct Patience {
     shared: Arc<Shared>,
-    /// No call of this clone lasts longer.
+    /// The instant at which every call of this clone ends.
     until: Option<Instant>,
 }
 
-/// What all clones know.
+/// The state shared by all clones.
 #[derive(Debug, Default)]
 struct Shared {
-    /// Requests to hurry: 0, 1, or 2 for any more.
+    /// The number of requests to hurry: 0, 1, or 2 for any more.
     requests: AtomicU8,
-    /// When the first request came, in nanoseconds since `origin`.
+    /// The time of the first request, in nanoseconds since `origin`.
     requested: AtomicU64,
     origin: Origin,
     limited: AtomicBool,
-    /// The last call wasn't answered in time.
+    /// True if the last call wasn't answered in time.
     doubted: AtomicBool,
-    /// The longest call without a limit, ns.
+    /// The longest unlimited call, in ns.
     longest: AtomicU64,
 }
 
-/// The instant that atomic instants are counted from.
+/// The instant from which atomic instants are measured.
 #[derive(Debug)]
 struct Origin(Instant);
 
@@ -76,8 +74,8 @@ impl PartialEq for Patience {
 impl Eq for Patience {}
 
 impl Patience {
-    /// Asks every call to end: the first time within ten seconds, the second time at once. Calls
-    /// that begin after the second request have two seconds, so that tidying up goes on.
+    /// Asks all calls to end: the first time within ten seconds, the second time immediately. Calls
+    /// that start after the second request have two seconds, so that cleaning up can continue.
     pub fn hurry(&self) {
         if self.shared.requests.load(Ordering::Relaxed) == 0 {
             self.shared.requested.store(nanos(self.shared.origin.0.elapsed()), Ordering::Relaxed);
@@ -87,29 +85,29 @@ impl Patience {
         }
     }
 
-    /// How often [`Patience::hurry`] was called: 0, 1, or 2 for any more.
+    /// The number of calls of [`Patience::hurry`]: 0, 1, or 2 for any more.
     pub fn requests(&self) -> u8 {
         self.shared.requests.load(Ordering::Acquire)
     }
 
-    /// From now on calls have a limit, or none.
+    /// Switches the limits of further calls on or off.
     pub fn set_limited(&self, limited: bool) {
         self.shared.limited.store(limited, Ordering::Relaxed);
     }
 
-    /// The server may not answer any more: the next call is to find that out soon.
+    /// Records that the server may not reply any more, so that the next call ends early.
     pub fn doubt(&self) {
         self.shared.doubted.store(true, Ordering::Relaxed);
     }
 
-    /// The same patience for calls none of which lasts beyond an instant; `None` changes nothing.
+    /// The same limits for calls that must end at an instant; `None` changes nothing.
     #[must_use]
     pub fn until(&self, end: Option<Instant>) -> Self {
         let until = self.until.into_iter().chain(end).min();
         Self { shared: Arc::clone(&self.shared), until }
     }
 
-    /// The longest that a call may take; `None`: as long as it takes.
+    /// The time limit of a call; `None` if unlimited.
     pub fn limit(&self) -> Option<Duration> {
         let longest = Duration::from_nanos(self.shared.longest.load(Ordering::Relaxed));
         let (least, factor) = if self.shared.doubted.load(Ordering::Relaxed) {
@@ -121,7 +119,7 @@ impl Patience {
         limited.then(|| least.max(longest.saturating_mul(factor)))
     }
 
-    /// A call was answered after this time.
+    /// Records the duration of a call that was answered.
     pub(crate) fn took(&self, time: Duration) {
         self.shared.doubted.store(false, Ordering::Relaxed);
         if !self.shared.limited.load(Ordering::Relaxed) {
@@ -129,21 +127,21 @@ impl Patience {
         }
     }
 
-    /// The instant that this clone doesn't wait beyond.
+    /// The instant beyond which this clone doesn't wait.
     pub(crate) fn end(&self) -> Option<Instant> {
         self.until
     }
 
-    /// When a call that began then must end because of a request; `requests` are those that had
-    /// been made when it began.
+    /// The end of a call because of a request to hurry, given its start and the number of requests
+    /// at its start.
     pub(crate) fn hurried(&self, began: Instant, requests: u8) -> Option<Instant> {
         match self.requests() {
             0 => None,
             1 => {
                 let since = Duration::from_nanos(self.shared.requested.load(Ordering::Relaxed));
-                Some(began.max(self.shared.origin.0 + since) + HURRY)
+                Some(began.max(self.shared.origin.0 + since) + HURRY_LIMIT)
             }
-            _ if requests >= 2 => Some(began + FAREWELL),
+            _ if requests >= 2 => Some(began + CLEANUP_LIMIT),
             _ => Some(began),
         }
     }
@@ -182,12 +180,16 @@ mod tests {
         let began = Instant::now();
         assert_eq!(patience.hurried(began, 0), None);
         patience.hurry();
-        assert!(patience.hurried(began, 0).is_some_and(|end| end >= began + HURRY));
+        assert!(patience.hurried(began, 0).is_some_and(|end| end >= began + HURRY_LIMIT));
         let later = began + Duration::from_hours(1);
-        assert_eq!(patience.hurried(later, 1), Some(later + HURRY), "a call that began later has as long");
+        assert_eq!(
+            patience.hurried(later, 1),
+            Some(later + HURRY_LIMIT),
+            "a call that began later has as long"
+        );
         patience.clone().hurry();
         assert_eq!(patience.hurried(began, 1), Some(began), "a call that waits ends at once");
-        assert_eq!(patience.hurried(later, 2), Some(later + FAREWELL), "tidying up goes on");
+        assert_eq!(patience.hurried(later, 2), Some(later + CLEANUP_LIMIT), "cleaning up continues");
     }
 
     #[test]

@@ -1,12 +1,11 @@
-//! What can be wrong with bytes that claim to be the PostgreSQL protocol. Errors the server
-//! *reports* live in `server_error.rs`.
+//! Violations of the PostgreSQL protocol. Errors *reported* by the server are in `server_error.rs`.
 
 use std::fmt;
 
-/// A violation of the message format: the peer doesn't speak the PostgreSQL protocol, or not
+/// A violation of the message format: the peer doesn't use the PostgreSQL protocol, or not
 /// correctly.
 ///
-/// The stream can't be resynchronised after one, so the connection is of no further use.
+/// The stream can't be resynchronised afterwards, so the connection can't be used any more.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ProtocolError {
     /// The length word of a message is below 4, its own size.
@@ -27,21 +26,21 @@ pub enum ProtocolError {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The type byte belongs to no message of this direction.
+    /// The type byte isn't that of any message in this direction.
     #[error("unknown message type {}", Tag(*.tag))]
     UnknownMessage {
         /// The type byte.
         tag: u8,
     },
-    /// The body doesn't have the format that the type byte promises.
+    /// The body doesn't have the format required by the type byte.
     #[error("malformed message {}: {problem}", Tag(*.tag))]
     Malformed {
         /// Type byte of the message (0 for a start-up packet, which has none).
         tag: u8,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
-    /// A well-formed message at a moment when the protocol doesn't allow it.
+    /// A well-formed message that the protocol doesn't permit at this point.
     #[error("message {} is not expected {during}", Tag(*.tag))]
     Unexpected {
         /// Type byte of the message.
@@ -52,7 +51,7 @@ pub enum ProtocolError {
 }
 
 impl ProtocolError {
-    /// Type byte of the message concerned (0 for a start-up packet, which has none).
+    /// The type byte of the message concerned (0 for a start-up packet, which has none).
     pub fn tag(&self) -> u8 {
         match *self {
             Self::InvalidLength { tag, .. }
@@ -64,7 +63,7 @@ impl ProtocolError {
     }
 }
 
-/// Shows a type byte as `"R"`, or as `0x03` where it is no printable character.
+/// Formats a type byte as `"R"`, or as `0x03` if it isn't a printable character.
 struct Tag(u8);
 
 impl fmt::Display for Tag {

@@ -1,5 +1,5 @@
-//! The server's side of the protocol, for test servers: appends backend messages to a buffer,
-//! decodes frontend messages. No I/O. isobench itself, being a client, doesn't need it.
+//! The server's side of the protocol, for test servers: appends backend messages to a buffer, and
+//! decodes frontend messages, without I/O. isobench itself is only a client.
 //!
 //! Source of all formats: PostgreSQL: Protocol, Message Formats.
 
@@ -25,7 +25,7 @@ fn message(out: &mut Vec<u8>, tag: u8, write: impl FnOnce(&mut Vec<u8>)) {
     end(out, mark);
 }
 
-/// Appends the number of things that follow, as far as 16 bits can say it.
+/// Appends the number of the following items, as far as it fits in 16 bits.
 fn count(out: &mut Vec<u8>, things: usize) {
     out.extend_from_slice(&u16::try_from(things).unwrap_or(u16::MAX).to_be_bytes());
 }
@@ -101,10 +101,10 @@ pub fn row_description(out: &mut Vec<u8>, columns: &[(&str, u32)]) {
         count(out, columns.len());
         for (name, oid) in columns {
             c_string(out, name.as_bytes());
-            // No table, no column number there.
+            // No table and no column number.
             out.extend_from_slice(&[0; 6]);
             out.extend_from_slice(&oid.to_be_bytes());
-            // Size varies, no modifier, text.
+            // Variable size, no modifier, text format.
             out.extend_from_slice(&(-1_i16).to_be_bytes());
             out.extend_from_slice(&(-1_i32).to_be_bytes());
             out.extend_from_slice(&0_i16.to_be_bytes());
@@ -135,12 +135,12 @@ pub fn empty_query_response(out: &mut Vec<u8>) {
     empty(out, tag::EMPTY_QUERY_RESPONSE);
 }
 
-/// Appends ErrorResponse with fields: a letter that says what it is, and a text.
+/// Appends ErrorResponse with fields: an identifying letter and a text for each.
 pub fn error_response(out: &mut Vec<u8>, fields: &[(u8, &str)]) {
     message(out, tag::ERROR_RESPONSE, |out| put_fields(out, fields));
 }
 
-/// Appends NoticeResponse with fields: a letter that says what it is, and a text.
+/// Appends NoticeResponse with fields: an identifying letter and a text for each.
 pub fn notice_response(out: &mut Vec<u8>, fields: &[(u8, &str)]) {
     message(out, tag::NOTICE_RESPONSE, |out| put_fields(out, fields));
 }

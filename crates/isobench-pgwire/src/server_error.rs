@@ -1,4 +1,4 @@
-//! An error or notice of the server with all its fields, owned, and its text as libpq shows it.
+//! An error or notice of the server with all its fields, owned, and its text as displayed by libpq.
 
 mod excerpt;
 
@@ -8,13 +8,13 @@ use crate::{SqlState, cut};
 
 /// An ErrorResponse or NoticeResponse with all its fields.
 ///
-/// `Display` is one line, severity and message, cut where they are long. Source: PostgreSQL:
+/// `Display` is one line, severity and message, shortened if they are long. Source: PostgreSQL:
 /// Protocol, Error and Notice Message Fields.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ServerError {
     /// `ERROR`, `FATAL`, `WARNING` …, in the language of the server's messages.
     pub severity: String,
-    /// The same in English; servers before PostgreSQL 9.6 and some other products leave it out.
+    /// The same in English; servers before PostgreSQL 9.6 and some other products omit it.
     pub severity_untranslated: Option<String>,
     /// The error code.
     pub code: SqlState,
@@ -22,15 +22,15 @@ pub struct ServerError {
     pub message: String,
     /// Details.
     pub detail: Option<String>,
-    /// What to do about it.
+    /// A suggestion.
     pub hint: Option<String>,
-    /// Where in the query text, in characters from 1.
+    /// The position in the query text, in characters from 1.
     pub position: Option<u32>,
-    /// Where in `internal_query`, in characters from 1.
+    /// The position in `internal_query`, in characters from 1.
     pub internal_position: Option<u32>,
-    /// The query that the server itself made and that failed.
+    /// The internally generated query that failed.
     pub internal_query: Option<String>,
-    /// The calls that led there, innermost first, one a line.
+    /// The call stack, innermost call first, one per line.
     pub context: Option<String>,
     /// Schema of the object concerned.
     pub schema: Option<String>,
@@ -56,7 +56,7 @@ impl ServerError {
         Self { severity: "ERROR".to_owned(), code, message: message.into(), ..Self::default() }
     }
 
-    /// Collects the fields of a message; unknown ones are ignored, as the protocol demands.
+    /// Collects the fields of a message; unknown ones are ignored, as the protocol requires.
     pub fn from_fields<'a>(fields: impl IntoIterator<Item = (u8, &'a [u8])>) -> Self {
         let mut error = Self::default();
         for (letter, bytes) in fields {
@@ -86,12 +86,12 @@ impl ServerError {
         error
     }
 
-    /// The whole text that libpq shows by default: severity and message, then LINE, DETAIL, HINT,
-    /// QUERY and CONTEXT.
+    /// The complete text as displayed by libpq by default: severity and message, then LINE, DETAIL,
+    /// HINT, QUERY and CONTEXT.
     ///
-    /// LINE, the place in the query, needs the text of the query, which the server doesn't send
-    /// back. CONTEXT is shown for errors only, as libpq does unless asked otherwise. Long parts are
-    /// cut.
+    /// LINE, the position in the query, needs the text of the query, which the server doesn't
+    /// return. CONTEXT is displayed only for errors, which is libpq's default. Long parts are
+    /// shortened.
     pub fn report(&self, sql: Option<&str>) -> String {
         let place = match (self.position, self.internal_position, &self.internal_query) {
             (Some(position), ..) => sql.and_then(|sql| excerpt::excerpt(sql, position)),
@@ -120,13 +120,13 @@ impl ServerError {
         text
     }
 
-    /// Whether it is an error, not a notice or a warning.
+    /// True for an error, false for a notice or a warning.
     fn is_error(&self) -> bool {
         let severity = self.severity_untranslated.as_ref().unwrap_or(&self.severity);
         matches!(severity.as_str(), "ERROR" | "FATAL" | "PANIC")
     }
 
-    /// Whether the server ends the session with it.
+    /// True if the server ends the session with it.
     pub fn is_fatal(&self) -> bool {
         let severity = self.severity_untranslated.as_ref().unwrap_or(&self.severity);
         matches!(severity.as_str(), "FATAL" | "PANIC")

@@ -1,4 +1,4 @@
-//! A connected stream socket, TCP or Unix or TCP under TLS, and the waiting that goes with it.
+//! A connected stream socket (TCP, Unix, or TCP with TLS), and waiting for it.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -24,7 +24,7 @@ pub enum Socket {
     Tls(Box<TlsStream>),
 }
 
-/// Calls the same method of whichever socket it is, or lies under the encryption.
+/// Calls the same method on the socket, or on the one below the encryption.
 macro_rules! either {
     ($socket:expr, $stream:ident => $call:expr) => {
         match $socket {
@@ -39,11 +39,11 @@ macro_rules! either {
 }
 
 impl Socket {
-    /// Makes reads and writes return at once (`WouldBlock`), or wait.
+    /// Makes reads and writes return immediately (`WouldBlock`), or wait.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The system's error.
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         either!(self, stream => stream.set_nonblocking(nonblocking))
     }
@@ -52,41 +52,41 @@ impl Socket {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The system's error.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         either!(self, stream => stream.shutdown(how))
     }
 
-    /// Bounds how long a blocking read waits; `None`: no limit.
+    /// Limits the wait of a blocking read; `None` for no limit.
     ///
     /// # Errors
     ///
-    /// A limit of zero, or what the system says.
+    /// A limit of zero, or the system's error.
     pub fn set_read_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
         either!(self, stream => stream.set_read_timeout(limit))
     }
 
-    /// Bounds how long a blocking write waits; `None`: no limit.
+    /// Limits the wait of a blocking write; `None` for no limit.
     ///
     /// # Errors
     ///
-    /// A limit of zero, or what the system says.
+    /// A limit of zero, or the system's error.
     pub fn set_write_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
         either!(self, stream => stream.set_write_timeout(limit))
     }
 
-    /// Receives what has arrived, without waiting, whatever the socket's mode; 0: the peer has
-    /// closed.
+    /// Receives data that has arrived, without waiting, regardless of the socket's mode. 0 means
+    /// that the peer has closed the connection.
     ///
-    /// Fewer bytes than the buffer holds mean that nothing is left.
+    /// If the result is smaller than the buffer, nothing is left.
     ///
     /// # Errors
     ///
     /// `WouldBlock`: nothing has arrived. Anything else: the connection is lost.
     #[inline]
     pub fn receive_now(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // The system call is made without libc, whose `recv` is a cancellation point and costs as
-        // much again around it.
+        // The system call is made without libc, whose `recv` is a cancellation point, which costs
+        // as much as the call itself.
         let plain = match self {
             Self::Tcp(stream) => (*stream).as_fd(),
             Self::Unix(stream) => (*stream).as_fd(),
@@ -96,9 +96,9 @@ impl Socket {
         Ok(count)
     }
 
-    /// Sends as many bytes as go without waiting, whatever the socket's mode.
+    /// Sends as many bytes as possible without waiting, regardless of the socket's mode.
     ///
-    /// The rest must be offered again when the socket is writable, the same bytes first.
+    /// The rest must be passed again when the socket is writable, starting with the same bytes.
     ///
     /// # Errors
     ///
@@ -113,8 +113,8 @@ impl Socket {
         Ok(net::send(plain, bytes, SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT))?)
     }
 
-    /// Whether received bytes wait here, so that there may be some to read although the system's
-    /// socket has none.
+    /// True if received bytes are buffered here, so that reading may succeed although the system's
+    /// socket has no data.
     pub(crate) fn has_buffered(&mut self) -> bool {
         match self {
             Self::Tcp(_) | Self::Unix(_) => false,
@@ -133,7 +133,7 @@ impl Read for Socket {
     }
 }
 
-/// As with [`Socket::send_now`], what was not taken must be offered again, the same bytes first.
+/// As with [`Socket::send_now`], the rest must be passed again, starting with the same bytes.
 impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
@@ -163,46 +163,46 @@ impl AsRawFd for Socket {
     }
 }
 
-/// How long a wait lasts before it is looked whether somebody asks for its end.
+/// The duration of a wait before requests to end it are checked.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// A moment until which a call may take, and whoever may ask for its end before.
+/// The end of a call, and the requests to end it earlier.
 #[derive(Clone, Debug)]
 pub(crate) struct Deadline {
     began: Instant,
-    /// `None`: as long as it takes.
+    /// The end; `None` for no limit.
     end: Option<Instant>,
     patience: Patience,
-    /// Requests to hurry when the call began.
+    /// The number of requests to hurry at the start of the call.
     requests: u8,
 }
 
 impl Deadline {
-    /// The call begins now and may take this long, `None` for no limit of its own, and as the
-    /// patience goes.
+    /// The deadline of a call that starts now, with this time limit (`None` for no limit of its
+    /// own) and those of the patience.
     pub(crate) fn after(limit: Option<Duration>, patience: &Patience) -> Self {
         let began = Instant::now();
-        // A limit so long that the clock can't express it is none.
+        // A limit that exceeds the range of the clock is no limit.
         let end = limit.and_then(|limit| began.checked_add(limit));
         let end = end.into_iter().chain(patience.end()).min();
         Self { began, end, patience: patience.clone(), requests: patience.requests() }
     }
 
-    /// How long the call has taken so far.
+    /// The time since the start of the call.
     pub(crate) fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 
-    /// How long the call was to take at most.
+    /// The time limit of the call.
     pub(crate) fn limit(&self) -> Duration {
         self.end.map_or(Duration::MAX, |end| end.duration_since(self.began))
     }
 
-    /// What is left, `None` for no limit.
+    /// The remaining time; `None` for no limit.
     ///
     /// # Errors
     ///
-    /// `TimedOut` when nothing is left, `Interrupted` when somebody has asked for the end.
+    /// `TimedOut` if there is none, `Interrupted` if the end was requested.
     pub(crate) fn left(&self) -> io::Result<Option<Duration>> {
         let now = Instant::now();
         let left = |end: Option<Instant>, over: io::ErrorKind| match end {
@@ -215,11 +215,11 @@ impl Deadline {
         Ok(asked.into_iter().chain(own).min())
     }
 
-    /// Waits until the socket is ready for this, or it is worth looking again.
+    /// Waits until the socket is ready, or the deadline must be checked again.
     ///
     /// # Errors
     ///
-    /// As [`Deadline::left`], or what the system says.
+    /// As for [`Deadline::left`], or the system's error.
     pub(crate) fn wait(&self, socket: impl AsFd, wanted: PollFlags) -> io::Result<()> {
         let slice = self.left()?.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY));
         let slice = Timespec { tv_sec: 0, tv_nsec: slice.subsec_nanos().max(1).into() };
@@ -229,11 +229,11 @@ impl Deadline {
         }
     }
 
-    /// Reads what has arrived, waiting for the first byte at most until then. 0: the peer has
-    /// closed.
+    /// Reads data that has arrived, waiting for the first byte until the deadline. 0 means that the
+    /// peer has closed the connection.
     pub(crate) fn read(&self, socket: &mut Socket, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            // Looked at each time: a peer that never stops sending is no reason to go on for ever.
+            // Checked each time, because a peer may never stop sending.
             self.left()?;
             match socket.receive_now(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -245,7 +245,7 @@ impl Deadline {
         }
     }
 
-    /// Writes all bytes, at most until then.
+    /// Writes all bytes until the deadline.
     pub(crate) fn write_all(&self, socket: &mut Socket, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             self.left()?;

@@ -1,8 +1,8 @@
-//! The five-character error codes, and names for those that isobench acts on.
+//! The five-character error codes, and names for those that affect isobench.
 
 use std::fmt;
 
-/// A SQLSTATE: five characters that name the kind of an error in any language the server may speak.
+/// A SQLSTATE: five characters that identify an error independently of the server's language.
 ///
 /// Source: PostgreSQL: Error Codes.
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -65,7 +65,7 @@ codes! {
 }
 
 impl SqlState {
-    /// Stands for a code that the server left out or that isn't one.
+    /// A placeholder for a code that the server omitted or that is invalid.
     pub const MISSING: Self = Self(*b"?????");
 
     const fn of(code: &str) -> Self {
@@ -75,8 +75,7 @@ impl SqlState {
         }
     }
 
-    /// The code in `bytes`, or [`SqlState::MISSING`] where these aren't five ASCII letters and
-    /// digits.
+    /// The code in `bytes`, or [`SqlState::MISSING`] if these aren't five ASCII letters and digits.
     #[inline]
     pub fn from_bytes(bytes: &[u8]) -> Self {
         match <[u8; 5]>::try_from(bytes) {
@@ -90,7 +89,7 @@ impl SqlState {
         std::str::from_utf8(&self.0).unwrap_or("?????")
     }
 
-    /// The first two characters, which name the class of the error.
+    /// The first two characters, which identify the class of the error.
     pub fn class(&self) -> &str {
         self.as_str().get(..2).unwrap_or("??")
     }

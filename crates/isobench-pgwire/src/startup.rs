@@ -1,6 +1,7 @@
-//! Start-up and authentication as a state machine without I/O: frames in, bytes to send out.
+//! Start-up and authentication as a state machine without I/O: it receives frames and produces
+//! bytes to send.
 //!
-//! Sockets and the choice of a host are in `connect.rs`.
+//! `connect.rs` has the sockets and the choice of a host.
 
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{
@@ -12,17 +13,17 @@ use crate::config::ChannelBinding;
 use crate::tls::Protection;
 use crate::{ConnectOptions, Frame, Host, ProtocolError, Secret, ServerError, frontend};
 
-/// The most notices and parameters that are remembered; a sane server sends under 20.
+/// The maximum number of notices and of parameters that are stored; servers usually send under 20.
 const REMEMBERED: usize = 1000;
 
-/// The most bytes of notices, and of parameters, that are remembered.
+/// The maximum number of bytes of notices, and of parameters, that are stored.
 const REMEMBERED_BYTES: usize = 1 << 20;
 
-/// The most rounds of hashing that a server can make us compute: about ten seconds. PostgreSQL asks
-/// for 4,096.
+/// The maximum number of hash iterations that a server can request, about ten seconds. PostgreSQL
+/// requests 4,096.
 const SCRAM_ITERATIONS: u32 = 10_000_000;
 
-/// One start-up of a session, from the start-up packet to the first ReadyForQuery.
+/// The start-up of a session, from the start-up packet to the first ReadyForQuery.
 ///
 /// Source: PostgreSQL: Protocol, Message Flow, Start-up.
 #[derive(Debug)]
@@ -35,30 +36,30 @@ pub struct Startup {
     password_asked: bool,
     binding: ChannelBinding,
     protection: Protection,
-    /// Whether the server has proved to be the end of the encrypted stream.
+    /// True if the server has proved to be the end of the encrypted stream.
     bound: bool,
 }
 
-/// What the state machine waits for.
+/// The message that the state machine waits for.
 enum Phase {
-    /// A request for authentication. Goes to `Scram` (SASL), `Authenticated` (Ok), or stays
-    /// (passwords).
+    /// A request for authentication. Followed by `Scram` (SASL), `Authenticated` (Ok), or the same
+    /// state (passwords).
     Authentication,
-    /// The server's first SCRAM message (it answers ours). Goes to `ScramFinal`.
+    /// The server's first SCRAM message. Followed by `ScramFinal`.
     Scram {
         scram: Box<ScramSha256>,
-        /// The exchange is tied to the encrypted stream.
+        /// True if the exchange uses channel binding.
         binds: bool,
     },
-    /// The server's proof. Goes to `ScramDone`.
+    /// The server's proof. Followed by `ScramDone`.
     ScramFinal {
         scram: Box<ScramSha256>,
-        /// As with `Scram`.
+        /// As in `Scram`.
         binds: bool,
     },
-    /// Authentication's end after SCRAM. Goes to `Authenticated`.
+    /// The end of authentication after SCRAM. Followed by `Authenticated`.
     ScramDone,
-    /// Parameters, the cancel key and ReadyForQuery, which is the end.
+    /// Parameters, the cancel key and ReadyForQuery, which ends start-up.
     Authenticated,
 }
 
@@ -74,21 +75,21 @@ impl std::fmt::Debug for Phase {
     }
 }
 
-/// What the server has told about a new session.
+/// The server's information about a new session.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ReadySession {
-    /// Process id of the session's server process; 0 if the server didn't say.
+    /// The process id of the session's server process; 0 if unknown.
     pub pid: i32,
-    /// The secret that a cancel request must show; empty if the server didn't send one.
+    /// The secret for cancel requests; empty if the server didn't send one.
     pub key: Vec<u8>,
     /// The run-time parameters it reported, such as `server_version`.
     pub parameters: Vec<(String, String)>,
-    /// Notices during start-up, the first 1,000 or the first MiB of them.
+    /// The notices during start-up, up to the first 1,000 or the first MiB.
     pub notices: Vec<ServerError>,
 }
 
 impl ReadySession {
-    /// Remembers a run-time parameter's new value, unless that is too much.
+    /// Stores a run-time parameter's new value, unless there are too many.
     pub(crate) fn set_parameter(parameters: &mut Vec<(String, String)>, name: &str, value: &str) {
         let others = parameters.iter().filter(|(known, _)| known != name);
         let used: usize = others.map(|(name, value)| name.len() + value.len()).sum();
@@ -103,7 +104,7 @@ impl ReadySession {
     }
 }
 
-/// The first notices of a session, or since they were taken; what is too much is left out.
+/// The first notices of a session, or since they were taken; excess ones are dropped.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Notices {
     kept: Vec<ServerError>,
@@ -111,7 +112,7 @@ pub(crate) struct Notices {
 }
 
 impl Notices {
-    /// Remembers a notice whose message is this long, unless there is too much already.
+    /// Stores a notice whose message has this many bytes, unless there are too many.
     pub(crate) fn add(&mut self, notice: backend::ServerMessage<'_>, bytes: usize) {
         if self.kept.len() < REMEMBERED && self.bytes + bytes <= REMEMBERED_BYTES {
             self.bytes += bytes;
@@ -119,7 +120,7 @@ impl Notices {
         }
     }
 
-    /// Hands them out.
+    /// Takes the notices.
     pub(crate) fn take(&mut self) -> Vec<ServerError> {
         std::mem::take(self).kept
     }
@@ -131,45 +132,44 @@ impl From<Vec<ServerError>> for Notices {
     }
 }
 
-/// What came of one frame.
+/// The result of processing a frame.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum StartupProgress {
-    /// Send what was appended to the output, if anything, and go on.
+    /// Send the bytes appended to the output, if any, and continue.
     Continue,
-    /// The session waits for queries.
+    /// The session is ready for queries.
     Ready(ReadySession),
 }
 
-/// Why a session could not be started although the server could be reached.
+/// The reason that a session could not be started although the server could be reached.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum StartupError {
-    /// The server refused, for instance because of a wrong password.
+    /// The server refused, for example because of a wrong password.
     #[error("{}", .0.report(None))]
     Server(Box<ServerError>),
-    /// The server asks for a password and none was given.
+    /// The server requests a password and none was given.
     #[error("fe_sendauth: no password supplied")]
     NoPassword,
-    /// The server asks for a method isobench doesn't have.
+    /// The server requests a method that isobench doesn't support.
     #[error("{0} authentication not supported")]
     Unsupported(&'static str),
-    /// The server asks for a method unknown to isobench.
+    /// The server requests an unknown method.
     #[error("authentication method {0} not supported")]
     UnknownMethod(i32),
-    /// Of the SASL mechanisms offered isobench has none.
+    /// isobench supports none of the SASL mechanisms offered.
     #[error("none of the server's SASL authentication mechanisms are supported")]
     NoMechanism,
-    /// SCRAM failed on the client's side, for instance because the server doesn't know the password
-    /// itself.
+    /// SCRAM failed on the client's side, for example because the server doesn't know the password.
     #[error("SCRAM authentication failed: {0}")]
     Scram(String),
-    /// Authentication can't be, or wasn't, tied to the encrypted stream as `channel_binding`
-    /// demands; a sentence.
+    /// Authentication can't use, or didn't use, the channel binding that `channel_binding`
+    /// requires; a sentence.
     #[error("{0}")]
     ChannelBinding(&'static str),
-    /// Before authentication came a message of this type, which no PostgreSQL server sends then.
+    /// A message of this type arrived before authentication, which no PostgreSQL server sends then.
     #[error("expected authentication request from server, but received {}", char::from(*.0).escape_default())]
     NotAuthentication(u8),
-    /// It sent more than this many bytes, and the session still isn't there.
+    /// The server sent more than this many bytes before the session was ready.
     #[error("the server sent more than {} MiB during start-up", .0 >> 20)]
     TooMuch(usize),
     /// The peer violates the protocol.
@@ -178,9 +178,9 @@ pub enum StartupError {
 }
 
 impl Startup {
-    /// Begins a session: appends the start-up packet to `out`.
+    /// Starts a session: appends the start-up packet to `out`.
     ///
-    /// The password is that of the options, else that of their first host.
+    /// The password is that of the options, or that of their first host.
     pub fn new(options: &ConnectOptions, out: &mut Vec<u8>) -> Self {
         Self::begin(options, options.hosts.first().and_then(|host| host.password.clone()), out)
     }
@@ -205,29 +205,29 @@ impl Startup {
         }
     }
 
-    /// Says how the stream is protected; it isn't unless this is called.
+    /// Sets the protection of the stream; by default it is unprotected.
     #[must_use]
     pub fn over(mut self, protection: Protection) -> Self {
         self.protection = protection;
         self
     }
 
-    /// Whether the server has accepted who we are.
+    /// True if the server has authenticated the client.
     pub fn is_authenticated(&self) -> bool {
         matches!(self.phase, Phase::Authenticated)
     }
 
-    /// Whether the server has asked for a password.
+    /// True if the server has requested a password.
     pub fn password_asked(&self) -> bool {
         self.password_asked
     }
 
-    /// Takes the server's next message; appends the answer to `out`, if one is due.
+    /// Processes the server's next message; appends the response to `out`, if there is one.
     ///
     /// # Errors
     ///
-    /// The server's refusal, a missing password, or a method that is not supported. The session is
-    /// lost then.
+    /// The server's refusal, a missing password, or an unsupported method. The session can't be
+    /// used then.
     pub fn on_frame(&mut self, frame: Frame<'_>, out: &mut Vec<u8>) -> Result<StartupProgress, StartupError> {
         self.check_turn(frame.tag)?;
         let unexpected = ProtocolError::Unexpected { tag: frame.tag, during: "during start-up" };
@@ -235,7 +235,7 @@ impl Startup {
             Message::ErrorResponse(error) => return Err(StartupError::Server(Box::new(error.to_error()))),
             Message::NoticeResponse(notice) => self.notices.add(notice, frame.body.len()),
             Message::Authentication(request) => self.authenticate(&request, unexpected, out)?,
-            // An older minor version is as good: nothing of a newer one is used.
+            // An older minor version suffices, because no newer features are used.
             Message::NegotiateProtocolVersion { .. } => {}
             Message::ParameterStatus { name, value } => {
                 ReadySession::set_parameter(&mut self.session.parameters, &name, &value);
@@ -253,7 +253,7 @@ impl Startup {
         Ok(StartupProgress::Continue)
     }
 
-    /// Checks whether a message of this type, complete or not, can come now.
+    /// Checks that a message of this type, complete or not, is permitted at this point.
     pub(crate) fn check_turn(&self, tag: u8) -> Result<(), StartupError> {
         let is_early = [
             backend::tag::AUTHENTICATION,
@@ -306,7 +306,7 @@ impl Startup {
         Ok(())
     }
 
-    /// Refuses what `channel_binding=require` forbids. Texts: libpq.
+    /// Refuses messages that `channel_binding=require` forbids. The texts are libpq's.
     fn check_binding(&self, request: &Authentication<'_>) -> Result<(), StartupError> {
         if self.binding != ChannelBinding::Require || self.bound {
             return Ok(());
@@ -348,8 +348,8 @@ impl Startup {
                      channel binding",
                 ));
             }
-            // Says that binding was possible, so that the server notices if its offer was taken
-            // away on the way.
+            // States that binding was possible, so that the server detects if its offer was removed
+            // by a man in the middle.
             Protection::Tls { end_point: Some(_) } if self.binding == ChannelBinding::Prefer => {
                 (SCRAM_SHA_256, ScramBinding::unrequested())
             }
@@ -372,9 +372,8 @@ impl Startup {
     }
 }
 
-/// Refuses a number of iterations that would keep us busy for hours, and one that hashes nothing
-/// (in libpq's words): whoever listens would learn too much of the password. RFC 5802, §5.1: a
-/// positive number.
+/// Refuses a number of iterations that would take hours, and zero (in libpq's words), which would
+/// reveal too much about the password to an eavesdropper. RFC 5802, §5.1: a positive number.
 fn check_iterations(server_first: &[u8]) -> Result<(), StartupError> {
     let asked = server_first.split(|&byte| byte == b',').find_map(|part| part.strip_prefix(b"i="));
     let asked =
@@ -388,7 +387,7 @@ fn check_iterations(server_first: &[u8]) -> Result<(), StartupError> {
     }
 }
 
-/// Names the methods that the protocol knows and isobench doesn't.
+/// The names of methods in the protocol that isobench doesn't support.
 fn unsupported(code: i32) -> StartupError {
     match code {
         2 => StartupError::Unsupported("Kerberos 5"),

@@ -1,16 +1,15 @@
-//! Texts of a server, made fit to be shown: nothing that a terminal would obey, and not without
-//! end.
+//! Makes a server's texts safe to display: without terminal control characters, and not too long.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The most characters of one text that are shown.
+/// The maximum number of characters displayed of a text.
 const LONGEST: usize = 8_000;
 
-/// A text in which a terminal finds nothing to obey: control characters are written as JSON writes
-/// them (`\\u001b`), but for line feeds, tabs, and carriage returns before a line feed.
+/// A text without characters that control a terminal: control characters are escaped as in JSON
+/// (`\\u001b`), except for line feeds, tabs, and carriage returns before a line feed.
 ///
-/// In a JSON document that changes nothing but the spelling, as all of it is text there.
+/// In a JSON document this only changes the spelling, because all of these are inside strings.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let mut rest = text;
     let mut seen = String::new();
@@ -23,14 +22,14 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     if seen.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(seen + rest) }
 }
 
-/// Whether a terminal may do something unexpected at a character with which a text goes on.
+/// True if a character may control a terminal; `from_it` is the text that starts with it.
 fn is_obeyed(c: char, from_it: &str) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t') && !from_it.starts_with("\r\n")
 }
 
-/// The beginning of a long text, and how much is missing; any other text as it is.
+/// The start of a long text, with the number of characters omitted; other texts unchanged.
 pub fn cut(text: &str) -> Cow<'_, str> {
-    // No text has more characters than bytes.
+    // A text can't have more characters than bytes.
     if text.len() <= LONGEST {
         return Cow::Borrowed(text);
     }

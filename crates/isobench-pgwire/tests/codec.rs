@@ -1,5 +1,5 @@
-//! The codec as a whole: whatever is encoded is decoded again, any chunking gives the same
-//! messages, and no input makes a decoder panic or hold more memory than it received.
+//! The codec as a whole: encoded messages are decoded again, chunking doesn't change them, and no
+//! input makes a decoder panic or use more memory than it received.
 
 use isobench_pgwire::backend::{self, Authentication, Message, TransactionStatus};
 use isobench_pgwire::server::{self, Describable, FrontendMessage};
@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-/// All messages of a stream that arrives in one piece, as type byte and body.
+/// All messages of a stream that arrives at once, as type byte and body.
 fn split(stream: &[u8]) -> Vec<(u8, Vec<u8>)> {
     let mut buffer = FrameBuffer::new();
     let mut frames = buffer.feed(stream);
@@ -21,7 +21,7 @@ fn split(stream: &[u8]) -> Vec<(u8, Vec<u8>)> {
     found
 }
 
-/// Encodes one message, checks that it is one, and hands it to `check`.
+/// Encodes a message, checks that it is a single one, and passes it to `check`.
 fn round_trip(encode: impl FnOnce(&mut Vec<u8>), check: impl FnOnce(Frame<'_>)) {
     let mut out = vec![0xaa; 3];
     encode(&mut out);
@@ -30,10 +30,10 @@ fn round_trip(encode: impl FnOnce(&mut Vec<u8>), check: impl FnOnce(Frame<'_>)) 
     check(Frame { tag: frames[0].0, body: &frames[0].1 });
 }
 
-/// Appends a message that names something.
+/// Appends a message that contains a name.
 type EncodeName = fn(&mut Vec<u8>, &str);
 
-/// What a C string can hold.
+/// Any text that a C string can contain.
 fn text() -> impl Strategy<Value = String> {
     "[^\0]{0,20}"
 }
@@ -120,18 +120,28 @@ proptest! {
 
     #[test]
     fn authentication(salt in any::<[u8; 4]>(), data in bytes(), code in 13..i32::MAX) {
+        let encoded = |encode: &dyn Fn(&mut Vec<u8>)| {
+            let mut out = Vec::new();
+            encode(&mut out);
+            out
+        };
         let cases: Vec<(Authentication<'_>, Vec<u8>)> = [
             (Authentication::Ok, server::authentication_ok as fn(&mut Vec<u8>)),
             (Authentication::CleartextPassword, server::authentication_cleartext_password),
-        ].into_iter().map(|(expected, encode)| {
-            let mut out = Vec::new();
-            encode(&mut out);
-            (expected, out)
-        }).chain([
-            (Authentication::Md5Password { salt }, { let mut out = vec![]; server::authentication_md5_password(&mut out, salt); out }),
-            (Authentication::SaslContinue(&data), { let mut out = vec![]; server::authentication_sasl_continue(&mut out, &data); out }),
-            (Authentication::SaslFinal(&data), { let mut out = vec![]; server::authentication_sasl_final(&mut out, &data); out }),
-            (Authentication::Other(code), { let mut out = vec![]; server::authentication(&mut out, code, &data); out }),
+        ].into_iter().map(|(expected, encode)| (expected, encoded(&encode))).chain([
+            (
+                Authentication::Md5Password { salt },
+                encoded(&|out| server::authentication_md5_password(out, salt)),
+            ),
+            (
+                Authentication::SaslContinue(&data),
+                encoded(&|out| server::authentication_sasl_continue(out, &data)),
+            ),
+            (
+                Authentication::SaslFinal(&data),
+                encoded(&|out| server::authentication_sasl_final(out, &data)),
+            ),
+            (Authentication::Other(code), encoded(&|out| server::authentication(out, code, &data))),
         ]).collect();
         for (expected, out) in cases {
             round_trip(|buffer| buffer.extend_from_slice(&out), |frame| {
@@ -214,7 +224,12 @@ proptest! {
     }
 
     #[test]
-    fn beginnings(parameters in vec(("[^\0]{1,9}", text()), 0..9), pid in any::<i32>(), key in bytes(), rest in bytes()) {
+    fn beginnings(
+        parameters in vec(("[^\0]{1,9}", text()), 0..9),
+        pid in any::<i32>(),
+        key in bytes(),
+        rest in bytes(),
+    ) {
         let mut out = Vec::new();
         frontend::startup(&mut out, parameters.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let size = out.len();
@@ -223,7 +238,8 @@ proptest! {
         }
         out.extend_from_slice(&rest);
         let expected = parameters.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
-        prop_assert_eq!(server::parse_initial(&out), Ok(Some((FrontendMessage::Startup { parameters: expected }, size))));
+        let expected = FrontendMessage::Startup { parameters: expected };
+        prop_assert_eq!(server::parse_initial(&out), Ok(Some((expected, size))));
 
         let mut out = Vec::new();
         frontend::cancel_request(&mut out, pid, &key);
@@ -231,8 +247,8 @@ proptest! {
         prop_assert_eq!(server::parse_initial(&out), Ok(Some((expected, out.len()))));
     }
 
-    /// The same stream, cut anywhere, some reads abandoned after a number of messages: the same
-    /// messages.
+    /// A stream split anywhere, with some reads abandoned after a number of messages, gives the
+    /// same messages.
     #[test]
     fn chunking_changes_nothing(
         messages in vec((any::<u8>(), bytes()), 0..20),
@@ -271,7 +287,7 @@ proptest! {
         prop_assert_eq!(buffer.heap_size(), 0);
     }
 
-    /// Nothing that can arrive makes anything panic, nor hold more than it received.
+    /// No input causes a panic, or uses more memory than it has bytes.
     #[test]
     fn arbitrary_bytes(chunks in vec(vec(any::<u8>(), 0..50), 0..10), tag in any::<u8>()) {
         let mut buffer = FrameBuffer::with_limit(1000);
@@ -290,14 +306,17 @@ proptest! {
         }
     }
 
-    /// The same for bytes that look like messages.
+    /// The same for input that resembles messages.
     #[test]
-    fn plausible_bytes(tag in prop::sample::select(&b"RKSNEZTDCI123ntstGHWdcAVvQPBDESHXpf"[..]), body in vec(prop_oneof![Just(0_u8), Just(1), any::<u8>()], 0..60)) {
+    fn plausible_bytes(
+        tag in prop::sample::select(&b"RKSNEZTDCI123ntstGHWdcAVvQPBDESHXpf"[..]),
+        body in vec(prop_oneof![Just(0_u8), Just(1), any::<u8>()], 0..60),
+    ) {
         decode(Frame { tag, body: &body });
     }
 }
 
-/// Decodes a frame in both directions and walks over everything in it.
+/// Decodes a frame in both directions and iterates over its parts.
 fn decode(frame: Frame<'_>) {
     backend::sqlstate(frame.body);
     match backend::parse(frame) {
@@ -405,7 +424,7 @@ fn impossible_lengths_end_the_stream() {
         let mut stream = b"1\0\0\0\x04Z".to_vec();
         stream.extend_from_slice(&i32::to_be_bytes(length));
         stream.extend_from_slice(&[0; 200]);
-        // In one piece, and byte by byte.
+        // All at once, and byte by byte.
         for size in [stream.len(), 1] {
             let mut buffer = FrameBuffer::with_limit(100);
             let mut frames_before = 0;

@@ -1,5 +1,4 @@
-//! `connect` and `Connection` against a scripted server in a thread, over a Unix socket and over
-//! TCP.
+//! `connect` and `Connection` with a test server in a thread, over a Unix socket and over TCP.
 
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
@@ -22,7 +21,7 @@ fn ready(out: &mut Vec<u8>) {
     server::ready_for_query(out, TransactionStatus::Idle);
 }
 
-/// A server on a Unix socket, which plays for as many connections as there are plays.
+/// A server on a Unix socket, which accepts one connection for each handler.
 struct Server {
     folder: tempfile::TempDir,
     thread: Option<JoinHandle<()>>,
@@ -55,12 +54,12 @@ impl Server {
         Connection::open(&self.options()).expect("a session")
     }
 
-    /// Waits for the end of the plays, and fails if one has.
+    /// Waits for the handlers to end, and fails if one has failed.
     fn end(mut self) {
         self.thread.take().expect("ended once").join().expect("the handler went as expected");
     }
 
-    /// Where messages name the socket's folder, which differs from run to run.
+    /// Masks the socket's folder, which differs between runs.
     fn mask(&self, text: &str) -> String {
         text.replace(&self.folder.path().display().to_string(), "DIR")
     }
@@ -68,7 +67,7 @@ impl Server {
 
 #[test]
 fn statements_rows_and_notices() {
-    // The whole conversation also byte by byte.
+    // The whole conversation, also byte by byte.
     for piece in [usize::MAX, 1, 7] {
         let server = Server::start_in_pieces(
             piece,
@@ -230,7 +229,7 @@ fn copying_stops_at_an_error() {
             error(out, "ERROR", "53100", "could not extend file: No space left on device");
             ready(out);
         });
-        // What was on its way is ignored; then the session goes on.
+        // Data in transit is ignored; then the session continues.
         while peer.next(|message| matches!(message, FrontendMessage::CopyData(_) | FrontendMessage::CopyDone))
             == Some(true)
         {}
@@ -293,7 +292,7 @@ fn a_session_changes_hands() {
         peer.send(|out| {
             server::authentication_ok(out);
             ready(out);
-            // Right behind the end of start-up, half of it still to come.
+            // Directly after the end of start-up, with the second half still missing.
             let mut notice = Vec::new();
             server::notice_response(&mut notice, &[(b'S', "NOTICE"), (b'M', "early")]);
             out.extend_from_slice(&notice[..9]);
@@ -333,8 +332,8 @@ fn cancelling() {
     server.end();
 }
 
-/// Connects to a server that does this, with a second host behind it that refuses: the whole error
-/// text.
+/// Connects to a server with this handler, followed by a second host that refuses; returns the
+/// whole error text.
 fn refusal(
     options: impl FnOnce(&mut ConnectOptions),
     handler: impl FnMut(&mut Peer) + Send + 'static,
@@ -349,14 +348,14 @@ fn refusal(
     text
 }
 
-const NEXT: &str = "\nconnection to server on socket \"/nonexistent/.s.PGSQL.2\" failed: No such file or directory\n\tIs the \
+const NEXT: &str = "\nconnection to server on socket \"/nonexistent/.s.PGSQL.2\" failed: No such \
+                    file or directory\n\tIs the \
                     server running locally and accepting connections on that socket?";
 
 #[test]
 fn refusals_in_the_words_of_libpq() {
     type Case = (fn(&mut Vec<u8>), &'static str, bool);
-    // What the server sends, what is said, and whether the next host is tried: all as libpq 15
-    // does.
+    // The server's message, the error text, and whether the next host is tried, as in libpq 15.
     let cases: [Case; 8] = [
         (|out| error(out, "FATAL", "57P03", "starting up"), "FATAL:  starting up", true),
         (
@@ -367,7 +366,8 @@ fn refusals_in_the_words_of_libpq() {
         (|out| error(out, "FATAL", "53300", "too many"), "FATAL:  too many", false),
         (
             |_| {},
-            "server closed the connection unexpectedly\n\tThis probably means the server terminated abnormally\n\tbefore or \
+            "server closed the connection unexpectedly\n\tThis probably means the server terminated \
+             abnormally\n\tbefore or \
              while processing the request.",
             false,
         ),
@@ -406,7 +406,7 @@ fn a_server_that_says_nothing_is_left_after_the_limit() {
         |options| options.connect_timeout = Some(Duration::from_millis(30)),
         |peer| {
             peer.beginning();
-            // Until the client has gone.
+            // Until the client disconnects.
             peer.next(|_| ());
         },
     );
@@ -439,7 +439,7 @@ fn passwords_are_asked_for_only_where_they_help() {
 #[test]
 fn kinds_of_sessions() {
     use TargetSessionAttrs::{PreferStandby, Primary, ReadOnly, ReadWrite, Standby};
-    // What is asked for; whether the server reports that it is read-only and a standby, or must be
+    // The required kind, whether the server reports being read-only and a standby, or must be
     // asked; the outcome.
     let unsuitable = |text: &str| Err(format!("{text}{NEXT}"));
     let cases = [
@@ -487,7 +487,7 @@ fn kinds_of_sessions() {
     }
 }
 
-/// Over TCP: every address of a name, no delay, and the texts.
+/// TCP: every address of a name, no delay, and the texts.
 #[test]
 fn tcp() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
@@ -507,13 +507,14 @@ fn tcp() {
     Connection::from_established(session).close();
     assert_eq!(thread.join().expect("no panic"), Some(true));
 
-    // Nobody listens there any more.
+    // The port is closed by now.
     options.hosts = vec![
         Host::tcp("127.0.0.1", port),
         Host { hostaddr: Some("127.0.0.1".into()), ..Host::tcp("x", port) },
     ];
     let refused = format!(
-        "connection to server at \"127.0.0.1\", port {port} failed: Connection refused\n\tIs the server running on that host \
+        "connection to server at \"127.0.0.1\", port {port} failed: Connection refused\n\tIs the \
+         server running on that host \
          and accepting TCP/IP connections?"
     );
     let error = connect(&options).expect_err("nobody listens");

@@ -1,7 +1,7 @@
-//! Connection strings: a golden file of inputs with what comes out, confirmed by the real libpq
-//! where there is one.
+//! Connection strings: a golden file of inputs and results, confirmed by the real libpq, if
+//! installed.
 //!
-//! `ISOBENCH_BLESS=1 cargo test -p isobench-pgwire` rewrites the golden file from its own inputs
+//! `ISOBENCH_BLESS=1 cargo test -p isobench-pgwire` updates the golden file from its own inputs
 //! (lines with `>`).
 
 use std::fmt::Write as _;
@@ -43,7 +43,7 @@ fn escape(text: &str) -> String {
     text.replace('\\', "\\\\").replace('\n', "\\n").replace('\t', "\\t")
 }
 
-/// One case as the golden file shows it.
+/// A case as written to the golden file.
 fn render(input: &str, parsed: &Result<Vec<(&'static str, String)>, String>) -> String {
     let mut text = format!("> {}\n", escape(input));
     match parsed {
@@ -72,7 +72,7 @@ fn golden() {
     expect(path, &actual);
 }
 
-/// Prints for each line of its input (hexadecimal) what libpq makes of it.
+/// Prints libpq's result for each line of its input (hexadecimal).
 const ORACLE: &str = r#"
 import ctypes, ctypes.util, sys
 libpq = ctypes.CDLL("libpq.so.5")
@@ -95,7 +95,7 @@ for line in sys.stdin:
     print("\t".join(["ok"] + sorted(found)))
 "#;
 
-/// What libpq says about the inputs, in the form of `ours`, or why there is nobody to ask.
+/// libpq's results for the inputs, in the form of `ours`, or the reason that it isn't available.
 fn libpq(inputs: &[String]) -> Result<Vec<String>, String> {
     let mut python = Command::new("python3")
         .args(["-c", ORACLE])
@@ -107,8 +107,8 @@ fn libpq(inputs: &[String]) -> Result<Vec<String>, String> {
     let hex = |text: &str| text.bytes().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
     let lines: String = inputs.iter().map(|input| hex(input) + "\n").collect();
     if let Some(mut stdin) = python.stdin.take() {
-        // A thread, because the script answers before it has read everything. Without libpq the
-        // script ends at once, which shows below.
+        // In a thread, because the script answers before it has read everything. Without libpq the
+        // script ends immediately, which is detected below.
         std::thread::spawn(move || stdin.write_all(lines.as_bytes()));
     }
     let output = python.wait_with_output().map_err(|error| error.to_string())?;
@@ -127,7 +127,8 @@ fn in_libpq_form(parsed: &Result<Vec<(&'static str, String)>, String>) -> String
     }
 }
 
-/// Puts into our message what libpq quotes where we don't, because it may be a piece of a password.
+/// Inserts into isobench's message the text that libpq quotes but isobench omits, because it may be
+/// a part of a password.
 fn elided_like(
     ours: Result<Vec<(&'static str, String)>, String>,
     theirs: &str,
@@ -148,7 +149,7 @@ fn elided_like(
 fn libpq_agrees() {
     let golden = std::fs::read_to_string(golden_path()).expect("the golden file is there");
     let mut inputs = inputs(&golden);
-    // And many more, made of the characters that mean something, always the same ones.
+    // Many more, made of the characters with a meaning, always the same ones.
     let mut random = 0x2545_F491_4F6C_DD1D_u64;
     let pieces = [
         "postgresql://",
@@ -191,7 +192,7 @@ fn libpq_agrees() {
         }
         inputs.push(text);
     }
-    // The one deliberate difference: isobench's texts are UTF-8.
+    // The only intended difference: isobench's texts are UTF-8.
     inputs.retain(|input| !ours(input).is_err_and(|message| message.contains("is not UTF-8")));
     match libpq(&inputs) {
         Err(reason) => isobench_testkit::installed::skip("libpq_agrees", &reason),

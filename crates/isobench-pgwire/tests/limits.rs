@@ -1,5 +1,5 @@
-//! What a blocking connection does with a server that doesn't answer, or doesn't stop: every wait
-//! has an end, and so has memory.
+//! A blocking connection to a server that doesn't reply, or doesn't stop sending: every wait ends,
+//! and memory is limited.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use isobench_pgwire::server;
 use isobench_pgwire::{ConnectOptions, Connection, Error, Host, Patience, SslMode, TransactionStatus};
 
-/// A server that sends `greeting`, then waits for the next bytes, then sends `answer` until nobody
-/// takes it any more.
+/// A server that sends `greeting`, waits for data, and then sends `answer` repeatedly until the
+/// client stops reading.
 struct Server {
     options: ConnectOptions,
     thread: JoinHandle<u64>,
@@ -36,7 +36,7 @@ impl Server {
         Server { options, thread }
     }
 
-    /// How many bytes of the answer the client has taken, roughly.
+    /// The approximate number of bytes of the answer that the client has read.
     fn end(self) -> u64 {
         self.thread.join().expect("the server doesn't panic")
     }
@@ -47,7 +47,7 @@ fn read(stream: &mut TcpStream) {
     assert!(count > 0, "the client has gone");
 }
 
-/// Without an answer, waits until the client has gone.
+/// Without an answer, waits until the client disconnects.
 fn send_for_ever(stream: &mut TcpStream, answer: &[u8]) -> u64 {
     let mut sent = 0;
     if answer.is_empty() {
@@ -56,7 +56,7 @@ fn send_for_ever(stream: &mut TcpStream, answer: &[u8]) -> u64 {
     }
     loop {
         match stream.write(answer) {
-            // A message begun is finished, or the client would see garbage.
+            // A message that was started is completed, so that the client doesn't see garbage.
             Ok(count) => {
                 if stream.write_all(&answer[count..]).is_err() {
                     return sent;
@@ -90,7 +90,7 @@ fn notices() -> Vec<u8> {
     out
 }
 
-/// Asks in a thread, asks it to hurry as often as that, and returns what came of it.
+/// Runs a query in a thread, requests it to hurry this many times, and returns the error.
 fn hurried(server: &Server, times: usize) -> Error {
     let patience = Patience::default();
     let mut options = server.options.clone();

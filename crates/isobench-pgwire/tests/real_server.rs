@@ -1,5 +1,5 @@
-//! Against a real PostgreSQL, started for the test from the programs that `pg_config --bindir`
-//! names; skipped where there are none.
+//! Tests with a real PostgreSQL, started from the programs that `pg_config --bindir` specifies;
+//! skipped if there are none.
 
 #[path = "support/postgres.rs"]
 mod postgres;
@@ -12,8 +12,9 @@ use isobench_pgwire::{Connection, Error, Secret, SqlState, TransactionStatus, co
 use isobench_testkit::installed::skip;
 use postgres::Server;
 
-/// Who may connect how.
-const RULES: &str = "local all postgres trust\nlocal all clear password\nlocal all hashed md5\nlocal all scrammed scram-sha-256\n";
+/// The authentication rules.
+const RULES: &str = "local all postgres trust\nlocal all clear password\nlocal all hashed \
+                     md5\nlocal all scrammed scram-sha-256\n";
 
 #[test]
 fn real_server() {
@@ -93,7 +94,7 @@ fn statements(server: &Server) {
     connection.execute("ROLLBACK; DROP TABLE IF EXISTS nosuch").expect("a notice only");
     let notices = connection.take_notices();
     assert_eq!(notices[0].to_string(), "NOTICE:  table \"nosuch\" does not exist, skipping");
-    // More than any buffer holds.
+    // More than fits in any buffer.
     let long = connection.value("SELECT repeat('x', 1000000)").expect("a value").expect("not NULL");
     assert_eq!(long.len(), 1_000_000);
 }
@@ -109,7 +110,7 @@ fn copying(server: &Server) {
     });
     assert_eq!(rows.expect("copied"), 50_000);
     assert_eq!(connection.value("SELECT count(*) FROM c").expect("a value").as_deref(), Some("50000"));
-    // A row that can't be taken ends it, even if the data don't.
+    // An invalid row ends it, even if the data doesn't.
     let error = connection.copy_in("COPY c FROM STDIN", &mut |out| {
         out.extend_from_slice(b"1\tagain\n");
         true
@@ -130,7 +131,7 @@ fn cancelling(server: &Server) {
     let mut watcher = server.connection();
     let pid = token.pid();
     let canceller = std::thread::spawn(move || {
-        // Cancelling too early would cancel nothing.
+        // Cancelling too early would have no effect.
         let active =
             format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {pid} AND wait_event = 'PgSleep'");
         while watcher.value(&active).expect("a value").as_deref() != Some("1") {
@@ -154,7 +155,7 @@ fn termination(server: &Server) {
     assert!(victim.is_broken());
 }
 
-/// The text of errors with the place in the query, for many shapes of queries, is what psql shows.
+/// The text of errors with their position, for many queries, is the same as in psql.
 fn reports_like_psql(server: &Server) {
     let psql = server.bin().join("psql");
     if !psql.exists() {
@@ -181,7 +182,7 @@ fn reports_like_psql(server: &Server) {
         queries.push(format!("select foo, '{}'", "a".repeat(length)));
         queries.push(format!("select '{}', foo, '{}'", "a".repeat(length), "b".repeat(40)));
     }
-    // psql sends the semicolon, too.
+    // psql sends the semicolon too.
     for query in &mut queries {
         query.push(';');
     }

@@ -1,5 +1,4 @@
-//! Where connection options come from, and which source wins. Expectations are what libpq 15 does
-//! with the same input.
+//! The sources of connection options and their precedence. Expected results are those of libpq 15.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -10,7 +9,7 @@ use isobench_pgwire::{
     TargetSessionAttrs, TlsOptions, TlsRoots, TlsVersion,
 };
 
-/// Resolves in an environment of its own, whose home has no files in it unless told.
+/// Resolves in a separate environment, whose home has no files unless specified.
 fn resolve(given: &Given, variables: &[(&str, &str)]) -> Result<ConnectOptions, ConfigError> {
     let variables: HashMap<&str, &str> =
         [("HOME", "/nonexistent")].iter().chain(variables).copied().collect();
@@ -32,23 +31,23 @@ fn given(options: &[(&str, &str)]) -> Given {
     given
 }
 
-/// Options, environment, and what they lead to (`describe`) or the error's text.
+/// Options, environment, and the target (`describe`) or the error's text.
 type Case<'a> = (&'a [(&'a str, &'a str)], &'a [(&'a str, &'a str)], &'a str);
 
 const CASES: &[Case<'_>] = &[
-    // The single options, and a connection string, which comes before them.
+    // Single options, and a connection string, which takes precedence.
     (&[("host", "/tmp"), ("port", "7"), ("user", "u")], &[], "/tmp:7/u as u"),
     (&[("host", "/tmp"), ("user", "u"), ("dbname", "d")], &[("PGDATABASE", "e")], "/tmp:5432/d as u"),
     (&[("host", "/tmp"), ("port", "7"), ("user", "u"), ("dbname", "port=8 dbname=x")], &[], "/tmp:8/x as u"),
     (&[("host", "/tmp"), ("user", "u"), ("dbname", "postgresql://h:8/x")], &[], "h:8/x as u"),
     (&[("user", "uu"), ("dbname", "host=/x")], &[], "/x:5432/uu as uu"),
     (&[("user", "uu"), ("dbname", "host=/x dbname=")], &[], "/x:5432/uu as uu"),
-    // The environment; empty options don't count, empty variables do.
+    // The environment; empty options are ignored, empty variables aren't.
     (&[], &[("PGHOST", "h"), ("PGPORT", "9"), ("PGUSER", "u"), ("PGDATABASE", "d")], "h:9/d as u"),
     (&[("host", ""), ("user", "")], &[("PGHOST", "h"), ("PGUSER", "u")], "h:5432/u as u"),
     (&[("host", "o"), ("user", "v")], &[("PGHOST", "h"), ("PGUSER", "u"), ("PGPORT", "")], "o:5432/v as v"),
     (&[("dbname", "user='' port='' host=x")], &[("PGPORT", "4"), ("PGDATABASE", "d")], "x:5432/d as SELF"),
-    // As with pgbench, the variable may be a connection string.
+    // As in pgbench, the variable may be a connection string.
     (&[("host", "o"), ("user", "v")], &[("PGDATABASE", "host=h port=9")], "h:9/v as v"),
     // Lists.
     (&[("host", "a,b"), ("user", "u")], &[], "a:5432,b:5432/u as u"),
@@ -123,7 +122,8 @@ fn other_options() {
     assert_eq!(options.client_encoding.as_deref(), Some("UTF8"));
     assert_eq!(options.password, Some(Secret::new("p")));
 
-    let string = "postgresql:///?connect_timeout=0&keepalives=0&keepalives_idle=3&tcp_user_timeout=1500&sslrootcert=system";
+    let string = "postgresql:///?connect_timeout=0&keepalives=0&keepalives_idle=3&tcp_user_timeout=1500\
+                  &sslrootcert=system";
     let options = resolve(&given(&[("dbname", string)]), &[]).expect("valid");
     assert_eq!(options.connect_timeout, None);
     assert!(!options.keepalives.enabled);
@@ -132,7 +132,7 @@ fn other_options() {
     assert_eq!(options.ssl_mode, SslMode::VerifyFull);
 }
 
-/// Options about encryption: texts of errors are libpq's, of version 17 where 15 doesn't know the
+/// Encryption options. The texts of errors are libpq's, of version 17 if 15 doesn't have the
 /// option.
 #[test]
 fn encryption() {
@@ -220,8 +220,10 @@ fn what_names_a_server() {
     }
 }
 
-const SERVICES: &str = "# services\n\n  [a]\nhost=/tmp/a\n port=77 \ndbname = x\n[b]\nport=1\nhost=/b\nhost=/c\nuser=me\n\
-                        [c]\nfoo=bar\n[d]\nservice=a\n[e]\nnoequals\n[ g ]\nport=3\n[h]\nldap://x\n[j]x\nport=5\nuser=j\n\
+const SERVICES: &str = "# services\n\n  [a]\nhost=/tmp/a\n port=77 \ndbname = \
+                        x\n[b]\nport=1\nhost=/b\nhost=/c\nuser=me\n\
+                        [c]\nfoo=bar\n[d]\nservice=a\n[e]\nnoequals\n[ g \
+                        ]\nport=3\n[h]\nldap://x\n[j]x\nport=5\nuser=j\n\
                         [k\nport=6\n[m]\nhost=h\n#x\nuser=a#b\n";
 
 #[test]
@@ -253,11 +255,11 @@ fn services() -> std::io::Result<()> {
         let text = result.map_or_else(|error| error.to_string(), |options| options.describe());
         assert_eq!(text, expected, "service {service:?}");
     }
-    // The service comes before the environment and after the options.
+    // The service takes precedence over the environment, but not over the options.
     let variables = [("PGSERVICEFILE", file.as_str()), ("PGPORT", "9")];
     let options = resolve(&given(&[("dbname", "service=b"), ("user", "you")]), &variables).expect("valid");
     assert_eq!(options.describe(), "/b:1/you as you");
-    // A file that was asked for must exist; the user's own need not.
+    // A file specified by the user must exist; the default one need not.
     let missing = resolve(&Given::default(), &[("PGSERVICE", "b"), ("PGSERVICEFILE", "/nonexistent/x")]);
     assert_eq!(
         missing.map_err(|error| error.to_string()),
@@ -282,7 +284,7 @@ fn passwords_of_several_hosts() -> std::io::Result<()> {
     let options = resolve(&given, &[("HOME", &home)]).expect("valid");
     let passwords: Vec<_> = options.hosts.iter().map(|host| host.password.clone()).collect();
     assert_eq!(passwords, [Some(Secret::new("one")), Some(Secret::new("two")), None]);
-    // A password from elsewhere wins, and then the file isn't even looked at.
+    // A password from another source takes precedence, and the file isn't read.
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644))?;
     let options = resolve(&given, &[("HOME", &home), ("PGPASSWORD", "p")]).expect("valid");
     assert_eq!((options.hosts[0].password.clone(), options.warnings.len()), (None, 0));

@@ -1,6 +1,6 @@
-//! Start-ups as golden wire traces, one message a line; random parts are masked.
+//! Start-ups as golden protocol traces, one message per line; random parts are masked.
 //!
-//! `ISOBENCH_BLESS=1 cargo test -p isobench-pgwire` rewrites the traces.
+//! `ISOBENCH_BLESS=1 cargo test -p isobench-pgwire` updates the traces.
 
 mod support;
 
@@ -28,14 +28,14 @@ fn options() -> ConnectOptions {
 }
 
 /// A start-up under test.
-struct Session {
+struct TestStartup {
     startup: Startup,
     trace: Trace,
-    /// What the client sent last.
+    /// The client's last messages.
     sent: Vec<u8>,
 }
 
-impl Session {
+impl TestStartup {
     fn begin(options: &ConnectOptions) -> Self {
         let mut sent = Vec::new();
         let startup = Startup::new(options, &mut sent);
@@ -44,7 +44,7 @@ impl Session {
         Self { startup, trace, sent }
     }
 
-    /// The server sends something; what came of its last message.
+    /// Receives messages from the server, and returns the result of the last one.
     fn serve(&mut self, encode: impl FnOnce(&mut Vec<u8>)) -> Result<StartupProgress, StartupError> {
         let mut bytes = Vec::new();
         encode(&mut bytes);
@@ -65,7 +65,7 @@ impl Session {
         result
     }
 
-    /// The body of the password or SASL message that the client sent last.
+    /// The body of the client's last password or SASL message.
     fn password(&self) -> Vec<u8> {
         let mut found = Vec::new();
         each(&self.sent, |frame| {
@@ -77,7 +77,7 @@ impl Session {
     }
 }
 
-/// What a server sends after authentication.
+/// The server's messages after authentication.
 fn welcome(out: &mut Vec<u8>) {
     server::authentication_ok(out);
     server::parameter_status(out, "server_version", "15.18");
@@ -88,7 +88,7 @@ fn welcome(out: &mut Vec<u8>) {
 
 #[test]
 fn trust() {
-    let mut session = Session::begin(&options());
+    let mut session = TestStartup::begin(&options());
     let Ok(StartupProgress::Ready(ready)) = session.serve(welcome) else { panic!("not ready") };
     assert_eq!((ready.pid, ready.key.as_slice()), (4711, &[1, 2, 3, 4][..]));
     assert!(!session.startup.password_asked());
@@ -97,7 +97,7 @@ fn trust() {
 
 #[test]
 fn cleartext() {
-    let mut session = Session::begin(&options());
+    let mut session = TestStartup::begin(&options());
     assert!(session.serve(server::authentication_cleartext_password).is_ok());
     assert!(matches!(session.serve(welcome), Ok(StartupProgress::Ready(_))));
     check("cleartext", &session.trace.text());
@@ -105,7 +105,7 @@ fn cleartext() {
 
 #[test]
 fn md5() {
-    let mut session = Session::begin(&options());
+    let mut session = TestStartup::begin(&options());
     assert!(session.serve(|out| server::authentication_md5_password(out, *b"salt")).is_ok());
     assert!(matches!(session.serve(welcome), Ok(StartupProgress::Ready(_))));
     check("md5", &session.trace.text());
@@ -113,7 +113,7 @@ fn md5() {
 
 #[test]
 fn notices_and_a_negotiated_version() {
-    let mut session = Session::begin(&options());
+    let mut session = TestStartup::begin(&options());
     let result = session.serve(|out| {
         server::negotiate_protocol_version(out, 0, &[]);
         server::authentication_ok(out);
@@ -125,12 +125,12 @@ fn notices_and_a_negotiated_version() {
     assert!(ready.key.is_empty());
 }
 
-/// Runs SCRAM up to the server's verdict, which `finish` sends.
+/// Runs SCRAM up to the server's final message, sent by `finish`.
 fn scram(
     password: &str,
     finish: impl FnOnce(&mut Vec<u8>, Option<String>),
-) -> (Result<StartupProgress, StartupError>, Session) {
-    let mut session = Session::begin(&options());
+) -> (Result<StartupProgress, StartupError>, TestStartup) {
+    let mut session = TestStartup::begin(&options());
     let offer = |out: &mut Vec<u8>| server::authentication_sasl(out, &["SCRAM-SHA-1", "SCRAM-SHA-256"]);
     session.serve(offer).expect("the mechanism is known");
     let body = session.password();
@@ -179,7 +179,7 @@ fn scram_server_without_the_password() {
         server::authentication_sasl_final(out, forged.as_bytes());
     });
     assert!(matches!(result, Err(StartupError::Scram(_))), "{result:?}");
-    // Nor may it leave the proof out.
+    // It must not omit the proof either.
     let (result, _) = scram("other", |out, _| welcome(out));
     assert!(matches!(result, Err(StartupError::Protocol(_))), "{result:?}");
 }
@@ -187,7 +187,7 @@ fn scram_server_without_the_password() {
 #[test]
 fn absurd_numbers_of_iterations_are_refused() {
     let refused = |first: &[u8]| {
-        let mut session = Session::begin(&options());
+        let mut session = TestStartup::begin(&options());
         session.serve(|out| server::authentication_sasl(out, &["SCRAM-SHA-256"])).expect("known");
         session.serve(|out| server::authentication_sasl_continue(out, first))
     };
@@ -208,15 +208,16 @@ fn what_is_not_supported_is_said() {
         (99, "authentication method 99 not supported"),
     ];
     for (code, expected) in cases {
-        let error = Session::begin(&options()).serve(|out| server::authentication(out, code, b""));
+        let error = TestStartup::begin(&options()).serve(|out| server::authentication(out, code, b""));
         assert_eq!(error.map_err(|error| error.to_string()), Err(expected.to_owned()));
     }
-    let error = Session::begin(&options()).serve(|out| server::authentication_sasl(out, &["OAUTHBEARER"]));
+    let error =
+        TestStartup::begin(&options()).serve(|out| server::authentication_sasl(out, &["OAUTHBEARER"]));
     assert_eq!(error, Err(StartupError::NoMechanism));
 }
 
-/// What SCRAM begins with, by the stream, the server's offer and what the options ask. Texts:
-/// libpq.
+/// The start of SCRAM, depending on the stream, the server's offer and the options. The texts are
+/// libpq's.
 #[test]
 fn channel_binding() {
     let plus: &[&str] = &["SCRAM-SHA-256-PLUS", "SCRAM-SHA-256"];
@@ -238,8 +239,7 @@ fn channel_binding() {
         (&bound, plus, disable, "SCRAM-SHA-256 n"),
         (&bound, plus, prefer, "SCRAM-SHA-256-PLUS p=tls-server-end-point"),
         (&bound, plus, require, "SCRAM-SHA-256-PLUS p=tls-server-end-point"),
-        // Somebody in between may have taken the better offer away: the server will notice by the
-        // y.
+        // A man in the middle may have removed the better offer; the server detects that by the y.
         (&bound, bare, prefer, "SCRAM-SHA-256 y"),
         (&bound, bare, disable, "SCRAM-SHA-256 n"),
         (
@@ -262,7 +262,7 @@ fn channel_binding() {
     for (protection, offer, wanted, expected) in cases {
         let mut options = options();
         options.tls.channel_binding = wanted;
-        let mut session = Session::begin(&options);
+        let mut session = TestStartup::begin(&options);
         session.startup = session.startup.over(protection.clone());
         let found = if let Err(error) = session.serve(|out| server::authentication_sasl(out, offer)) {
             error.to_string()
@@ -275,11 +275,11 @@ fn channel_binding() {
         };
         assert_eq!(found, expected, "{protection:?} {offer:?} {wanted:?}");
     }
-    // No other way of authentication will do.
+    // No other method is accepted.
     let mut options = options();
     options.tls.channel_binding = require;
     let refused =
-        |encode: fn(&mut Vec<u8>)| Session::begin(&options).serve(encode).map_err(|e| e.to_string());
+        |encode: fn(&mut Vec<u8>)| TestStartup::begin(&options).serve(encode).map_err(|e| e.to_string());
     let expected = "channel binding required but not supported by server's authentication request";
     assert_eq!(refused(server::authentication_cleartext_password), Err(expected.to_owned()));
     let expected = "channel binding required, but server authenticated client without channel binding";
@@ -296,7 +296,7 @@ fn a_missing_password_is_said() {
     for password in [None, Some(Secret::new(""))] {
         for request in requests {
             let options = ConnectOptions { password: password.clone(), ..options() };
-            let mut session = Session::begin(&options);
+            let mut session = TestStartup::begin(&options);
             assert_eq!(session.serve(request), Err(StartupError::NoPassword));
             assert!(session.startup.password_asked());
         }
@@ -307,11 +307,11 @@ fn a_missing_password_is_said() {
 fn a_password_of_the_host_is_second_choice() {
     let mut options = options();
     options.hosts[0].password = Some(Secret::new("from the file"));
-    let mut session = Session::begin(&options);
+    let mut session = TestStartup::begin(&options);
     assert!(session.serve(server::authentication_cleartext_password).is_ok());
     assert_eq!(session.password(), b"pencil\0");
     options.password = None;
-    let mut session = Session::begin(&options);
+    let mut session = TestStartup::begin(&options);
     assert!(session.serve(server::authentication_cleartext_password).is_ok());
     assert_eq!(session.password(), b"from the file\0");
 }
@@ -329,7 +329,7 @@ fn messages_out_of_turn_are_refused() {
         },
     ];
     for encode in cases {
-        let result = Session::begin(&options()).serve(encode);
+        let result = TestStartup::begin(&options()).serve(encode);
         let refused = matches!(result, Err(StartupError::Protocol(_) | StartupError::NotAuthentication(_)));
         assert!(refused, "{result:?}");
     }

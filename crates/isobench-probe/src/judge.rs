@@ -328,7 +328,7 @@ fn joined(models: &[Model]) -> String {
 impl Matrix {
     /// The document as indented JSON, ending with a line break.
     pub fn to_json(&self) -> String {
-        // Strings, numbers and lists of them can always be serialized.
+        // Strings, numbers and lists of them can always be serialised.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text

@@ -26,17 +26,17 @@ impl<'a> Body<'a> {
         self.rest.is_empty()
     }
 
-    /// What is left, without reading it.
+    /// The rest, without consuming it.
     pub(crate) fn peek(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Takes all that is left.
+    /// Consumes the rest.
     pub(crate) fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.rest)
     }
 
-    /// Checks that nothing is left.
+    /// Checks that everything was consumed.
     pub(crate) fn end(&self) -> Result<(), ProtocolError> {
         if self.rest.is_empty() { Ok(()) } else { Err(self.malformed("bytes after its end")) }
     }
@@ -81,7 +81,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// A value with its length before it; `None` for NULL.
+    /// A value preceded by its length; `None` for NULL.
     pub(crate) fn value(&mut self) -> Result<Option<&'a [u8]>, ProtocolError> {
         match self.i32()? {
             -1 => Ok(None),
@@ -104,12 +104,12 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// A C string that is UTF-8 whatever the client encoding is.
+    /// A C string that is UTF-8 regardless of the client encoding.
     pub(crate) fn text(&mut self) -> Result<&'a str, ProtocolError> {
         std::str::from_utf8(self.c_string()?).map_err(|_| self.malformed("a text that is not UTF-8"))
     }
 
-    /// A C string in the client encoding, which may not be UTF-8; foreign bytes are replaced by
+    /// A C string in the client encoding, which may not be UTF-8; invalid bytes are replaced by
     /// U+FFFD.
     pub(crate) fn lossy(&mut self) -> Result<Cow<'a, str>, ProtocolError> {
         self.c_string().map(String::from_utf8_lossy)

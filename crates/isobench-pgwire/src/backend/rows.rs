@@ -1,13 +1,13 @@
 //! Rows and their descriptions: RowDescription, DataRow, ParameterDescription.
 //!
-//! Each is checked as a whole when it is parsed, so that walking over it afterwards can't fail.
+//! Each body is checked completely when it is parsed, so that iterating over it can't fail.
 
 use std::borrow::Cow;
 
 use super::body::Body;
 use crate::{Frame, ProtocolError};
 
-/// Re-reads a body that was checked before.
+/// Reads a body that has already been checked.
 fn checked(body: &[u8]) -> Body<'_> {
     Body::new(Frame { tag: 0, body })
 }
@@ -54,7 +54,7 @@ impl<'a> RowDescription<'a> {
         usize::from(self.count)
     }
 
-    /// Whether the result has no column (which is not the same as no row).
+    /// True if the result has no columns (it may still have rows).
     pub fn is_empty(self) -> bool {
         self.count == 0
     }
@@ -123,7 +123,7 @@ impl<'a> DataRow<'a> {
         usize::from(self.count)
     }
 
-    /// Whether the row has no column.
+    /// True if the row has no columns.
     pub fn is_empty(self) -> bool {
         self.count == 0
     }
@@ -174,7 +174,7 @@ impl<'a> ParameterDescription<'a> {
         self.body.len() / 4
     }
 
-    /// Whether the statement has no parameter.
+    /// True if the statement has no parameters.
     pub fn is_empty(self) -> bool {
         self.body.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The body that ErrorResponse and NoticeResponse share, borrowed. Its owned form is `ServerError`.
+//! The common body of ErrorResponse and NoticeResponse, borrowed. Its owned form is `ServerError`.
 
 use super::body::Body;
 use crate::{ProtocolError, ServerError, SqlState};
@@ -20,7 +20,7 @@ impl<'a> ServerMessage<'a> {
         Ok(Self { fields })
     }
 
-    /// The fields in the server's order: the letter that says what it is, and the text in the
+    /// The fields in the server's order: the letter that identifies each, and the text in the
     /// client encoding.
     pub fn fields(self) -> impl Iterator<Item = (u8, &'a [u8])> {
         Fields { rest: self.fields }
@@ -52,7 +52,7 @@ pub fn sqlstate(error_body: &[u8]) -> SqlState {
         .unwrap_or(SqlState::MISSING)
 }
 
-/// Iterator over the fields; ends at the final NUL or where the format is broken.
+/// Iterator over the fields; ends at the final NUL, or where the format is invalid.
 struct Fields<'a> {
     rest: &'a [u8],
 }

@@ -1,10 +1,11 @@
-//! The operating system's user: the default role, and whose home folder holds the user's files.
+//! The operating system's user, who determines the default role and the home folder of the user's
+//! files.
 
 use std::path::PathBuf;
 
 use super::{ConfigError, Env};
 
-/// Name and home folder of the effective user, from the system's list of accounts.
+/// The name and home folder of the effective user, from the system's list of accounts.
 fn entry() -> Option<(String, PathBuf)> {
     let uid = rustix::process::geteuid().as_raw();
     let accounts = std::fs::read_to_string("/etc/passwd").ok()?;
@@ -16,11 +17,11 @@ fn entry() -> Option<(String, PathBuf)> {
     })
 }
 
-/// The name of the operating system's user. Accounts that come from elsewhere than the system's
-/// list are found by `LOGNAME` or `USER`.
+/// The name of the operating system's user. For accounts that aren't in the system's list, it is
+/// taken from `LOGNAME` or `USER`.
 ///
 /// # Errors
-/// There is no name.
+/// If the name can't be determined.
 pub fn name(env: Env<'_>) -> Result<String, ConfigError> {
     entry()
         .map(|(name, _)| name)

@@ -29,8 +29,7 @@ pub(super) fn parse(text: &str) -> Result<Values, ConfigError> {
     Ok(values)
 }
 
-/// A value, quoted or not, and what follows it. A backslash takes away the meaning of the next
-/// character.
+/// A value, quoted or not, and the rest of the text. A backslash escapes the next character.
 fn value(text: &str) -> Result<(String, &str), ConfigError> {
     let quoted = text.strip_prefix('\'');
     let mut value = String::new();

@@ -1,32 +1,33 @@
-//! Every connection option libpq (version 18) knows: its variable and what isobench does with it.
+//! Every connection option of libpq (version 18): its variable and its treatment in isobench.
 //!
 //! Source: PostgreSQL: libpq, Parameter Key Words, Environment Variables.
 
 use super::error::ELIDED;
 use super::{ConfigError, shown};
 
-/// One connection option.
+/// A connection option.
 #[derive(Debug)]
 pub(super) struct Keyword {
     /// Its name in connection strings.
     pub(super) name: &'static str,
-    /// The environment variable that gives its value where nothing else does; empty: none.
+    /// The environment variable that provides its default; empty if there is none.
     pub(super) variable: &'static str,
-    /// What isobench does with it.
+    /// Its treatment in isobench.
     pub(super) treatment: Treatment,
 }
 
-/// What isobench does with an option.
+/// The treatment of an option in isobench.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Treatment {
-    /// It counts.
+    /// It is used.
     Used,
-    /// It matters only with GSSAPI, OAuth or encrypted keys, which isobench lacks, or not at all;
-    /// so ignoring it is harmless.
+    /// It is relevant only for GSSAPI, OAuth or encrypted keys, which isobench doesn't support, or
+    /// not at all, so it can safely be ignored.
     WithoutEffect,
-    /// The first values are what isobench does anyway; the second are known and not supported.
+    /// The first values are isobench's behaviour anyway; the second ones are known and not
+    /// supported.
     Choice(&'static [&'static str], &'static [&'static str]),
-    /// Any value but an empty one asks for something isobench doesn't have, which is said.
+    /// Any value except an empty one requests an unsupported feature, which is an error.
     NotSupported,
 }
 
@@ -91,7 +92,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     row("oauth_scope", "", WithoutEffect),
 ];
 
-/// The option of this name.
+/// The option with this name.
 pub(super) fn find(name: &str) -> Option<&'static Keyword> {
     KEYWORDS.iter().find(|keyword| keyword.name == name)
 }

@@ -1,5 +1,4 @@
-//! The options of a connection as values, all of them resolved. Where they come from is in
-//! `resolve.rs`.
+//! The resolved options of a connection, as values. `resolve.rs` determines them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,93 +6,92 @@ use std::time::Duration;
 use super::{Secret, TlsOptions, shown};
 use crate::patience::Patience;
 
-/// Everything that is needed to open a connection.
+/// The options for opening a connection.
 ///
-/// Other crates change single fields, for instance `options` to add a setting for every session.
+/// Other crates modify single fields, for example `options` to add a setting to every session.
 /// `Debug` doesn't print passwords.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ConnectOptions {
-    /// The servers to try, in this order; never empty.
+    /// The servers to try, in order; never empty.
     pub hosts: Vec<Host>,
     /// The role.
     pub user: String,
-    /// The password for all hosts; a host's own (from the password file) counts only where this is
-    /// `None`.
+    /// The password for all hosts; a host's own one (from the password file) is used only if this
+    /// is `None`.
     pub password: Option<Secret>,
     /// The database.
     pub dbname: String,
-    /// Command-line options for the session, such as `-csearch_path=isobench` (blanks in values
+    /// Command-line options for the session, such as `-csearch_path=isobench` (blanks in values are
     /// escaped by `\`).
     pub options: Option<String>,
-    /// The name under which the server lists the session.
+    /// The name of the session in the server's views.
     pub application_name: Option<String>,
-    /// The name used where `application_name` is `None`.
+    /// The name used if `application_name` is `None`.
     pub fallback_application_name: Option<String>,
-    /// Longest time to wait for one host (each address of it); `None`: no limit.
+    /// The maximum time to wait for one host (each address of it); `None` for no limit.
     pub connect_timeout: Option<Duration>,
-    /// The encoding of texts; `None`: the database's own.
+    /// The client encoding; `None` for the database's own.
     pub client_encoding: Option<String>,
     /// Further run-time parameters for the start-up packet.
     pub extra: Vec<(String, String)>,
-    /// Whether to encrypt.
+    /// The use of encryption.
     pub ssl_mode: SslMode,
-    /// How to encrypt, and whose certificates count.
+    /// The kind of encryption, and the trusted certificates.
     pub tls: TlsOptions,
-    /// Which kind of session is acceptable.
+    /// The required kind of session.
     pub target_session_attrs: TargetSessionAttrs,
     /// TCP keepalives.
     pub keepalives: Keepalives,
-    /// How long sent data may stay unacknowledged before TCP gives up; `None`: the system's
-    /// default.
+    /// The time for which sent data may be unacknowledged before TCP gives up; `None` for the
+    /// system's default.
     pub tcp_user_timeout: Option<Duration>,
-    /// What went wrong without consequence while the options were put together; to be shown once.
+    /// Harmless problems in putting the options together, to be shown once.
     pub warnings: Vec<String>,
-    /// How long blocking calls wait.
+    /// The time limits of blocking calls.
     pub patience: Patience,
 }
 
-/// One server of the list.
+/// A server in the list.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Host {
-    /// Where it is.
+    /// The location.
     pub address: Address,
-    /// The numeric address to connect to, so that no name is looked up.
+    /// The numeric address to connect to, which avoids name lookup.
     pub hostaddr: Option<String>,
-    /// Its port; over a Unix socket a part of the socket's name.
+    /// The port; for a Unix socket, a part of the socket's name.
     pub port: u16,
-    /// The password that the password file has for this host.
+    /// The password for this host from the password file.
     pub password: Option<Secret>,
 }
 
-/// Where a server is.
+/// The location of a server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Address {
-    /// A folder with the socket in it; a name that begins with `@` is in the abstract namespace
-    /// (Linux).
+    /// The folder of the socket; a name that starts with `@` is in the abstract namespace (Linux).
     Unix(PathBuf),
     /// A host name or a numeric address.
     Tcp(String),
 }
 
-/// Whether a connection is encrypted. Source: libpq: sslmode.
+/// The use of encryption. Source: libpq: sslmode.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum SslMode {
     /// Never.
     Disable,
-    /// Only if the server insists.
+    /// Only if the server requires it.
     Allow,
-    /// If the server can.
+    /// If the server supports it.
     #[default]
     Prefer,
     /// Always.
     Require,
     /// Always, with a certificate of a trusted authority.
     VerifyCa,
-    /// Always, with a certificate for this very host.
+    /// Always, with a certificate for the host.
     VerifyFull,
 }
 
-/// Which kind of session is acceptable. Source: libpq: `target_session_attrs`.
+/// The required kind of session. Source: libpq: `target_session_attrs`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum TargetSessionAttrs {
     /// Any.
@@ -103,24 +101,24 @@ pub enum TargetSessionAttrs {
     ReadWrite,
     /// One that can't.
     ReadOnly,
-    /// One of a server that is no hot standby.
+    /// One of a server that isn't a hot standby.
     Primary,
     /// One of a hot standby.
     Standby,
-    /// One of a hot standby if there is any among the hosts, else any.
+    /// One of a hot standby if there is one among the hosts, otherwise any.
     PreferStandby,
 }
 
 /// TCP keepalives. Source: libpq: keepalives.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Keepalives {
-    /// Whether they are sent at all.
+    /// True if they are sent.
     pub enabled: bool,
-    /// Idle time before the first; `None`: the system's default.
+    /// The idle time before the first; `None` for the system's default.
     pub idle: Option<Duration>,
-    /// Time between two; `None`: the system's default.
+    /// The interval between two; `None` for the system's default.
     pub interval: Option<Duration>,
-    /// How many may get lost; `None`: the system's default.
+    /// The number that may be lost; `None` for the system's default.
     pub count: Option<u32>,
 }
 
@@ -149,7 +147,7 @@ impl Host {
         }
     }
 
-    /// The host as messages name it: the folder, the name, or the numeric address.
+    /// The name of the host in messages: the folder, the name, or the numeric address.
     pub fn name(&self) -> String {
         match (&self.address, &self.hostaddr) {
             (Address::Tcp(name), _) if !name.is_empty() => name.clone(),
@@ -159,7 +157,7 @@ impl Host {
         }
     }
 
-    /// Where it is, for people: `name:port`.
+    /// The location for messages: `name:port`.
     pub fn describe(&self) -> String {
         let name = self.name();
         let brackets = if name.contains(':') { ("[", "]") } else { ("", "") };
@@ -172,7 +170,7 @@ fn socket_path(directory: &Path, port: u16) -> PathBuf {
 }
 
 impl ConnectOptions {
-    /// Options for one host, all else at its default.
+    /// Options for one host, with defaults for everything else.
     pub fn new(host: Host, user: impl Into<String>, dbname: impl Into<String>) -> Self {
         Self {
             hosts: vec![host],
@@ -195,13 +193,13 @@ impl ConnectOptions {
         }
     }
 
-    /// Where this leads to, for people: `host:port/db as user`, without the password.
+    /// The target of the connection for messages: `host:port/db as user`, without the password.
     pub fn describe(&self) -> String {
         let hosts: Vec<String> = self.hosts.iter().map(Host::describe).collect();
         format!("{}/{} as {}", hosts.join(","), shown(&self.dbname), self.user)
     }
 
-    /// The same with this host alone.
+    /// The same options with only this host.
     #[must_use]
     pub fn at(&self, host: Host) -> Self {
         Self { hosts: vec![host], ..self.clone() }

@@ -1,4 +1,4 @@
-//! Password files: `host:port:database:user:password`, one a line.
+//! Password files: `host:port:database:user:password`, one entry per line.
 //!
 //! Source: PostgreSQL: libpq, The Password File.
 
@@ -7,15 +7,15 @@ use std::path::Path;
 
 use super::{Address, Host, Secret};
 
-/// The passwords of one file.
+/// The passwords in a file.
 #[derive(Debug, Default)]
 pub(super) struct PasswordFile {
     text: String,
 }
 
 impl PasswordFile {
-    /// Reads a file. A missing one is as good as an empty one; one that others may read is ignored
-    /// with a warning.
+    /// Reads a file. A missing file is equivalent to an empty one; a file that others can read is
+    /// ignored with a warning.
     pub(super) fn read(path: &Path, warnings: &mut Vec<String>) -> Self {
         let Ok(metadata) = std::fs::metadata(path) else {
             return Self::default();
@@ -27,7 +27,8 @@ impl PasswordFile {
         }
         if metadata.permissions().mode() & 0o077 != 0 {
             warnings.push(format!(
-                "WARNING: password file \"{shown}\" has group or world access; permissions should be u=rw (0600) or less"
+                "WARNING: password file \"{shown}\" has group or world access; permissions should \
+                 be u=rw (0600) or less"
             ));
             return Self::default();
         }
@@ -35,7 +36,7 @@ impl PasswordFile {
         Self { text: String::from_utf8_lossy(&bytes).into_owned() }
     }
 
-    /// The password of the first line that fits; `None` also if that line has no password.
+    /// The password in the first matching line; `None` if that line has no password.
     pub(super) fn find(
         &self,
         host: &Host,
@@ -44,7 +45,7 @@ impl PasswordFile {
         user: &str,
     ) -> Option<Secret> {
         let name = match &host.address {
-            // The file calls the default socket folder so.
+            // The file uses this name for the default socket folder.
             Address::Unix(folder)
                 if host.hostaddr.is_none()
                     && default_folders.iter().any(|known| folder == Path::new(known)) =>
@@ -55,8 +56,8 @@ impl PasswordFile {
         };
         let port = host.port.to_string();
         let wanted = [name.as_str(), &port, dbname, user];
-        // As libpq, which takes away all line feeds and carriage returns at the end, but ends a
-        // line at a line feed only.
+        // As in libpq, which removes all line feeds and carriage returns at the end, but ends a
+        // line only at a line feed.
         let lines = self.text.split('\n').map(|line| line.trim_end_matches('\r'));
         let lines = lines.filter(|line| !line.starts_with('#'));
         let password = lines.into_iter().find_map(|line| password(line, wanted))?;
@@ -64,7 +65,7 @@ impl PasswordFile {
     }
 }
 
-/// The password in a line, if the line fits.
+/// The password in a line, if the line matches.
 fn password(line: &str, wanted: [&str; 4]) -> Option<String> {
     let mut rest = line;
     for wanted in wanted {
@@ -74,11 +75,11 @@ fn password(line: &str, wanted: [&str; 4]) -> Option<String> {
         }
         rest = after;
     }
-    // What follows a further colon belongs to no field.
+    // Text after a further colon isn't part of any field.
     Some(unescape(split(rest).map_or(rest, |(password, _)| password)))
 }
 
-/// The field before the next colon, escapes not resolved, and what follows the colon.
+/// The field before the next colon, with its escapes, and the text after the colon.
 fn split(text: &str) -> Option<(&str, &str)> {
     let mut escaped = false;
     let end = text.find(|c| {
@@ -89,8 +90,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
     Some((&text[..end], &text[end + 1..]))
 }
 
-/// Resolves `\:` and `\\`; a backslash takes away the meaning of any character, but at the end it
-/// is one.
+/// Resolves `\:` and `\\`. A backslash escapes any character; at the end it represents itself.
 fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars();
@@ -107,7 +107,7 @@ fn unescape(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What libpq 15 sent to a server that asked for the password, for each content of the file.
+    /// The passwords that libpq 15 sent to a server, for different contents of the file.
     const FILES: &[(&str, Option<&str>)] = &[
         ("127.0.0.1:5432:db:me:secret\n", Some("secret")),
         ("*:*:*:*:s\n", Some("s")),

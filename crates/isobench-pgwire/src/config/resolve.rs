@@ -1,5 +1,5 @@
-//! Puts the options of a connection together: connection string before single options before
-//! service file before environment before defaults.
+//! Puts the options of a connection together. Connection strings take precedence over single
+//! options, and these over the service file, the environment and defaults.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,21 +11,20 @@ use super::{
     keywords, service, shown, tls, uri,
 };
 
-/// The port of a server unless told otherwise.
+/// The default port.
 const DEFAULT_PORT: u16 = 5432;
 
-/// The folders in which servers put their sockets unless told otherwise: that of Linux packages,
-/// and PostgreSQL's own.
+/// The default folders of sockets: that of Linux packages, and PostgreSQL's own.
 const DEFAULT_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
 /// Variables that set run-time parameters. Source: libpq, Environment Variables.
 const SESSION_VARIABLES: [(&str, &str); 3] =
     [("PGDATESTYLE", "datestyle"), ("PGTZ", "timezone"), ("PGGEQO", "geqo")];
 
-/// Looks up an environment variable; tests bring their own environment.
+/// Looks up an environment variable; tests provide their own environment.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// What the command line gave.
+/// The options of the command line.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Given {
     /// `-h`: host names, socket folders, or a list of them.
@@ -36,35 +35,34 @@ pub struct Given {
     pub user: Option<String>,
     /// `-d`: the database, a connection string, or a URI.
     pub dbname: Option<String>,
-    /// A password that was asked for.
+    /// A password that the user entered.
     pub password: Option<String>,
 }
 
 impl Given {
-    /// The connection string: the command line's, else that of `PGDATABASE`, as with pgbench.
+    /// The connection string of the command line, or, as in pgbench, that of `PGDATABASE`.
     fn connection_string(&self, env: Env<'_>) -> Option<String> {
         let dbname = self.dbname.clone().filter(|dbname| !dbname.is_empty());
         dbname.or_else(|| env("PGDATABASE")).filter(|dbname| is_connection_string(dbname))
     }
 }
 
-/// The environment of this process; variables that aren't UTF-8 count as unset.
+/// The environment of this process; variables that aren't UTF-8 are treated as unset.
 pub fn process_environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Whether libpq takes a database name for a connection string: a URI, or anything with a `=` in
-/// it.
+/// True if libpq takes a database name for a connection string: a URI, or anything with a `=`.
 pub fn is_connection_string(dbname: &str) -> bool {
     uri::is_uri(dbname) || dbname.contains('=')
 }
 
-/// Parses a connection string of either kind into keywords and values, sorted by keyword, nothing
-/// added.
+/// Parses a connection string of either kind into keywords and values, sorted by keyword, without
+/// adding defaults.
 ///
 /// # Errors
 ///
-/// Whatever libpq refuses, in its words.
+/// The errors of libpq, in its words.
 pub fn parse_connection_string(text: &str) -> Result<Vec<(&'static str, String)>, ConfigError> {
     let values = parse(text)?;
     Ok(values.iter().map(|(name, value)| (name, value.to_owned())).collect())
@@ -78,12 +76,12 @@ impl ConnectOptions {
     /// Puts options together from the command line, the environment, the service file and the
     /// password file.
     ///
-    /// As with pgbench, what a connection string says comes before the single options of the
-    /// command line.
+    /// As in pgbench, a connection string takes precedence over the single options of the command
+    /// line.
     ///
     /// # Errors
     ///
-    /// Whatever libpq refuses, in its words, and what isobench doesn't have.
+    /// The errors of libpq, in its words, and options that isobench doesn't support.
     pub fn resolve(given: &Given, env: Env<'_>) -> Result<Self, ConfigError> {
         let values = collect(given, env)?;
         for (name, value) in values.iter() {
@@ -126,12 +124,12 @@ impl ConnectOptions {
         Ok(options)
     }
 
-    /// Whether command line or environment name a server.
+    /// True if the command line or the environment specifies a server.
     ///
-    /// If not, isobench brings its own. Any connection option does: who gives a database or a role
-    /// means a server that has it. Of the environment, those variables do that say where the server
-    /// is; `PGDATABASE` only if it holds a connection string, and `PGUSER` not, since both are
-    /// often set for good.
+    /// Otherwise isobench uses an embedded one. Any connection option specifies a server, because a
+    /// database or a role implies a server that has it. So do the environment variables for the
+    /// server's location; `PGDATABASE` only if it contains a connection string, and `PGUSER` never,
+    /// because both are often set permanently.
     pub fn names_server(given: &Given, env: Env<'_>) -> bool {
         let is_set = |value: Option<String>| value.is_some_and(|value| !value.is_empty());
         let options = [&given.host, &given.port, &given.user, &given.dbname];
@@ -142,7 +140,7 @@ impl ConnectOptions {
     }
 }
 
-/// All options from all sources, the first source that has one winning.
+/// All options from all sources; the first source of an option takes precedence.
 fn collect(given: &Given, env: Env<'_>) -> Result<Values, ConfigError> {
     let mut values = Values::default();
     let single = [
@@ -179,7 +177,7 @@ fn collect(given: &Given, env: Env<'_>) -> Result<Values, ConfigError> {
     Ok(values)
 }
 
-/// The lists of hosts, addresses and ports, matched.
+/// The lists of hosts, addresses and ports, matched to each other.
 fn hosts(values: &Values) -> Result<Vec<Host>, ConfigError> {
     let list = |name: &str| values.get(name).map(|list| list.split(',').collect::<Vec<_>>());
     let (names, addresses) = (list("host"), list("hostaddr"));
@@ -226,7 +224,7 @@ fn port(text: &str) -> Result<u16, ConfigError> {
     }
 }
 
-/// The default folder that has the socket; if none has, the first that exists.
+/// The default folder that contains the socket, or the first one that exists.
 fn default_folder(port: u16) -> PathBuf {
     let [first, second] = DEFAULT_FOLDERS.map(Path::new);
     let has_socket = |folder: &Path| folder.join(format!(".s.PGSQL.{port}")).exists();
@@ -234,7 +232,7 @@ fn default_folder(port: u16) -> PathBuf {
     if second_wins { second.to_owned() } else { first.to_owned() }
 }
 
-/// A positive number; libpq takes zero and less for "the default".
+/// A positive number; libpq takes zero and negative numbers for "the default".
 fn positive(values: &Values, name: &str) -> Result<Option<u32>, ConfigError> {
     let number = values.integer(name)?;
     Ok(number.and_then(|number| u32::try_from(number).ok()).filter(|&number| number > 0))
@@ -244,7 +242,7 @@ fn seconds(values: &Values, name: &str) -> Result<Option<Duration>, ConfigError>
     Ok(positive(values, name)?.map(|seconds| Duration::from_secs(seconds.into())))
 }
 
-/// `auto` means the encoding of the locale; isobench's texts are UTF-8.
+/// `auto` means the locale's encoding; isobench's texts are UTF-8.
 fn client_encoding(values: &Values) -> Option<String> {
     values.text("client_encoding").map(|name| if name == "auto" { "UTF8".to_owned() } else { name })
 }
@@ -259,7 +257,7 @@ fn session_parameters(env: Env<'_>) -> Vec<(String, String)> {
 
 fn ssl_mode(values: &Values) -> Result<SslMode, ConfigError> {
     if values.get("sslmode").is_none() && values.get("sslrootcert") == Some("system") {
-        // The system's authorities vouch for anybody, so that nothing less makes sense.
+        // The system's authorities certify any host, so nothing weaker makes sense.
         return Ok(SslMode::VerifyFull);
     }
     let modes = [
@@ -294,7 +292,7 @@ fn keepalives(values: &Values) -> Result<Keepalives, ConfigError> {
     })
 }
 
-/// Looks every host up in the password file.
+/// Looks up each host in the password file.
 fn add_host_passwords(options: &mut ConnectOptions, values: &Values, env: Env<'_>) {
     let path = match values.text("passfile") {
         Some(path) => PathBuf::from(path),

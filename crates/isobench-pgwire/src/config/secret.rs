@@ -1,4 +1,4 @@
-//! A password that never shows up in a message.
+//! Passwords, which never appear in messages.
 
 use std::fmt;
 

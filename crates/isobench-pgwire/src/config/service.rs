@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use super::values::Values;
 use super::{ConfigError, Env, account};
 
-/// Where packages keep the file that applies to all users. libpq has one of them compiled in.
+/// The folders in which packages keep the system-wide file. libpq has one of them compiled in.
 const SYSTEM_FOLDERS: [&str; 3] = ["/etc/postgresql-common", "/etc/sysconfig/pgsql", "/etc"];
 
-/// Adds the options of the service that is asked for, if one is, where they aren't set already.
+/// Adds the options of the requested service, if any, except those that are already set.
 pub(super) fn apply(values: &mut Values, env: Env<'_>) -> Result<(), ConfigError> {
     let Some(service) = values.given("service").map(str::to_owned).or_else(|| env("PGSERVICE")) else {
         return Ok(());
@@ -44,7 +44,7 @@ fn read(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Adds the options of one group of a file; whether the group is there.
+/// Adds the options of one group of a file. Returns true if the group exists.
 fn apply_group(text: &str, path: &Path, service: &str, values: &mut Values) -> Result<bool, ConfigError> {
     let mut inside = false;
     for (index, line) in text.lines().enumerate() {

@@ -1,52 +1,52 @@
-//! How connection options are shown: never with a password.
+//! The display of connection options without passwords.
 //!
-//! What is shown is written from the options as they were parsed, so that no spelling of a password
-//! can slip through. A text that can't be parsed and may hold one is not shown at all.
+//! The displayed text is generated from the parsed options, so that no spelling of a password can
+//! be missed. A text that can't be parsed and may contain a password isn't displayed at all.
 
 use std::borrow::Cow;
 
 use super::values::Values;
 use super::{is_connection_string, resolve, uri};
 
-/// Options whose values are never shown.
+/// Options whose values are never displayed.
 const SECRETS: [&str; 5] =
     ["password", "sslpassword", "scram_client_key", "scram_server_key", "oauth_client_secret"];
 
-/// What is shown instead.
+/// The text displayed instead.
 const HIDDEN: &str = "***";
 
-/// Letters that a name of such an option has, be it misspelt.
+/// Parts of the names of such options, which are recognised even if misspelt.
 const HINTS: [&str; 4] = ["pass", "pwd", "secret", "_key"];
 
-/// The most letters of a word that may stand before a connection string (`--dbname=`).
+/// The maximum length of a word before a connection string (`--dbname=`).
 const LONGEST_PREFIX: usize = 64;
 
-/// Whether the value of an option is never shown.
+/// True if the value of an option is never displayed.
 pub(super) fn is_secret(name: &str) -> bool {
     SECRETS.contains(&name)
 }
 
 impl Values {
-    /// Whether there is a password among them, also inside another value.
+    /// True if the options contain a password, including one inside another value.
     pub(super) fn have_secret(&self) -> bool {
         self.iter().any(|(name, value)| (is_secret(name) && !value.is_empty()) || holds_secret(value))
     }
 }
 
-/// Whether a text is a connection string with a password.
+/// True if a text is a connection string with a password.
 pub(super) fn holds_secret(text: &str) -> bool {
     is_connection_string(text) && resolve::parse(text).is_ok_and(|values| values.have_secret())
 }
 
-/// Whether a text may be meant as a connection string with a password, but isn't one: what can't be
-/// parsed, and a URI with an `@` or `/` of the password not encoded.
+/// True if a text may be intended as a connection string with a password, but isn't one: a text
+/// that can't be parsed, or a URI with an unencoded `@` or `/` in the password.
 fn may_hold_secret(text: &str) -> bool {
     if !is_connection_string(text) {
         return false;
     }
     let mentions_one = || {
         let text = text.to_ascii_lowercase();
-        // In a URI a password stands before an @; an address in brackets has none before it.
+        // In a URI a password is before an @; an address in brackets has none before it.
         let before_host =
             text.split_once("://").is_some_and(|(_, rest)| rest.contains('@') || !rest.starts_with('['));
         before_host || HINTS.iter().any(|hint| text.contains(hint))
@@ -54,11 +54,11 @@ fn may_hold_secret(text: &str) -> bool {
     uri::misplaced(text).is_some() || resolve::parse(text).is_err() && mentions_one()
 }
 
-/// A word as it may be shown: a connection string with a password is written anew without it, from
-/// its parsed options.
+/// A word in displayable form: a connection string with a password is generated again without it,
+/// from its parsed options.
 ///
-/// Any other text comes back as it is, but for one that may be meant as such a string: of that
-/// nothing is shown.
+/// Other texts are unchanged, except that those that may be intended as such a string are hidden
+/// completely.
 pub fn shown(text: &str) -> Cow<'_, str> {
     if may_hold_secret(text) {
         return Cow::Borrowed(HIDDEN);
@@ -69,7 +69,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Options as keywords and values, passwords hidden.
+/// The options as keywords and values, with passwords hidden.
 fn written(values: &Values) -> String {
     let options = values.iter().map(|(name, value)| {
         let value = if is_secret(name) { Cow::Borrowed(HIDDEN) } else { shown(value) };
@@ -83,13 +83,13 @@ fn written(values: &Values) -> String {
     options.collect::<Vec<_>>().join(" ")
 }
 
-/// The words of a command line that are never shown as they are, in messages that quote them.
+/// The words of a command line that must be changed in messages that quote them.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Concealed(Vec<(String, String)>);
 
 impl Concealed {
-    /// Finds connection strings with passwords among words, also behind an option's name (`-dURI`,
-    /// `--dbname=URI`).
+    /// Finds connection strings with passwords among words, including those after an option's name
+    /// (`-dURI`, `--dbname=URI`).
     pub fn among<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
         let mut found = Vec::new();
         for word in words {
@@ -98,7 +98,7 @@ impl Concealed {
             if let Some(string) = string.or_else(|| starts().find(|text| may_hold_secret(text))) {
                 found.push((string.to_owned(), shown(string).into_owned()));
             }
-            // What stands behind the sign may be quoted alone.
+            // The text after the sign may be quoted alone.
             if let Some((_, value)) = word.split_once('=').filter(|_| string.is_none()) {
                 found.extend(may_hold_secret(value).then(|| (value.to_owned(), HIDDEN.to_owned())));
             }
@@ -106,7 +106,7 @@ impl Concealed {
         Self(found)
     }
 
-    /// A message with these words as they may be shown.
+    /// A message with these words in displayable form.
     pub fn hide<'a>(&self, message: &'a str) -> Cow<'a, str> {
         self.0.iter().fold(Cow::Borrowed(message), |message, (word, shown)| {
             if message.contains(word.as_str()) { Cow::Owned(message.replace(word, shown)) } else { message }

@@ -1,5 +1,5 @@
-//! What is asked of encryption, beyond whether there is any: certificates, versions, channel
-//! binding. As values; no file is read here.
+//! The parameters of encryption: certificates, versions, channel binding. They are values; no files
+//! are read here.
 //!
 //! Source: PostgreSQL: libpq, Parameter Key Words, SSL Support.
 
@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use super::values::Values;
 use super::{ConfigError, Env, SslMode, account};
 
-/// How a session is encrypted and whose certificates count. Matters over TCP only.
+/// The parameters of encryption, relevant only for TCP.
 ///
-/// Files that are named but don't exist are no error here; connecting says what is missing.
+/// It isn't an error here if files don't exist; connecting reports missing ones.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TlsOptions {
-    /// How encryption begins. libpq: sslnegotiation.
+    /// The start of encryption. libpq: sslnegotiation.
     pub negotiation: SslNegotiation,
-    /// Whose signature makes a server's certificate trusted; `None`: nothing names any. libpq:
+    /// The authorities that are trusted to certify servers; `None` if unspecified. libpq:
     /// sslrootcert.
     pub roots: Option<TlsRoots>,
     /// Lists of revoked certificates, if the file exists. libpq: sslcrl.
@@ -26,29 +26,29 @@ pub struct TlsOptions {
     pub certificate: Option<PathBuf>,
     /// The key to it. libpq: sslkey.
     pub key: Option<PathBuf>,
-    /// Whether the client shows a certificate. libpq: sslcertmode.
+    /// The use of the client's certificate. libpq: sslcertmode.
     pub certificate_mode: SslCertMode,
-    /// Whether the server is told the host's name. libpq: sslsni.
+    /// True to send the host's name to the server. libpq: sslsni.
     pub sni: bool,
-    /// The lowest version to agree on. libpq: `ssl_min_protocol_version`.
+    /// The lowest acceptable version. libpq: `ssl_min_protocol_version`.
     pub min_version: TlsVersion,
-    /// The highest version to agree on. libpq: `ssl_max_protocol_version`.
+    /// The highest acceptable version. libpq: `ssl_max_protocol_version`.
     pub max_version: TlsVersion,
-    /// Whether authentication is tied to the encrypted stream. libpq: `channel_binding`.
+    /// The use of channel binding in authentication. libpq: `channel_binding`.
     pub channel_binding: ChannelBinding,
 }
 
-/// How encryption begins. Source: libpq: sslnegotiation.
+/// The start of encryption. Source: libpq: sslnegotiation.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum SslNegotiation {
-    /// The server is asked whether it can.
+    /// The server is asked whether it supports encryption.
     #[default]
     Postgres,
-    /// At once, which saves a round trip (PostgreSQL 17 and later).
+    /// Immediately, which saves a round trip (PostgreSQL 17 and later).
     Direct,
 }
 
-/// Whose signature makes a server's certificate trusted. Source: libpq: sslrootcert.
+/// The authorities that are trusted to certify servers. Source: libpq: sslrootcert.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum TlsRoots {
     /// The certificates in this file.
@@ -57,15 +57,15 @@ pub enum TlsRoots {
     System,
 }
 
-/// Whether the client shows a certificate. Source: libpq: sslcertmode.
+/// The use of the client's certificate. Source: libpq: sslcertmode.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum SslCertMode {
     /// Never.
     Disable,
-    /// If it has one and the server asks.
+    /// If there is one and the server requests it.
     #[default]
     Allow,
-    /// The server must ask for it.
+    /// The server must request it.
     Require,
 }
 
@@ -78,20 +78,20 @@ pub enum TlsVersion {
     V13,
 }
 
-/// Whether authentication is tied to the encrypted stream. Source: libpq: `channel_binding`.
+/// The use of channel binding in authentication. Source: libpq: `channel_binding`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ChannelBinding {
     /// Never.
     Disable,
-    /// If the server can.
+    /// If the server supports it.
     #[default]
     Prefer,
-    /// Always: a server that authenticates otherwise is refused.
+    /// Always: a server that authenticates without it is refused.
     Require,
 }
 
 impl Default for TlsOptions {
-    /// libpq's defaults without the files of a home folder.
+    /// libpq's defaults without the files in a home folder.
     fn default() -> Self {
         Self {
             negotiation: SslNegotiation::default(),
@@ -109,7 +109,7 @@ impl Default for TlsOptions {
     }
 }
 
-/// As libpq writes it.
+/// The version as written by libpq.
 impl std::fmt::Display for TlsVersion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -119,7 +119,7 @@ impl std::fmt::Display for TlsVersion {
     }
 }
 
-/// The options about encryption, with the files of the user's home folder where none are named.
+/// The encryption options, with defaults from the user's home folder.
 pub(super) fn resolve(values: &Values, mode: SslMode, env: Env<'_>) -> Result<TlsOptions, ConfigError> {
     let home = account::home(env).map(|home| home.join(".postgresql"));
     let file = |name: &str, default: &str| {
@@ -136,7 +136,7 @@ pub(super) fn resolve(values: &Values, mode: SslMode, env: Env<'_>) -> Result<Tl
             &[("postgres", SslNegotiation::Postgres), ("direct", SslNegotiation::Direct)],
         )?,
         roots,
-        // A folder that is named takes the default file's place.
+        // A specified folder replaces the default file.
         revoked: match values.get("sslcrldir") {
             Some(_) => values.text("sslcrl").map(PathBuf::from),
             None => file("sslcrl", "root.crl"),
@@ -152,7 +152,7 @@ pub(super) fn resolve(values: &Values, mode: SslMode, env: Env<'_>) -> Result<Tl
                 ("require", SslCertMode::Require),
             ],
         )?,
-        // As with libpq, anything that doesn't begin with 1 turns it off.
+        // As in libpq, any value that doesn't start with 1 disables it.
         sni: values.get("sslsni").is_none_or(|value| value.starts_with('1')),
         min_version,
         max_version,
@@ -169,7 +169,7 @@ pub(super) fn resolve(values: &Values, mode: SslMode, env: Env<'_>) -> Result<Tl
     Ok(options)
 }
 
-/// Refuses modes that would give away what the other options promise.
+/// Refuses modes weaker than the other options require.
 fn check(options: &TlsOptions, mode: SslMode, values: &Values) -> Result<(), ConfigError> {
     let given = values.get("sslmode").unwrap_or("prefer");
     let is_weak = matches!(mode, SslMode::Disable | SslMode::Allow | SslMode::Prefer);
@@ -187,7 +187,7 @@ fn check(options: &TlsOptions, mode: SslMode, values: &Values) -> Result<(), Con
     Ok(())
 }
 
-/// The names of versions that libpq knows, with their order.
+/// The names of versions in libpq, with their order.
 const VERSIONS: [(&str, u8); 4] = [("tlsv1", 0), ("tlsv1.1", 1), ("tlsv1.2", 2), ("tlsv1.3", 3)];
 
 /// The range of versions.
@@ -207,7 +207,7 @@ fn versions(values: &Values) -> Result<(TlsVersion, TlsVersion), ConfigError> {
     }
     let version = |rank: u8| if rank <= 2 { TlsVersion::V12 } else { TlsVersion::V13 };
     match max {
-        // All of the range is older than anything that is supported.
+        // The whole range is older than the supported versions.
         Some(0 | 1) => Err(ConfigError::NotSupported {
             option: "ssl_max_protocol_version",
             value: values.text("ssl_max_protocol_version").unwrap_or_default(),

@@ -9,7 +9,7 @@ use super::{ConfigError, shown};
 /// The two schemes.
 const SCHEMES: [&str; 2] = ["postgresql://", "postgres://"];
 
-/// Whether a text is meant as a connection URI.
+/// True if a text is intended as a connection URI.
 pub(super) fn is_uri(text: &str) -> bool {
     SCHEMES.iter().any(|scheme| text.starts_with(scheme))
 }
@@ -33,13 +33,13 @@ pub(super) fn parse(uri: &str) -> Result<Values, ConfigError> {
     Ok(values)
 }
 
-/// The option of a URI that has got a part of what most likely is the password, whose `@` or `/`
-/// isn't encoded.
+/// The option of a URI that contains a part of what most likely is the password, with an unencoded
+/// `@` or `/`.
 pub(super) fn misplaced(uri: &str) -> Option<&'static str> {
     let rest = SCHEMES.iter().find_map(|scheme| uri.strip_prefix(scheme))?;
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let hosts = authority.split_once('@').map_or("", |(_, hosts)| hosts);
-    // The name of a socket in the abstract namespace begins with an `@`.
+    // The name of a socket in the abstract namespace starts with an `@`.
     let hosts = hosts.strip_prefix('@').unwrap_or(hosts).split('?').next().unwrap_or_default();
     let path = path.split('?').next().unwrap_or_default();
     if hosts.contains('@') {
@@ -52,7 +52,7 @@ pub(super) fn misplaced(uri: &str) -> Option<&'static str> {
 /// Reads `user:password@`, if there is one before the first `/`.
 fn user<'a>(rest: &'a str, values: &mut Values) -> Result<&'a str, ConfigError> {
     let authority = rest.split('/').next().unwrap_or_default();
-    // Up to the first `@`, which a password must percent-encode.
+    // Up to the first `@`, which must be percent-encoded in passwords.
     let Some((user, _)) = authority.split_once('@') else {
         return Ok(rest);
     };
@@ -63,8 +63,7 @@ fn user<'a>(rest: &'a str, values: &mut Values) -> Result<&'a str, ConfigError> 
     Ok(after)
 }
 
-/// Reads the list of hosts and ports; returns what follows, which begins with `/` or `?` or is
-/// empty.
+/// Reads the list of hosts and ports; returns the rest, which is empty or starts with `/` or `?`.
 fn hosts<'a>(uri: &str, mut rest: &'a str, values: &mut Values) -> Result<&'a str, ConfigError> {
     let mut names = String::new();
     let mut ports = String::new();
@@ -92,7 +91,7 @@ fn hosts<'a>(uri: &str, mut rest: &'a str, values: &mut Values) -> Result<&'a st
 /// Reads one host, in brackets if it is an IPv6 address.
 fn host<'a>(uri: &str, rest: &'a str) -> Result<(&'a str, &'a str), ConfigError> {
     let syntax = |message: String| Err(ConfigError::Syntax(message));
-    // Where there may be a password, before or after.
+    // There may be a password before or after.
     let quoted = if uri.contains(['@', '?']) { ELIDED } else { uri };
     let Some(inside) = rest.strip_prefix('[') else {
         let end = rest.find([':', '/', '?', ',']).unwrap_or(rest.len());
@@ -136,7 +135,7 @@ fn parameters(query: &str, values: &mut Values) -> Result<(), ConfigError> {
         let hide = values.have_secret();
         let name = decode(name, hide)?;
         let value = decode(value, hide || shown::is_secret(&name))?;
-        // JDBC's name for it.
+        // JDBC's name of the option.
         let (name, value) = match (name.as_str(), value.as_str()) {
             ("ssl", "true") => ("sslmode".to_owned(), "require".to_owned()),
             _ => (name, value),
@@ -155,13 +154,12 @@ fn set(values: &mut Values, name: &str, encoded: &str) -> Result<(), ConfigError
     if encoded.is_empty() {
         return Ok(());
     }
-    // What follows the colon, or stands before an `@`, may be a password that isn't encoded as it
-    // should be.
+    // The text after the colon, or before an `@`, may be a password that isn't properly encoded.
     let hide = shown::is_secret(name) || name == "port" || encoded.contains('@');
     values.set(name, decode(encoded, hide)?)
 }
 
-/// Resolves percent-encoding. Errors quote the text, unless it is to be hidden.
+/// Resolves percent-encoding. Errors quote the text, unless `hide` is true.
 fn decode(encoded: &str, hide: bool) -> Result<String, ConfigError> {
     let quoted = if hide { ELIDED } else { encoded };
     let mut bytes = Vec::with_capacity(encoded.len());
@@ -177,7 +175,7 @@ fn decode(encoded: &str, hide: bool) -> Result<String, ConfigError> {
                 let message = format!("forbidden value %00 in percent-encoded value: \"{quoted}\"");
                 return Err(ConfigError::Syntax(message));
             }
-            // Two hexadecimal digits fit into a byte.
+            // Two hexadecimal digits fit in a byte.
             (Some(high), Some(low)) => bytes.extend(u8::try_from(high * 16 + low)),
             _ => {
                 return Err(ConfigError::Syntax(format!("invalid percent-encoded token: \"{quoted}\"")));

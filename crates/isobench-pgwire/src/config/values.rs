@@ -1,19 +1,19 @@
-//! The options of a connection by keyword, as texts, while they are being put together.
+//! The options of a connection by keyword, as texts, while they are put together.
 
 use std::collections::BTreeMap;
 
 use super::{ConfigError, keywords};
 
-/// Options by keyword. A keyword with an empty text counts as given; it stands for the default.
+/// Options by keyword. A keyword with an empty text is given, and selects the default.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Values(BTreeMap<&'static str, String>);
 
 impl Values {
-    /// Sets an option, whatever it was before.
+    /// Sets an option, replacing any previous value.
     pub(super) fn set(&mut self, name: &str, value: impl Into<String>) -> Result<(), ConfigError> {
         let value = value.into();
         if name == "requiressl" {
-            // The name of sslmode before PostgreSQL 7.4; libpq still takes it.
+            // The name of sslmode before PostgreSQL 7.4, still accepted by libpq.
             let mode = if value == "1" { "require" } else { "prefer" };
             return self.set("sslmode", mode);
         }
@@ -22,17 +22,17 @@ impl Values {
         Ok(())
     }
 
-    /// Sets an option unless it is set already.
+    /// Sets an option if it isn't set yet.
     pub(super) fn set_default(&mut self, name: &str, value: impl Into<String>) -> Result<(), ConfigError> {
         if self.0.contains_key(name) { Ok(()) } else { self.set(name, value) }
     }
 
-    /// Takes over all options of `other`, also the empty ones.
+    /// Copies all options of `other`, including empty ones.
     pub(super) fn override_by(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 
-    /// The option as it was given.
+    /// The option as given.
     pub(super) fn given(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
@@ -47,12 +47,12 @@ impl Values {
         self.get(name).map(str::to_owned)
     }
 
-    /// The option as an integer, blanks around it allowed.
+    /// The option as an integer; surrounding blanks are permitted.
     pub(super) fn integer(&self, name: &str) -> Result<Option<i32>, ConfigError> {
         self.get(name).map(|value| integer(name, value)).transpose()
     }
 
-    /// The choice that the option names, or the default; libpq's error for any other value.
+    /// The choice selected by the option, or the default; any other value is libpq's error.
     pub(super) fn choice<T: Copy + Default>(
         &self,
         name: &str,
@@ -65,7 +65,7 @@ impl Values {
         found.ok_or_else(|| ConfigError::InvalidValue(format!("invalid {name} value: \"{value}\"")))
     }
 
-    /// All options that are given, in the order of their names.
+    /// All given options, in the order of their names.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.0.iter().map(|(name, value)| (*name, value.as_str()))
     }

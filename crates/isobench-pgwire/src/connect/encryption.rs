@@ -1,6 +1,6 @@
-//! Whether a connection is encrypted: the ways that a mode allows, and asking the server.
+//! The use of encryption: the attempts that a mode permits, and the request to the server.
 //!
-//! Not here: TLS itself (`tls.rs`).
+//! TLS itself is in `tls.rs`.
 
 use std::sync::Arc;
 
@@ -11,72 +11,72 @@ use crate::frontend;
 use crate::socket::{Deadline, Socket};
 use crate::tls::{Protection, TlsClient, TlsError};
 
-/// One way of connecting.
+/// A use of encryption for a connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Way {
+pub(super) enum EncryptionChoice {
     /// Unencrypted.
     Plain,
-    /// Encrypted if the server can, else unencrypted.
+    /// Encrypted if the server supports it, otherwise unencrypted.
     TlsIfOffered,
     /// Encrypted.
     Tls,
 }
 
-/// The ways to try, each over a connection of its own. Source: libpq: sslmode.
-pub(super) fn ways(mode: SslMode, endpoint: &Endpoint) -> &'static [Way] {
+/// The uses to try, each over a new connection. Source: libpq: sslmode.
+pub(super) fn choices(mode: SslMode, endpoint: &Endpoint) -> &'static [EncryptionChoice] {
     match (endpoint, mode) {
-        // Unix sockets are never encrypted, whatever the mode.
-        (Endpoint::Unix(_), _) | (_, SslMode::Disable) => &[Way::Plain],
-        (_, SslMode::Allow) => &[Way::Plain, Way::TlsIfOffered],
-        (_, SslMode::Prefer) => &[Way::TlsIfOffered, Way::Plain],
-        (_, SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull) => &[Way::Tls],
+        // Unix sockets are never encrypted, regardless of the mode.
+        (Endpoint::Unix(_), _) | (_, SslMode::Disable) => &[EncryptionChoice::Plain],
+        (_, SslMode::Allow) => &[EncryptionChoice::Plain, EncryptionChoice::TlsIfOffered],
+        (_, SslMode::Prefer) => &[EncryptionChoice::TlsIfOffered, EncryptionChoice::Plain],
+        (_, SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull) => &[EncryptionChoice::Tls],
     }
 }
 
-/// A connection that start-up can begin on.
+/// A connection on which start-up can begin.
 pub(super) struct Secured {
     pub(super) socket: Socket,
     pub(super) protection: Protection,
-    /// How further connections of the session, such as cancel requests, are encrypted; `None`: they
-    /// aren't.
+    /// The encryption of further connections of the session, such as cancel requests; `None` if
+    /// unencrypted.
     pub(super) client: Option<Arc<TlsClient>>,
 }
 
-/// Encrypts a connection if that is the way.
+/// Encrypts a connection if requested.
 pub(super) fn secure(
     mut socket: Socket,
-    way: Way,
+    choice: EncryptionChoice,
     options: &ConnectOptions,
     host: &Host,
     deadline: &Deadline,
 ) -> Result<Secured, Failure> {
     let plain = |socket| Secured { socket, protection: Protection::None, client: None };
-    if way == Way::Plain {
+    if choice == EncryptionChoice::Plain {
         return Ok(plain(socket));
     }
     let is_offered =
-        TlsClient::begins_at_once(&options.tls) || ask(&mut socket, deadline).map_err(Failure::lasting)?;
+        TlsClient::begins_at_once(&options.tls) || ask(&mut socket, deadline).map_err(Failure::permanent)?;
     if !is_offered {
-        return match way {
-            Way::Tls => Err(Failure::lasting(ConnectProblem::Tls(
+        return match choice {
+            EncryptionChoice::Tls => Err(Failure::permanent(ConnectProblem::Tls(
                 "server does not support SSL, but SSL was required".to_owned(),
             ))),
-            Way::Plain | Way::TlsIfOffered => Ok(plain(socket)),
+            EncryptionChoice::Plain | EncryptionChoice::TlsIfOffered => Ok(plain(socket)),
         };
     }
     let client = TlsClient::new(options.ssl_mode, &options.tls, host)
-        .map_err(|text| Failure::of_this_way(ConnectProblem::Tls(text)))?;
+        .map_err(|text| Failure::of_encryption(ConnectProblem::Tls(text)))?;
     match client.handshake(socket, deadline) {
         Ok((socket, protection)) => Ok(Secured { socket, protection, client: Some(Arc::new(client)) }),
-        Err(error @ TlsError::Refused(_)) => Err(Failure::of_this_way(error.into())),
-        Err(error) => Err(Failure::lasting(error.into())),
+        Err(error @ TlsError::Refused(_)) => Err(Failure::of_encryption(error.into())),
+        Err(error) => Err(Failure::permanent(error.into())),
     }
 }
 
 /// Encrypts a connection in the same way as an earlier one to the same server.
 ///
 /// # Errors
-/// It can't be.
+/// If that fails.
 pub(crate) fn secure_again(
     mut socket: Socket,
     client: &TlsClient,
@@ -98,7 +98,7 @@ impl From<TlsError> for ConnectProblem {
     }
 }
 
-/// Asks the server whether it can encrypt.
+/// Asks the server whether it supports encryption.
 fn ask(socket: &mut Socket, deadline: &Deadline) -> Result<bool, ConnectProblem> {
     let mut request = Vec::with_capacity(8);
     frontend::ssl_request(&mut request);
@@ -110,9 +110,9 @@ fn ask(socket: &mut Socket, deadline: &Deadline) -> Result<bool, ConnectProblem>
         [] => Err(ConnectProblem::Closed),
         [b'S'] => Ok(true),
         [b'N'] => Ok(false),
-        // Somebody in between may have put them there (CVE-2021-23222).
+        // A man in the middle may have inserted them (CVE-2021-23222).
         [b'S' | b'N', ..] => refusal("received unencrypted data after SSL response".to_owned()),
-        // Its text isn't shown: anybody in between may have written it (CVE-2024-10977).
+        // Its text isn't shown, because a man in the middle may have written it (CVE-2024-10977).
         [b'E', ..] => refusal("server sent an error response during SSL exchange".to_owned()),
         [byte, ..] => refusal(format!(
             "received invalid response to SSL negotiation: {}",

@@ -1,4 +1,4 @@
-//! Why no session could be opened, in libpq's words.
+//! Errors of opening a session, in libpq's words.
 
 use std::fmt;
 use std::io;
@@ -7,60 +7,60 @@ use crate::SqlState;
 use crate::endpoint::{Endpoint, errno_text};
 use crate::startup::StartupError;
 
-/// No session could be opened: what happened with every place that was tried.
+/// The problems with each place that was tried.
 ///
-/// `Display` is libpq's text, one or more lines for each place.
+/// `Display` is libpq's text, with one or more lines for each place.
 #[derive(Debug)]
 pub struct ConnectError {
     /// The places tried, in order.
     pub attempts: Vec<FailedAttempt>,
 }
 
-/// One place that was tried in vain.
+/// A failed attempt at one place.
 #[derive(Debug)]
 pub struct FailedAttempt {
-    /// Where, such as `at "db", port 5432`; `None` if no address was found.
+    /// The place, such as `at "db", port 5432`; `None` if no address was found.
     pub place: Option<String>,
-    /// What happened.
+    /// The problem.
     pub problem: ConnectProblem,
 }
 
-/// What prevented a session.
+/// A problem that prevented a session.
 #[derive(Debug)]
 pub enum ConnectProblem {
-    /// The host's name has no address, or the socket's path doesn't fit; a sentence.
+    /// The host's name has no address, or the socket's path is too long; a sentence.
     Address(String),
-    /// Nobody answers there; a sentence that asks whether the server runs (libpq's hint) is part of
-    /// the text.
+    /// No connection can be made; the text includes libpq's hint that the server may not be
+    /// running.
     Unreachable(io::Error),
-    /// `connect_timeout` is over, or whatever else bounds the wait.
+    /// The limit of `connect_timeout`, or another limit, was exceeded.
     Timeout,
-    /// Somebody asked for the end of the wait ([`crate::Patience::hurry`]).
+    /// The wait was ended by [`crate::Patience::hurry`].
     Interrupted,
     /// The connection broke during start-up.
     Lost(io::Error),
-    /// The server closed the connection without a word.
+    /// The server closed the connection without a message.
     Closed,
-    /// The server refused, or spoke another protocol.
+    /// The server refused, or used another protocol.
     Startup(StartupError),
-    /// The server refused after it had asked for a password and got one.
+    /// The server refused after requesting and receiving a password.
     WrongPassword(StartupError),
-    /// The connection can't be encrypted as the options ask, or its server isn't trusted; a
-    /// sentence.
+    /// The connection can't be encrypted as required, or the server isn't trusted; a sentence.
     Tls(String),
-    /// The session is not of the kind that `target_session_attrs` asks for.
+    /// The session isn't of the kind required by `target_session_attrs`.
     Unsuitable(&'static str),
-    /// The kind of the session could not be found out.
+    /// The kind of the session could not be determined.
     Check(String),
 }
 
 impl ConnectError {
-    /// Whether the last server asked for a password and none was given: asking the user may help.
+    /// True if the last server requested a password and none was given, so that asking the user may
+    /// help.
     pub fn needs_password(&self) -> bool {
         matches!(self.last(), Some(ConnectProblem::Startup(StartupError::NoPassword)))
     }
 
-    /// The server's error code, if the last attempt ended with an error message of the server.
+    /// The server's error code, if the last attempt ended with an error message from the server.
     pub fn code(&self) -> Option<SqlState> {
         match self.last()? {
             ConnectProblem::Startup(StartupError::Server(error))
@@ -96,7 +96,7 @@ impl ConnectProblem {
         }
     }
 
-    /// Notes that the refusal came after a password.
+    /// Records that the refusal came after a password.
     pub(super) fn about_password(self, asked: bool) -> Self {
         match self {
             Self::Startup(error @ StartupError::Server(_)) if asked => Self::WrongPassword(error),
@@ -104,7 +104,7 @@ impl ConnectProblem {
         }
     }
 
-    /// Whether further hosts are not to be tried. Source: libpq, Specifying Multiple Hosts.
+    /// True if further hosts must not be tried. Source: libpq, Specifying Multiple Hosts.
     pub(super) fn is_final(&self) -> bool {
         match self {
             Self::Startup(StartupError::Server(error)) | Self::WrongPassword(StartupError::Server(error)) => {

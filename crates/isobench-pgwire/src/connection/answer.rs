@@ -1,4 +1,4 @@
-//! What a server answers to one simple query, collected.
+//! Collects the server's reply to a simple query.
 
 use crate::backend::{Message, rows_of_tag};
 use crate::{Error, Frame, ProtocolError, ServerError};
@@ -6,7 +6,7 @@ use crate::{Error, Frame, ProtocolError, ServerError};
 /// A statement that has ended successfully.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Completed {
-    /// The server's tag, such as `UPDATE 3`; empty for an empty statement.
+    /// The command tag, such as `UPDATE 3`; empty for an empty statement.
     pub tag: String,
 }
 
@@ -26,27 +26,27 @@ pub struct Rows {
     pub rows: Vec<Vec<Option<String>>>,
 }
 
-/// Why reading stopped.
+/// The reason that reading stopped.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Next {
-    /// The server waits for the next query.
+    /// The server is ready for the next query.
     Ready,
     /// The server waits for COPY data.
     CopyIn,
 }
 
-/// The answer so far.
+/// The reply so far.
 #[derive(Debug)]
 pub(super) struct Answer {
     keep_rows: bool,
     pub(super) completed: Vec<Completed>,
     pub(super) rows: Rows,
     pub(super) error: Option<ServerError>,
-    /// Bytes of memory that it takes, roughly.
+    /// The approximate memory used, in bytes.
     pub(super) kept: usize,
 }
 
-/// What a value that is kept takes besides its bytes, roughly.
+/// The approximate memory used for a value in addition to its bytes.
 const OVERHEAD: usize = 32;
 
 impl Answer {
@@ -54,7 +54,7 @@ impl Answer {
         Self { keep_rows, completed: Vec::new(), rows: Rows::default(), error: None, kept: 0 }
     }
 
-    /// Takes one message.
+    /// Processes a message.
     pub(super) fn take(
         &mut self,
         frame: Frame<'_>,
@@ -95,7 +95,7 @@ impl Answer {
         self.completed.push(Completed { tag: tag.to_owned() });
     }
 
-    /// The answer, or the error in it.
+    /// The reply, or its error.
     pub(super) fn finish(self) -> Result<Self, Error> {
         match self.error {
             Some(error) => Err(error.into()),

@@ -1,13 +1,13 @@
-//! Decodes the messages a client sends, borrowing from the receive buffer.
+//! Decodes a client's messages, borrowing from the receive buffer.
 
 use crate::backend::Body;
 use crate::frontend::{CANCEL_REQUEST_CODE, GSSENC_REQUEST_CODE, PROTOCOL_VERSION, SSL_REQUEST_CODE};
 use crate::{Frame, ProtocolError};
 
-/// The longest start-up packet a PostgreSQL server takes, in bytes.
+/// The maximum size of a start-up packet in a PostgreSQL server, in bytes.
 const STARTUP_LIMIT: usize = 10_000;
 
-/// One message of a client.
+/// A message from a client.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FrontendMessage<'a> {
     /// The start-up packet of protocol 3 (no type byte).
@@ -30,55 +30,55 @@ pub enum FrontendMessage<'a> {
     Query(&'a [u8]),
     /// Prepares a statement.
     Parse {
-        /// Name of the statement; empty: unnamed.
+        /// The name of the statement; empty for the unnamed one.
         statement: &'a [u8],
         /// The query text.
         sql: &'a [u8],
-        /// Object ids of parameter types that the client prescribes.
+        /// The object ids of parameter types specified by the client.
         types: Vec<u32>,
     },
     /// Binds values to a prepared statement.
     Bind {
-        /// Name of the portal; empty: unnamed.
+        /// The name of the portal; empty for the unnamed one.
         portal: &'a [u8],
-        /// Name of the statement; empty: unnamed.
+        /// The name of the statement; empty for the unnamed one.
         statement: &'a [u8],
-        /// Format codes of the parameters; none: all text.
+        /// The format codes of the parameters; empty if all are text.
         formats: Vec<i16>,
         /// The values.
         parameters: Parameters<'a>,
-        /// Format codes of the results; none: all text.
+        /// The format codes of the results; empty if all are text.
         result_formats: Vec<i16>,
     },
-    /// Asks for a description.
+    /// Requests a description.
     Describe(Describable<'a>),
-    /// Closes something prepared.
+    /// Closes a statement or portal.
     Close(Describable<'a>),
-    /// Runs a portal.
+    /// Executes a portal.
     Execute {
-        /// Name of the portal; empty: unnamed.
+        /// The name of the portal; empty for the unnamed one.
         portal: &'a [u8],
-        /// Most rows to send; 0: all.
+        /// The maximum number of rows; 0 for all.
         limit: i32,
     },
     /// End of a sequence of messages.
     Sync,
-    /// Asks for the answers so far.
+    /// Requests the replies so far.
     Flush,
     /// End of the session.
     Terminate,
-    /// A password, an MD5 answer (both with a NUL at the end) or a SASL message: what it is, the
-    /// server must know from what it asked for.
+    /// A password or an MD5 response (both ending with a NUL), or a SASL message; it depends on the
+    /// server's request which.
     Password(&'a [u8]),
     /// COPY data.
     CopyData(&'a [u8]),
     /// End of COPY data.
     CopyDone,
-    /// COPY is to fail, with this reason.
+    /// COPY must fail, for this reason.
     CopyFail(&'a [u8]),
 }
 
-/// What Describe and Close can name.
+/// The object of a Describe or Close.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Describable<'a> {
     /// A prepared statement.
@@ -90,12 +90,12 @@ pub enum Describable<'a> {
 /// The values of a Bind; `None` is NULL.
 pub type Parameters<'a> = Vec<Option<&'a [u8]>>;
 
-/// Decodes what a connection begins with, which has no type byte: `None` while it is not complete,
-/// else the message and its size in bytes.
+/// Decodes the first message of a connection, which has no type byte. Returns `None` while it is
+/// incomplete, otherwise the message and its size in bytes.
 ///
 /// # Errors
 ///
-/// A length that no start-up packet has, another protocol version, or a malformed body.
+/// An invalid length, another protocol version, or a malformed body.
 pub fn parse_initial(bytes: &[u8]) -> Result<Option<(FrontendMessage<'_>, usize)>, ProtocolError> {
     let Some(&length) = bytes.first_chunk::<4>() else {
         return Ok(None);
@@ -191,8 +191,8 @@ fn describable<'a>(body: &mut Body<'a>) -> Result<Describable<'a>, ProtocolError
     }
 }
 
-/// A list with its number of elements before it; memory grows with the elements read, not with the
-/// number claimed.
+/// A list preceded by its number of elements; memory grows with the elements read, not with the
+/// specified number.
 fn list<'a, T>(
     body: &mut Body<'a>,
     element: impl Fn(&mut Body<'a>) -> Result<T, ProtocolError>,

@@ -1,16 +1,17 @@
-//! The line of a query that an error points to, with a caret under the place, as libpq shows it.
+//! The line of a query to which an error refers, with a caret below the position, as displayed by
+//! libpq.
 //!
-//! The rules were found by running psql; `tests/real_server.rs` compares.
+//! The rules were determined by running psql, with which `tests/real_server.rs` compares.
 
 use unicode_width::UnicodeWidthChar;
 
-/// The most columns of a query's line that are shown.
+/// The maximum number of columns shown of a query's line.
 const COLUMNS: usize = 60;
-/// The columns from the caret on that stay when both ends of a line must be cut.
+/// The number of columns from the caret on that are kept if both ends of a line must be cut.
 const RIGHT_OF_CARET: usize = 10;
 
 /// `LINE n: …` and the line with the caret; `None` if the position (in characters, from 1) is
-/// outside of the text.
+/// outside the text.
 pub(super) fn excerpt(sql: &str, position: u32) -> Option<String> {
     let chars: Vec<char> = sql.chars().collect();
     let caret = usize::try_from(position).ok()?.checked_sub(1)?;
@@ -19,7 +20,7 @@ pub(super) fn excerpt(sql: &str, position: u32) -> Option<String> {
     let line_number = before
         .iter()
         .enumerate()
-        // Carriage return and newline together are one end.
+        // A carriage return and a line feed are one line break.
         .filter(|(index, c)| **c == '\n' && (*index == 0 || before[index - 1] != '\r') || **c == '\r')
         .count()
         + 1;
@@ -49,7 +50,7 @@ pub(super) fn excerpt(sql: &str, position: u32) -> Option<String> {
     Some(format!("{head}{shown}{right}\n{:indent$}^", ""))
 }
 
-/// Width on a terminal; a tab is shown as one blank.
+/// The width on a terminal; a tab is displayed as one blank.
 fn columns(chars: &[char]) -> usize {
     chars.iter().map(|c| if *c == '\t' { 1 } else { c.width().unwrap_or(0) }).sum()
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use isobench_pgwire::{ConnectOptions, Connection, Host, connect};
 use isobench_testkit::installed::postgresql_programs;
 
-/// A server in a folder of its own; dropping it stops it and removes the folder.
+/// A server in its own folder; dropping it stops it and removes the folder.
 pub struct Server {
     folder: tempfile::TempDir,
     bin: PathBuf,
@@ -18,7 +18,7 @@ pub struct Server {
     process: Child,
 }
 
-/// User and group id under which PostgreSQL can run: `None` means as we are.
+/// The user and group id for running PostgreSQL; `None` for those of this process.
 pub fn account() -> Result<Option<(u32, u32)>, String> {
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
@@ -42,7 +42,8 @@ fn command(program: &Path, account: Option<(u32, u32)>) -> Command {
 }
 
 impl Server {
-    /// Starts one; `rules` are those of `pg_hba.conf`, `settings` go on the command line.
+    /// Starts a server; `rules` are those of `pg_hba.conf`, `settings` are passed on the command
+    /// line.
     pub fn start(rules: &str, settings: &[String], port: u16) -> Result<Self, String> {
         let bin = postgresql_programs().ok_or("no pg_config tells where PostgreSQL's programs are")?;
         if !bin.join("postgres").exists() {
@@ -81,22 +82,22 @@ impl Server {
         Err("the server does not come up".to_owned())
     }
 
-    /// The folder with its socket and the folder `data`.
+    /// The folder of its socket and of the folder `data`.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Where PostgreSQL's programs are.
+    /// The folder of PostgreSQL's programs.
     pub fn bin(&self) -> &Path {
         &self.bin
     }
 
-    /// How to connect over the Unix socket.
+    /// The options for connecting over the Unix socket.
     pub fn options(&self, user: &str) -> ConnectOptions {
         ConnectOptions::new(Host::unix(self.folder.path(), self.port), user, "postgres")
     }
 
-    /// A session of the superuser.
+    /// Opens a session as the superuser.
     pub fn connection(&self) -> Connection {
         Connection::open(&self.options("postgres")).expect("a session")
     }
@@ -104,7 +105,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // An immediate shutdown; what can't be stopped any more needs no stopping.
+        // An immediate shutdown. If it fails, the server isn't running any more.
         if let Some(pid) = i32::try_from(self.process.id()).ok().and_then(rustix::process::Pid::from_raw) {
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::QUIT);
         }

@@ -23,7 +23,7 @@ fn xor(a: [u8; 32], b: &[u8]) -> [u8; 32] {
     result
 }
 
-/// One exchange.
+/// A SCRAM exchange.
 pub struct Exchange {
     salted_password: [u8; 32],
     client_first_bare: String,
@@ -31,8 +31,8 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Takes the client's first message. Returns the exchange, the client's nonce, and the server's
-    /// first message.
+    /// Processes the client's first message. Returns the exchange, the client's nonce, and the
+    /// server's first message.
     pub fn begin(password: &str, client_first: &[u8]) -> (Self, String, String) {
         let client_first = std::str::from_utf8(client_first).expect("ASCII");
         let bare = client_first.strip_prefix("n,,").expect("no channel binding").to_owned();
@@ -48,7 +48,7 @@ impl Exchange {
         (exchange, nonce, server_first)
     }
 
-    /// Takes the client's final message. Returns its proof and, if that is right, the server's
+    /// Processes the client's final message. Returns its proof and, if it is valid, the server's
     /// final message.
     pub fn finish(&self, client_final: &[u8]) -> (String, Option<String>) {
         let client_final = std::str::from_utf8(client_final).expect("ASCII");

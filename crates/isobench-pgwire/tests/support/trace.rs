@@ -1,5 +1,5 @@
-//! Messages as text, one a line: `F` what the client (frontend) sent, `B` what the server (backend)
-//! sent.
+//! Messages as text, one per line: `F` for those of the client (frontend), `B` for those of the
+//! server (backend).
 
 use isobench_pgwire::backend::{self, Message};
 use isobench_pgwire::server::{self, FrontendMessage};
@@ -14,12 +14,12 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Shows `name` in the place of `value`, which differs from run to run.
+    /// Replaces `value`, which differs between runs, by `name`.
     pub fn mask(&mut self, value: impl Into<String>, name: &'static str) {
         self.masks.push((value.into(), name));
     }
 
-    /// Adds what the client sent; the first is the start-up packet.
+    /// Adds messages of the client; the first is the start-up packet.
     pub fn frontend(&mut self, mut bytes: &[u8]) {
         if !self.started && !bytes.is_empty() {
             let (message, size) = server::parse_initial(bytes).expect("well-formed").expect("whole");
@@ -33,7 +33,7 @@ impl Trace {
         });
     }
 
-    /// Adds what the server sent.
+    /// Adds messages of the server.
     pub fn backend(&mut self, bytes: &[u8]) {
         each(bytes, |frame| {
             let message = backend::parse(frame).expect("well-formed");
@@ -41,7 +41,7 @@ impl Trace {
         });
     }
 
-    /// Adds a line of its own.
+    /// Adds a separate line.
     pub fn line(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
@@ -55,7 +55,7 @@ impl Trace {
     }
 }
 
-/// Calls `then` for every message in `bytes`.
+/// Calls `then` for each message in `bytes`.
 pub fn each(bytes: &[u8], mut then: impl FnMut(Frame<'_>)) {
     let mut buffer = FrameBuffer::new();
     let mut frames = buffer.feed(bytes);

@@ -1,4 +1,4 @@
-//! Certificates made for one test.
+//! Generates certificates for a test.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use rcgen::{
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// A certificate with what came before it in its chain, and its key.
+/// A certificate with its chain, and its key.
 pub struct Identity {
     pub chain: Vec<CertificateDer<'static>>,
     pub key: PrivateKeyDer<'static>,
@@ -17,7 +17,7 @@ pub struct Identity {
     serial: Option<SerialNumber>,
 }
 
-/// What a server's certificate is to be like.
+/// The properties of a server's certificate.
 pub struct Wanted<'a> {
     pub names: &'a [&'a str],
     pub common: &'a str,
@@ -38,10 +38,10 @@ impl Wanted<'_> {
     }
 }
 
-/// One that signs certificates.
+/// An authority that signs certificates.
 pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
-    /// Between the authority and what it signs.
+    /// The chain between the authority and the certificates that it signs.
     chain: Vec<CertificateDer<'static>>,
 }
 
@@ -60,7 +60,7 @@ impl Authority {
         Self { issuer, chain: Vec::new() }
     }
 
-    /// One below this one.
+    /// An authority below this one.
     pub fn below(&self, name: &str) -> Self {
         let key = KeyPair::generate().expect("a key");
         let issuer =
@@ -101,7 +101,7 @@ impl Authority {
     }
 }
 
-/// A certificate that vouches for itself, marked as an authority's as `openssl req -x509` does.
+/// A self-signed certificate, marked as an authority's, as `openssl req -x509` does.
 pub fn self_signed(wanted: &Wanted<'_>) -> Identity {
     let key = KeyPair::generate().expect("a key");
     let mut params = wanted.params();
@@ -119,7 +119,7 @@ fn private(key: &KeyPair) -> PrivateKeyDer<'static> {
     PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()))
 }
 
-/// Writes a file into the test's folder.
+/// Writes a file in the test's folder.
 pub fn file(folder: &tempfile::TempDir, name: &str, text: &str) -> PathBuf {
     let path = folder.path().join(name);
     fs::write(&path, text).expect("a file");

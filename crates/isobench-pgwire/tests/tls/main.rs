@@ -1,4 +1,4 @@
-//! TLS against a server made for the test, and against a real PostgreSQL beside psql.
+//! TLS with a test server, and with a real PostgreSQL compared with psql.
 
 mod authority;
 mod negotiation;

@@ -1,4 +1,5 @@
-//! Asking for encryption, every answer a server can give, and whom the client trusts.
+//! The request for encryption, all possible answers of a server, and the certificates that are
+//! trusted.
 
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::server::{Play, Server, answer, beginning, config, encrypt, refuse, we
 
 const LOCALHOST: Wanted<'static> = Wanted { names: &["localhost"], common: "x", expired: false };
 
-/// Connects: `tls` or `plain`, or the error without the place.
+/// Connects, and returns `tls` or `plain`, or the error without the place.
 fn outcome(options: &ConnectOptions, port: u16) -> String {
     match connect(options) {
         Ok(session) => if matches!(session.socket, Socket::Tls(_)) { "tls" } else { "plain" }.to_owned(),
@@ -24,7 +25,7 @@ fn outcome(options: &ConnectOptions, port: u16) -> String {
     }
 }
 
-/// A play that answers the request and then does the rest.
+/// A handler that answers the request and then calls `then`.
 fn replying(reply: &'static [u8], then: impl FnOnce(std::net::TcpStream) + Send + 'static) -> Play {
     Box::new(move |mut stream| {
         answer(&mut stream, reply);
@@ -36,12 +37,12 @@ fn welcoming() -> Play {
     Box::new(|mut stream| welcome(&mut stream))
 }
 
-/// A play over TLS.
+/// A handler over TLS.
 fn encrypted(identity: &Identity) -> Play {
     let config = config(identity);
     replying(b"S", move |stream| {
         let mut stream = encrypt(stream, &config);
-        // A client that doesn't trust the server leaves during the handshake or after it.
+        // A client that doesn't trust the server disconnects during or after the handshake.
         if stream.conn.complete_io(&mut stream.sock).is_ok() {
             welcome_if_it_stays(&mut stream);
         }
@@ -51,7 +52,7 @@ fn encrypted(identity: &Identity) -> Play {
 const CLOSED: &str = "! server closed the connection unexpectedly\n\tThis probably means the server terminated \
                       abnormally\n\tbefore or while processing the request.";
 
-/// The answers, beside what psql 15 says to the same ones.
+/// The answers, compared with psql 15.
 #[test]
 fn answers_of_servers() {
     let identity = Authority::new("a").sign(&LOCALHOST);
@@ -99,7 +100,7 @@ fn answers_of_servers() {
         (SslMode::Require, vec![replying(b"S", silent)], "! SSL SYSCALL error: EOF detected".into()),
         (SslMode::Prefer, vec![garbage(), welcoming()], "plain".into()),
         (SslMode::Require, vec![garbage()], wrong.into()),
-        // The server's rules want encryption.
+        // The server's rules require encryption.
         (
             SslMode::Allow,
             vec![
@@ -164,7 +165,7 @@ fn who_is_trusted() {
         (middle.sign(&LOCALHOST), full, "localhost", "tls".into()),
         (other.sign(&LOCALHOST), full, "localhost", verify.into()),
         (other.sign(&LOCALHOST), SslMode::VerifyCa, "localhost", verify.into()),
-        // As with libpq, a file of authorities that exists counts.
+        // As in libpq, a file of authorities is used if it exists.
         (other.sign(&LOCALHOST), SslMode::Require, "localhost", verify.into()),
         (root.sign(&expired), full, "localhost", verify.into()),
         (root.sign(&LOCALHOST), SslMode::VerifyCa, "elsewhere", "tls".into()),
@@ -181,14 +182,14 @@ fn who_is_trusted() {
             "",
             "! host name must be specified for a verified SSL connection".into(),
         ),
-        // One that stands for itself, and one like it that isn't in the file.
+        // A self-signed certificate, and a similar one that isn't in the file.
         (own, full, "localhost", "tls".into()),
         (self_signed(&LOCALHOST), full, "localhost", verify.into()),
     ];
     for (index, (identity, mode, host, expected)) in cases.into_iter().enumerate() {
         assert_eq!(with_identity(&identity, mode, host, &trusting), expected, "case {index}");
     }
-    // Without a file anybody will do, unless more is asked for.
+    // Without a file any certificate is accepted, unless the mode requires more.
     let stranger = other.sign(&expired);
     let nobody =
         TlsOptions { roots: Some(TlsRoots::File(folder.path().join("nosuch"))), ..TlsOptions::default() };
@@ -212,13 +213,13 @@ fn revocation(folder: &tempfile::TempDir, root: &Authority, trusting: &TlsOption
     };
     assert_eq!(revoked("none.crl", &root.revoking(&[])), "tls");
     assert_eq!(revoked("one.crl", &root.revoking(&[&identity])), "! SSL error: certificate verify failed");
-    // A list of nobody we know leaves open what is revoked.
+    // A list by an unknown authority doesn't revoke anything.
     let stranger = Authority::new("stranger").revoking(&[]);
     assert_eq!(revoked("stranger.crl", &stranger), "! SSL error: certificate verify failed");
     assert!(revoked("bad.crl", "nonsense").contains("could not read SSL CRL file"));
 }
 
-/// Where names don't matter, a certificate for another host must still be in order in every other
+/// If names aren't verified, a certificate for another host must still be valid in every other
 /// respect.
 #[test]
 fn a_wrong_name_hides_nothing() {

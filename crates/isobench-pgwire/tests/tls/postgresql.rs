@@ -1,7 +1,7 @@
-//! Every mode, certificate and binding against a real PostgreSQL with TLS, beside what psql does
-//! with the same options; skipped where there is none.
+//! Every mode, certificate and binding with a real PostgreSQL with TLS, compared with psql using
+//! the same options; skipped if there is none.
 //!
-//! The certificates are as PostgreSQL's manual makes them: of version 1, with nothing but a common
+//! The certificates are made as described in PostgreSQL's manual: version 1, with only a common
 //! name.
 
 use std::fs;
@@ -15,7 +15,7 @@ use isobench_testkit::installed::skip;
 
 use crate::postgres::{Server, account};
 
-/// Who may connect how over TCP.
+/// The authentication rules for TCP.
 const RULES: &str = "local all all trust
 hostssl all sslonly all trust
 hostnossl all sslonly all reject
@@ -28,7 +28,7 @@ hostssl all client all cert
 host all all all trust
 ";
 
-/// The files of the test, readable for the server.
+/// The files of the test, readable by the server.
 const FILES: [(&str, &str); 6] = [
     ("authority.crt", include_str!("pem/authority.crt")),
     ("stranger.crt", include_str!("pem/stranger.crt")),
@@ -83,12 +83,12 @@ fn start() -> Result<Fixture, String> {
     Ok(Fixture { server, files, port })
 }
 
-/// What is asked of a session: whether it is encrypted, and by what.
+/// A query for the session's encryption and its parameters.
 const QUERY: &str =
     "SELECT ssl || coalesce(' ' || version, '') FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
 
 impl Fixture {
-    /// A connection string: `FILES/` stands for the folder with the client's files.
+    /// A connection string in which `FILES/` refers to the folder of the client's files.
     fn options(&self, extra: &str) -> Result<ConnectOptions, String> {
         let given = Given { dbname: Some(self.string(extra)), ..Given::default() };
         let env = |name: &str| (name == "HOME").then(|| "/nonexistent".to_owned());
@@ -107,7 +107,7 @@ impl Fixture {
             .and_then(|options| Connection::open(&options).map_err(|error| error.to_string()));
         match session {
             Ok(mut session) => session.value(QUERY).expect("a value").unwrap_or_else(|| "false".to_owned()),
-            // psql before version 16 doesn't know the system's roots.
+            // psql before version 16 doesn't support the system's roots.
             Err(text) => text.replace(", use the system's trusted roots with sslrootcert=system,", ""),
         }
     }
@@ -144,7 +144,7 @@ const CASES: &[&str] = &[
     "sslmode=require",
     "sslmode=verify-ca",
     "sslmode=verify-full",
-    // Rules of the server that depend on encryption.
+    // Server rules that depend on encryption.
     "user=sslonly sslmode=disable",
     "user=sslonly sslmode=allow",
     "user=sslonly sslmode=prefer",
@@ -157,7 +157,7 @@ const CASES: &[&str] = &[
     "user=scrammed password=wrong sslmode=allow",
     "user=scrammed password=wrong sslmode=require",
     "user=scrammed sslmode=prefer",
-    // Who is trusted.
+    // Trusted authorities.
     "sslmode=prefer sslrootcert=FILES/authority.crt",
     "sslmode=prefer sslrootcert=FILES/stranger.crt",
     "sslmode=require sslrootcert=FILES/authority.crt",
@@ -267,7 +267,7 @@ fn large_results_and_copies(fixture: &Fixture) {
     }
 }
 
-/// A cancel request is encrypted, too.
+/// Cancel requests are encrypted too.
 fn cancelling(fixture: &Fixture) {
     let options = fixture.options("sslmode=require").expect("valid");
     let mut session = Connection::open(&options).expect("a session");

@@ -1,4 +1,4 @@
-//! A server with TLS in a thread, for one connection after the other.
+//! A server with TLS in a thread, which handles one connection after the other.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use crate::authority::Identity;
 /// The server's end of an encrypted connection.
 pub type Encrypted = StreamOwned<ServerConnection, TcpStream>;
 
-/// What a server does with one connection.
+/// The handler of a connection.
 pub type Play = Box<dyn FnOnce(TcpStream) + Send>;
 
 /// A listening server.
@@ -24,7 +24,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server that plays once for each connection, in order.
+    /// A server that calls each handler for one connection, in order.
     pub fn start(plays: Vec<Play>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
         let port = listener.local_addr().expect("bound").port();
@@ -36,7 +36,7 @@ impl Server {
         Self { port, thread }
     }
 
-    /// Options that lead to it.
+    /// The options for connecting to it.
     pub fn options(&self, mode: SslMode) -> ConnectOptions {
         let mut options = ConnectOptions::new(Host::tcp("localhost", self.port), "me", "db");
         options.hosts[0].hostaddr = Some("127.0.0.1".to_owned());
@@ -48,7 +48,7 @@ impl Server {
         self.port
     }
 
-    /// Waits until all plays are over.
+    /// Waits until all handlers have ended.
     pub fn end(self) {
         self.thread.join().expect("no panic");
     }
@@ -66,7 +66,7 @@ pub fn config(identity: &Identity) -> Arc<ServerConfig> {
     Arc::new(config)
 }
 
-/// Encrypts without having been asked.
+/// Encrypts without being asked.
 pub fn encrypt(stream: TcpStream, config: &Arc<ServerConfig>) -> Encrypted {
     let session = ServerConnection::new(Arc::clone(config)).expect("a session");
     StreamOwned::new(session, stream)
@@ -81,8 +81,8 @@ pub fn answer(stream: &mut TcpStream, reply: &[u8]) {
     stream.write_all(reply).expect("the client listens");
 }
 
-/// Takes a start-up packet, or whatever packet a connection begins with; `None`: the client has
-/// gone.
+/// Reads a start-up packet, or another first packet of a connection; `None` if the client has
+/// disconnected.
 pub fn beginning(stream: &mut impl Read) -> Option<String> {
     let mut bytes = Vec::new();
     let mut byte = [0];
@@ -97,12 +97,12 @@ pub fn beginning(stream: &mut impl Read) -> Option<String> {
     }
 }
 
-/// Lets the client in.
+/// Accepts the client.
 pub fn welcome(stream: &mut (impl Read + Write)) {
     assert!(welcome_if_it_stays(stream), "no start-up packet");
 }
 
-/// Lets the client in, unless it has gone.
+/// Accepts the client, unless it has disconnected.
 pub fn welcome_if_it_stays(stream: &mut (impl Read + Write)) -> bool {
     if beginning(stream).is_none_or(|message| !message.starts_with("Startup")) {
         return false;

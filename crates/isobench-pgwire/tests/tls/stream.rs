@@ -1,5 +1,5 @@
-//! The encrypted stream as an event loop uses it: reads that take all there is, writes that don't
-//! wait, and endings.
+//! The encrypted stream as used by an event loop: reads that drain it, writes that don't wait, and
+//! its end.
 
 use std::io::{ErrorKind, Read, Write};
 use std::sync::mpsc;
@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use crate::authority::{Authority, Wanted};
 use crate::server::{Encrypted, Server, answer, beginning, config, encrypt, welcome};
 
-/// A client's socket, and a server that goes on with `play` after the start-up and one byte of the
+/// A client's socket, and a server that calls the handler after the start-up and one byte from the
 /// client.
 fn session(play: impl FnOnce(Encrypted) + Send + 'static) -> (Server, Socket) {
     let identity = Authority::new("a").sign(&Wanted { names: &["localhost"], common: "x", expired: false });
@@ -35,8 +35,8 @@ fn wait(socket: &Socket, flags: PollFlags) {
     poll(&mut [PollFd::new(socket, flags)], None).expect("the system waits");
 }
 
-/// What the edge-triggered loop relies on: fewer bytes than the buffer holds, or `WouldBlock`, mean
-/// that all has been read, so that no byte is left without an event to come.
+/// A guarantee needed by the edge-triggered loop: a short read, or `WouldBlock`, means that
+/// everything has been read, so that no byte is left without a future event.
 #[test]
 fn a_short_read_leaves_nothing() {
     const SIZE: usize = 3_000_000;
@@ -78,7 +78,8 @@ fn a_short_read_leaves_nothing() {
             }
         }
         if received < SIZE {
-            // If a byte were hidden above the system's socket, this would wait for ever at the end.
+            // If a byte were buffered above the system's socket, this would wait for ever at the
+            // end.
             wait(&socket, PollFlags::IN);
         }
     }
@@ -86,7 +87,7 @@ fn a_short_read_leaves_nothing() {
     server.end();
 }
 
-/// A server that doesn't read stops the writer, but blocks nobody; then all bytes arrive once and
+/// A server that doesn't read stops the writer without blocking it; then all bytes arrive once and
 /// in order.
 #[test]
 fn writes_do_not_wait_and_lose_nothing() {
@@ -112,7 +113,7 @@ fn writes_do_not_wait_and_lose_nothing() {
     let mut sent = 0;
     let mut stops = 0;
     while sent < SIZE {
-        // Pieces of all sizes; what was refused is offered again, with more behind it or less.
+        // Pieces of all sizes; refused data is passed again, with more or less after it.
         let end = SIZE.min(sent + 1 + sent % 50_000);
         match socket.send_now(&bytes[sent..end]) {
             Ok(count) => sent += count,
@@ -132,8 +133,8 @@ fn writes_do_not_wait_and_lose_nothing() {
     server.end();
 }
 
-/// What was written last arrives before the end, and then the end stays the end, with a goodbye and
-/// without.
+/// The last data arrives before the end, and the end is permanent, with and without a close
+/// message.
 #[test]
 fn endings() {
     for polite in [true, false] {
@@ -146,7 +147,7 @@ fn endings() {
         });
         begin(&mut socket);
         server.end();
-        // The end comes after the last words.
+        // The end follows the last data.
         wait(&socket, PollFlags::RDHUP);
         let mut buffer = [0; 100];
         let count = socket.receive_now(&mut buffer).expect("the last words");
@@ -157,13 +158,13 @@ fn endings() {
     }
 }
 
-/// Bytes that weren't sent by the server end the session; they never pass for its words.
+/// Bytes that the server didn't send end the session, and are never taken for its data.
 #[test]
 fn forged_bytes_are_refused() {
     let (server, mut socket) = session(|mut stream| {
         stream.write_all(b"true").expect("the client listens");
         stream.sock.write_all(b"\x17\x03\x03\x00\x20forged record, 32 bytes of it...").expect("sent");
-        // Until the client has gone.
+        // Until the client disconnects.
         let _ = stream.sock.read(&mut [0; 100]);
     });
     begin(&mut socket);
@@ -185,7 +186,7 @@ fn forged_bytes_are_refused() {
     server.end();
 }
 
-/// The client says goodbye, so that the server can tell an end from a cut.
+/// The client sends a close message, so that the server can distinguish an end from a truncation.
 #[test]
 fn the_client_says_goodbye() {
     let (server, mut socket) = session(|mut stream| {
@@ -196,7 +197,7 @@ fn the_client_says_goodbye() {
     server.end();
 }
 
-/// A cancel request goes the way of its session.
+/// A cancel request is encrypted like its session.
 #[test]
 fn cancel_requests_are_encrypted() {
     let identity = Authority::new("a").sign(&Wanted { names: &["localhost"], common: "x", expired: false });

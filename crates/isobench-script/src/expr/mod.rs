@@ -37,7 +37,7 @@ pub struct EvalContext<'a> {
 }
 
 impl Expr {
-    /// Prints the expression fully parenthesized, so that it parses back to the same expression.
+    /// Prints the expression fully parenthesised, so that it parses back to the same expression.
     pub fn display<'a>(&'a self, names: &'a Symbols) -> impl fmt::Display + 'a {
         Shown { node: &self.root, names }
     }

@@ -168,7 +168,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The first four words of a command, as far as they are needed to recognize `CREATE [OR REPLACE]
+/// The first four words of a command, as far as they are needed to recognise `CREATE [OR REPLACE]
 /// {FUNCTION | PROCEDURE}`.
 #[derive(Default)]
 struct LeadingWords {
