@@ -71,7 +71,8 @@ impl fmt::Display for Case {
 /// A part of a filter names nothing.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "--case {filter}: there is no \"{part}\"; a case is named like unix/select-only/prepared/8, any of its parts may be missing, and {known} are known"
+    "--case {filter}: there is no \"{part}\"; a case is named like unix/select-only/prepared/8, \
+     any of its parts may be missing, and {known} are known"
 )]
 pub struct UnknownCase {
     filter: String,

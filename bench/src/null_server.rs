@@ -46,7 +46,8 @@ pub enum NullServerError {
     },
     /// The Unix socket is not to be had.
     #[error(
-        "the null server can't listen on the socket {path}: {source}; choose a folder that exists, is writable and has a short name"
+        "the null server can't listen on the socket {path}: {source}; choose a folder that exists, \
+         is writable and has a short name"
     )]
     Unix {
         /// The socket file.

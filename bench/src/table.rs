@@ -43,7 +43,10 @@ pub fn load_warning(load: &str) -> Option<String> {
     let busy: f64 = load.split(' ').next()?.parse().ok()?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     (busy > cores as f64 / 4.0).then(|| {
-        format!("WARNING: load average {busy} on {cores} cores: others are busy here, and these ratios are mostly noise")
+        format!(
+            "WARNING: load average {busy} on {cores} cores: others are busy here, and these \
+                 ratios are mostly noise"
+        )
     })
 }
 

@@ -101,12 +101,14 @@ fn of_several(document: &Document, groups: &[Vec<&Cell>]) -> Answer {
             groups.len()
         ),
         _ if !everywhere.is_empty() => format!(
-            "{} are the cheapest that kept their promise{checked} in all {} combinations; they differ by no more than noise.",
+            "{} are the cheapest that kept their promise{checked} in all {} combinations; they \
+             differ by no more than noise.",
             capital(&enumerated(&everywhere)),
             groups.len()
         ),
         _ => format!(
-            "Which {} is the cheapest that kept its promise{checked} depends on the combination, of which there are {}.",
+            "Which {} is the cheapest that kept its promise{checked} depends on the combination, \
+             of which there are {}.",
             choice(document),
             groups.len()
         ),
@@ -371,8 +373,8 @@ fn lost(document: &Document, cells: &[&Cell]) -> Vec<Line> {
     let said = |cell: &&Cell| {
         let kept = kept_share(cell).filter(|kept| *kept < 1.0)?;
         Some(Line::grave(format!(
-            "{} LOST WORK, so it isn't eligible: of {} transactions per second that the server acknowledged {} committed work; \
-             the others swallowed their error.",
+            "{} LOST WORK, so it isn't eligible: of {} transactions per second that the server \
+             acknowledged {} committed work; the others swallowed their error.",
             capital(&name(document, cell)),
             short(cell.summary.acknowledged_tps?.mean?),
             percent(kept)

@@ -115,7 +115,8 @@ fn head(document: &Document) -> Markup {
 fn policy() -> String {
     let digest = STANDARD.encode(Sha256::digest(SCRIPT));
     format!(
-        "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri \
+         'none'; form-action 'none'"
     )
 }
 

@@ -11,9 +11,10 @@ use crate::view::{Entry, Estimate, Heading, Table};
 
 /// The legend of the table's columns, a sentence each.
 pub const LEGEND: [&str; 2] = [
-    "Overhead: further time per committed transaction, against the first level in the same rounds; with the 95 % interval.",
-    "Predicate locks: the most that any sample found, by what they cover. Locks on tuples are promoted to pages, and these to \
-     relations, where there are many.",
+    "Overhead: further time per committed transaction, against the first level in the same rounds; \
+     with the 95 % interval.",
+    "Predicate locks: the most that any sample found, by what they cover. Locks on tuples are \
+     promoted to pages, and these to relations, where there are many.",
 ];
 
 /// The table: a row for each combination and each level but the first. `None` if no parameter

@@ -149,21 +149,23 @@ fn what_cannot_be_trusted_is_branded_in_the_row_and_in_the_sentence() {
             &[
                 "LOST WORK 93.9 %",
                 "repeatable read, swallow: 130 committed",
-                "LOST WORK: 2,150 acknowledged per second, of which 130 committed work (6.1 %): the rest swallowed its error and did \
-                 nothing.",
+                "LOST WORK: 2,150 acknowledged per second, of which 130 committed work (6.1 %): \
+                 the rest swallowed its error and did nothing.",
                 "retry 7, for-update 8 to 9, swallow 1",
             ],
         ),
         (
             "experiment",
             &[
-                "2 of 6 shapes came out again; 1 differs for a known reason, 1 differs for no reason that is known, 1 is left open by \
-                 the scatter of the rounds, 1 wasn't measured.",
+                "2 of 6 shapes came out again; 1 differs for a known reason, 1 differs for no \
+                 reason that is known, 1 is left open by the scatter of the rounds, 1 wasn't \
+                 measured.",
                 "can't tell Locking first costs a little.",
-                "same shape Most of what was acknowledged did nothing. Published 8.0 %, ours 6.1 %; 20.0 % or less is the same \
-                 shape.",
+                "same shape Most of what was acknowledged did nothing. Published 8.0 %, ours 6.1 \
+                 %; 20.0 % or less is the same shape.",
                 "Why: This is made up.",
-                "not measured A procedure keeps the most. No figure was published; nothing was measured of serializable, procedure.",
+                "not measured A procedure keeps the most. No figure was published; nothing was \
+                 measured of serializable, procedure.",
                 "What the original missed: - What was lost wasn't counted.",
             ],
         ),

@@ -502,7 +502,8 @@ mod tests {
         };
         assert_eq!(
             ledger.check().unwrap_err().to_string(),
-            "the ledger doesn't add up: attempts started (3) must equal the sum of the attempts' buckets (2); please report this"
+            "the ledger doesn't add up: attempts started (3) must equal the sum of the attempts' \
+             buckets (2); please report this"
         );
     }
 

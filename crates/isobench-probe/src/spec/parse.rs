@@ -209,7 +209,8 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_words_panic(words in proptest::collection::vec("setup|teardown|session|step|permutation|notices|a|b|\\{ x \\}|1|0|99999999999|\\(|\\)|,|\\*", 0..30)) {
+        fn no_words_panic(words in proptest::collection::vec("setup|teardown|session|step|permutation|notices|a|b|\\{ \
+                                                              x \\}|1|0|99999999999|\\(|\\)|,|\\*", 0..30)) {
             let _ = Spec::parse("x", &words.join(" "));
         }
     }

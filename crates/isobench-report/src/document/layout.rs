@@ -75,8 +75,8 @@ mod tests {
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
         assert_eq!(
             text,
-            "{\n  \"b\": [1, 2.5, null],\n  \"a\": [],\n  \"c\": {},\n  \"d\": [\n    \"x\\n\\\"y\\\"\"\n  ],\n  \"e\": [\n    {\n      \
-             \"f\": true\n    }\n  ]\n}\n"
+            "{\n  \"b\": [1, 2.5, null],\n  \"a\": [],\n  \"c\": {},\n  \"d\": \
+             [\n    \"x\\n\\\"y\\\"\"\n  ],\n  \"e\": [\n    {\n      \"f\": true\n    }\n  ]\n}\n"
         );
     }
 }

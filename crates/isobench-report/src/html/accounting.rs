@@ -21,8 +21,8 @@ pub fn body(document: &Document) -> Option<Markup> {
                 "Every attempt lies in exactly one bucket, and so does every transaction. Throughput counts committed \
                  transactions only."
                 @if cells.iter().any(|cell| cell.swallowed() > 0) {
-                    " Swallowed are those that the server acknowledged, and whose work was lost in an error that their own SQL \
-                     caught."
+                    " Swallowed are those that the server acknowledged, and whose work was lost in \
+                     an error that their own SQL caught."
                 }
             }
             (attempts(document, &cells))
@@ -146,7 +146,8 @@ fn time(document: &Document, cells: &[&Cell]) -> Markup {
         ("other", true),
     ]);
     table(
-        "Time of the clients in seconds: clients × measured time, by what they did; other: of no attempt, such as starting and finishing",
+        "Time of the clients in seconds: clients × measured time, by what they did; other: of no \
+         attempt, such as starting and finishing",
         &Table::new(columns, rows),
     )
 }

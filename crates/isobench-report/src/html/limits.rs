@@ -48,8 +48,8 @@ fn said(applies: bool, sentence: impl Into<String>) -> Option<String> {
 fn incomplete(document: &Document) -> Option<String> {
     said(
         !document.complete,
-        "Not everything that was planned was measured. Levels with fewer rounds have wider intervals, and ratios rest on the \
-         rounds that both levels have.",
+        "Not everything that was planned was measured. Levels with fewer rounds have wider \
+         intervals, and ratios rest on the rounds that both levels have.",
     )
 }
 
@@ -57,8 +57,8 @@ fn unproved(document: &Document) -> Option<String> {
     let none = measured(document).any(|cell| cell.summary.verdict.is_none());
     said(
         none && measured(document).next().is_some(),
-        "Nothing is known about anomalies where no history was recorded. A level may be faster there because it lets more \
-         through; a checked workload would tell (isobench workloads).",
+        "Nothing is known about anomalies where no history was recorded. A level may be faster \
+         there because it lets more through; a checked workload would tell (isobench workloads).",
     )
 }
 
@@ -71,8 +71,8 @@ fn nothing_found(document: &Document) -> Option<String> {
     };
     said(
         measured(document).any(clean),
-        "A history in which nothing was found proves no level: another workload, more clients or more time may show what this \
-         one didn't.",
+        "A history in which nothing was found proves no level: another workload, more clients or \
+         more time may show what this one didn't.",
     )
 }
 
@@ -104,8 +104,9 @@ fn durability(document: &Document) -> Option<String> {
     said(
         !names.is_empty(),
         format!(
-            "With {} off a crash may lose what was committed or damage the tables, and commits cost less than they do where \
-             data matters. The share of a commit that a level adds looks larger than there.",
+            "With {} off a crash may lose what was committed or damage the tables, and commits \
+             cost less than they do where data matters. The share of a commit that a level adds \
+             looks larger than there.",
             names.join(" and ")
         ),
     )
@@ -118,8 +119,8 @@ fn short_run(document: &Document) -> Option<String> {
     said(
         longest < LONG,
         format!(
-            "No round took longer than {} s, each {} in a warm cache. What bloat, vacuum, checkpoints or a full disk do over hours \
-             isn't in these numbers.",
+            "No round took longer than {} s, each {} in a warm cache. What bloat, vacuum, \
+             checkpoints or a full disk do over hours isn't in these numbers.",
             short(longest),
             document.starting_state().phrase()
         ),
@@ -130,8 +131,8 @@ fn few_rounds(document: &Document) -> Option<String> {
     let fewest = measured(document).map(|cell| cell.summary.rounds).min()?;
     match fewest {
         0 | 1 => Some(
-            "There is no second complete round of every level, so how much rounds differ isn't known, and no ratio has an \
-             interval that knows it."
+            "There is no second complete round of every level, so how much rounds differ isn't \
+             known, and no ratio has an interval that knows it."
                 .to_owned(),
         ),
         2..=4 => Some(format!(
@@ -145,8 +146,9 @@ fn few_rounds(document: &Document) -> Option<String> {
 fn no_calibration(document: &Document) -> Option<String> {
     said(
         document.plan.calibrate != Some(true) && document.cells.len() > 1,
-        "How much equal levels differ on this machine wasn't measured (--calibrate). A small difference may come from what the \
-         intervals can't see, such as where the memory happens to lie.",
+        "How much equal levels differ on this machine wasn't measured (--calibrate). A small \
+         difference may come from what the intervals can't see, such as where the memory happens \
+         to lie.",
     )
 }
 
@@ -175,8 +177,8 @@ fn contention(document: &Document) -> Option<String> {
             && document.plan.scale() > 0
             && clients > document.plan.scale(),
         format!(
-            "Up to {} updated {}: this is contention at its most extreme. The ratio between levels that it shows isn't that of \
-             an application whose clients seldom meet.",
+            "Up to {} updated {}: this is contention at its most extreme. The ratio between levels \
+             that it shows isn't that of an application whose clients seldom meet.",
             counted(clients.into(), "client"),
             counted(document.plan.scale().into(), "branch")
         ),
@@ -187,8 +189,9 @@ fn closed_loop(document: &Document) -> Option<String> {
     let paced = document.cells.iter().all(|cell| cell.rate.is_some()) || !document.plan.rates().is_empty();
     said(
         !paced && measured(document).next().is_some(),
-        "Clients began a transaction when the last one had ended. A stall of the server so delays few transactions, and the \
-         percentiles look better than users would find who come when they like (--rate).",
+        "Clients began a transaction when the last one had ended. A stall of the server so delays \
+         few transactions, and the percentiles look better than users would find who come when \
+         they like (--rate).",
     )
 }
 
@@ -198,8 +201,8 @@ fn left_out_of_latency(document: &Document) -> Option<String> {
     };
     said(
         measured(document).any(gone),
-        "Only committed transactions have a latency. Where some were given up or skipped, the percentiles tell of the lucky \
-         ones.",
+        "Only committed transactions have a latency. Where some were given up or skipped, the \
+         percentiles tell of the lucky ones.",
     )
 }
 
@@ -207,7 +210,8 @@ fn sampled(document: &Document) -> Option<String> {
     let sampled = |cell: &Cell| cell.rounds.iter().any(|round| round.server.is_some());
     said(
         measured(document).any(sampled),
-        "Wait events and locks are samples, some ten a second: shares of time, not counts. What is short and rare may be missing.",
+        "Wait events and locks are samples, some ten a second: shares of time, not counts. What is \
+         short and rare may be missing.",
     )
 }
 
@@ -215,14 +219,15 @@ fn windows(document: &Document) -> Option<String> {
     let least = document.cells.iter().filter_map(|cell| cell.summary.verdict.as_ref());
     said(
         least.into_iter().any(|verdict| verdict.at_least),
-        "Counting anomalies was ended early where there were very many (≥). Whether a level is contradicted doesn't depend on it.",
+        "Counting anomalies was ended early where there were very many (≥). Whether a level is \
+         contradicted doesn't depend on it.",
     )
 }
 
 fn one_place(document: &Document) -> Option<String> {
     said(
         measured(document).next().is_some(),
-        "The intervals tell what the same rounds on the same machine would give again. They know nothing of another machine, \
-         another version of the server, or another application.",
+        "The intervals tell what the same rounds on the same machine would give again. They know \
+         nothing of another machine, another version of the server, or another application.",
     )
 }

@@ -192,8 +192,8 @@ fn order(document: &Document) -> Markup {
             p {
                 "Every round measures every level once, each "
                 (document.starting_state().phrase())
-                ", in an order that the seed shuffles anew, so that a machine that gets slower or faster favours no level. The \
-                 first rounds:"
+                ", in an order that the seed shuffles anew, so that a machine that gets slower or \
+                 faster favours no level. The first rounds:"
             }
             ul { @for line in &lines { li { (line) } } }
         }
@@ -216,15 +216,18 @@ static METHODS: [Method; 8] = [
     Method {
         name: "Mean of rounds: Student's t",
         used: |document| any_interval(document, IntervalSource::Rounds),
-        text: "The 95 % interval of committed per s is mean ± t·s/√n over the n rounds. It assumes that rounds are independent \
-               and scatter roughly normally. It tells what more rounds of the same kind on the same machine would give.",
+        text: "The 95 % interval of committed per s is mean ± t·s/√n over the n rounds. It assumes \
+               that rounds are independent and scatter roughly normally. It tells what more rounds \
+               of the same kind on the same machine would give.",
     },
     Method {
         name: "Mean within a round: batch means",
         used: |document| any_interval(document, IntervalSource::Batches),
-        text: "There is one round only, and its successive moments depend on each other, so the interval comes from the means of \
-               20 batches, widened by their remaining correlation (Student's t, 19 degrees of freedom). It assumes a steady \
-               series several times longer than its correlation lasts, and knows nothing of how much another round would differ.",
+        text: "There is one round only, and its successive moments depend on each other, so the \
+               interval comes from the means of 20 batches, widened by their remaining correlation \
+               (Student's t, 19 degrees of freedom). It assumes a steady series several times \
+               longer than its correlation lasts, and knows nothing of how much another round \
+               would differ.",
     },
     Method {
         name: "Ratio to the first level: paired log ratios",
@@ -235,9 +238,10 @@ static METHODS: [Method; 8] = [
                 .filter_map(|cell| cell.summary.ratio.as_ref())
                 .any(|ratio| ratio.low.is_some())
         },
-        text: "Each round's rate is divided by that of the first level in the same round; shown are the geometric mean of \
-               these ratios and the 95 % interval by Student's t of their logarithms. What both share, such as a machine that \
-               slows down, cancels out. It assumes independent rounds.",
+        text: "Each round's rate is divided by that of the first level in the same round; shown \
+               are the geometric mean of these ratios and the 95 % interval by Student's t of \
+               their logarithms. What both share, such as a machine that slows down, cancels out. \
+               It assumes independent rounds.",
     },
     Method {
         name: "Ratio to the first strategy: paired log ratios",
@@ -245,8 +249,8 @@ static METHODS: [Method; 8] = [
             let ratios = document.cells.iter().filter_map(|cell| cell.summary.strategy_ratio.as_ref());
             ratios.into_iter().any(|ratio| ratio.low.is_some())
         },
-        text: "The same, with the first strategy at the same level in place of the first level. A strategy that needs fewer round \
-               trips to the server is faster for that alone.",
+        text: "The same, with the first strategy at the same level in place of the first level. A \
+               strategy that needs fewer round trips to the server is faster for that alone.",
     },
     Method {
         name: "Noise of the machine: an A/A cell",
@@ -257,8 +261,9 @@ static METHODS: [Method; 8] = [
                 .filter_map(|cell| cell.summary.ratio.as_ref())
                 .any(|ratio| ratio.noise.is_some())
         },
-        text: "The first level was measured twice in every round. How far the two differ is what equal things differ by here, and \
-               a ratio within that is called noise, whatever its own interval says.",
+        text: "The first level was measured twice in every round. How far the two differ is what \
+               equal things differ by here, and a ratio within that is called noise, whatever its \
+               own interval says.",
     },
     Method {
         name: "Percentiles: Student's t over the rounds",
@@ -268,22 +273,26 @@ static METHODS: [Method; 8] = [
             };
             document.cells.iter().any(known)
         },
-        text: "Percentiles come from the merged histograms of all rounds, never from averages of percentiles, and only where the \
-               sample is large enough. Their 95 % intervals come from the percentiles of the single rounds, by Student's t of their \
-               logarithms. It assumes independent rounds, and no shape of the distribution of latencies.",
+        text: "Percentiles come from the merged histograms of all rounds, never from averages of \
+               percentiles, and only where the sample is large enough. Their 95 % intervals come \
+               from the percentiles of the single rounds, by Student's t of their logarithms. It \
+               assumes independent rounds, and no shape of the distribution of latencies.",
     },
     Method {
         name: "Warm-up: change points",
         used: |document| document.plan.max_warmup() > document.plan.warmup(),
-        text: "The warm-up goes on until its rate has stopped changing. The series of the rate is split where the means of the two parts \
-               explain most of its variance; if they differ by more than noise, and by 5 % at least, that is a change, and the \
-               second part is split in the same way (Hawkins 1977). About one steady series in twenty is warmed up longer than needed.",
+        text: "The warm-up goes on until its rate has stopped changing. The series of the rate is \
+               split where the means of the two parts explain most of its variance; if they differ \
+               by more than noise, and by 5 % at least, that is a change, and the second part is \
+               split in the same way (Hawkins 1977). About one steady series in twenty is warmed \
+               up longer than needed.",
     },
     Method {
         name: "Anomalies: cycles of dependencies",
         used: |document| document.cells.iter().any(|cell| cell.summary.verdict.is_some()),
-        text: "Every read and write of the recorded attempts is put into a graph of dependencies (Adya 1999). Whether a level is \
-               contradicted is decided exactly; how often, up to a bound of effort. Finding nothing isn't a proof.",
+        text: "Every read and write of the recorded attempts is put into a graph of dependencies \
+               (Adya 1999). Whether a level is contradicted is decided exactly; how often, up to a \
+               bound of effort. Finding nothing isn't a proof.",
     },
 ];
 

@@ -36,8 +36,9 @@ impl Pair {
             blocks.push(markdown::table(&Table::new(columns, rows)));
         }
         blocks.push(
-            "less, more: significant at 5 % for all rows together; noise: not. The rounds of A and B weren't interleaved: \
-             whatever else changed between the two measurements is part of every ratio."
+            "less, more: significant at 5 % for all rows together; noise: not. The rounds of A and \
+             B weren't interleaved: whatever else changed between the two measurements is part of \
+             every ratio."
                 .to_owned(),
         );
         blocks.join("\n\n") + "\n"

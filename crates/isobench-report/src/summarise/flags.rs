@@ -65,7 +65,8 @@ fn level_contradicted(rounds: &[&Round]) -> Option<Flag> {
         rounds.iter().copied().filter(|round| !round.contradictions.is_empty()).collect();
     let first = contradicted.first()?.contradictions.join("; ");
     let text = format!(
-        "in {} {first}; so the row isn't what its name says. Scripts, and functions that they call, must leave the level alone",
+        "in {} {first}; so the row isn't what its name says. Scripts, and functions that they \
+         call, must leave the level alone",
         of_rounds(contradicted.len(), rounds.len())
     );
     Some(flag(FlagKind::LevelContradicted, text))
@@ -111,7 +112,8 @@ fn drifts(bins: &[Vec<f64>]) -> Option<Flag> {
         if often(same.len(), judged.len()) {
             let mean = same.iter().sum::<f64>() / same.len() as f64;
             let text = format!(
-                "in {} the rate {word} from start to end, by {} on average, so the mean depends on how long is measured",
+                "in {} the rate {word} from start to end, by {} on average, so the mean depends on \
+                 how long is measured",
                 of_rounds(same.len(), judged.len()),
                 percent(mean)
             );
@@ -143,8 +145,8 @@ fn client_bound(rounds: &[&Round]) -> Option<Flag> {
     let busy = median(rounds.iter().filter_map(|round| Some(round.client?.busiest)).collect())?;
     (busy >= BUSY).then(|| {
         let text = format!(
-            "a worker of isobench was busy {} of the time, so the number may be the client's; use more workers (--jobs) or \
-             another machine",
+            "a worker of isobench was busy {} of the time, so the number may be the client's; use \
+             more workers (--jobs) or another machine",
             percent(busy)
         );
         flag(FlagKind::ClientBound, text)
@@ -196,8 +198,9 @@ fn stood_still(document: &Document, rounds: &[&Round]) -> Option<Flag> {
         rounds.iter().filter_map(|round| standstill(document.plan.seconds(), round)).collect();
     let longest = still.iter().copied().reduce(f64::max)?;
     let text = format!(
-        "in {} nothing was committed for up to {} s on end, far longer than transactions take or lie apart: the server, the \
-         network or this machine stood still, so the mean isn't a rate of work",
+        "in {} nothing was committed for up to {} s on end, far longer than transactions take or \
+         lie apart: the server, the network or this machine stood still, so the mean isn't a rate \
+         of work",
         of_rounds(still.len(), rounds.len()),
         short(longest)
     );

@@ -67,13 +67,13 @@ fn source(document: &Document, experiment: &Experiment) -> Vec<String> {
     let ours = if ours.trim().is_empty() { "an unknown server" } else { ours.trim() };
     lines.push(if is_same_product(document, experiment) {
         format!(
-            "Published for {published}, on another machine than {ours} here: what should come out again is the shape, not the \
-             figures."
+            "Published for {published}, on another machine than {ours} here: what should come out \
+             again is the shape, not the figures."
         )
     } else {
         format!(
-            "Published for {published}, which {ours} here is NOT: another product on another machine, whose shapes may differ, \
-             too."
+            "Published for {published}, which {ours} here is NOT: another product on another \
+             machine, whose shapes may differ, too."
         )
     });
     if experiment.size == "quick" {

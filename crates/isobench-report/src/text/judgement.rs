@@ -95,11 +95,12 @@ pub fn unproved(document: &Document) -> Option<String> {
     let cell = document.cells.iter().find(unproved)?;
     let name = cell.workload.to_lowercase().replace(['-', ' ', '_'], "");
     let why = if name.contains("tpcb") {
-        "the TPC-B-like script can't lose an update at read committed, because it adds its amounts in SQL (balance = balance + \
-         :delta), so invariants that held there prove nothing about the level"
-    } else {
-        "its scripts don't say what they read and write, so no history was checked; invariants, if any, say little about \
+        "the TPC-B-like script can't lose an update at read committed, because it adds its amounts \
+         in SQL (balance = balance + :delta), so invariants that held there prove nothing about \
          the level"
+    } else {
+        "its scripts don't say what they read and write, so no history was checked; invariants, if \
+         any, say little about the level"
     };
     Some(format!("{why}. A checked workload proves more (isobench workloads)."))
 }
@@ -138,8 +139,8 @@ mod tests {
         let said = |cells: &[&Cell]| verdict(cells).expect("verdicts");
         assert_eq!(
             said(&[&clean, &lost]),
-            "in the history of 200 committed transactions there is 7 × lost update (P4), so the level gave no more than read \
-             committed"
+            "in the history of 200 committed transactions there is 7 × lost update (P4), so the \
+             level gave no more than read committed"
         );
         let nothing = "nothing contradicts snapshot isolation, which isn't a proof";
         assert!(said(&[&skewed, &clean]).ends_with(nothing), "{}", said(&[&skewed, &clean]));

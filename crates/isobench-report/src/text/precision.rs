@@ -19,8 +19,8 @@ pub fn paragraphs(document: &Document) -> Vec<String> {
         |cell: &Cell| cell.summary.tps.source == IntervalSource::Batches && cell.summary.tps.low.is_some();
     if document.cells.iter().any(single) {
         paragraphs.push(
-            "Intervals come from the time series of a single round (batch means), so they don't know how much rounds differ; \
-             more rounds do (--rounds)."
+            "Intervals come from the time series of a single round (batch means), so they don't \
+             know how much rounds differ; more rounds do (--rounds)."
                 .to_owned(),
         );
     }
@@ -45,7 +45,8 @@ fn noise(document: &Document, cell: &Cell) -> Option<String> {
         _ => format!(", so no difference below a factor of {} is called one", short(noise + 1.0)),
     });
     Some(format!(
-        "Noise{place}: {level} was measured twice in every round, and the two differ by a factor of {} ({} to {}){noise}.",
+        "Noise{place}: {level} was measured twice in every round, and the two differ by a factor \
+         of {} ({} to {}){noise}.",
         short(ratio.mean),
         short(low),
         short(high)
@@ -79,7 +80,8 @@ fn needed(document: &Document) -> Option<String> {
         format!("a factor of {}", short(width + 1.0))
     };
     Some(format!(
-        "Precision: the ratios are known to {reached} or better. As much as these rounds differ, it takes {} (--resolve).",
+        "Precision: the ratios are known to {reached} or better. As much as these rounds differ, \
+         it takes {} (--resolve).",
         finer.into_iter().rev().collect::<Vec<_>>().join(", ")
     ))
 }
@@ -121,8 +123,8 @@ fn sweep(found: &SweepResult) -> String {
             )
         }
         (None, _) => format!(
-            "Highest rate: {level} with {} clients committed 99 % of the transactions due within {limit} at no rate that was \
-             tried; {closed}.",
+            "Highest rate: {level} with {} clients committed 99 % of the transactions due within \
+             {limit} at no rate that was tried; {closed}.",
             found.clients
         ),
     }

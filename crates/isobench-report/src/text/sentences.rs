@@ -207,8 +207,8 @@ fn lost_work(document: &Document, cell: &Cell) -> Option<String> {
         .collect();
     let place = if factors.is_empty() { String::new() } else { format!(" with {}", factors.join(", ")) };
     Some(format!(
-        "LOST WORK{place}: {} acknowledged per second, of which {} committed work ({}): the rest swallowed its error and did \
-         nothing.",
+        "LOST WORK{place}: {} acknowledged per second, of which {} committed work ({}): the rest \
+         swallowed its error and did nothing.",
         short(acknowledged),
         cell.summary.tps.mean.map_or_else(|| "none".to_owned(), short),
         percent(kept)

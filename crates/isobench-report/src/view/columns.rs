@@ -98,8 +98,8 @@ pub static FIGURES: [Column; 15] = [
         spare: 0,
         legend: (
             "acknowledged per s",
-            "transactions that the server acknowledged, those included whose work was lost in an error that their own SQL caught; \
-             what other tools would show as tps",
+            "transactions that the server acknowledged, those included whose work was lost in an \
+             error that their own SQL caught; what other tools would show as tps",
         ),
         show: acknowledged,
     },
@@ -139,7 +139,8 @@ pub static FIGURES: [Column; 15] = [
         spare: 0,
         legend: (
             "× first strategy",
-            "committed per s as a multiple of the first strategy's at the same level in the same rounds, in the same way",
+            "committed per s as a multiple of the first strategy's at the same level in the same \
+             rounds, in the same way",
         ),
         show: strategy_ratio,
     },
@@ -208,7 +209,8 @@ pub static FIGURES: [Column; 15] = [
         spare: 0,
         legend: (
             "predicate locks",
-            "the most predicate locks (SIReadLock: tuples, pages and relations together) that any sample found on the server",
+            "the most predicate locks (SIReadLock: tuples, pages and relations together) that any \
+             sample found on the server",
         ),
         show: |_, cell| Entry::Count(cell.summary.predicate_locks),
     },
@@ -254,8 +256,8 @@ pub static FIGURES: [Column; 15] = [
         spare: 0,
         legend: (
             "anomalies per mill.",
-            "anomalies of all kinds that the data of the recorded histories show, per million committed attempts; ≥: counting was ended \
-             early",
+            "anomalies of all kinds that the data of the recorded histories show, per million \
+             committed attempts; ≥: counting was ended early",
         ),
         show: anomalies,
     },
@@ -268,9 +270,10 @@ pub static FIGURES: [Column; 15] = [
         spare: 0,
         legend: (
             "verdict",
-            "the strongest level that the recorded histories of these very rounds don't contradict, and whether the promise \
-             was kept; unproved: no history was recorded, and what must be true of the tables (checked after every \
-             round) says little about the level",
+            "the strongest level that the recorded histories of these very rounds don't \
+             contradict, and whether the promise was kept; unproved: no history was recorded, and \
+             what must be true of the tables (checked after every round) says little about the \
+             level",
         ),
         show: verdict,
     },

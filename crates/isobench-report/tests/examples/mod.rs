@@ -355,8 +355,9 @@ fn withheld() -> Document {
         verdict("serializable", &[], &[("garbage read", "read of what nobody wrote", 9, false)]);
     doubtful.kept = None;
     doubtful.withheld = vec![Withheld {
-        reason: "the history does not account for what was read, so a write is probably missing from it: T2 (client 1) read \
-                 version 7 of registers 5, which nobody wrote (9 such cases)"
+        reason: "the history does not account for what was read, so a write is probably missing \
+                 from it: T2 (client 1) read version 7 of registers 5, which nobody wrote (9 such \
+                 cases)"
             .to_owned(),
         doubtful: true,
     }];
@@ -387,8 +388,11 @@ fn level_mismatch() -> Document {
         .collect();
     document.cells[0].level.effective = EffectiveLevel::Standard(Level::Serializable);
     document.cells[1].level.effective = EffectiveLevel::Unknown;
-    document.warnings =
-        vec!["read committed was asked for, but the server says it runs serializable; use --strict-levels to refuse".to_owned()];
+    document.warnings = vec![
+        "read committed was asked for, but the server says it runs serializable; use \
+              --strict-levels to refuse"
+            .to_owned(),
+    ];
     document
 }
 

@@ -169,8 +169,9 @@ pub fn clients(document: &Document) -> Option<Figure> {
     let axis = Axis {
         id: "against-clients",
         title: "Rate and conflicts against the number of clients".to_owned(),
-        caption: "Above: committed transactions per second, the mean of the rounds with its 95 % interval. Below: attempts that \
-                  ended in a conflict as a share of the attempts started, over all rounds. The axis of clients is logarithmic."
+        caption: "Above: committed transactions per second, the mean of the rounds with its 95 % \
+                  interval. Below: attempts that ended in a conflict as a share of the attempts \
+                  started, over all rounds. The axis of clients is logarithmic."
             .to_owned(),
         of: Box::new(|cell| Some(f64::from(cell.clients))),
         name: "clients",
@@ -178,7 +179,9 @@ pub fn clients(document: &Document) -> Option<Figure> {
         before: false,
         varies: Box::new(|factor| matches!(factor.id(), Some(FactorId::Clients | FactorId::Jobs))),
         logarithmic: true,
-        apart: Box::new(|one, other| !alike(one, other) || one.varied != other.varied || one.rate != other.rate),
+        apart: Box::new(|one, other| {
+            !alike(one, other) || one.varied != other.varied || one.rate != other.rate
+        }),
         plots: vec![
             COMMITTED,
             Measure {
@@ -198,9 +201,10 @@ pub fn rates(document: &Document) -> Option<Figure> {
     let axis = Axis {
         id: "against-rate",
         title: "Rate and latency against the rate asked for".to_owned(),
-        caption: "Above: committed transactions per second, the mean of the rounds with its 95 % interval; the plain line is \
-                  where all that was asked for is committed. Below: 99th percentile of the latency from the scheduled start, with \
-                  its 95 % interval, logarithmic."
+        caption: "Above: committed transactions per second, the mean of the rounds with its 95 % \
+                  interval; the plain line is where all that was asked for is committed. Below: \
+                  99th percentile of the latency from the scheduled start, with its 95 % interval, \
+                  logarithmic."
             .to_owned(),
         of: Box::new(|cell| cell.rate),
         name: "transactions due per s",
@@ -245,8 +249,9 @@ pub fn parameter(document: &Document, place: usize) -> Option<Figure> {
         id: PARAMETERS.get(place)?,
         title: format!("What a level costs against {name}"),
         caption: format!(
-            "{}Committed transactions per second, divided by those of the first level in the same round: the geometric mean with its \
-             95 % interval.{} The axis of {name} is logarithmic.{}",
+            "{}Committed transactions per second, divided by those of the first level in the same \
+             round: the geometric mean with its 95 % interval.{} The axis of {name} is \
+             logarithmic.{}",
             if locks { "Above: " } else { "" },
             if locks { " Below: the most predicate locks that any sample found, logarithmic." } else { "" },
             by.map_or_else(String::new, |by| format!(" A line for each {}.", by.title())),

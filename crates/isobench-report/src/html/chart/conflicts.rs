@@ -65,8 +65,9 @@ pub fn figure(document: &Document) -> Option<Figure> {
     Some(Figure {
         id: ID,
         title: TITLE.to_owned(),
-        caption: "Attempts that ended in a conflict (a retryable error), by the server's reason, the command that got it, and the object \
-                  that the message names, as shares of the attempts started in all rounds."
+        caption: "Attempts that ended in a conflict (a retryable error), by the server's reason, \
+                  the command that got it, and the object that the message names, as shares of the \
+                  attempts started in all rounds."
             .to_owned(),
         svg: picture(ID, TITLE, &description, height, &drawn),
         description,

@@ -56,9 +56,11 @@ pub fn figure(document: &Document) -> Option<Figure> {
     Some(Figure {
         id: ID,
         title: TITLE.to_owned(),
-        caption: "Milliseconds (logarithmic) that a percentage of the committed transactions of all rounds didn't exceed, from the scheduled \
-                  start (from the start of the first attempt, when unpaced) to the reply to COMMIT, all attempts and backoffs included. To \
-                  the right each step holds a tenth of what lies beyond. Lines with ends: 95 % intervals of percentiles."
+        caption: "Milliseconds (logarithmic) that a percentage of the committed transactions of \
+                  all rounds didn't exceed, from the scheduled start (from the start of the first \
+                  attempt, when unpaced) to the reply to COMMIT, all attempts and backoffs \
+                  included. To the right each step holds a tenth of what lies beyond. Lines with \
+                  ends: 95 % intervals of percentiles."
             .to_owned(),
         svg: picture(ID, TITLE, &description, top, &html! { @for plot in &drawn { (plot) } }),
         description,

@@ -95,8 +95,9 @@ pub fn figure(document: &Document) -> Option<Figure> {
 }
 
 fn caption(cells: usize, waits: bool) -> String {
-    let mut text = "Committed transactions and conflicts per second, from the start of the measured part to its end: bold the median round by its \
-                    rate, thin other rounds."
+    let mut text = "Committed transactions and conflicts per second, from the start of the \
+                    measured part to its end: bold the median round by its rate, thin other \
+                    rounds."
         .to_owned();
     if waits {
         text += " Below, of the same round: the clients' sessions on the server by what they did, sampled.";

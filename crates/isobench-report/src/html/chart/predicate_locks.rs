@@ -84,9 +84,10 @@ pub fn figure(document: &Document) -> Option<Figure> {
         id: ID,
         title: TITLE.to_owned(),
         caption: format!(
-            "Predicate locks (SIReadLock) that exist in the server, by what they cover, sampled in the median round of each cell that has \
-             any; the axis is logarithmic from one on. Where locks on tuples are promoted to pages, and pages to relations, \
-             conflicts are found that there aren't.{left_out}"
+            "Predicate locks (SIReadLock) that exist in the server, by what they cover, sampled in \
+             the median round of each cell that has any; the axis is logarithmic from one on. \
+             Where locks on tuples are promoted to pages, and pages to relations, conflicts are \
+             found that there aren't.{left_out}"
         ),
         svg: picture(ID, TITLE, &description, top, &html! { @for plot in &drawn { (plot) } }),
         description,

@@ -30,8 +30,9 @@ pub fn figure(document: &Document) -> Option<Figure> {
     Some(Figure {
         id: ID,
         caption: format!(
-            "Committed transactions per second, divided by those of {first} in the same round, on a logarithmic axis: half and twice \
-             are equally far from 1. Marker and number: the geometric mean of the rounds; line with ends: its 95 % interval.{}",
+            "Committed transactions per second, divided by those of {first} in the same round, on \
+             a logarithmic axis: half and twice are equally far from 1. Marker and number: the \
+             geometric mean of the rounds; line with ends: its 95 % interval.{}",
             noise.map_or_else(String::new, |share| format!(
                 " Grey band: what equal cells differ by on this machine, up to {}, from measuring {first} twice.",
                 if share < 1.0 { percent(share) } else { format!("a factor of {}", short(share + 1.0)) }

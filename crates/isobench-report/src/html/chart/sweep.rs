@@ -34,9 +34,10 @@ pub fn figure(document: &Document) -> Option<Figure> {
     Some(Figure {
         id: ID,
         title: TITLE.to_owned(),
-        caption: "Every rate that was tried, with the 99th percentile of the latency of what committed, from the scheduled start, logarithmic. \
-                  Disc: at least 99 % of the transactions that were due committed within the limit; cross: fewer did. Dashed: the limit; \
-                  upright line: the rate in a closed loop, where the search began."
+        caption: "Every rate that was tried, with the 99th percentile of the latency of what \
+                  committed, from the scheduled start, logarithmic. Disc: at least 99 % of the \
+                  transactions that were due committed within the limit; cross: fewer did. Dashed: \
+                  the limit; upright line: the rate in a closed loop, where the search began."
             .to_owned(),
         svg: picture(ID, TITLE, &description, top, &html! { @for plot in &drawn { (plot) } }),
         description,

@@ -35,8 +35,9 @@ pub fn figure(document: &Document) -> Option<Figure> {
         id: ID,
         title: TITLE.to_owned(),
         caption: format!(
-            "Transactions whose COMMIT was acknowledged, per second of the measured part (warm-up excluded), on an axis from zero. \
-             Bar and number: the mean of the rounds; line with ends: its 95 % interval{}; dots: each round.",
+            "Transactions whose COMMIT was acknowledged, per second of the measured part (warm-up \
+             excluded), on an axis from zero. Bar and number: the mean of the rounds; line with \
+             ends: its 95 % interval{}; dots: each round.",
             if batches { " (of a single round: from the differences between its parts)" } else { "" }
         ),
         svg: picture(ID, TITLE, &description, svg.1, &svg.0),

@@ -81,8 +81,8 @@ pub fn figure(document: &Document) -> Option<Figure> {
     Some(Figure {
         id: ID,
         title: TITLE.to_owned(),
-        caption: "The time of all clients in the measured part of all rounds (clients × seconds), by what it was spent on. Numbers: the \
-                  useful share."
+        caption: "The time of all clients in the measured part of all rounds (clients × seconds), \
+                  by what it was spent on. Numbers: the useful share."
             .to_owned(),
         svg: picture(ID, TITLE, &description, height, &drawn),
         description,

@@ -40,8 +40,9 @@ pub fn figure(document: &Document) -> Option<Figure> {
     Some(Figure {
         id: ID,
         title: TITLE.to_owned(),
-        caption: "The clients' sessions in all samples of all rounds, by wait event (type/event, as the server names them); sessions that don't wait \
-                  are working. Numbers: the event, or the work, with the largest share."
+        caption: "The clients' sessions in all samples of all rounds, by wait event (type/event, \
+                  as the server names them); sessions that don't wait are working. Numbers: the \
+                  event, or the work, with the largest share."
             .to_owned(),
         svg: picture(ID, TITLE, &description, height, &drawn),
         description,
