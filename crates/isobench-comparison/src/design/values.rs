@@ -1,6 +1,6 @@
-//! The values that options and plan files give, checked one by one; an error names its option.
+//! Checks of the values of options and plan files, one by one; an error names its option.
 //!
-//! Not here: what the options mean together (`plan.rs`).
+//! Not here: the meaning of options together (`design.rs`).
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub fn at_least_one<T: PartialEq + Default>(option: &str, value: T) -> Outcome<T
     if value == T::default() { Err(wrong(option, "must be at least 1")) } else { Ok(value) }
 }
 
-/// The longest time that any option takes, in seconds: over eleven days.
+/// Upper limit of times given as options, in seconds: over eleven days.
 const LONGEST: f64 = 1e6;
 
 /// A time in seconds.
@@ -42,7 +42,7 @@ pub fn seconds(option: &str, value: f64, least: f64) -> Outcome<Duration> {
     Err(wrong(option, format!("{value} is no number of seconds from {least} to {LONGEST}")))
 }
 
-/// The longest warm-up, three steps if it isn't given.
+/// The longest warm-up, by default three steps.
 pub fn longest_warmup(warmup: Duration, given: Option<f64>) -> Outcome<Duration> {
     let Some(given) = given else { return Ok(warmup * 3) };
     let longest = seconds("max-warmup", given, 0.0)?;
@@ -83,7 +83,7 @@ pub fn pacing(rate: Option<f64>, think_time: Option<f64>) -> Outcome<Pacing> {
 /// A protocol by its name.
 ///
 /// # Errors
-/// There is none.
+/// Unknown name.
 pub fn protocol(name: &str) -> Outcome<Protocol> {
     Protocol::ALL.into_iter().find(|protocol| protocol.name() == name).ok_or_else(|| {
         wrong("protocol", format!("invalid query mode: \"{name}\"; use simple, extended or prepared"))
