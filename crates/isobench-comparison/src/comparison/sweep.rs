@@ -118,8 +118,8 @@ impl Search {
     }
 }
 
-/// Returns the outcome of a rate: the share of the transactions due that committed in time. A
-/// broken invariant or promise makes the share zero.
+/// Returns the outcome of a rate: the share of the transactions due that committed in time. A rate
+/// with a broken invariant or promise isn't kept.
 fn step(rate: f64, round: &Round) -> SweepStep {
     let due = round.transactions.total;
     let in_time = round.transactions.committed.saturating_sub(round.late.unwrap_or(0));
