@@ -107,8 +107,7 @@ impl CellPlan {
         format!("{}{strategy}, {} clients{varied}{backoff}{rate}{again}", self.level, self.clients)
     }
 
-    /// The name of a file for this cell in one round, without the factors that other plans may
-    /// vary.
+    /// The name of this cell's files in one round, unique within the plan.
     pub fn file_name(&self, design: &Design, round: u32) -> String {
         let plain = |text: &str| text.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
         let backoff = plain(&self.backoff.to_string());

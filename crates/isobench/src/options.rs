@@ -1,7 +1,7 @@
 //! The options of all commands, as clap reads them.
 //!
-//! Not here: those of a plan (`isobench_plan`); what they mean together (`isobench_comparison` for
-//! comparisons, the commands for the rest).
+//! Not here: those of a plan (`isobench_plan`), and their meaning together (`isobench_comparison`
+//! for comparisons, the commands for the rest).
 
 mod audit;
 mod check;

@@ -1,5 +1,5 @@
-//! `isobench init`: creates and fills the TPC-B-like tables, or a checked workload's, on a server
-//! that is named.
+//! `isobench init`: creates and fills the TPC-B-like tables, or those of a checked workload, on a
+//! named server.
 
 use isobench_database::{InitProgress, detect, init as make, is_standby};
 use isobench_pgbench::Version;
@@ -11,7 +11,7 @@ use crate::servers::named_server;
 use isobench_comparison::refusal;
 use isobench_comparison::{Failure, Outcome};
 
-/// Makes the tables, with pgbench's lines of progress on standard error.
+/// Creates the tables, with pgbench's progress lines on standard error.
 ///
 /// # Errors
 /// No server is named, wrong options, or the server refuses.

@@ -27,14 +27,14 @@ pub struct AuditOptions {
 }
 
 impl AuditOptions {
-    /// As options of a comparison.
+    /// Returns them as options of a comparison.
     pub fn resolve(self) -> CompareOptions {
         let history = self.compare.history.unwrap_or_else(|| "isobench-history".into());
         CompareOptions { defaults: defaults(), history: Some(history), ..self.compare }
     }
 }
 
-/// What differs from a comparison.
+/// The defaults that differ from a comparison's.
 fn defaults() -> Plan {
     Plan {
         workload: Some(vec!["registers".to_owned()]),

@@ -52,16 +52,16 @@ pub struct CheckOptions {
     help_as_in_pgbench: Option<bool>,
 }
 
-/// How the format is found.
+/// The choice of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// By the first bytes.
+    /// Detected by the first bytes.
     Automatically,
-    /// It is this one.
+    /// Given by an option.
     Given(Format),
 }
 
-/// A file to be written in a format.
+/// A file to write in a format.
 #[derive(Debug, Clone)]
 pub struct Conversion {
     /// The format.

@@ -1,4 +1,4 @@
-//! Options of `isobench init`, and those of the tables wherever they are made.
+//! Options of `isobench init`, and those of the tables for all commands.
 
 use clap::Args;
 use isobench_database::{InitOptions, PartitionMethod, Steps};
@@ -48,7 +48,7 @@ pub struct InitArguments {
     pub database: Option<String>,
 }
 
-/// How the TPC-B-like tables are made.
+/// Options of the TPC-B-like tables.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Tables")]
 pub struct TableOptions {
@@ -64,7 +64,7 @@ pub struct TableOptions {
 }
 
 impl TableOptions {
-    /// The tables at a scale, made by the default steps.
+    /// Returns the tables at a scale, created by the default steps.
     pub fn at_scale(&self, scale: u32) -> InitOptions {
         InitOptions {
             scale,
@@ -78,7 +78,7 @@ impl TableOptions {
 }
 
 impl InitArguments {
-    /// What is to be made.
+    /// Returns the settings of the load.
     ///
     /// # Errors
     /// Unknown steps or an unknown partition method.

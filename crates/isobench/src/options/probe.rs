@@ -47,7 +47,7 @@ fn level(text: &str) -> Result<Level, String> {
     text.parse().map_err(|error: isobench_isolation::UnknownLevel| error.to_string())
 }
 
-/// A day is more than anybody waits.
+/// Parses a time of up to a day in seconds.
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds @ 0.01..=86_400.0) => Ok(seconds),

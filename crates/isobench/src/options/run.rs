@@ -1,4 +1,4 @@
-//! Options of `isobench run`: pgbench's names for what it has, and isobench's own.
+//! Options of `isobench run`: pgbench's, and isobench's own.
 
 use std::path::PathBuf;
 
