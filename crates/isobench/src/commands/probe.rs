@@ -23,7 +23,7 @@ use isobench_comparison::refusal;
 use isobench_comparison::{Failure, Outcome};
 
 /// Number of concurrent sessions: those of an interleaving, the control connection, and one that
-/// locks the schema.
+/// holds the schema.
 const SESSIONS: usize = 8;
 
 /// The embedded server's `max_connections`, low so that it soon summarizes old transactions.

@@ -1,4 +1,4 @@
-//! Servers that are no PostgreSQL: `CockroachDB` as recorded, and `H2` over the real protocol.
+//! Servers other than PostgreSQL: `CockroachDB` as recorded, and `H2` over the real protocol.
 
 use isobench_testkit::h2::H2;
 use isobench_testkit::scripted::ScriptedServer;
@@ -19,7 +19,7 @@ fn on_scripted(scene: &Scene, script: &str, arguments: &[&str]) -> Finished {
     finished
 }
 
-/// What every session in the database of our own is asked first.
+/// The first query of every session in isobench's own database.
 const ENTERED: &str = "> SELECT current_database()
 < row isobench
 > SELECT coalesce(comment, '') FROM [SHOW DATABASES WITH COMMENT] WHERE database_name = 'isobench'
@@ -27,7 +27,7 @@ const ENTERED: &str = "> SELECT current_database()
 < row made by isobench; safe to drop
 ";
 
-/// The script, with that in each of those sessions.
+/// Returns the script with that query in each of those sessions.
 fn entering(script: &str) -> String {
     let mut entering = String::new();
     let mut lines = script.lines().map(str::trim).peekable();
@@ -43,7 +43,7 @@ fn entering(script: &str) -> String {
     entering
 }
 
-/// Two sessions that are asked whether a pooler shares them out.
+/// Two sessions that are tested for a pooler that shares them.
 const NO_POOLER: &str = "
     == connect database=test
     ! no key
@@ -78,7 +78,7 @@ const NO_POOLER: &str = "
     < tag ROLLBACK
 ";
 
-/// `CockroachDB` v20.1 runs everything at serializable: a database of our own is made, looked at,
+/// `CockroachDB` v20.1 runs everything at serializable: isobench's database is created, inspected,
 /// and removed.
 const REFUSAL: &str = r#"
     == connect database=test
@@ -121,7 +121,7 @@ const REFUSAL: &str = r#"
     < tag COMMIT
 "#;
 
-/// What begins the second level there.
+/// The statement that starts the second level there.
 const SECOND_LEVEL: &str = "> SET default_transaction_isolation = 'read committed'";
 
 #[test]
@@ -133,8 +133,8 @@ fn a_raised_level_is_refused_if_levels_are_strict() {
     finished.says(&["--strict-levels: read committed was asked for, but the server runs serializable"]);
 }
 
-/// What a cell says between its tables and its end: the names of tables, a client, and the sums
-/// before and after.
+/// The conversation of a cell between its tables and its end: the names of tables, a client, and
+/// the sums before and after.
 fn cell(client: &str, sums: &str) -> String {
     CELL.replace("{client}", client).replace("{sums}", sums)
 }
@@ -168,16 +168,16 @@ const CELL: &str = r"
     < row {sums}
 ";
 
-/// A script that is tried: the names of tables, and a session whose transaction is rolled back.
+/// The trial of a script: the names of tables, and a session whose transaction is rolled back.
 fn trial(work: &str) -> String {
     let (session, _) = CELL.split_once("{client}").expect("a client");
     format!("{session}\n> BEGIN;\n< tag BEGIN\n{work}\n> ROLLBACK;\n< tag ROLLBACK\n")
 }
 
-/// The tables are looked at after a cell.
+/// The tables are inspected after a cell.
 const LOOKED: &str = "== connect database=isobench\n";
 
-/// The tables at scale 1, with statistics by a statement that v20.1 knows.
+/// The tables at scale 1, with statistics by a statement that v20.1 supports.
 fn load() -> String {
     let table = |name: &str| format!("> create table isobench.public.{name}(*\n< tag CREATE TABLE\n");
     let copy = |what: &str| {
@@ -204,7 +204,7 @@ fn load() -> String {
     )
 }
 
-/// The rows put back, before the second round.
+/// The rows restored before the second round.
 const PUT_BACK: &str = "
     == connect database=isobench
     > truncate table isobench.public.pgbench_history
@@ -217,8 +217,8 @@ const PUT_BACK: &str = "
     < tag UPDATE 1
 ";
 
-/// Loading takes minutes there, so it is done once; no session has a key, and nothing asks for a
-/// process.
+/// Loading takes minutes there, so it is done once; sessions have no key, and the process isn't
+/// queried.
 #[test]
 fn tables_of_cockroachdb_are_loaded_once_and_put_back() {
     let scene = Scene::new();
@@ -274,7 +274,7 @@ const SAVEPOINTS: &str = r#"
     < tag COMMIT
 "#;
 
-/// What follows the savepoint.
+/// The statements after the savepoint.
 const WORK: &str = "> UPDATE isobench.public.pgbench_accounts *
     < tag UPDATE 1
     > SELECT abalance *
@@ -387,7 +387,7 @@ fn conflicts_of_cockroachdb_are_retried_and_an_ambiguous_commit_is_not() {
     assert_eq!(cells(&document)[0]["level"]["effective"], "serializable");
 }
 
-/// H2 knows neither END nor BEGIN ISOLATION LEVEL; its tables are made by a script.
+/// H2 supports neither END nor BEGIN ISOLATION LEVEL; its tables are created by a script.
 #[test]
 fn compare_on_h2() {
     let scene = Scene::new();
