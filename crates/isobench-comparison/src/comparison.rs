@@ -102,7 +102,7 @@ struct Comparison<'a> {
     unsaved: bool,
 }
 
-/// Whether a comparison continues or ends, and why.
+/// The decision to continue or end a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Goes {
     On,

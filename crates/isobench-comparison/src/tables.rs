@@ -45,7 +45,7 @@ pub struct Ready {
     pub state: StartingState,
     /// The time it took.
     pub took: Duration,
-    /// Whether every further cell takes as long; if not, it was a load that isn't repeated.
+    /// True if every further cell takes as long; false for a load that isn't repeated.
     pub again: bool,
     /// Notes for the user.
     pub notes: Vec<String>,

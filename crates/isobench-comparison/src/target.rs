@@ -23,7 +23,7 @@ pub struct Target {
     embedded: Option<Server>,
     /// The chosen one of several hosts.
     host: Option<String>,
-    /// Whether it is a hot standby, which is read-only.
+    /// True for a hot standby, which is read-only.
     pub standby: bool,
     /// The product and its version.
     pub database: Database,

@@ -53,7 +53,7 @@ pub struct Display {
 struct Screen {
     state: Live,
     painter: Painter,
-    /// Whether to show several lines, or only the most important one.
+    /// True for several lines, false for the most important one.
     in_full: bool,
     closed: bool,
     began: Instant,

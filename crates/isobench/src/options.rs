@@ -38,7 +38,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 2 incomplete (clients aborted, server lost, interrupted); 3 a promise is broken (by an invariant, a history or a probe), or a result is worse than another (report --fail-on-regression)."
 )]
 pub struct Options {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
     /// Print help
@@ -46,7 +46,7 @@ pub struct Options {
     help_as_in_pgbench: Option<bool>,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run one workload at several isolation levels and compare them

@@ -17,7 +17,7 @@ pub struct Account<'a> {
     pub run: &'a RunOutcome,
     /// The requested level, and the effective one.
     pub level: (Option<Level>, &'a EffectiveLevel),
-    /// Whether pgbench's lines show average and deviation as measured.
+    /// True if pgbench's lines show average and deviation as measured.
     pub measured_above: bool,
     /// The invariants checked after the run.
     pub invariants: &'a [Invariant],

@@ -54,7 +54,7 @@ impl TlsStream {
                 Ok(0) => return Ok(count),
                 Ok(more) => count += more,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // An end without close_notify is an end as well.
+                // An end without `close_notify` is an end as well.
                 Err(_) => return Ok(count),
             }
             if count > 0 && (count == buffer.len() || wire.drained || outcome.is_err()) {
@@ -164,7 +164,7 @@ impl Write for TlsStream {
     }
 }
 
-/// Sends close_notify, if that is possible without waiting.
+/// Sends `close_notify`, if that is possible without waiting.
 impl Drop for TlsStream {
     fn drop(&mut self) {
         self.session.send_close_notify();

@@ -40,7 +40,7 @@ pub struct Results {
     files: Files,
     /// The servers to clean up once the result is saved.
     targets: Vec<Target>,
-    /// Whether to keep the tables.
+    /// Keeps the tables on the server.
     keep: bool,
 }
 

@@ -18,7 +18,7 @@ pub struct Estimate {
     once: Duration,
     /// Time that they took, if it is repeated.
     ready: Duration,
-    /// Whether any tables have been prepared.
+    /// Set once the first tables have been prepared.
     begun: bool,
 }
 

@@ -21,7 +21,7 @@ use isobench_plan::Plan;
     mut_arg("no_verdict", |arg| arg.hide(true))
 )]
 pub struct AuditOptions {
-    /// What is asked for; what isn't gets audit's defaults.
+    /// The options given; the others get audit's defaults.
     #[command(flatten)]
     compare: CompareOptions,
 }
