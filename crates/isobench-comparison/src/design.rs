@@ -242,8 +242,8 @@ impl Design {
         if let Some(settings) = settings {
             let settings: Vec<String> = settings.iter().map(Setting::to_string).collect();
             notes.push(format!(
-                "the plan's settings of the embedded server ({}) are left out, because a server is named; set them there \
-                 if they matter",
+                "the plan's settings of the embedded server ({}) are left out, because a server is named; set them \
+                 there if they matter",
                 settings.join(", ")
             ));
         }
@@ -461,8 +461,8 @@ fn check_sweep(plan: &Plan, stop: StopCondition) -> Outcome {
     let fixed = !plan.rates().is_empty() || plan.think_time.is_some();
     if plan.sweeps() && (plan.latency_limit.is_none() || fixed) {
         return Err(Failure::setup(
-            "--sweep searches for the highest rate within a latency limit: give --latency-limit, and neither --rate nor \
-             --think-time",
+            "--sweep searches for the highest rate within a latency limit: give --latency-limit, and neither \
+             --rate nor --think-time",
         ));
     }
     if plan.sweeps() && matches!(stop, StopCondition::Transactions(_)) {

@@ -145,8 +145,8 @@ pub fn server_side(observed: Observed, own: &OwnWork) -> report::ServerSide {
     let mut notes = observed.notes.clone();
     let comparison = if own.unknown {
         notes.push(
-            "the server's counts aren't compared with ours, because statements failed that retry inside the server, and only those that \
-             succeed say how often"
+            "the server's counts aren't compared with ours, because statements failed that retry inside the \
+             server, and only those that succeed say how often"
                 .to_owned(),
         );
         Vec::new()

@@ -147,7 +147,7 @@ const ADVICE: [(SqlState, &str); 5] = [
         SqlState::READ_ONLY_SQL_TRANSACTION,
         "the server or the session can only be read; name the primary, or use a script that only reads",
     ),
-    (SqlState::QUERY_CANCELED, "somebody, or a timeout set on the server, cancelled the statement"),
+    (SqlState::QUERY_CANCELED, "a user, or a timeout set on the server, cancelled the statement"),
 ];
 
 /// Returns a line of advice, or nothing.

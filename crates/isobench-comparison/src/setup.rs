@@ -93,7 +93,8 @@ mod tests {
 
     #[test]
     fn statements_keep_their_text_and_line() {
-        let text = "-- tables\nCREATE TABLE t (v text DEFAULT ';');\n\nDO $$ BEGIN PERFORM 1; END $$;\nINSERT INTO t VALUES (':x');\n";
+        let text = "-- tables\nCREATE TABLE t (v text DEFAULT ';');\n\nDO $$ BEGIN PERFORM 1; END $$;\nINSERT INTO \
+            t VALUES (':x');\n";
         let setup = read(text).unwrap();
         let lines: Vec<u32> = setup.statements.iter().map(|(line, _)| *line).collect();
         assert_eq!(lines, [2, 4, 5]);

@@ -135,8 +135,8 @@ impl Tables {
         make_functions(&mut connection, target, functions)?;
         connection.close();
         let told = format!(
-            "loading takes long on {}, so the tables were loaded once for each scale; before each further cell the history was emptied \
-             and the balances put back, and what the server keeps of old rows stayed",
+            "loading takes long on {}, so the tables were loaded once for each scale; before each further cell the \
+             history was emptied and the balances put back, and what the server keeps of old rows stayed",
             target.database.product.name
         );
         Ok(Some((Loaded { options: options.clone(), took: loaded.took }, told)))

@@ -172,8 +172,8 @@ impl Sources {
             }
             if source.writes.is_none() {
                 return Err(Failure::setup(format!(
-                    "--strategies: {strategy}: script \"{}\" is your own, and isobench can't rewrite it; write one script for each \
-                     strategy, or leave the option out",
+                    "--strategies: {strategy}: script \"{}\" is your own, and isobench can't rewrite it; write one \
+                     script for each strategy, or leave the option out",
                     source.name
                 )));
             }
@@ -350,8 +350,8 @@ impl Sources {
             self.mix.scripts().iter().find_map(|weighted| Some((&weighted.script.name, sets(weighted)?)));
         let Some((script, command)) = found else { return Ok(()) };
         Err(Failure::setup(format!(
-            "{script}:{}: \"{}\" sets or resets the isolation level, so the row would be measured under a wrong name; leave that to \
-             --levels (compare, audit) or --isolation (run), and write a plain BEGIN",
+            "{script}:{}: \"{}\" sets or resets the isolation level, so the row would be measured under a wrong \
+             name; leave that to --levels (compare, audit) or --isolation (run), and write a plain BEGIN",
             command.line,
             command.text.trim_end()
         )))

@@ -113,13 +113,35 @@ pub struct Plan {
     #[arg(long, value_name = "NUM", help_heading = heading::EXPERT, hide_short_help = true)]
     pub seed: Option<u64>,
     /// Refuse a level that the server runs as another one
-    #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::EXPERT, hide_short_help = true)]
+    #[arg(
+        long,
+        num_args = 0,
+        default_missing_value = "true",
+        value_name = "BOOL",
+        help_heading = heading::EXPERT,
+        hide_short_help = true
+    )]
     pub strict_levels: Option<bool>,
     /// Don't sample the server's own statistics (waits, locks, counters)
-    #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::EXPERT, hide_short_help = true)]
+    #[arg(
+        long,
+        num_args = 0,
+        default_missing_value = "true",
+        value_name = "BOOL",
+        help_heading = heading::EXPERT,
+        hide_short_help = true
+    )]
     pub no_observe: Option<bool>,
     /// Make a new connection for each transaction
-    #[arg(long, short = 'C', num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::EXPERT, hide_short_help = true)]
+    #[arg(
+        long,
+        short = 'C',
+        num_args = 0,
+        default_missing_value = "true",
+        value_name = "BOOL",
+        help_heading = heading::EXPERT,
+        hide_short_help = true
+    )]
     pub connect: Option<bool>,
     /// Settings of the embedded server, such as `autovacuum=off`. Has no option of this name:
     /// --server-setting adds to them

@@ -45,7 +45,8 @@ pub fn check_file(option: &str, path: &Path, kind: Kind) -> Outcome {
             Ok(true) => {}
             Ok(false) => {
                 return refused(format!(
-                    "\"{shown}\" exists and is no {} of isobench, so it isn't overwritten; remove it, or name another",
+                    "\"{shown}\" exists and isn't a {} of isobench, so it isn't overwritten; remove it, or name \
+                     another",
                     kind.word()
                 ));
             }

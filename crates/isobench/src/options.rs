@@ -35,7 +35,8 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 #[command(name = "isobench", version, infer_subcommands = true, infer_long_args = true)]
 #[command(
     after_help = "Exit status: 0 success; 1 wrong options, no server, or output that can't be written; \
-2 incomplete (clients aborted, server lost, interrupted); 3 a promise is broken (by an invariant, a history or a probe), or a result is worse than another (report --fail-on-regression)."
+2 incomplete (clients aborted, server lost, interrupted); 3 a promise is broken (by an invariant, a history or a \
+probe), or a result is worse than another (report --fail-on-regression)."
 )]
 pub struct Options {
     /// The command.

@@ -12,8 +12,9 @@ use crate::tables::Tables;
 /// Refuses a read-only server, for this reason.
 pub fn refusal(place: &str, why: &str) -> Failure {
     Failure::setup(format!(
-        "{place} is a hot standby, which can only be read, but {why}; name its primary (target_session_attrs=primary finds it \
-         among several hosts), or measure a script that only reads, such as select-only"
+        "{place} is a hot standby, which can only be read, but {why}; name its primary \
+         (target_session_attrs=primary finds it among several hosts), or measure a script that only reads, \
+         such as select-only"
     ))
 }
 

@@ -59,7 +59,8 @@ fn factors_multiply_and_levels_vary_fastest() {
 #[test]
 fn strategies_and_parameters_are_factors() {
     let design = resolve(
-        "--levels rc,ser --strategies retry,single-statement,for-update --vary foreign-keys=off,on --vary script-scale=1",
+        "--levels rc,ser --strategies retry,single-statement,for-update --vary foreign-keys=off,on --vary \
+         script-scale=1",
     )
     .unwrap();
     let cells = design.cells();

@@ -39,7 +39,7 @@ pub fn seconds(option: &str, value: f64, least: f64) -> Outcome<Duration> {
     if (least..=LONGEST).contains(&value) {
         return Ok(Duration::from_secs_f64(value));
     }
-    Err(wrong(option, format!("{value} is no number of seconds from {least} to {LONGEST}")))
+    Err(wrong(option, format!("{value} isn't a number of seconds from {least} to {LONGEST}")))
 }
 
 /// The longest warm-up, by default three steps.
@@ -61,7 +61,7 @@ pub fn milliseconds(option: &str, value: f64) -> Outcome<Duration> {
     if value > 0.0 && value <= LONGEST * 1e3 {
         return Ok(Duration::from_secs_f64(value / 1e3));
     }
-    Err(wrong(option, format!("{value} is no number of milliseconds above 0")))
+    Err(wrong(option, format!("{value} isn't a number of milliseconds above 0")))
 }
 
 /// Pacing from the options that concern it.
@@ -73,7 +73,7 @@ pub fn pacing(rate: Option<f64>, think_time: Option<f64>) -> Outcome<Pacing> {
         (Some(_), Some(_)) => Err(Failure::setup("--rate and --think-time exclude each other")),
         (Some(rate), None) if rate > 0.0 && rate.is_finite() => Ok(Pacing::Rate(rate)),
         (Some(rate), None) => {
-            Err(wrong("rate", format!("{rate} is no number of transactions per second above 0")))
+            Err(wrong("rate", format!("{rate} isn't a number of transactions per second above 0")))
         }
         (None, Some(pause)) => Ok(Pacing::ThinkTime(milliseconds("think-time", pause)?)),
         (None, None) => Ok(Pacing::Unpaced),

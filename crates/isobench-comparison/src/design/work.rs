@@ -149,7 +149,7 @@ fn unknown(name: &str, pgbench: bool) -> Failure {
     wrong(
         "vary",
         format!(
-            "\"{name}\" is no parameter here; there are {of_tables}{SCRIPT_SCALE}, server-version, and the variables \
+            "\"{name}\" isn't a parameter here; there are {of_tables}{SCRIPT_SCALE}, server-version, and the variables \
              that scripts of your own mention"
         ),
     )

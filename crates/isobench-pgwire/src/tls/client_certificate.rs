@@ -105,8 +105,8 @@ fn read_key(path: &Path) -> Result<Option<Vec<u8>>, String> {
     let forbidden = if metadata.uid() == 0 { 0o037 } else { 0o077 };
     if metadata.mode() & forbidden != 0 {
         return Err(format!(
-            "private key file \"{}\" has group or world access; file must have permissions u=rw (0600) or less if owned \
-             by the current user, or permissions u=rw,g=r (0640) or less if owned by root",
+            "private key file \"{}\" has group or world access; file must have permissions u=rw (0600) or less if \
+             owned by the current user, or permissions u=rw,g=r (0640) or less if owned by root",
             path.display()
         ));
     }

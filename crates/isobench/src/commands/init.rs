@@ -22,7 +22,8 @@ pub fn init(arguments: &InitArguments) -> Outcome {
     let Some(server) = named_server(&arguments.connection, arguments.database.as_deref())? else {
         return Err(Failure::setup(
             "init needs a server that outlives it: name one (-h, PGHOST, a connection string), or start one with \
-             \"isobench server\"; \"isobench compare\" and \"isobench run\" make their tables on the embedded one themselves",
+             \"isobench server\"; \"isobench compare\" and \"isobench run\" make their tables on the embedded one \
+             themselves",
         ));
     };
     let mut connection = Connection::open(&server).map_err(Failure::setup)?;

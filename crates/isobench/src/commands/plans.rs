@@ -28,7 +28,8 @@ pub fn plans(options: &PlansOptions) -> Outcome {
 /// Returns the list, with the question, source and needs of each plan.
 fn list() -> Outcome<String> {
     let mut text = String::from(
-        "Published experiments, each repeated by isobench compare --plan NAME [--quick | --full]; isobench plans NAME prints the file.\n",
+        "Published experiments, each repeated by isobench compare --plan NAME [--quick | --full]; isobench plans \
+         NAME prints the file.\n",
     );
     for plan in &PUBLISHED {
         let options = read(Path::new(plan.name), Size::Quick).map_err(Failure::setup)?;

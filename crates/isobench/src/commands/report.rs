@@ -127,8 +127,8 @@ fn judge(pair: &Pair, limit: f64) -> Outcome {
     let undecidable = pair.undecidable();
     if undecidable.len() == pair.cells.len() {
         return Err(Failure::setup(
-            "--fail-on-regression: nothing can be said of any difference, because no cell has two complete rounds in both \
-             results; measure with --rounds 3 or more",
+            "--fail-on-regression: nothing can be said of any difference, because no cell has two complete rounds \
+             in both results; measure with --rounds 3 or more",
         ));
     }
     for cell in undecidable {

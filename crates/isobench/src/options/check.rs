@@ -23,7 +23,7 @@ pub struct CheckOptions {
     /// Which orders must be respected: data, also session (each client's own), also real-time
     #[arg(long, value_name = "ORDER", default_value = "real-time", value_parser = order)]
     pub order: Order,
-    /// Check so many transactions at a time: bounds memory, sees no dependency from one window to
+    /// Check this many transactions at a time: bounds memory, sees no dependency from one window to
     /// another
     #[arg(long, value_name = "NUM", value_parser = window)]
     pub window: Option<usize>,

@@ -28,7 +28,7 @@ pub struct ProbeOptions {
     /// Show every step of every interleaving
     #[arg(long, short = 'v')]
     pub verbose: bool,
-    /// Cancel a step that takes longer than so many seconds; after the same time again, give up
+    /// Cancel a step that takes longer than this many seconds; after the same time again, give up
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub step_timeout: f64,
     /// Where the server doesn't tell who waits: milliseconds without an answer after which a step

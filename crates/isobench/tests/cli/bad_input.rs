@@ -312,7 +312,8 @@ fn a_set_up_that_works_only_once_is_refused() {
     let Some(scene) = Scene::with_server("a_set_up_that_works_only_once_is_refused") else { return };
     scene.write("once.sql", "create table once (id int);\n");
     scene.write("good.sql", "insert into once values (1);\n");
-    let options = "compare --levels rc,rr --setup once.sql -w good.sql -c 1 --transactions 5 --warmup 0 --rounds 1 --json out.json";
+    let options = "compare --levels rc,rr --setup once.sql -w good.sql -c 1 --transactions 5 --warmup 0 --rounds 1 \
+        --json out.json";
     let finished = scene.run(&words(options)).expect(1);
     finished.says(&["--setup", "once.sql:1", "relation \"once\" already exists", "DROP … IF EXISTS"]);
     scene.assert_clean();

@@ -197,7 +197,7 @@ fn what_is_no_history_is_an_error_that_says_why() {
     for (name, text, message) in [
         ("empty", "", "there is nothing in it"),
         ("blank", "\n \n", "there is nothing in it"),
-        ("prose", "hello, world", "this is no history"),
+        ("prose", "hello, world", "this isn't a history"),
         ("text", "T1: r x = 5\nT2 r x = 5", "line 2, column 4: expected one of client=N"),
         ("truncated.json", "{\"type\":\"ok\",\"value\":[[\"r\",1,", "truncated"),
         (

@@ -26,7 +26,8 @@ fn anomalies(round: &Value) -> Vec<&str> {
 #[test]
 fn each_level_is_judged_by_its_own_history() {
     let Some(scene) = Scene::with_server("each_level_is_judged_by_its_own_history") else { return };
-    let options = "compare --workload registers:keys=16 --clients 8 --rounds 2 --transactions 100 --warmup 0.1 --json out.json --csv out.csv";
+    let options = "compare --workload registers:keys=16 --clients 8 --rounds 2 --transactions 100 --warmup 0.1 \
+        --json out.json --csv out.csv";
     let finished = scene.run(&words(options)).expect(0);
     let finished = finished.prints(&["anomalies", "promise unbroken", "so the level gave no more than"]);
     assert!(!finished.stdout.contains("BROKEN"), "{}", finished.stdout);
@@ -152,7 +153,8 @@ const WRONG: [(&str, &str, &str, &str); 4] = [
          --@ write t key=1 version=$1 value=:attempt_id\n\
          UPDATE t SET value = :attempt_id WHERE id = 1 RETURNING version;\nEND;\n",
         "of t 1",
-        "check whether these statements raise the version with every write, and whether their values are unique: not-raised.sql:5",
+        "check whether these statements raise the version with every write, and whether their values are unique: \
+         not-raised.sql:5",
     ),
     (
         "impossible.sql",
@@ -229,7 +231,8 @@ fn a_history_that_cant_be_written_proves_nothing() {
     }
     fs::create_dir(scene.file("small")).expect("a folder");
     let program = env!("CARGO_BIN_EXE_isobench");
-    let options = "compare --workload registers:keys=16 --levels ser --clients 4 --rounds 1 --transactions 500 --warmup 0 --history small --json out.json";
+    let options = "compare --workload registers:keys=16 --levels ser --clients 4 --rounds 1 --transactions 500 \
+        --warmup 0 --history small --json out.json";
     let command = format!("mount -t tmpfs -o size=8k none small && exec {program} {options}");
     let mut shell = scene.program("unshare".as_ref(), &["--mount", "/bin/sh", "-c", &command]);
     let finished = Running::start(&mut shell).finish().expect(1);

@@ -155,8 +155,8 @@ fn clients_and_backoff_are_factors() {
 #[test]
 fn a_mix_of_scripts_keeps_the_books() {
     let Some(scene) = Scene::with_server("a_mix_of_scripts_keeps_the_books") else { return };
-    let options = "compare --levels ser --clients 3 -w tpcb-like@2 -w simple-update -w select-only@3 --protocol extended \
-                   --max-tries 2 --transactions 40 --warmup 0 --rounds 1 --json out.json";
+    let options = "compare --levels ser --clients 3 -w tpcb-like@2 -w simple-update -w select-only@3 --protocol \
+        extended --max-tries 2 --transactions 40 --warmup 0 --rounds 1 --json out.json";
     scene.run(&words(options)).expect(0);
     let document = document::read(&scene, "out.json");
     assert_eq!(cells(&document)[0]["workload"], "tpcb-like@2+simple-update@1+select-only@3");
@@ -171,7 +171,8 @@ fn a_mix_of_scripts_keeps_the_books() {
 #[test]
 fn one_try_is_no_retry() {
     let Some(scene) = Scene::with_server("one_try_is_no_retry") else { return };
-    let options = "compare --levels rr --clients 8 --max-tries 1 --transactions 40 --warmup 0 --rounds 1 --json out.json";
+    let options = "compare --levels rr --clients 8 --max-tries 1 --transactions 40 --warmup 0 --rounds 1 --json \
+        out.json";
     scene.run(&words(options)).expect(0);
     let document = document::read(&scene, "out.json");
     assert_invariants_held(&document);
@@ -199,8 +200,8 @@ fn a_workload_of_ones_own() {
          update doctors set on_call = not on_call where id = :id;\n\
          end;\n",
     );
-    let options = "compare --levels rc,ser --clients 4 --setup tables.sql --workload leave.sql --transactions 100 --warmup 0 \
-                   --rounds 1 --json out.json";
+    let options = "compare --levels rc,ser --clients 4 --setup tables.sql --workload leave.sql --transactions 100 \
+        --warmup 0 --rounds 1 --json out.json";
     let finished = scene.run(&words(options)).expect(0).prints(&["leave.sql", "unchecked"]);
     let document = document::read(&scene, "out.json");
     assert_eq!(cells(&document)[0]["workload"], "leave.sql");

@@ -28,7 +28,8 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/fa
 /// The text above the tables.
 const HEAD: &str = "# What happens when something breaks
 
-Generated from the tests (`ISOBENCH_BLESS=1 cargo test -p isobench --test cli faults`), each line from a run of the command into which
+Generated from the tests (`ISOBENCH_BLESS=1 cargo test -p isobench --test cli faults`), each line from a run of \
+the command into which
 the fault was brought. *Ends* is how long after the fault the command takes at most; *status* is the
 [exit status](exit-status.md); *result* is what the file that `--json` names holds then.
 ";

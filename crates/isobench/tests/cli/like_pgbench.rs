@@ -165,7 +165,8 @@ const STATE: &str = "select concat_ws(' ',
     (select md5(string_agg(t::text, ' ' order by bid)) from pgbench_branches t),
     (select md5(string_agg(t::text, ' ' order by tid)) from pgbench_tellers t),
     (select md5(string_agg(t::text, ' ' order by aid)) from pgbench_accounts t where abalance <> 0),
-    (select count(*) || ' ' || md5(string_agg(concat_ws(' ', tid, bid, aid, delta), ',' order by ctid)) from pgbench_history))";
+    (select count(*) || ' ' || md5(string_agg(concat_ws(' ', tid, bid, aid, delta), ',' order by ctid)) from \
+    pgbench_history))";
 
 /// Options of runs that leave the same state for the same seed.
 const SEEDED: &[&str] = &[

@@ -218,7 +218,8 @@ fn search(what: &str, folder: &Path) {
     }
 }
 
-const COMPARE: &str = "compare --workload registers --levels rc --clients 1 --transactions 2 --warmup 0 --rounds 1 --results out";
+const COMPARE: &str = "compare --workload registers --levels rc --clients 1 --transactions 2 --warmup 0 --rounds 1 \
+    --results out";
 
 #[test]
 fn no_spelling_of_a_password_is_shown_when_all_goes_well() {

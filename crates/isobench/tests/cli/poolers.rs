@@ -15,9 +15,11 @@ const USERS_TABLES: &str = "
     create table items as select 4 as precious";
 const USERS_SUMS: &str = "select concat_ws(' ', (select string_agg(t::text || xmin, ' ') from registers t),
     (select string_agg(t::text || xmin, ' ') from pgbench_accounts t),
-    (select string_agg(t::text || xmin, ' ') from pgbench_history t), (select string_agg(t::text || xmin, ' ') from items t))";
+    (select string_agg(t::text || xmin, ' ') from pgbench_history t), (select string_agg(t::text || xmin, ' ') \
+    from items t))";
 
-const REGISTERS: &str = "compare --workload registers --levels rc,ser --clients 4 --transactions 20 --warmup 0.1 --rounds 1 --json out.json";
+const REGISTERS: &str = "compare --workload registers --levels rc,ser --clients 4 --transactions 20 --warmup 0.1 \
+    --rounds 1 --json out.json";
 const PGBENCH: &str =
     "compare --levels rr --clients 4 --transactions 10 --warmup 0 --rounds 1 --json out.json";
 

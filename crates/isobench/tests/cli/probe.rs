@@ -47,10 +47,12 @@ fn the_embedded_server_is_probed_at_every_level() {
         "G0, dirty write",
         "permitted: T1 and T2 both read 10, and both wrote",
         "read committed requested, runs read committed: ",
-        "repeatable read requested, runs snapshot isolation: write skew, read-only anomaly, write skew on a predicate permitted",
+        "repeatable read requested, runs snapshot isolation: write skew, read-only anomaly, write skew on a \
+         predicate permitted",
         "serializable requested, runs serializable only for a while: write skew after summarisation permitted after ",
         "(weaker than promised: a known limitation)",
-        "KNOWN LIMITATION of PostgreSQL (seen in 15.18, 15.20, 18.4): serializable promises serializable, but write skew ",
+        "KNOWN LIMITATION of PostgreSQL (seen in 15.18, 15.20, 18.4): serializable promises serializable, but \
+         write skew ",
         "\n-- psql 1\nCREATE TABLE probe_items ",
     ]);
     finished.says(&[

@@ -228,8 +228,8 @@ fn tables_of_cockroachdb_are_loaded_once_and_put_back() {
     let cell = cell(statement, "1 | 5 | 5 | 5 | 5");
     let (load, trial) = (load(), trial(statement));
     let script = format!("{head}\n{load}{trial}{PUT_BACK}{cell}{LOOKED}{PUT_BACK}{cell}{LOOKED}");
-    let options = "compare --levels ser --strategies single-statement --clients 1 --transactions 1 --warmup 0 --rounds 2 --no-observe \
-                   --json out.json";
+    let options = "compare --levels ser --strategies single-statement --clients 1 --transactions 1 --warmup 0 \
+        --rounds 2 --no-observe --json out.json";
     let finished = on_scripted(&scene, &script, &words(options)).expect(0);
     let finished =
         finished.says(&["note: loading takes long on CockroachDB, so the tables were loaded once"]);
@@ -295,8 +295,8 @@ fn a_savepoint_of_cockroachdb_is_gone_back_to() {
         "> SAVEPOINT cockroach_restart;\n< tag SAVEPOINT\n{WORK}\n> RELEASE SAVEPOINT cockroach_restart;\n< tag COMMIT"
     );
     let script = format!("{head}\n{}{}{cell}{LOOKED}", load(), trial(&tried));
-    let options = "compare --levels ser --strategies savepoint --clients 1 --transactions 2 --warmup 0 --rounds 1 --no-observe \
-                   --json out.json";
+    let options = "compare --levels ser --strategies savepoint --clients 1 --transactions 2 --warmup 0 --rounds 1 \
+        --no-observe --json out.json";
     on_scripted(&scene, &script, &words(options)).expect(0);
     let document = document::read(&scene, "out.json");
     let round = rounds(&document).next().expect("a round");
@@ -409,8 +409,8 @@ fn compare_on_h2() {
          update counters set v = v + 1 where k = :k;\n\
          commit;\n",
     );
-    let options = "compare --levels rc,rr,ser --clients 4 --setup tables.sql --workload add.sql --transactions 10 --warmup 0 \
-                   --rounds 1 --json out.json -h 127.0.0.1 -U sa -d test --port";
+    let options = "compare --levels rc,rr,ser --clients 4 --setup tables.sql --workload add.sql --transactions 10 \
+        --warmup 0 --rounds 1 --json out.json -h 127.0.0.1 -U sa -d test --port";
     let mut command = scene.isobench(&[&words(options)[..], &[&h2.port.to_string()]].concat());
     let finished = Running::start(command.env("PGPASSWORD", "sa")).finish().expect(0);
     let finished = finished.says(&["working in schema \"isobench\""]);

@@ -91,15 +91,15 @@ fn what_cannot_be_written_is_noticed_at_once() {
         (&["compare", "--results", "blocked/x"], "--results: could not make the folder"),
         (
             &["compare", "--results", "folder"],
-            "--results: \"folder/report.html\" exists and is no report of isobench",
+            "--results: \"folder/report.html\" exists and isn't a report of isobench",
         ),
         (
             &["compare", "--html", "theirs.html"],
-            "--html: \"theirs.html\" exists and is no report of isobench",
+            "--html: \"theirs.html\" exists and isn't a report of isobench",
         ),
         (
             &["compare", "--json", "theirs.json"],
-            "--json: \"theirs.json\" exists and is no result of isobench",
+            "--json: \"theirs.json\" exists and isn't a result of isobench",
         ),
         (&["audit", "--history", "blocked/h"], "--history: could not make the folder"),
         (&["run", "--json", "nosuch/x.json"], "--json: could not write"),

@@ -14,7 +14,8 @@ fn the_server_counts_what_we_count() {
         [("simple", "tpcb-like"), ("prepared", "tpcb-like"), ("extended", "select-only")]
     {
         let line = format!(
-            "compare --levels rc,ser -c 4 --transactions 40 --warmup 0.1 --rounds 1 -M {protocol} -w {workload} --json out.json"
+            "compare --levels rc,ser -c 4 --transactions 40 --warmup 0.1 --rounds 1 -M {protocol} -w {workload} \
+             --json out.json"
         );
         scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
         let document = document::read(&scene, "out.json");
@@ -34,7 +35,8 @@ fn the_server_counts_what_we_count() {
 #[test]
 fn the_server_counts_what_we_count_of_strategies() {
     let Some(scene) = Scene::with_server("the_server_counts_what_we_count_of_strategies") else { return };
-    let line = "compare --levels rr -c 4 --transactions 40 --warmup 0.1 --rounds 1 -w tpcb-like --strategies procedure,swallow --json out.json";
+    let line = "compare --levels rr -c 4 --transactions 40 --warmup 0.1 --rounds 1 -w tpcb-like --strategies \
+        procedure,swallow --json out.json";
     scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
     let document = document::read(&scene, "out.json");
     let mut seen = Vec::new();
@@ -66,8 +68,8 @@ fn waits_and_locks_are_sampled() {
         "hold.sql",
         "begin;\nupdate t set value = value + 1 where id = 1;\nselect pg_sleep(0.1);\nend;\n",
     );
-    let line = "compare --setup tables.sql --workload hold.sql --levels rc,ser -c 8 --transactions 3 --warmup 0 --rounds 1 \
-                --json out.json";
+    let line = "compare --setup tables.sql --workload hold.sql --levels rc,ser -c 8 --transactions 3 --warmup 0 \
+        --rounds 1 --json out.json";
     scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
     let document = document::read(&scene, "out.json");
     for cell in cells(&document) {

@@ -75,8 +75,8 @@ fn every_strategy_does_the_same_work() {
     }
     let (_, document) = run(
         &scene,
-        "--workload simple-update --strategies retry,procedure,swallow,single-statement,for-update,advisory-lock --levels ser \
-         --transactions 20",
+        "--workload simple-update --strategies retry,procedure,swallow,single-statement,for-update,advisory-lock \
+         --levels ser --transactions 20",
     );
     assert_invariants_held(&document);
 }

@@ -14,12 +14,14 @@ const RELATIONS: &str = "
             relpersistence, reloptions, pg_get_partkeydef(oid), pg_get_expr(relpartbound, oid)) as line from mine
         union all select relname, format('    column %s %s%s', attname, format_type(atttypid, atttypmod),
             case when attnotnull then ' not null' end)
-            from mine join pg_attribute a on attrelid = mine.oid and attnum > 0 and not attisdropped and relkind not in ('i', 'S')
+            from mine join pg_attribute a on attrelid = mine.oid and attnum > 0 and not attisdropped and relkind \
+            not in ('i', 'S')
         union all select relname, format('    constraint %s %s', conname, pg_get_constraintdef(k.oid))
             from mine join pg_constraint k on conrelid = mine.oid
         union all select relname, '    ' || pg_get_indexdef(oid) from mine where relkind in ('i', 'I')
     )
-    select coalesce(string_agg(line, E'\\n' order by relname collate \"C\", line ~ '^ ', line collate \"C\"), '') from lines";
+    select coalesce(string_agg(line, E'\\n' order by relname collate \"C\", line ~ '^ ', line collate \"C\"), '') \
+    from lines";
 
 /// Tables and sequences: the name, the columns compared, and the source.
 const CONTENTS: &str = "

@@ -73,10 +73,11 @@ fn find(start: &[u8], asked: Option<Found>) -> Result<Format, &'static str> {
         return Ok(format);
     }
     if start.trim_ascii().is_empty() {
-        return Err("there is nothing in it, so it is no history");
+        return Err("there is nothing in it, so it isn't a history");
     }
     Format::detect(start).ok_or(
-        "this is no history: it begins neither like a recording of isobench, nor like text, EDN or JSON (--format says which it is)",
+        "this isn't a history: it begins neither like a recording of isobench, nor like text, EDN or JSON (--format \
+         says which it is)",
     )
 }
 

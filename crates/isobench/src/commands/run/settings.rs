@@ -96,7 +96,7 @@ fn log(options: &RunOptions, version: Version, stop: StopCondition) -> Outcome<O
     if let Some(rate) = options.sampling_rate
         && !(rate > 0.0 && rate <= 1.0)
     {
-        return Err(Failure::setup(format!("--sampling-rate: {rate} is no number above 0 and up to 1")));
+        return Err(Failure::setup(format!("--sampling-rate: {rate} isn't a number above 0 and up to 1")));
     }
     let interval = options.aggregate_interval.map(|seconds| Duration::from_secs(seconds.into()));
     if let (Some(interval), StopCondition::Time(time)) = (interval, stop)

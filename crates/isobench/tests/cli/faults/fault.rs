@@ -62,8 +62,9 @@ const CHECKED: &str = "the time given + 60 s";
 pub const FAULTS: &[Fault] = &[
     Fault {
         title: "The server stops answering",
-        text: "SIGSTOP to all processes of the server. Statements of clients are cancelled ten seconds after the end of the time given, \
-               and left two seconds later; checking and tidying up have ten seconds for each step.",
+        text: "SIGSTOP to all processes of the server. Statements of clients are cancelled ten seconds after the \
+            end of the time given, and left two seconds later; checking and tidying up have ten seconds for \
+               each step.",
         what: What::Stop,
         ends: &[(Run, CHECKED), (RunConnect, CHECKED), (Compare, CHECKED), (Audit, CHECKED)],
     },
@@ -96,7 +97,8 @@ pub const FAULTS: &[Fault] = &[
     },
     Fault {
         title: "The server is killed",
-        text: "SIGKILL to all processes of the server. A server that may restart gets ten seconds for it, so that its tables can be checked.",
+        text: "SIGKILL to all processes of the server. A server that may restart gets ten seconds for it, so that \
+            its tables can be checked.",
         what: What::Kill,
         ends: &[
             (Run, "15 s"),
@@ -116,7 +118,8 @@ pub const FAULTS: &[Fault] = &[
     },
     Fault {
         title: "A statement sends notices without end",
-        text: "A script whose statement raises notices in a loop. It is cancelled ten seconds after the end of the time given.",
+        text: "A script whose statement raises notices in a loop. It is cancelled ten seconds after the end of the \
+            time given.",
         what: What::Notices,
         ends: &[
             (Run, "the time given + 15 s"),

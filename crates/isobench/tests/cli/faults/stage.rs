@@ -90,8 +90,8 @@ impl Command {
             Command::Compare => {
                 let workload = if script.is_empty() { "" } else { "--workload notices.sql" };
                 format!(
-                    "compare {workload} --levels rc,rr --clients {crowd} --jobs {crowd} --time {time} --warmup 0 --rounds 1 \
-                     --json {json}"
+                    "compare {workload} --levels rc,rr --clients {crowd} --jobs {crowd} --time {time} --warmup 0 \
+                     --rounds 1 --json {json}"
                 )
             }
             Command::Audit => {
